@@ -1,0 +1,86 @@
+# `make demo` shows what this is; `make check` is what a change must pass; `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
+SOAK_CASES ?= 20000
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test check lint unit bench soak lock tools system clean
+
+help: ## List the targets.
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+demo: $(VENV)/installed ## Build, then reproduce every published system.
+	$(BIN)/peerlane reproduce
+
+test: system $(VENV)/installed $(VENV)/development ## Run every test.
+	$(CARGO_TESTS)
+	$(BIN)/python -m pytest --quiet
+
+check: lint unit ## Run the checks and the tests that are quick.
+
+lint: $(VENV)/installed $(VENV)/development ## Format, lint, types, stubs, dependency direction.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/ruff check --quiet
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/stubtest peerlane._core
+	$(BIN)/python -m pytest --quiet tests/test_dependency_direction.py
+
+unit: tools
+	$(CARGO_TESTS)
+
+bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside its peers where they are installed.
+	$(BIN)/peerlane bench fabric --endpoints 1,8,64,512 --peer cocotbext
+
+soak: $(VENV)/installed $(VENV)/development ## Run the property tests for a long time.
+	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --release
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py
+
+lock: ## Resolve the development dependencies anew (needs uv).
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+	  --group dev pyproject.toml --output-file requirements-dev.txt
+
+clean: ## Remove everything that was built.
+	rm -rf target dist $(VENV) python/peerlane/*.so
+
+# The package is installed in place: changes to Python need no step, changes to Rust a rebuild.
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/development: $(VENV)/bin/python requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/bin/python: | tools
+	$(PYTHON) -m venv $(VENV)
+
+tools:
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.88 or later" >&2; exit 1; }
+	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, such as gcc (Rust links with it)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { echo "$(PYTHON) is missing or too old: install Python 3.11 or later, or say PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+	  || { echo "$(PYTHON) cannot make virtual environments: install python3-venv" >&2; exit 1; }
+
+# System packages that the tests use: installed where that is possible, named where it is not.
+system:
+	@missing=; command -v cc >/dev/null || missing="$$missing gcc"; \
+	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
+	command -v iverilog >/dev/null || missing="$$missing iverilog"; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
+	else echo "missing system packages:$$missing" >&2; fi
+
+# In a parallel make too: one pip at a time, and the tests' system packages first.
+$(VENV)/development: | $(VENV)/installed
+ifneq ($(filter test,$(MAKECMDGOALS)),)
+tools: | system
+endif

@@ -1,0 +1,114 @@
+//! A generic DMA engine: reads and writes of any number of flows, and memory behind BAR 0 for the flows of others.
+
+use kernel::{Component, Effects, Port};
+use link::{Frame, Observation, PacketId, Pcie, Refusal};
+use protocol::Kind;
+use transaction::{Flow, Next, Requester, RequesterLimits};
+
+use crate::{Endpoint, EndpointConfig, EndpointTimer};
+
+kernel::parameters! {
+    /// What a DMA engine can be told.
+    pub struct DmaParameters {
+        /// Non-posted requests that may wait for completions.
+        tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
+    }
+}
+
+/// A DMA engine.
+#[derive(Clone, Debug)]
+pub struct Dma {
+    endpoint: Endpoint,
+    requester: Requester,
+}
+
+impl Component for Dma {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = EndpointTimer;
+
+    fn start(&mut self, fx: &mut Effects<'_, Self>) {
+        self.endpoint.start(fx);
+        self.run(fx);
+    }
+
+    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        self.endpoint.receive(frame, fx);
+        self.run(fx);
+    }
+
+    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
+        self.endpoint.expire(timer, fx);
+        self.run(fx);
+    }
+}
+
+impl Dma {
+    /// A DMA engine without flows.
+    pub fn new(config: EndpointConfig, parameters: &DmaParameters) -> Self {
+        let limits = RequesterLimits {
+            max_payload: config.max_payload,
+            max_read_request: config.parameters.max_read_request.0 as u32,
+            tags: parameters.tags as u16,
+        };
+        let requester = Requester::new(config.id, limits);
+        Dma {
+            endpoint: Endpoint::new(config),
+            requester,
+        }
+    }
+
+    /// Its core.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its core, to be filled before a run.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Its requests.
+    pub fn requester(&self) -> &Requester {
+        &self.requester
+    }
+
+    /// Gives the engine one more flow.
+    pub fn add_flow(&mut self, flow: Flow) {
+        self.requester.add(flow);
+    }
+
+    /// Takes in what has arrived and sends what may go.
+    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(packet) = self.endpoint.take(fx) {
+            self.take(packet, fx);
+        }
+        while self.endpoint.is_open(fx) {
+            let now = fx.now();
+            match self.requester.next(now, fx.store()) {
+                Next::Packet(packet) => self.endpoint.hand_over(packet, fx),
+                Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
+                Next::NotBefore(time) => return self.endpoint.wake_engine(time, fx),
+                Next::Nothing => return,
+            }
+        }
+    }
+
+    fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let content = &fx.store()[packet];
+        let (header, stamp) = (*content.header(), content.stamp);
+        if let Kind::Completion(completion) = &header.kind {
+            match self.requester.take(completion, content.payload()) {
+                Some(taken) => fx.observe(taken.observation()),
+                None => self
+                    .endpoint
+                    .refuse(&header, stamp, Refusal::UnexpectedCompletion, fx),
+            }
+            return fx.store().release(packet);
+        }
+        self.endpoint.serve(packet, fx);
+        if let Some(flow) = stamp.flow {
+            self.requester.came_back(flow);
+        }
+    }
+}

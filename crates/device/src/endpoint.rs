@@ -1,0 +1,372 @@
+//! The PCI Express core of a device: one link end, a datapath between it and the engine, and BAR 0.
+//!
+//! An engine sees packets after the receive path and hands over packets before the send path.
+
+use std::collections::VecDeque;
+
+use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
+use link::{
+    Arrival, At, Charge, Frame, LinkEnd, LinkTimer, Observation, Outcome, PacketId, Pcie, Refusal,
+    Stamp, Waiting,
+};
+use protocol::{Class, FunctionId, Header, Kind, MemoryRequest, Status};
+use transaction::{Completions, Memory, Pattern, deliver, sent};
+
+kernel::parameters! {
+    /// What every device can be told of its core.
+    pub struct EndpointParameters {
+        /// Size of BAR 0, a power of two; "0 B" for none.
+        bar: Bytes = Bytes(64 * 1024), from "a common choice";
+        /// Width of BAR 0: below 4 GiB or anywhere.
+        bar_address_bits: u32 = 32, among [32, 64], from "PCIe Base 7.5.1.2.1";
+        /// Max read request size in Device Control.
+        max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
+        /// Clock of the datapath between engine and core.
+        clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
+        /// Bytes that the datapath moves each cycle; "0 B" is without limit.
+        datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
+        /// Cycles between two packets in which the datapath moves nothing.
+        idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
+        /// Time from the engine's hand-over of a packet to its first bit on the wire.
+        send_latency: Span = Span::ZERO, from "our choice: none";
+        /// Time from a packet's last bit on the wire to the engine.
+        receive_latency: Span = Span::ZERO, from "our choice: none";
+        /// Time from a read request's arrival at the engine to the data of its completions.
+        read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
+        /// Packets that wait between engine and wire before the engine is held.
+        send_queue: u32 = 32, within 1..=4096, from "common for FPGA cores";
+    }
+}
+
+/// How an endpoint is built.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Its parameters.
+    pub parameters: EndpointParameters,
+    /// Its function.
+    pub id: FunctionId,
+    /// Its link.
+    pub link: LinkEnd,
+    /// Max payload size in bytes.
+    pub max_payload: u32,
+    /// First address of BAR 0.
+    pub bar_base: u64,
+    /// The pattern of each flow, by number, against which arriving payload is checked.
+    pub patterns: Vec<Pattern>,
+}
+
+/// The core of a device.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    parameters: EndpointParameters,
+    id: FunctionId,
+    link: LinkEnd,
+    max_payload: u32,
+    bar_base: u64,
+    bar: Memory,
+    patterns: Vec<Pattern>,
+    cycle: Span,
+    /// When the datapath can take the engine's next packet.
+    datapath_free: Time,
+    /// Packets in the receive path, with the time they reach the engine.
+    inbound: VecDeque<(Time, PacketId)>,
+    /// Completions that wait for the datapath, with the time their data is there.
+    answers: VecDeque<(Time, PacketId)>,
+    /// When a wake-up of the engine is on its way.
+    engine_wake: Time,
+}
+
+/// What an endpoint asks to be woken for.
+#[derive(Clone, Copy, Debug)]
+pub enum EndpointTimer {
+    /// A timer of the link.
+    Link(LinkTimer),
+    /// A packet reaches the engine.
+    Inbound,
+    /// The engine can go on.
+    Engine,
+}
+
+impl Label for EndpointTimer {
+    fn number(self) -> u32 {
+        match self {
+            EndpointTimer::Inbound => 0,
+            EndpointTimer::Engine => 1,
+            EndpointTimer::Link(timer) => LinkTimer::COUNT + timer as u32,
+        }
+    }
+    fn from_number(number: u32) -> Self {
+        match number {
+            0 => EndpointTimer::Inbound,
+            1 => EndpointTimer::Engine,
+            _ => EndpointTimer::Link(LinkTimer::from_number(number - LinkTimer::COUNT)),
+        }
+    }
+}
+
+impl From<(Port, LinkTimer)> for EndpointTimer {
+    fn from((_, timer): (Port, LinkTimer)) -> Self {
+        EndpointTimer::Link(timer)
+    }
+}
+
+/// The only port of an endpoint, and the only source of its wire.
+const PORT: Port = Port(0);
+const SOURCE: u16 = 0;
+
+/// A component around an endpoint.
+pub(crate) trait Device:
+    Component<Traffic = Pcie, Port = Port, Timer = EndpointTimer>
+{
+}
+impl<C: Component<Traffic = Pcie, Port = Port, Timer = EndpointTimer>> Device for C {}
+
+impl Endpoint {
+    /// An endpoint that has not begun.
+    pub fn new(config: EndpointConfig) -> Self {
+        let EndpointConfig {
+            parameters,
+            id,
+            link,
+            max_payload,
+            bar_base,
+            patterns,
+        } = config;
+        Endpoint {
+            id,
+            link,
+            max_payload,
+            bar_base,
+            bar: Memory::new(parameters.bar.0),
+            patterns,
+            cycle: Span::from_fs(FS_PER_SECOND / parameters.clock.0),
+            datapath_free: Time::ZERO,
+            inbound: VecDeque::new(),
+            answers: VecDeque::new(),
+            engine_wake: Time::NEVER,
+            parameters,
+        }
+    }
+
+    /// Its function.
+    pub fn id(&self) -> FunctionId {
+        self.id
+    }
+
+    /// Its link end.
+    pub fn link(&self) -> &LinkEnd {
+        &self.link
+    }
+
+    /// Max payload size in bytes.
+    pub fn max_payload(&self) -> u32 {
+        self.max_payload
+    }
+
+    /// The bytes behind BAR 0.
+    pub fn bar(&self) -> &Memory {
+        &self.bar
+    }
+
+    /// The bytes behind BAR 0, to be filled before a run.
+    pub fn bar_mut(&mut self) -> &mut Memory {
+        &mut self.bar
+    }
+
+    /// Time begins.
+    pub(crate) fn start<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
+        let outcome = self.link.start(&mut At::new(fx, PORT));
+        Self::tell_sent(outcome, fx);
+    }
+
+    /// A frame arrives. What it brings waits for [`Endpoint::take`].
+    pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) {
+        let (arrival, outcome) = self.link.receive(frame, &mut At::new(fx, PORT));
+        Self::tell_sent(outcome, fx);
+        if let Some(Arrival::Packet(delivery)) = arrival {
+            let after = self.parameters.receive_latency;
+            self.inbound.push_back((fx.now() + after, delivery.packet));
+            if after > Span::ZERO {
+                fx.wake(EndpointTimer::Inbound, after);
+            }
+        }
+    }
+
+    /// A timer runs out.
+    pub(crate) fn expire<C: Device>(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, C>) {
+        match timer {
+            EndpointTimer::Link(timer) => {
+                let outcome = self.link.expire(timer, &mut At::new(fx, PORT));
+                Self::tell_sent(outcome, fx);
+            }
+            EndpointTimer::Inbound => {}
+            EndpointTimer::Engine => self.engine_wake = Time::NEVER,
+        }
+    }
+
+    /// The next packet that has reached the engine. It leaves the receive buffer.
+    pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
+        let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
+        let charge = Charge::of(fx.store()[packet].header());
+        let outcome = self.link.free(charge, &mut At::new(fx, PORT));
+        Self::tell_sent(outcome, fx);
+        Some(packet)
+    }
+
+    /// Serves a request to BAR 0, or ends a packet that it must not serve. `packet` is let go of.
+    /// The request of a flow that was delivered is told.
+    pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
+        let content = &fx.store()[packet];
+        let (header, stamp) = (*content.header(), content.stamp);
+        match self.verdict(&header) {
+            Err(why) => self.refuse(&header, stamp, why, fx),
+            Ok(()) => match &header.kind {
+                Kind::MemoryWrite(request) => {
+                    if let Some(told) = deliver(
+                        content,
+                        request,
+                        &mut self.bar,
+                        self.bar_base,
+                        &self.patterns,
+                    ) {
+                        fx.observe(told);
+                    }
+                }
+                Kind::MemoryRead(request) => self.answer(&header, request, stamp, fx),
+                _ => self.refuse(&header, stamp, Refusal::UnsupportedRequest, fx),
+            },
+        }
+        fx.store().release(packet);
+    }
+
+    /// Whether a packet may be served at all.
+    pub(crate) fn verdict(&self, header: &Header) -> Result<(), Refusal> {
+        if header.payload_len() as u32 > self.max_payload {
+            return Err(Refusal::MalformedTlp);
+        }
+        match &header.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
+                if header.poisoned {
+                    return Err(Refusal::PoisonedTlp);
+                }
+                let start = request.first_byte().checked_sub(self.bar_base);
+                let held =
+                    start.is_some_and(|start| self.bar.holds(start, u64::from(request.byte_len())));
+                if held {
+                    Ok(())
+                } else {
+                    Err(Refusal::UnsupportedRequest)
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends a packet here: the probes are told, and a request that expects an answer gets one.
+    pub(crate) fn refuse<C: Device>(
+        &mut self,
+        header: &Header,
+        stamp: Stamp,
+        why: Refusal,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let bytes = match &header.kind {
+            Kind::MemoryWrite(request) => request.byte_len(),
+            _ => 0,
+        };
+        fx.observe(Observation::Refused {
+            why,
+            flow: stamp.flow,
+            bytes,
+        });
+        if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
+            let answer = Header::completion(header, self.id, Status::UnsupportedRequest)
+                .expect("a non-posted request is answered");
+            let packet = fx.store().claim();
+            fx.store()[packet].write(answer, stamp);
+            self.answers.push_back((fx.now(), packet));
+        }
+    }
+
+    fn answer<C: Device>(
+        &mut self,
+        header: &Header,
+        request: &MemoryRequest,
+        stamp: Stamp,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let due = fx.now() + self.parameters.read_latency;
+        for (answer, address, len) in
+            Completions::of(header, request, self.id, self.max_payload, BOUNDARY)
+        {
+            let packet = fx.store().claim();
+            let lead = (address % 4) as usize;
+            let payload = fx.store()[packet].write(answer, stamp);
+            self.bar.read(
+                address - self.bar_base,
+                &mut payload[lead..lead + len as usize],
+            );
+            self.answers.push_back((due, packet));
+        }
+    }
+
+    /// Whether the datapath takes a packet of the engine now, completions first. If not, the engine is woken when it does.
+    pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
+        loop {
+            if self.link.waiting() >= self.parameters.send_queue as usize {
+                // The link's next departure runs the engine again.
+                return false;
+            }
+            if self.datapath_free > fx.now() {
+                self.wake_engine(self.datapath_free, fx);
+                return false;
+            }
+            match self.answers.front().copied() {
+                Some((due, packet)) if due <= fx.now() => {
+                    self.answers.pop_front();
+                    self.hand_over(packet, fx);
+                }
+                Some((due, _)) => {
+                    self.wake_engine(due, fx);
+                    return true;
+                }
+                None => return true,
+            }
+        }
+    }
+
+    /// Asks to be woken at `time` for the engine.
+    pub(crate) fn wake_engine<C: Device>(&mut self, time: Time, fx: &mut Effects<'_, C>) {
+        if time < self.engine_wake {
+            self.engine_wake = time;
+            fx.wake(EndpointTimer::Engine, time.since(fx.now()));
+        }
+    }
+
+    /// Moves a packet over the datapath, which [`Endpoint::is_open`], to the wire.
+    pub(crate) fn hand_over<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
+        let now = fx.now();
+        let content = &fx.store()[packet];
+        let waiting = Waiting::new(packet, content.header(), now + self.parameters.send_latency);
+        if self.parameters.datapath.0 > 0 {
+            let beats = (content.bytes().len() as u64).div_ceil(self.parameters.datapath.0);
+            self.datapath_free =
+                now + self.cycle * (beats + u64::from(self.parameters.idle_cycles));
+        }
+        let outcome = self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
+        Self::tell_sent(outcome, fx);
+    }
+
+    fn tell_sent<C: Device>(outcome: Outcome, fx: &mut Effects<'_, C>) {
+        if let Some(begun) = outcome.started
+            && let Some(told) = sent(&fx.store()[begun.packet], begun.start, begun.end)
+        {
+            fx.observe(told);
+        }
+    }
+}
+
+/// Completions of a device end at multiples of this (PCIe Base 2.3.1.1).
+const BOUNDARY: u32 = 128;
+
+const FS_PER_SECOND: u64 = 1_000_000_000_000_000;

@@ -1,0 +1,11 @@
+//! Engines at the leaves of the fabric.
+//!
+//! Each model is one file around an [`Endpoint`], which is the PCI Express core that they share.
+
+mod dma;
+mod endpoint;
+mod reflector;
+
+pub use dma::{Dma, DmaParameters};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer};
+pub use reflector::{Reflector, ReflectorParameters, Reply};

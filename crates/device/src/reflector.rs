@@ -1,0 +1,113 @@
+//! A latency reflector: every write to BAR 0 goes back to where its flow came from.
+
+use kernel::{Component, Effects, Port};
+use link::{FlowId, Frame, PacketId, Pcie, Refusal};
+use protocol::{Header, Kind};
+use transaction::written;
+
+use crate::{Endpoint, EndpointConfig, EndpointTimer};
+
+kernel::parameters! {
+    /// What a reflector can be told: nothing of its own.
+    pub struct ReflectorParameters {}
+}
+
+/// Where the writes of a flow go back to.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply {
+    /// The flow.
+    pub flow: FlowId,
+    /// The address there.
+    pub address: u64,
+}
+
+/// A reflector.
+#[derive(Clone, Debug)]
+pub struct Reflector {
+    endpoint: Endpoint,
+    replies: Vec<Reply>,
+    /// Writes to go back, oldest first.
+    outbound: std::collections::VecDeque<PacketId>,
+}
+
+impl Component for Reflector {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = EndpointTimer;
+
+    fn start(&mut self, fx: &mut Effects<'_, Self>) {
+        self.endpoint.start(fx);
+    }
+
+    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        self.endpoint.receive(frame, fx);
+        self.run(fx);
+    }
+
+    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
+        self.endpoint.expire(timer, fx);
+        self.run(fx);
+    }
+}
+
+impl Reflector {
+    /// A reflector that sends back as `replies` say.
+    pub fn new(config: EndpointConfig, replies: Vec<Reply>) -> Self {
+        Reflector {
+            endpoint: Endpoint::new(config),
+            replies,
+            outbound: std::collections::VecDeque::new(),
+        }
+    }
+
+    /// Its core.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its core, to be filled before a run.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(packet) = self.endpoint.take(fx) {
+            self.take(packet, fx);
+        }
+        while !self.outbound.is_empty() && self.endpoint.is_open(fx) {
+            if let Some(packet) = self.outbound.pop_front() {
+                self.endpoint.hand_over(packet, fx);
+            }
+        }
+        // Completions of reads to BAR 0 go even when nothing is to be reflected.
+        self.endpoint.is_open(fx);
+    }
+
+    fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let content = &fx.store()[packet];
+        let (header, stamp) = (*content.header(), content.stamp);
+        let reply = stamp
+            .flow
+            .and_then(|flow| self.replies.iter().find(|reply| reply.flow == flow))
+            .copied();
+        let (Kind::MemoryWrite(request), Some(reply)) = (&header.kind, reply) else {
+            if matches!(header.kind, Kind::Completion(_)) {
+                self.endpoint
+                    .refuse(&header, stamp, Refusal::UnexpectedCompletion, fx);
+                return fx.store().release(packet);
+            }
+            return self.endpoint.serve(packet, fx);
+        };
+        if let Err(why) = self.endpoint.verdict(&header) {
+            self.endpoint.refuse(&header, stamp, why, fx);
+            return fx.store().release(packet);
+        }
+        let bytes = written(content, request).to_vec();
+        fx.store().release(packet);
+        let header = Header::memory_write(self.endpoint.id(), reply.address, bytes.len() as u32)
+            .expect("a reflected write is as long as the one that came, at the start of a BAR");
+        let back = fx.store().claim();
+        fx.store()[back].write(header, stamp)[..bytes.len()].copy_from_slice(&bytes);
+        self.outbound.push_back(back);
+    }
+}

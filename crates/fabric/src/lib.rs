@@ -1,0 +1,9 @@
+//! Switches, root complexes and host memory: what stands between the devices.
+
+mod root_complex;
+mod routes;
+mod switch;
+
+pub use root_complex::{RootComplex, RootComplexConfig, RootComplexParameters, RootTimer};
+pub use routes::{Route, Routes, Window};
+pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};

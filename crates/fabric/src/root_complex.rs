@@ -1,0 +1,520 @@
+//! A root complex: root ports, the host's memory behind them, and the CPU's own requests.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, VecDeque};
+
+use kernel::{Bandwidth, Bytes, Component, Effects, Label, Port, Span, Stream, Time};
+use link::{
+    Arrival, At, Charge, Frame, LinkEnd, LinkTimer, Observation, Outcome, PacketId, Pcie, Refusal,
+    Waiting,
+};
+use protocol::{Class, FunctionId, Header, Kind, MemoryRequest};
+use transaction::{
+    Completions, Flow, Memory, Next, Pattern, Requester, RequesterLimits, deliver, sent,
+};
+
+use crate::switch::{refused_bytes, unsupported};
+use crate::{Route, Routes};
+
+kernel::parameters! {
+    /// What a host can be told.
+    pub struct RootComplexParameters {
+        /// Root ports.
+        ports: u32 = 8, within 1..=60, from "common among servers";
+        /// Size of the memory, which begins at address 0.
+        memory: Bytes = Bytes(1 << 30), within Bytes(4096)..=Bytes(3 << 30), from "our choice";
+        /// Time from a packet's last bit in at a root port to the memory controller, and from there to a root port.
+        latency: Span = Span::from_ns(100), from "our choice: half of what is left of common round trips";
+        /// Time that the memory takes to answer a read, after its turn has come.
+        memory_read_latency: Span = Span::from_ns(80), from "common for DDR3 and DDR4";
+        /// The answer takes up to this much longer, evenly distributed.
+        memory_read_jitter: Span = Span::ZERO, from "our choice: none";
+        /// Rate at which the memory takes and gives lines, reads and writes together.
+        memory_bandwidth: Bandwidth = Bandwidth(25_600_000_000), from "two channels of DDR3-1600";
+        /// The unit of memory accesses: a shorter write takes the time of a whole line.
+        memory_line: Bytes = Bytes(64), among [Bytes(32), Bytes(64), Bytes(128)], from "one burst of a 64-bit DDR channel";
+        /// Boundary at which completions end (Link Control, Read Completion Boundary).
+        read_completion_boundary: Bytes = Bytes(64), among [Bytes(64), Bytes(128)], from "PCIe Base 2.3.1.1: 64 B or 128 B";
+        /// Largest payload of a completion, where the max payload size admits it.
+        largest_completion: Bytes = Bytes(4096), within Bytes(64)..=Bytes(4096), from "our choice: the max payload size decides";
+        /// Time from a packet's last bit in at a root port to its first bit out at another.
+        peer_latency: Span = Span::from_ns(200), from "our choice: twice the latency to the memory controller";
+        /// Whether requests from one root port to another are carried out.
+        peer_to_peer: bool = true, from "our choice; many hosts do not";
+        /// Non-posted requests of the CPU that may wait for completions.
+        tags: u32 = 32, within 1..=256, from "our choice";
+        /// Largest read request of the CPU.
+        max_read_request: Bytes = Bytes(64), among [Bytes(4), Bytes(8), Bytes(16), Bytes(32), Bytes(64), Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)], from "a cache line";
+    }
+}
+
+/// How a root complex is built.
+#[derive(Clone, Debug)]
+pub struct RootComplexConfig {
+    /// Its parameters.
+    pub parameters: RootComplexParameters,
+    /// The function under which the CPU asks and the memory answers.
+    pub id: FunctionId,
+    /// Its routes.
+    pub routes: Routes,
+    /// Its root ports, each with its link end and its max payload size.
+    pub ports: Vec<(LinkEnd, u32)>,
+    /// The pattern of each flow, by number, against which arriving payload is checked.
+    pub patterns: Vec<Pattern>,
+    /// Draws the jitter of memory reads.
+    pub jitter: Stream,
+}
+
+/// A root complex.
+#[derive(Debug)]
+pub struct RootComplex {
+    parameters: RootComplexParameters,
+    id: FunctionId,
+    routes: Routes,
+    ports: Vec<RootPort>,
+    patterns: Vec<Pattern>,
+    jitter: Stream,
+    memory: Memory,
+    /// When the memory is free for the next line.
+    memory_free: Time,
+    /// Time a line takes.
+    line: Span,
+    /// Writes on their way into memory, in order.
+    writes: VecDeque<Job>,
+    /// Reads that the memory will have answered, the first to be answered on top.
+    reads: BinaryHeap<Reverse<Job>>,
+    read_count: u64,
+    requester: Requester,
+    /// When the CPU's next request is due, if a wake-up for it is on its way.
+    cpu_wake: Time,
+}
+
+#[derive(Clone, Debug)]
+struct RootPort {
+    link: LinkEnd,
+    max_payload: u32,
+}
+
+/// A packet in the root complex, and the port whose buffer holds it.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    due: Time,
+    order: u64,
+    packet: PacketId,
+    port: Port,
+}
+
+impl Ord for Job {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.due, self.order).cmp(&(other.due, other.order))
+    }
+}
+impl PartialOrd for Job {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Job {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Job {}
+
+/// What a root complex asks to be woken for.
+#[derive(Clone, Copy, Debug)]
+pub enum RootTimer {
+    /// A timer of a root port's link.
+    Link(Port, LinkTimer),
+    /// The oldest write is in memory.
+    Written,
+    /// A read is answered.
+    Read,
+    /// The CPU has a request.
+    Cpu,
+}
+
+impl Label for RootTimer {
+    fn number(self) -> u32 {
+        match self {
+            RootTimer::Written => 0,
+            RootTimer::Read => 1,
+            RootTimer::Cpu => 2,
+            RootTimer::Link(port, timer) => {
+                (u32::from(port.0) + 1) * LinkTimer::COUNT + timer as u32
+            }
+        }
+    }
+    fn from_number(number: u32) -> Self {
+        match number {
+            0 => RootTimer::Written,
+            1 => RootTimer::Read,
+            2 => RootTimer::Cpu,
+            _ => RootTimer::Link(
+                Port((number / LinkTimer::COUNT - 1) as u16),
+                LinkTimer::from_number(number % LinkTimer::COUNT),
+            ),
+        }
+    }
+}
+
+impl From<(Port, LinkTimer)> for RootTimer {
+    fn from((port, timer): (Port, LinkTimer)) -> Self {
+        RootTimer::Link(port, timer)
+    }
+}
+
+/// Requests of the CPU that may wait for the wires.
+const CPU_WINDOW: usize = 16;
+
+impl Component for RootComplex {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = RootTimer;
+
+    fn start(&mut self, fx: &mut Effects<'_, Self>) {
+        for port in 0..self.ports.len() as u16 {
+            let outcome = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
+            self.settle(outcome, fx);
+        }
+        self.ask(fx);
+    }
+
+    fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        let (arrival, outcome) = self.link(port).receive(frame, &mut At::new(fx, port));
+        self.settle(outcome, fx);
+        if let Some(Arrival::Packet(delivery)) = arrival {
+            self.take(port, delivery.packet, fx);
+        }
+    }
+
+    fn expire(&mut self, timer: RootTimer, fx: &mut Effects<'_, Self>) {
+        match timer {
+            RootTimer::Link(port, timer) => {
+                let outcome = self.link(port).expire(timer, &mut At::new(fx, port));
+                self.settle(outcome, fx);
+            }
+            RootTimer::Written => self.finish_writes(fx),
+            RootTimer::Read => self.finish_reads(fx),
+            RootTimer::Cpu => {
+                self.cpu_wake = Time::NEVER;
+                self.ask(fx);
+            }
+        }
+    }
+}
+
+impl RootComplex {
+    /// A root complex that has not begun.
+    pub fn new(config: RootComplexConfig) -> Self {
+        let RootComplexConfig {
+            parameters,
+            id,
+            routes,
+            ports,
+            patterns,
+            jitter,
+        } = config;
+        let limits = RequesterLimits {
+            max_payload: ports
+                .iter()
+                .map(|(_, max_payload)| *max_payload)
+                .min()
+                .unwrap_or(128),
+            max_read_request: parameters.max_read_request.0 as u32,
+            tags: parameters.tags as u16,
+        };
+        let line_fs = u128::from(parameters.memory_line.0) * FS_PER_SECOND
+            / u128::from(parameters.memory_bandwidth.0);
+        RootComplex {
+            id,
+            routes,
+            ports: ports
+                .into_iter()
+                .map(|(link, max_payload)| RootPort { link, max_payload })
+                .collect(),
+            patterns,
+            jitter,
+            memory: Memory::new(parameters.memory.0),
+            memory_free: Time::ZERO,
+            line: Span::from_fs(line_fs as u64),
+            writes: VecDeque::new(),
+            reads: BinaryHeap::new(),
+            read_count: 0,
+            requester: Requester::new(id, limits),
+            cpu_wake: Time::NEVER,
+            parameters,
+        }
+    }
+
+    /// Its root ports' link ends.
+    pub fn links(&self) -> impl Iterator<Item = &LinkEnd> {
+        self.ports.iter().map(|port| &port.link)
+    }
+
+    /// The host's memory.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The host's memory, to be filled before a run.
+    pub fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    /// The CPU's requests.
+    pub fn requester(&self) -> &Requester {
+        &self.requester
+    }
+
+    /// Gives the CPU one more flow.
+    pub fn add_flow(&mut self, flow: Flow) {
+        self.requester.add(flow);
+    }
+
+    fn link(&mut self, port: Port) -> &mut LinkEnd {
+        &mut self.ports[port.index()].link
+    }
+
+    /// The sources of each port's wire after the root ports themselves.
+    fn from_memory(&self) -> u16 {
+        self.ports.len() as u16
+    }
+
+    fn from_cpu(&self) -> u16 {
+        self.ports.len() as u16 + 1
+    }
+
+    /// What left for another port frees the buffer that it came in by; what the CPU sent makes room for more.
+    fn settle(&mut self, outcome: Outcome, fx: &mut Effects<'_, Self>) {
+        if let Some(done) = outcome.finished
+            && let Some(ingress) = self.ports.get_mut(usize::from(done.source))
+        {
+            let next = ingress
+                .link
+                .free(done.charge, &mut At::new(fx, Port(done.source)));
+            self.settle(next, fx);
+        }
+        if let Some(begun) = outcome
+            .started
+            .filter(|begun| begun.source == self.from_cpu())
+        {
+            if let Some(told) = sent(&fx.store()[begun.packet], begun.start, begun.end) {
+                fx.observe(told);
+            }
+            self.ask(fx);
+        }
+    }
+
+    fn free(&mut self, port: Port, header: &Header, fx: &mut Effects<'_, Self>) {
+        let outcome = self
+            .link(port)
+            .free(Charge::of(header), &mut At::new(fx, port));
+        self.settle(outcome, fx);
+    }
+
+    fn enqueue(&mut self, port: Port, source: u16, waiting: Waiting, fx: &mut Effects<'_, Self>) {
+        let outcome = self
+            .link(port)
+            .enqueue(source, waiting, &mut At::new(fx, port));
+        self.settle(outcome, fx);
+    }
+
+    fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let header = *fx.store()[packet].header();
+        if header.payload_len() as u32 > self.ports[port.index()].max_payload {
+            return self.refuse(port, packet, &header, Refusal::MalformedTlp, fx);
+        }
+        match (self.routes.of(&header), &header.kind) {
+            (Route::Down(to), _)
+                if self.parameters.peer_to_peer || header.class() == Class::Completion =>
+            {
+                let waiting =
+                    Waiting::new(packet, &header, fx.now() + self.parameters.peer_latency);
+                self.enqueue(to, port.0, waiting, fx);
+            }
+            (Route::Elsewhere, Kind::MemoryWrite(request)) if self.holds(request) => {
+                let job = self.schedule(request, port, packet, Span::ZERO, fx.now());
+                self.writes.push_back(job);
+                fx.wake(RootTimer::Written, job.due.since(fx.now()));
+            }
+            (Route::Elsewhere, Kind::MemoryRead(request)) if self.holds(request) => {
+                let jitter = self.parameters.memory_read_jitter.as_fs();
+                let late = if jitter > 0 {
+                    self.jitter.below(jitter)
+                } else {
+                    0
+                };
+                let latency = self.parameters.memory_read_latency + Span::from_fs(late);
+                let job = self.schedule(request, port, packet, latency, fx.now());
+                self.reads.push(Reverse(job));
+                fx.wake(RootTimer::Read, job.due.since(fx.now()));
+            }
+            (Route::Elsewhere, Kind::Completion(completion)) => {
+                let taken = self
+                    .requester
+                    .take(completion, fx.store()[packet].payload());
+                let Some(taken) = taken else {
+                    return self.refuse(port, packet, &header, Refusal::UnexpectedCompletion, fx);
+                };
+                fx.observe(taken.observation());
+                fx.store().release(packet);
+                self.free(port, &header, fx);
+                self.ask(fx);
+            }
+            _ => self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx),
+        }
+    }
+
+    fn holds(&self, request: &MemoryRequest) -> bool {
+        self.memory
+            .holds(request.first_byte(), u64::from(request.byte_len()))
+    }
+
+    /// Gives the memory's next lines to a request; its job is due when they are done and `latency` has passed.
+    fn schedule(
+        &mut self,
+        request: &MemoryRequest,
+        port: Port,
+        packet: PacketId,
+        latency: Span,
+        now: Time,
+    ) -> Job {
+        let line = self.parameters.memory_line.0;
+        let (first, end) = (
+            request.first_byte(),
+            request.first_byte() + u64::from(request.byte_len()).max(1),
+        );
+        let lines = end.div_ceil(line) - first / line;
+        self.memory_free = self.memory_free.max(now + self.parameters.latency) + self.line * lines;
+        self.read_count += 1;
+        Job {
+            due: self.memory_free + latency,
+            order: self.read_count,
+            packet,
+            port,
+        }
+    }
+
+    fn finish_writes(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(job) = self.writes.pop_front_if(|job| job.due <= fx.now()) {
+            let packet = &fx.store()[job.packet];
+            let header = *packet.header();
+            let Kind::MemoryWrite(request) = header.kind else {
+                unreachable!("only writes are queued as writes")
+            };
+            if let Some(told) = deliver(packet, &request, &mut self.memory, 0, &self.patterns) {
+                fx.observe(told);
+            }
+            fx.store().release(job.packet);
+            self.free(job.port, &header, fx);
+        }
+    }
+
+    fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(Reverse(job)) = self
+            .reads
+            .peek()
+            .copied()
+            .filter(|Reverse(job)| job.due <= fx.now())
+        {
+            self.reads.pop();
+            let packet = &fx.store()[job.packet];
+            let (header, stamp) = (*packet.header(), packet.stamp);
+            let Kind::MemoryRead(request) = header.kind else {
+                unreachable!("only reads are queued as reads")
+            };
+            let largest = self.ports[job.port.index()]
+                .max_payload
+                .min(self.parameters.largest_completion.0 as u32);
+            let boundary = self.parameters.read_completion_boundary.0 as u32;
+            for (answer, address, len) in
+                Completions::of(&header, &request, self.id, largest, boundary)
+            {
+                let packet = fx.store().claim();
+                let lead = (address % 4) as usize;
+                let payload = fx.store()[packet].write(answer, stamp);
+                self.memory
+                    .read(address, &mut payload[lead..lead + len as usize]);
+                let waiting = Waiting::new(packet, &answer, fx.now() + self.parameters.latency);
+                self.enqueue(job.port, self.from_memory(), waiting, fx);
+            }
+            fx.store().release(job.packet);
+            self.free(job.port, &header, fx);
+        }
+    }
+
+    /// Ends a packet here: its buffer is freed, the probes are told, and a request that expects an answer gets one.
+    fn refuse(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        why: Refusal,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let stamp = fx.store()[packet].stamp;
+        fx.observe(Observation::Refused {
+            why,
+            flow: stamp.flow,
+            bytes: refused_bytes(header),
+        });
+        fx.store().release(packet);
+        self.free(port, header, fx);
+        if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
+            let (packet, answer) = unsupported(header, self.id, stamp, fx);
+            let waiting = Waiting::new(packet, &answer, fx.now() + self.parameters.latency);
+            self.enqueue(port, self.from_memory(), waiting, fx);
+        }
+    }
+
+    /// Lets the CPU send what it may.
+    pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
+        while self
+            .ports
+            .iter()
+            .map(|port| port.link.waiting())
+            .sum::<usize>()
+            < CPU_WINDOW
+        {
+            let now = fx.now();
+            match self.requester.next(now, fx.store()) {
+                Next::Packet(packet) => self.send(packet, fx),
+                Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
+                Next::NotBefore(time) => {
+                    if time < self.cpu_wake {
+                        self.cpu_wake = time;
+                        fx.wake(RootTimer::Cpu, time.since(now));
+                    }
+                    return;
+                }
+                Next::Nothing => return,
+            }
+        }
+    }
+
+    /// Sends a request of the CPU down; what no device owns is refused on the spot.
+    fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let (header, stamp) = (*fx.store()[packet].header(), fx.store()[packet].stamp);
+        match self.routes.of(&header) {
+            Route::Down(port) => {
+                let waiting = Waiting::new(packet, &header, fx.now() + self.parameters.latency);
+                self.enqueue(port, self.from_cpu(), waiting, fx);
+            }
+            Route::Elsewhere => {
+                fx.store().release(packet);
+                let bytes = match self.requester.abort(&header) {
+                    Some(taken) => taken.bytes,
+                    None => refused_bytes(&header),
+                };
+                fx.observe(Observation::Refused {
+                    why: Refusal::UnsupportedRequest,
+                    flow: stamp.flow,
+                    bytes,
+                });
+            }
+        }
+    }
+}
+
+const FS_PER_SECOND: u128 = 1_000_000_000_000_000;

@@ -1,0 +1,255 @@
+//! A switch: every port a link end, a non-blocking core between them, and the routes of its bridges.
+
+use kernel::{Component, Effects, Label, Port, Span, Time};
+use link::{
+    Arrival, At, Charge, Delivery, Frame, LinkEnd, LinkTimer, Observation, Outcome, PacketId, Pcie,
+    Refusal, Sent, Stamp, Waiting,
+};
+use protocol::{Class, FunctionId, Header, Status};
+
+use crate::{Route, Routes};
+
+kernel::parameters! {
+    /// What a switch can be told.
+    pub struct SwitchParameters {
+        /// Ports, the upstream port among them.
+        ports: u32 = 64, within 2..=64, from "the largest switch the arbiter serves";
+        /// Time from a packet's header in to its header out, when nothing is in its way.
+        latency: Span = Span::from_ns(150), from "PLX Technology's figure for its Gen2 and Gen3 switches";
+        /// Whether a packet is forwarded from its header on (cut-through) or only when it is whole.
+        cut_through: bool = true, from "what switches of this kind do";
+        /// Whether traffic between downstream ports is forced up to the root (ACS P2P Request Redirect).
+        acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+    }
+}
+
+/// How a switch is built.
+#[derive(Clone, Debug)]
+pub struct SwitchConfig {
+    /// Its parameters.
+    pub parameters: SwitchParameters,
+    /// The function of its upstream port, which answers what nobody owns.
+    pub id: FunctionId,
+    /// Its routes.
+    pub routes: Routes,
+    /// Its ports, upstream first, each with its link end and its max payload size.
+    pub ports: Vec<(LinkEnd, u32)>,
+}
+
+/// A switch.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    id: FunctionId,
+    latency: Span,
+    acs_redirect: bool,
+    routes: Routes,
+    ports: Vec<SwitchPort>,
+}
+
+#[derive(Clone, Debug)]
+struct SwitchPort {
+    link: LinkEnd,
+    max_payload: u32,
+}
+
+/// A timer of one of several ports.
+#[derive(Clone, Copy, Debug)]
+pub struct PortTimer(Port, LinkTimer);
+
+impl Label for PortTimer {
+    fn number(self) -> u32 {
+        u32::from(self.0.0) * LinkTimer::COUNT + self.1 as u32
+    }
+    fn from_number(number: u32) -> Self {
+        PortTimer(
+            Port((number / LinkTimer::COUNT) as u16),
+            LinkTimer::from_number(number % LinkTimer::COUNT),
+        )
+    }
+}
+
+impl From<(Port, LinkTimer)> for PortTimer {
+    fn from((port, timer): (Port, LinkTimer)) -> Self {
+        PortTimer(port, timer)
+    }
+}
+
+/// The port nearest the root.
+const UPSTREAM: Port = Port(0);
+
+impl Component for Switch {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = PortTimer;
+
+    fn start(&mut self, fx: &mut Effects<'_, Self>) {
+        for port in 0..self.ports.len() as u16 {
+            let outcome = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
+            self.settle(outcome, fx);
+        }
+    }
+
+    fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        let (arrival, outcome) = self.link(port).receive(frame, &mut At::new(fx, port));
+        self.settle(outcome, fx);
+        match arrival {
+            Some(Arrival::Packet(delivery)) => self.forward(port, delivery, false, fx),
+            Some(Arrival::Corrupt(delivery)) => self.forward(port, delivery, true, fx),
+            None => {}
+        }
+    }
+
+    fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
+        let outcome = self.link(port).expire(timer, &mut At::new(fx, port));
+        self.settle(outcome, fx);
+    }
+}
+
+impl Switch {
+    /// A switch that has not begun.
+    pub fn new(config: SwitchConfig) -> Self {
+        Switch {
+            id: config.id,
+            latency: config.parameters.latency,
+            acs_redirect: config.parameters.acs_redirect,
+            routes: config.routes,
+            ports: config
+                .ports
+                .into_iter()
+                .map(|(link, max_payload)| SwitchPort { link, max_payload })
+                .collect(),
+        }
+    }
+
+    /// Its ports' link ends.
+    pub fn links(&self) -> impl Iterator<Item = &LinkEnd> {
+        self.ports.iter().map(|port| &port.link)
+    }
+
+    fn link(&mut self, port: Port) -> &mut LinkEnd {
+        &mut self.ports[port.index()].link
+    }
+
+    /// What left the switch frees the buffer that it came in by.
+    fn settle(&mut self, outcome: Outcome, fx: &mut Effects<'_, Self>) {
+        if let Some(Sent {
+            source,
+            charge,
+            corrupt: false,
+            ..
+        }) = outcome.finished
+            && let Some(ingress) = self.ports.get_mut(usize::from(source))
+        {
+            let next = ingress.link.free(charge, &mut At::new(fx, Port(source)));
+            self.settle(next, fx);
+        }
+    }
+
+    fn forward(
+        &mut self,
+        from: Port,
+        delivery: Delivery,
+        corrupt: bool,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let packet = &fx.store()[delivery.packet];
+        let (header, wire_len) = (*packet.header(), packet.wire_len());
+        if !corrupt && header.payload_len() as u32 > self.ports[from.index()].max_payload {
+            return self.refuse(from, delivery, &header, Refusal::MalformedTlp, fx);
+        }
+        let Some(to) = self.egress(from, &header) else {
+            if corrupt {
+                return fx.store().release(delivery.packet);
+            }
+            return self.refuse(from, delivery, &header, Refusal::UnsupportedRequest, fx);
+        };
+        let mut waiting = Waiting::new(
+            delivery.packet,
+            &header,
+            self.ready(to, delivery.complete, wire_len, fx.now()),
+        );
+        waiting.corrupt = corrupt.then_some(delivery.complete);
+        let outcome = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
+        self.settle(outcome, fx);
+    }
+
+    /// When a packet whose header is here may leave: after the latency, and not so early that a faster egress runs dry.
+    fn ready(&self, to: Port, complete: Time, wire_len: u32, now: Time) -> Time {
+        let earliest = now + self.latency;
+        let last_bit = complete + self.latency;
+        let length = self.ports[to.index()].link.timing().length(wire_len);
+        earliest.max(Time::from_fs(
+            last_bit.as_fs().saturating_sub(length.as_fs()),
+        ))
+    }
+
+    fn egress(&self, from: Port, header: &Header) -> Option<Port> {
+        match self.routes.of(header) {
+            Route::Down(port) if port == from => None,
+            Route::Down(_)
+                if from != UPSTREAM && self.acs_redirect && header.class() != Class::Completion =>
+            {
+                Some(UPSTREAM)
+            }
+            Route::Down(port) => Some(port),
+            Route::Elsewhere if from == UPSTREAM => None,
+            Route::Elsewhere => Some(UPSTREAM),
+        }
+    }
+
+    /// Ends a packet here: its buffer is freed, the probes are told, and a request that expects an answer gets one.
+    fn refuse(
+        &mut self,
+        from: Port,
+        delivery: Delivery,
+        header: &Header,
+        why: Refusal,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Delivery { packet, complete } = delivery;
+        let stamp = fx.store()[packet].stamp;
+        let bytes = refused_bytes(header);
+        fx.observe(Observation::Refused {
+            why,
+            flow: stamp.flow,
+            bytes,
+        });
+        fx.store().release(packet);
+        let outcome = self
+            .link(from)
+            .free(Charge::of(header), &mut At::new(fx, from));
+        self.settle(outcome, fx);
+        if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
+            let answer = unsupported(header, self.id, stamp, fx);
+            let waiting = Waiting::new(answer.0, &answer.1, complete + self.latency);
+            // No ingress port owns the answer: the source after the last port is the switch itself.
+            let own = self.ports.len() as u16;
+            let outcome = self
+                .link(from)
+                .enqueue(own, waiting, &mut At::new(fx, from));
+            self.settle(outcome, fx);
+        }
+    }
+}
+
+/// Payload that is lost with a packet, as its flow counts it: reads lose nothing until their completion says so.
+pub(crate) fn refused_bytes(header: &Header) -> u32 {
+    match &header.kind {
+        protocol::Kind::MemoryWrite(request) => request.byte_len(),
+        _ => 0,
+    }
+}
+
+/// A completion that says unsupported request.
+pub(crate) fn unsupported<C: Component<Traffic = Pcie>>(
+    request: &Header,
+    completer: FunctionId,
+    stamp: Stamp,
+    fx: &mut Effects<'_, C>,
+) -> (PacketId, Header) {
+    let header = Header::completion(request, completer, Status::UnsupportedRequest)
+        .expect("a non-posted request is answered");
+    let packet = fx.store().claim();
+    fx.store()[packet].write(header, stamp);
+    (packet, header)
+}

@@ -1,0 +1,140 @@
+//! Slots that are handed out, shared and taken back without touching the allocator.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// The name of a slot that holds a `T`.
+pub struct Id<T>(u32, PhantomData<fn() -> T>);
+
+impl<T> Id<T> {
+    /// The slot's number.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Id<T> {}
+impl<T> PartialEq for Id<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+impl<T> Eq for Id<T> {}
+impl<T> Hash for Id<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+impl<T> fmt::Debug for Id<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// Reference-counted slots. A slot whose last holder lets go keeps its value, so that the next user reuses its buffers.
+#[derive(Debug)]
+pub struct Arena<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    holders: u32,
+    value: T,
+}
+
+impl<T: Default> Arena<T> {
+    /// A slot with one holder. Its value is whatever the last user left: the caller writes every field.
+    pub fn claim(&mut self) -> Id<T> {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                holders: 0,
+                value: T::default(),
+            });
+            u32::try_from(self.slots.len() - 1).expect("an arena holds fewer than 2^32 slots")
+        });
+        self.slots[index as usize].holders = 1;
+        Id(index, PhantomData)
+    }
+}
+
+impl<T> Arena<T> {
+    /// One more holder of `id`.
+    pub fn retain(&mut self, id: Id<T>) {
+        self.slots[id.index()].holders += 1;
+    }
+
+    /// One holder of `id` less; the last one gives the slot back.
+    pub fn release(&mut self, id: Id<T>) {
+        let slot = &mut self.slots[id.index()];
+        assert!(
+            slot.holders > 0,
+            "a slot is released no more often than it was claimed and retained"
+        );
+        slot.holders -= 1;
+        if slot.holders == 0 {
+            self.free.push(id.0);
+        }
+    }
+
+    /// How many slots have a holder.
+    pub fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Self {
+        Arena {
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Index<Id<T>> for Arena<T> {
+    type Output = T;
+    fn index(&self, id: Id<T>) -> &T {
+        &self.slots[id.index()].value
+    }
+}
+
+impl<T> IndexMut<Id<T>> for Arena<T> {
+    fn index_mut(&mut self, id: Id<T>) -> &mut T {
+        &mut self.slots[id.index()].value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_reused_after_its_last_holder_lets_go() {
+        let mut arena = Arena::<Vec<u8>>::default();
+        let first = arena.claim();
+        arena.retain(first);
+        arena.release(first);
+        assert_eq!(arena.in_use(), 1);
+        arena.release(first);
+        assert_eq!(arena.in_use(), 0);
+        assert_eq!(arena.claim(), first);
+    }
+
+    #[test]
+    #[should_panic(expected = "no more often")]
+    fn a_slot_cannot_be_released_twice() {
+        let mut arena = Arena::<u8>::default();
+        let id = arena.claim();
+        arena.release(id);
+        arena.release(id);
+    }
+}

@@ -1,0 +1,20 @@
+//! Simulated time, the event queue, arenas, random streams, and the contract of a component.
+
+mod arena;
+mod component;
+mod parameters;
+mod quantity;
+mod queue;
+mod random;
+mod time;
+
+pub use arena::{Arena, Id};
+pub use component::{
+    Action, Component, ComponentId, Effects, FrameOf, Label, Observed, Occurrence, Port, Traffic,
+    World,
+};
+pub use parameters::*;
+pub use quantity::*;
+pub use queue::{Event, EventQueue};
+pub use random::Stream;
+pub use time::{Span, Time};

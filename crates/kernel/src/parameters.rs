@@ -1,0 +1,233 @@
+//! Parameters declared once: type, default, help and where the default comes from.
+//!
+//! The scenario reader, the catalogue and the error messages all read the same declaration, so
+//! that none of them can disagree with the model.
+
+use std::ops::RangeBounds;
+
+use crate::quantity::{Quantity, Value};
+
+/// What there is to know about one parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// The name it is set by.
+    pub key: &'static str,
+    /// The unit it is usually written in; empty for plain numbers.
+    pub unit: &'static str,
+    /// The value it has when nobody sets it, as it would be written.
+    pub default: String,
+    /// What it means, in a sentence or two.
+    pub help: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// A set of parameters made by [`parameters!`](crate::parameters).
+pub trait Parameters {
+    /// Every parameter, in the order of declaration.
+    fn declarations() -> Vec<Declaration>
+    where
+        Self: Sized;
+
+    /// The names of all of them, in the order of declaration.
+    fn keys(&self) -> &'static [&'static str];
+
+    /// Sets the parameter named `key`: false if there is none of that name, and an error that
+    /// says what would be right if it cannot have that value.
+    fn set(&mut self, key: &str, value: &Value<'_>) -> Result<bool, String>;
+
+    /// Every parameter as it stands, in the order of declaration, written as `set` reads it.
+    fn settings(&self) -> Vec<(&'static str, String)>;
+}
+
+/// Declares a struct of parameters.
+///
+/// `within` and `among` are optional and say which values are right.
+///
+/// ```
+/// kernel::parameters! {
+///     /// How the engine asks.
+///     pub struct EngineParameters {
+///         /// Requests that may be waiting for their completion.
+///         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2, no extended tags";
+///         /// Width of the addresses that the engine can send.
+///         address_bits: u32 = 64, among [32, 64], from "every current core";
+///     }
+/// }
+/// use kernel::{Parameters, Value};
+/// let mut engine = EngineParameters::default();
+/// assert_eq!(engine.set("tags", &Value::Integer(256)), Ok(true));
+/// assert_eq!(engine.set("colour", &Value::Integer(256)), Ok(false));
+/// assert!(engine.set("tags", &Value::Integer(0)).is_err());
+/// assert_eq!(engine.tags, 256);
+/// ```
+#[macro_export]
+macro_rules! parameters {
+    (
+        $(#[$outer:meta])*
+        $visibility:vis struct $name:ident {
+            $(
+                $(#[doc = $help:literal])+
+                $key:ident : $type:ty = $default:expr
+                    $(, within $range:expr)?
+                    $(, among $set:expr)?
+                    , from $source:literal;
+            )*
+        }
+    ) => {
+        $(#[$outer])*
+        #[derive(Clone, Debug, PartialEq)]
+        $visibility struct $name {
+            $(
+                $(#[doc = $help])+
+                pub $key: $type,
+            )*
+        }
+
+        impl ::core::default::Default for $name {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
+        }
+
+        impl $crate::Parameters for $name {
+            fn declarations() -> ::std::vec::Vec<$crate::Declaration> {
+                ::std::vec![$(
+                    $crate::Declaration {
+                        key: ::core::stringify!($key),
+                        unit: <$type as $crate::Quantity>::UNIT,
+                        default: <$type as $crate::Quantity>::show(&$default),
+                        help: ::core::concat!($($help),+).trim_ascii(),
+                        source: $source,
+                    },
+                )*]
+            }
+
+            fn keys(&self) -> &'static [&'static str] {
+                &[$(::core::stringify!($key)),*]
+            }
+
+            #[allow(unused_variables)]
+            fn set(
+                &mut self,
+                key: &str,
+                value: &$crate::Value<'_>,
+            ) -> ::core::result::Result<bool, ::std::string::String> {
+                match key {
+                    $(
+                        ::core::stringify!($key) => {
+                            let read = <$type as $crate::Quantity>::read(value)?;
+                            $($crate::within(&read, &$range)?;)?
+                            $($crate::among(&read, &$set)?;)?
+                            self.$key = read;
+                            Ok(true)
+                        }
+                    )*
+                    _ => Ok(false),
+                }
+            }
+
+            fn settings(&self) -> ::std::vec::Vec<(&'static str, ::std::string::String)> {
+                ::std::vec![$(
+                    (::core::stringify!($key), $crate::Quantity::show(&self.$key)),
+                )*]
+            }
+        }
+    };
+}
+
+/// Refuses a value outside `range`, saying which are right.
+pub fn within<T: Quantity + PartialOrd>(
+    value: &T,
+    range: &impl RangeBounds<T>,
+) -> Result<(), String> {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+    if range.contains(value) {
+        return Ok(());
+    }
+    let least = match range.start_bound() {
+        Included(least) => format!(" from {}", least.show()),
+        Excluded(least) => format!(" above {}", least.show()),
+        Unbounded => String::new(),
+    };
+    let most = match range.end_bound() {
+        Included(most) => format!(" up to {}", most.show()),
+        Excluded(most) => format!(" below {}", most.show()),
+        Unbounded => String::new(),
+    };
+    Err(format!(
+        "{} is out of range; write a value{least}{most}",
+        value.show()
+    ))
+}
+
+/// Refuses a value that is not one of `set`, saying which are.
+pub fn among<T: Quantity + PartialEq>(value: &T, set: &[T]) -> Result<(), String> {
+    if set.contains(value) {
+        return Ok(());
+    }
+    let right: Vec<String> = set.iter().map(Quantity::show).collect();
+    Err(format!(
+        "{} is not possible; write one of {}",
+        value.show(),
+        right.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Bytes;
+    use crate::time::Span;
+
+    crate::parameters! {
+        /// Parameters of a test.
+        struct Example {
+            /// Time from header in
+            /// to header out.
+            latency: Span = Span::from_fs(150_000_000), from "a data sheet";
+            /// Share of the limit after which an ACK is sent.
+            ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.5.3.1";
+            /// Boundary at which completions are split.
+            boundary: Bytes = Bytes(64), among [Bytes(64), Bytes(128)], from "PCIe Base 2.3.1.1";
+        }
+    }
+
+    #[test]
+    fn a_declaration_says_all_there_is_to_know() {
+        assert_eq!(
+            Example::declarations()[0],
+            Declaration {
+                key: "latency",
+                unit: "ns",
+                default: "150 ns".to_owned(),
+                help: "Time from header in to header out.",
+                source: "a data sheet",
+            }
+        );
+    }
+
+    #[test]
+    fn a_known_key_is_set_and_an_unknown_one_is_left_to_the_caller() {
+        let mut example = Example::default();
+        assert_eq!(example.set("latency", &Value::Text("3 us")), Ok(true));
+        assert_eq!(example.set("latencies", &Value::Text("3 us")), Ok(false));
+        assert_eq!(example.latency, Span::from_fs(3_000_000_000));
+        assert_eq!(example.keys()[0], "latency");
+        assert_eq!(example.settings()[0], ("latency", "3 us".to_owned()));
+    }
+
+    #[test]
+    fn a_value_that_is_not_right_changes_nothing_and_says_what_is() {
+        let mut example = Example::default();
+        assert_eq!(
+            example.set("ack_limit_fraction", &Value::Float(1.5)),
+            Err("1.5 is out of range; write a value from 0 up to 1".to_owned())
+        );
+        assert_eq!(
+            example.set("boundary", &Value::Text("96 B")),
+            Err("96 B is not possible; write one of 64 B, 128 B".to_owned())
+        );
+        assert_eq!(example, Example::default());
+    }
+}

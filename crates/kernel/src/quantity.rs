@@ -1,0 +1,330 @@
+//! Quantities as people write them: "150 ns", "4 KiB", "12.8 GB/s".
+//!
+//! A unit is always written, so that no number in a scenario can be misread; decimals are read
+//! exactly, never through floating point.
+
+mod scale;
+
+use std::fmt;
+
+use crate::time::Span;
+use scale::{BANDWIDTH, FREQUENCY, FS_PER_SECOND, SIZE, TIME};
+
+/// A value as it stands in a scenario, before it is known what it measures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// A bare whole number.
+    Integer(i64),
+    /// A bare number with a fraction or an exponent.
+    Float(f64),
+    /// A text; where a unit is needed, a number and its unit.
+    Text(&'a str),
+    /// True or false.
+    Flag(bool),
+}
+
+impl<'a> Value<'a> {
+    /// The value that a scenario means by `text` without quotes, or else the text itself.
+    pub fn written(text: &'a str) -> Self {
+        let number = text.parse().map(Value::Integer).ok();
+        let number = number.or_else(|| text.parse().map(Value::Float).ok());
+        let value = number.or_else(|| text.parse().map(Value::Flag).ok());
+        value.unwrap_or(Value::Text(text))
+    }
+}
+
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Integer(number) => write!(f, "{number}"),
+            Value::Float(number) => write!(f, "{number}"),
+            Value::Text(text) => write!(f, "{text:?}"),
+            Value::Flag(flag) => write!(f, "{flag}"),
+        }
+    }
+}
+
+/// A type that a scenario can set.
+pub trait Quantity: Sized {
+    /// The unit it is usually written in; empty for plain numbers and texts.
+    const UNIT: &'static str;
+
+    /// Reads what stands in a scenario. The error says what is wrong; then what would be right.
+    fn read(value: &Value<'_>) -> Result<Self, String>;
+
+    /// The shortest text that `read` turns back into the same value.
+    fn show(&self) -> String;
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// `n` times 1024 bytes.
+    pub const fn kib(n: u64) -> Self {
+        Self(n << 10)
+    }
+
+    /// `n` times 1024 KiB.
+    pub const fn mib(n: u64) -> Self {
+        Self(n << 20)
+    }
+
+    /// `n` times 1024 MiB.
+    pub const fn gib(n: u64) -> Self {
+        Self(n << 30)
+    }
+}
+
+/// Cycles a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frequency(pub u64);
+
+impl Frequency {
+    /// `n` million cycles a second.
+    pub const fn mhz(n: u64) -> Self {
+        Self(n * 1_000_000)
+    }
+
+    /// The time of one cycle, to the nearest femtosecond; zero for a clock that stands still.
+    pub fn period(self) -> Span {
+        let rounded = (FS_PER_SECOND + self.0 / 2).checked_div(self.0);
+        Span::from_fs(rounded.unwrap_or(0))
+    }
+}
+
+/// Bytes a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bandwidth(pub u64);
+
+impl Bandwidth {
+    /// The time that `bytes` take, to the nearest femtosecond; zero where the rate is zero.
+    pub fn time_of(self, bytes: u64) -> Span {
+        let rate = u128::from(self.0);
+        let work = u128::from(bytes) * u128::from(FS_PER_SECOND);
+        let rounded = (work + rate / 2).checked_div(rate).unwrap_or(0);
+        Span::from_fs(u64::try_from(rounded).unwrap_or(u64::MAX))
+    }
+}
+
+/// Reads one of a closed list of names, for parameters that are an enumeration.
+pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, String> {
+    if let Value::Text(text) = value
+        && let Some((_, found)) = names.iter().find(|(name, _)| name == text)
+    {
+        return Ok(*found);
+    }
+    let all: Vec<String> = names.iter().map(|(name, _)| format!("{name:?}")).collect();
+    Err(format!("{value} is not known; write {}", all.join(" or ")))
+}
+
+macro_rules! scaled {
+    ($type:ty, $scale:ident, $new:expr, $amount:expr) => {
+        impl Quantity for $type {
+            const UNIT: &'static str = $scale.usual;
+
+            fn read(value: &Value<'_>) -> Result<Self, String> {
+                $scale.read(value).map($new)
+            }
+
+            fn show(&self) -> String {
+                $scale.show($amount(*self))
+            }
+        }
+    };
+}
+
+scaled!(Span, TIME, Span::from_fs, |span: Span| span.as_fs());
+scaled!(Bytes, SIZE, Bytes, |bytes: Bytes| bytes.0);
+scaled!(Frequency, FREQUENCY, Frequency, |clock: Frequency| clock.0);
+scaled!(Bandwidth, BANDWIDTH, Bandwidth, |rate: Bandwidth| rate.0);
+
+macro_rules! whole {
+    ($($type:ty),+) => {$(
+        impl Quantity for $type {
+            const UNIT: &'static str = "";
+
+            fn read(value: &Value<'_>) -> Result<Self, String> {
+                match value {
+                    Value::Integer(number) => <$type>::try_from(*number).map_err(|_| {
+                        let most = i64::try_from(<$type>::MAX).unwrap_or(i64::MAX);
+                        format!("{number} is out of range; write a whole number from 0 to {most}")
+                    }),
+                    _ => Err(format!("{value} is not a whole number; write one without quotes or unit")),
+                }
+            }
+
+            fn show(&self) -> String {
+                self.to_string()
+            }
+        }
+    )+};
+}
+
+whole!(u8, u16, u32, u64);
+
+impl Quantity for f64 {
+    const UNIT: &'static str = "";
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        match value {
+            Value::Integer(number) => Ok(*number as f64),
+            Value::Float(number) if number.is_finite() => Ok(*number),
+            _ => Err(format!(
+                "{value} is not a plain number; write one without quotes or unit"
+            )),
+        }
+    }
+
+    fn show(&self) -> String {
+        if *self != 0.0 && (self.abs() < 1e-3 || self.abs() >= 1e9) {
+            format!("{self:e}")
+        } else {
+            self.to_string()
+        }
+    }
+}
+
+impl Quantity for bool {
+    const UNIT: &'static str = "";
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        match value {
+            Value::Flag(flag) => Ok(*flag),
+            _ => Err(format!("{value} is not a yes or no; write true or false")),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Quantity for String {
+    const UNIT: &'static str = "";
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        match value {
+            Value::Text(text) => Ok((*text).to_owned()),
+            _ => Err(format!("{value} is not a text; write it in quotes")),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.clone()
+    }
+}
+
+/// What may be left out; "none" leaves it out in so many words.
+impl<Q: Quantity> Quantity for Option<Q> {
+    const UNIT: &'static str = Q::UNIT;
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        match value {
+            Value::Text("none") => Ok(None),
+            _ => Q::read(value).map(Some),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.as_ref().map_or_else(|| "none".to_owned(), Q::show)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text<T: Quantity>(text: &str) -> Result<T, String> {
+        T::read(&Value::Text(text))
+    }
+
+    #[test]
+    fn a_number_and_its_unit_are_read_exactly() {
+        assert_eq!(text("150 ns"), Ok(Span::from_fs(150_000_000)));
+        assert_eq!(text("3.5us"), Ok(Span::from_fs(3_500_000_000)));
+        assert_eq!(text("2 µs"), Ok(Span::from_fs(2_000_000_000)));
+        assert_eq!(text("4 KiB"), Ok(Bytes(4096)));
+        assert_eq!(text("1_000 kB"), Ok(Bytes(1_000_000)));
+        assert_eq!(text("250 MHz"), Ok(Frequency::mhz(250)));
+        assert_eq!(text("12.8 GB/s"), Ok(Bandwidth(12_800_000_000)));
+        assert_eq!(text("1451 MiB/s"), Ok(Bandwidth(1451 << 20)));
+    }
+
+    #[test]
+    fn a_setting_of_a_profile_is_read_as_a_scenario_would_read_it() {
+        assert_eq!(Value::written("64"), Value::Integer(64));
+        assert_eq!(Value::written("0.25"), Value::Float(0.25));
+        assert_eq!(Value::written("true"), Value::Flag(true));
+        assert_eq!(Value::written("512 B"), Value::Text("512 B"));
+    }
+
+    #[test]
+    fn a_bare_number_is_told_the_unit_it_needs() {
+        let bare = Span::read(&Value::Integer(150)).unwrap_err();
+        assert_eq!(bare, r#"150 has no unit; write "150 ns""#);
+        let quoted = text::<Span>("150").unwrap_err();
+        assert_eq!(quoted, r#""150" has no unit; write "150 ns""#);
+    }
+
+    #[test]
+    fn a_wrong_unit_is_told_the_right_ones() {
+        let wrong = text::<Span>("150 KiB").unwrap_err();
+        assert_eq!(
+            wrong,
+            r#""150 KiB" is not a time; write "150 ns" (units: fs, ps, ns, us, ms, s)"#
+        );
+    }
+
+    #[test]
+    fn negative_fractional_and_huge_amounts_are_refused() {
+        assert!(text::<Span>("-1 ns").unwrap_err().contains("negative"));
+        assert!(text::<Bytes>("0.5 B").unwrap_err().contains("whole"));
+        assert!(
+            text::<Bytes>("99999999999 GiB")
+                .unwrap_err()
+                .contains("too large")
+        );
+        assert!(text::<Span>("1.").is_err());
+        assert!(text::<Span>(".").is_err());
+        assert!(text::<Span>("").is_err());
+        assert!(u32::read(&Value::Integer(-1)).is_err());
+        assert!(f64::read(&Value::Float(f64::NAN)).is_err());
+    }
+
+    #[test]
+    fn the_shortest_text_is_shown() {
+        assert_eq!(Span::from_fs(3_500_000_000).show(), "3.5 us");
+        assert_eq!(Span::from_fs(0).show(), "0 ns");
+        assert_eq!(Bytes(4096).show(), "4 KiB");
+        assert_eq!(Bytes(128).show(), "128 B");
+        assert_eq!(Bandwidth(12_800_000_000).show(), "12.8 GB/s");
+        assert_eq!(Bandwidth(1451 << 20).show(), "1451 MiB/s");
+        assert_eq!(1e-6.show(), "1e-6");
+    }
+
+    #[test]
+    fn a_period_and_a_transfer_time_are_rounded_to_the_nearest_femtosecond() {
+        assert_eq!(Frequency::mhz(250).period(), Span::from_fs(4_000_000));
+        assert_eq!(Frequency(0).period(), Span::from_fs(0));
+        assert_eq!(Bandwidth(3).time_of(2), Span::from_fs(666_666_666_666_667));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_is_read_back(amount in 0..=1u64 << 50) {
+            prop_assert_eq!(text(&Span::from_fs(amount).show()), Ok(Span::from_fs(amount)));
+            prop_assert_eq!(text(&Bytes(amount).show()), Ok(Bytes(amount)));
+            prop_assert_eq!(text(&Bandwidth(amount).show()), Ok(Bandwidth(amount)));
+        }
+
+        #[test]
+        fn no_text_is_a_panic(written: String) {
+            let _ = text::<Span>(&written);
+            let _ = text::<Bytes>(&written);
+        }
+    }
+}

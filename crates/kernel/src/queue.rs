@@ -1,0 +1,290 @@
+//! The event queue: a calendar of narrow days, each sorted only when it comes.
+//!
+//! Events within the calendar's year go into the day of their time; the rest wait in a heap until the year reaches them.
+//! The width of a day follows the traffic, so the cost of an event does not grow with the number pending.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use crate::Time;
+
+/// Something that will happen at `time`; of two at the same time the one scheduled first comes first.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<P> {
+    /// When.
+    pub time: Time,
+    sequence: u64,
+    /// What.
+    pub payload: P,
+}
+
+impl<P> Event<P> {
+    fn key(&self) -> (Time, u64) {
+        (self.time, self.sequence)
+    }
+}
+
+impl<P> PartialEq for Event<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl<P> Eq for Event<P> {}
+impl<P> PartialOrd for Event<P> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<P> Ord for Event<P> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+/// Events in the total order of (time, sequence).
+#[derive(Debug)]
+pub struct EventQueue<P> {
+    /// The events of today, latest first, so that the next is popped from the end.
+    today: Vec<Event<P>>,
+    /// The days of this year after today, each in no order.
+    days: Vec<Vec<Event<P>>>,
+    /// One bit for each day that holds an event.
+    busy: [u64; DAYS / 64],
+    /// Events beyond this year.
+    later: BinaryHeap<Reverse<Event<P>>>,
+    /// The number of today since the beginning.
+    date: u64,
+    /// Day length as a power of two of femtoseconds.
+    day_bits: u32,
+    in_days: usize,
+    sequence: u64,
+    census: Census,
+}
+
+/// What the last stretch of days held, to judge their width.
+#[derive(Debug, Default)]
+struct Census {
+    days: u32,
+    events: u32,
+}
+
+const DAYS: usize = 1024;
+/// A day of 16 ns at first, of 9 minutes at most.
+const FIRST_DAY_BITS: u32 = 24;
+const WIDEST_DAY_BITS: u32 = 49;
+/// Days between two judgements of the width.
+const CENSUS_DAYS: u32 = 2048;
+/// More events a day than this: halve the day. Fewer than a quarter of it: double it.
+const CROWDED: u32 = 12;
+
+impl<P: Copy> Default for EventQueue<P> {
+    fn default() -> Self {
+        EventQueue {
+            today: Vec::new(),
+            days: (0..DAYS).map(|_| Vec::new()).collect(),
+            busy: [0; DAYS / 64],
+            later: BinaryHeap::new(),
+            date: 0,
+            day_bits: FIRST_DAY_BITS,
+            in_days: 0,
+            sequence: 0,
+            census: Census::default(),
+        }
+    }
+}
+
+impl<P: Copy> EventQueue<P> {
+    /// Schedules `payload` at `time`, which is not in the past of the last event popped.
+    pub fn push(&mut self, time: Time, payload: P) {
+        let event = Event {
+            time,
+            sequence: self.sequence,
+            payload,
+        };
+        self.sequence += 1;
+        self.place(event);
+    }
+
+    fn place(&mut self, event: Event<P>) {
+        let date = event.time.as_fs() >> self.day_bits;
+        if date <= self.date {
+            let at = self
+                .today
+                .partition_point(|other| other.key() > event.key());
+            self.today.insert(at, event);
+            self.census.events += 1;
+        } else if date < self.date + DAYS as u64 {
+            let day = date as usize % DAYS;
+            self.days[day].push(event);
+            self.busy[day / 64] |= 1 << (day % 64);
+            self.in_days += 1;
+        } else {
+            self.later.push(Reverse(event));
+        }
+    }
+
+    /// Takes the next event.
+    pub fn pop(&mut self) -> Option<Event<P>> {
+        self.turn_to_next()?;
+        self.today.pop()
+    }
+
+    /// Takes the next event if it is due by `limit`.
+    pub fn pop_until(&mut self, limit: Time) -> Option<Event<P>> {
+        if self.next_time()? > limit {
+            return None;
+        }
+        self.today.pop()
+    }
+
+    /// When the next event is due.
+    pub fn next_time(&mut self) -> Option<Time> {
+        self.turn_to_next()?;
+        self.today.last().map(|event| event.time)
+    }
+
+    /// Makes sure that today holds the next event, if there is any.
+    fn turn_to_next(&mut self) -> Option<()> {
+        if self.today.is_empty() {
+            self.turn_page()?;
+        }
+        Some(())
+    }
+
+    #[cold]
+    fn next_year(&mut self) -> Option<u64> {
+        self.later
+            .peek()
+            .map(|Reverse(event)| event.time.as_fs() >> self.day_bits)
+    }
+
+    fn turn_page(&mut self) -> Option<()> {
+        if self.census.days >= CENSUS_DAYS {
+            self.judge_width();
+            if !self.today.is_empty() {
+                return Some(());
+            }
+        }
+        let next = if self.in_days > 0 {
+            self.next_busy_date()
+        } else {
+            self.next_year()?
+        };
+        self.census.days += u32::try_from(next - self.date)
+            .unwrap_or(CENSUS_DAYS)
+            .min(CENSUS_DAYS);
+        self.date = next;
+        let day = next as usize % DAYS;
+        std::mem::swap(&mut self.today, &mut self.days[day]);
+        self.busy[day / 64] &= !(1 << (day % 64));
+        self.in_days -= self.today.len();
+        self.admit_new_year();
+        if self.today.len() > 1 {
+            self.today.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        self.census.events += self.today.len() as u32;
+        Some(())
+    }
+
+    /// Moves what the year has reached from the heap into its days; what is due today joins today, unsorted.
+    fn admit_new_year(&mut self) {
+        let end = self.date + DAYS as u64;
+        while self
+            .later
+            .peek()
+            .is_some_and(|Reverse(event)| event.time.as_fs() >> self.day_bits < end)
+        {
+            let Reverse(event) = self
+                .later
+                .pop()
+                .expect("the heap was just seen to hold an event");
+            if event.time.as_fs() >> self.day_bits <= self.date {
+                self.today.push(event);
+            } else {
+                self.place(event);
+            }
+        }
+    }
+
+    /// The date of the first day after today that holds an event.
+    fn next_busy_date(&self) -> u64 {
+        let from = (self.date as usize + 1) % DAYS;
+        let mut word = from / 64;
+        let mut bits = self.busy[word] & (!0 << (from % 64));
+        loop {
+            if bits != 0 {
+                let day = word * 64 + bits.trailing_zeros() as usize;
+                let ahead = (day + DAYS - from) % DAYS;
+                return self.date + 1 + ahead as u64;
+            }
+            word = (word + 1) % (DAYS / 64);
+            bits = self.busy[word];
+        }
+    }
+
+    /// Halves or doubles the day when the last stretch was crowded or empty, and lays the year out anew.
+    #[cold]
+    fn judge_width(&mut self) {
+        let mean_x4 = self.census.events.saturating_mul(4) / self.census.days;
+        self.census = Census::default();
+        let day_bits = if mean_x4 > 4 * CROWDED && self.day_bits > 0 {
+            self.day_bits - 1
+        } else if mean_x4 < CROWDED && self.day_bits < WIDEST_DAY_BITS {
+            self.day_bits + 1
+        } else {
+            return;
+        };
+        let pending: Vec<Event<P>> = self.days.iter_mut().flat_map(std::mem::take).collect();
+        self.date = (self.date << self.day_bits) >> day_bits;
+        self.day_bits = day_bits;
+        self.busy = [0; DAYS / 64];
+        self.in_days = 0;
+        for event in pending {
+            self.place(event);
+        }
+        self.admit_new_year();
+        self.today.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn of_two_events_at_one_time_the_first_scheduled_comes_first() {
+        let mut queue = EventQueue::default();
+        for name in 0..5 {
+            queue.push(Time::from_fs(7), name);
+        }
+        let order: Vec<i32> = std::iter::from_fn(|| queue.pop())
+            .map(|e| e.payload)
+            .collect();
+        assert_eq!(order, [0, 1, 2, 3, 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn events_come_in_the_order_of_a_sorted_list(gaps in prop::collection::vec((0_u64..60, 0_u64..1000), 1..3000)) {
+            let mut queue = EventQueue::default();
+            let mut model = std::collections::BTreeSet::new();
+            let mut now = 0;
+            for (sequence, (magnitude, fine)) in gaps.into_iter().enumerate() {
+                let time = now + (fine << (magnitude % 40));
+                queue.push(Time::from_fs(time), sequence);
+                model.insert((time, sequence));
+                if magnitude % 3 == 0 {
+                    let event = queue.pop().expect("one was just pushed");
+                    let first = model.pop_first().expect("one was just pushed");
+                    prop_assert_eq!((event.time.as_fs(), event.payload), first);
+                    now = first.0;
+                }
+            }
+            while let Some(event) = queue.pop() {
+                prop_assert_eq!(Some((event.time.as_fs(), event.payload)), model.pop_first());
+            }
+            prop_assert!(model.is_empty());
+        }
+    }
+}

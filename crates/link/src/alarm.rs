@@ -1,0 +1,88 @@
+//! A deadline that moves often, over wake-ups that cannot be taken back.
+
+use kernel::{Span, Time};
+
+/// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up finds it and asks again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alarm {
+    deadline: Time,
+    pending: Time,
+}
+
+impl Alarm {
+    pub(crate) const IDLE: Alarm = Alarm {
+        deadline: Time::NEVER,
+        pending: Time::NEVER,
+    };
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.deadline != Time::NEVER
+    }
+
+    /// Moves the deadline; the span after which to be woken, unless an earlier wake-up is on its way.
+    #[must_use]
+    pub(crate) fn set(&mut self, now: Time, deadline: Time) -> Option<Span> {
+        self.deadline = deadline;
+        if self.pending <= deadline {
+            return None;
+        }
+        self.pending = deadline;
+        Some(deadline.since(now))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.deadline = Time::NEVER;
+    }
+
+    /// A wake-up came. `Due` when the deadline is reached, and then it is cleared.
+    pub(crate) fn ring(&mut self, now: Time) -> Ring {
+        if now >= self.pending {
+            self.pending = Time::NEVER;
+        }
+        if self.deadline <= now {
+            self.deadline = Time::NEVER;
+            return Ring::Due;
+        }
+        if self.deadline < self.pending {
+            self.pending = self.deadline;
+            return Ring::Again(self.deadline.since(now));
+        }
+        Ring::Stale
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ring {
+    Due,
+    Again(Span),
+    Stale,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_that_moved_later_is_kept_by_the_pending_wake_up() {
+        let mut alarm = Alarm::IDLE;
+        assert_eq!(
+            alarm.set(Time::ZERO, Time::from_fs(10)),
+            Some(Span::from_fs(10))
+        );
+        assert_eq!(alarm.set(Time::from_fs(5), Time::from_fs(30)), None);
+        assert_eq!(
+            alarm.ring(Time::from_fs(10)),
+            Ring::Again(Span::from_fs(20))
+        );
+        assert_eq!(alarm.ring(Time::from_fs(30)), Ring::Due);
+        assert!(!alarm.is_set());
+    }
+
+    #[test]
+    fn a_wake_up_after_the_alarm_was_cleared_is_stale() {
+        let mut alarm = Alarm::IDLE;
+        assert!(alarm.set(Time::ZERO, Time::from_fs(10)).is_some());
+        alarm.clear();
+        assert_eq!(alarm.ring(Time::from_fs(10)), Ring::Stale);
+    }
+}

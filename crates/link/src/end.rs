@@ -1,0 +1,503 @@
+//! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, joined as the data-link layer joins them.
+
+use kernel::{Span, Time};
+use protocol::{Class, Credit, Dllp, Generation, TrafficClass};
+
+use crate::alarm::{Alarm, Ring};
+use crate::parameters::PortParameters;
+use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
+use crate::transmitter::{Counters, Sent, Transmitter, Turn};
+use crate::{BitErrors, Charge, Frame, LinkContext, PacketId, Waiting, WireTiming};
+
+/// What a link end is told when the fabric is built.
+#[derive(Clone, Debug)]
+pub struct LinkConfig {
+    /// Data rate.
+    pub generation: Generation,
+    /// Lanes, 1 to 32.
+    pub lanes: u8,
+    /// Max payload size in bytes, which the acknowledgement timers follow.
+    pub max_payload: u16,
+    /// Virtual channels, 1 to 8.
+    pub channels: usize,
+    /// Sources that share the wire out, each with its own queues: the ingress ports of a switch, one for an engine.
+    pub sources: usize,
+    /// Whether this end hears of a packet at its header (a cut-through port) or at its last bit.
+    pub cut_through: bool,
+    /// The same of the far end.
+    pub far_cut_through: bool,
+    /// Whether completions have credit without limit (endpoints, and root complexes without peer-to-peer).
+    pub infinite_completions: bool,
+    /// Whether to report each packet when its last bit has left.
+    pub report_finished: bool,
+    /// The errors of the direction that arrives here.
+    pub errors: Option<BitErrors>,
+}
+
+/// What a link end asks to be woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkTimer {
+    /// The wire is free.
+    Wire,
+    /// An acknowledgement is due.
+    Acknowledge,
+    /// An acknowledgement is overdue.
+    Replay,
+    /// Credit should be told, or told again.
+    UpdateCredit,
+}
+
+impl LinkTimer {
+    /// How many there are.
+    pub const COUNT: u32 = 4;
+
+    /// The timer with that number.
+    pub fn from_number(number: u32) -> Self {
+        [
+            LinkTimer::Wire,
+            LinkTimer::Acknowledge,
+            LinkTimer::Replay,
+            LinkTimer::UpdateCredit,
+        ][number as usize]
+    }
+}
+
+/// What an input made of the wire.
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub struct Outcome {
+    /// The packet whose last bit has left, where that is reported.
+    pub finished: Option<Sent>,
+    /// The packet that began to leave.
+    pub started: Option<Sent>,
+}
+
+/// Flow-control initialisation (PCIe Base 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// `FC_INIT1`, and the classes heard of.
+    One(u32),
+    Two,
+    Active,
+}
+
+/// One end of a link.
+#[derive(Clone, Debug)]
+pub struct LinkEnd {
+    transmitter: Transmitter,
+    receiver: Receiver,
+    phase: Phase,
+    /// InitFC packets of the current phase yet to send.
+    greetings: usize,
+    acknowledge_now: bool,
+    refuse_now: bool,
+    cut_through: bool,
+    report_finished: bool,
+    acknowledge_limit: Span,
+    replay_limit: Span,
+    update_interval: Span,
+    wire: Alarm,
+    acknowledge: Alarm,
+    replay: Alarm,
+    update: Alarm,
+}
+
+/// Between InitFC rounds, and between UpdateFC packets on a wire that can lose them (PCIe Base 3.4.1, 2.6.1.2).
+const GREETING_INTERVAL: Span = Span::from_us(34);
+
+impl LinkEnd {
+    /// A link end that has not begun.
+    pub fn new(config: LinkConfig, parameters: &PortParameters) -> Self {
+        let timing = WireTiming::new(config.generation, config.lanes, parameters.skip_position);
+        let symbols = |count: u32, factor: f64| {
+            Span::from_fs((timing.symbol().as_fs() as f64 * f64::from(count) * factor) as u64)
+        };
+        let acknowledge = config
+            .generation
+            .ack_latency_limit(config.lanes, config.max_payload);
+        let replay = config
+            .generation
+            .replay_timer_limit(config.lanes, config.max_payload);
+        LinkEnd {
+            transmitter: Transmitter::new(
+                timing,
+                config.far_cut_through,
+                config.channels,
+                config.sources,
+                parameters.replay_buffer.0,
+            ),
+            receiver: Receiver::new(
+                parameters,
+                config.infinite_completions,
+                config.channels,
+                config.errors,
+            ),
+            phase: Phase::One(0),
+            greetings: 0,
+            acknowledge_now: false,
+            refuse_now: false,
+            cut_through: config.cut_through,
+            report_finished: config.report_finished,
+            acknowledge_limit: symbols(acknowledge, parameters.ack_limit_fraction),
+            replay_limit: symbols(replay, parameters.replay_timer_factor),
+            update_interval: parameters.update_fc_interval,
+            wire: Alarm::IDLE,
+            acknowledge: Alarm::IDLE,
+            replay: Alarm::IDLE,
+            update: Alarm::IDLE,
+        }
+    }
+
+    /// What this end has sent.
+    pub fn counters(&self) -> &Counters {
+        &self.transmitter.counters
+    }
+
+    /// How long bytes take on this wire.
+    pub fn timing(&self) -> &WireTiming {
+        self.transmitter.timing()
+    }
+
+    /// Packets that wait for the wire.
+    pub fn waiting(&self) -> usize {
+        self.transmitter.waiting()
+    }
+
+    /// When the wire is free for the next packet.
+    pub fn free_at(&self) -> Time {
+        self.transmitter.busy_until
+    }
+
+    /// Time begins: flow control is initialised.
+    pub fn start(&mut self, cx: &mut impl LinkContext) -> Outcome {
+        self.greet(cx);
+        self.pump(cx)
+    }
+
+    /// Hands a packet of `source` to the link, which takes over the caller's hold of it.
+    pub fn enqueue(&mut self, source: u16, waiting: Waiting, cx: &mut impl LinkContext) -> Outcome {
+        let channel = self.channel_of(waiting.charge.traffic_class);
+        self.transmitter.push(channel, source, waiting);
+        self.pump(cx)
+    }
+
+    /// Traffic classes map to channels in order; the last channel takes the rest.
+    fn channel_of(&self, class: TrafficClass) -> usize {
+        usize::from(class.number()).min(self.receiver.channels() - 1)
+    }
+
+    /// A packet has left this end's buffer: its credit goes back to the far end.
+    pub fn free(&mut self, charge: Charge, cx: &mut impl LinkContext) -> Outcome {
+        let channel = self.channel_of(charge.traffic_class);
+        match self.receiver.free(channel, charge) {
+            News::Now => self.pump(cx),
+            News::Later => {
+                if !self.update.is_set() {
+                    self.set_update(self.update_interval, cx);
+                }
+                Outcome::default()
+            }
+            News::None => Outcome::default(),
+        }
+    }
+
+    /// A frame arrives.
+    pub fn receive(
+        &mut self,
+        frame: Frame,
+        cx: &mut impl LinkContext,
+    ) -> (Option<Arrival>, Outcome) {
+        match frame {
+            Frame::Tlp {
+                sequence,
+                lcrc,
+                packet,
+            } => {
+                let arrival = self.receive_packet(sequence, lcrc, packet, cx);
+                if arrival.is_none() {
+                    cx.packets().release(packet);
+                }
+                let outcome = if self.refuse_now || self.acknowledge_now {
+                    self.pump(cx)
+                } else {
+                    Outcome::default()
+                };
+                (arrival, outcome)
+            }
+            Frame::Dllp(mut bytes) => {
+                for bit in self.receiver.strike(protocol::DLLP_BYTES) {
+                    if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
+                        *byte ^= 1 << (bit % 8);
+                    } else {
+                        return (None, Outcome::default());
+                    }
+                }
+                // A bad CRC means the packet is dropped: whatever it said will be said again (PCIe Base 3.6.2.2).
+                let outcome = match Dllp::parse(&bytes) {
+                    Ok(dllp) => self.receive_dllp(dllp, cx),
+                    Err(_) => Outcome::default(),
+                };
+                (None, outcome)
+            }
+        }
+    }
+
+    fn receive_packet(
+        &mut self,
+        sequence: u16,
+        lcrc: u32,
+        packet: PacketId,
+        cx: &mut impl LinkContext,
+    ) -> Option<Arrival> {
+        if self.phase == Phase::Two {
+            self.phase = Phase::Active;
+        }
+        let content = &cx.packets()[packet];
+        let (wire_len, header) = (content.wire_len(), *content.header());
+        let complete = if self.cut_through {
+            let to_header = content.wire_len_to_header();
+            cx.now() + self.transmitter.timing().length(wire_len - to_header)
+        } else {
+            cx.now()
+        };
+        let wrong = self.receiver.strike(wire_len);
+        match self.receiver.judge(sequence, lcrc, packet, &wrong, cx) {
+            Verdict::Accept => {
+                let charge = Charge::of(&header);
+                let channel = self.channel_of(charge.traffic_class);
+                self.receiver.accept(channel, charge, complete);
+                if !self.acknowledge.is_set() {
+                    self.set_acknowledge(complete + self.acknowledge_limit, cx);
+                }
+                return Some(Arrival::Packet(Delivery { packet, complete }));
+            }
+            Verdict::Duplicate => self.acknowledge_now = true,
+            Verdict::Bad if complete > cx.now() => {
+                self.refuse_now = true;
+                self.set_acknowledge(complete, cx);
+            }
+            Verdict::Bad => {
+                self.refuse_now = true;
+                self.acknowledge.clear();
+            }
+            Verdict::Nullified if self.cut_through => {
+                return Some(Arrival::Corrupt(Delivery { packet, complete }));
+            }
+            Verdict::Nullified | Verdict::Ignore => {}
+        }
+        (self.cut_through && !wrong.is_empty())
+            .then_some(Arrival::Corrupt(Delivery { packet, complete }))
+    }
+
+    fn receive_dllp(&mut self, dllp: Dllp, cx: &mut impl LinkContext) -> Outcome {
+        match dllp {
+            Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
+            Dllp::Nak { sequence } => {
+                self.acknowledged(sequence, cx);
+                self.transmitter.replay();
+            }
+            Dllp::InitFc1(credit) => self.greeted(&credit, false, cx),
+            Dllp::InitFc2(credit) => self.greeted(&credit, true, cx),
+            Dllp::UpdateFc(credit) => {
+                if self.phase == Phase::Two {
+                    self.phase = Phase::Active;
+                }
+                self.transmitter.raise(&credit);
+            }
+        }
+        self.pump(cx)
+    }
+
+    fn acknowledged(&mut self, sequence: u16, cx: &mut impl LinkContext) {
+        if self.transmitter.acknowledge(sequence, cx) {
+            if self.transmitter.awaits_acknowledgement() {
+                self.set_replay(cx.now() + self.replay_limit, cx);
+            } else {
+                self.replay.clear();
+            }
+        }
+    }
+
+    /// One of this end's timers runs out.
+    pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Outcome {
+        let alarm = match timer {
+            LinkTimer::Wire => &mut self.wire,
+            LinkTimer::Acknowledge => &mut self.acknowledge,
+            LinkTimer::Replay => &mut self.replay,
+            LinkTimer::UpdateCredit => &mut self.update,
+        };
+        match alarm.ring(cx.now()) {
+            Ring::Due => {}
+            Ring::Again(after) => {
+                cx.wake(timer, after);
+                return Outcome::default();
+            }
+            Ring::Stale => return Outcome::default(),
+        }
+        match timer {
+            LinkTimer::Wire => {}
+            LinkTimer::Acknowledge => self.acknowledge_now = !self.refuse_now,
+            LinkTimer::Replay => {
+                self.transmitter.replay();
+                self.set_replay(cx.now() + self.replay_limit, cx);
+            }
+            LinkTimer::UpdateCredit if self.phase == Phase::Active => self.update_credit(cx),
+            LinkTimer::UpdateCredit => self.greet(cx),
+        }
+        self.pump(cx)
+    }
+
+    fn update_credit(&mut self, cx: &mut impl LinkContext) {
+        // Only a wire with errors can lose an UpdateFC; there every limit is told again and again.
+        self.receiver.tell_all(self.receiver.has_errors());
+        if self.receiver.has_errors() {
+            self.set_update(self.update_interval, cx);
+        }
+    }
+
+    /// A round of InitFC packets of the current phase.
+    fn greet(&mut self, cx: &mut impl LinkContext) {
+        self.greetings = 3 * self.receiver.channels();
+        self.set_update(GREETING_INTERVAL, cx);
+    }
+
+    fn greeted(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
+        match &mut self.phase {
+            Phase::One(heard) => {
+                *heard |= 1 << (usize::from(credit.channel) * 3 + credit.class.index());
+                let all = heard.count_ones() as usize == 3 * self.receiver.channels();
+                self.transmitter.open(credit);
+                if all {
+                    self.phase = Phase::Two;
+                    self.greet(cx);
+                }
+            }
+            Phase::Two if second => {
+                self.phase = Phase::Active;
+                self.update.clear();
+                if self.receiver.has_errors() {
+                    self.set_update(self.update_interval, cx);
+                }
+            }
+            // The far end has lost the second round: tell it again.
+            Phase::Active if !second => self.greetings = 3 * self.receiver.channels(),
+            _ => {}
+        }
+    }
+
+    fn next_greeting(&mut self) -> Option<Dllp> {
+        let left = self.greetings.checked_sub(1)?;
+        let index = 3 * self.receiver.channels() - self.greetings;
+        self.greetings = left;
+        let credit = self.receiver.grant(index / 3, Class::ALL[index % 3]);
+        Some(if matches!(self.phase, Phase::One(_)) {
+            Dllp::InitFc1(credit)
+        } else {
+            Dllp::InitFc2(credit)
+        })
+    }
+
+    /// Gives a free wire to what is most urgent (PCIe Base 3.6.3.1): Nak, Ack, credit, packets sent again, new packets.
+    fn pump(&mut self, cx: &mut impl LinkContext) -> Outcome {
+        let now = cx.now();
+        let mut outcome = Outcome::default();
+        if now < self.transmitter.busy_until {
+            self.set_wire(self.transmitter.busy_until, cx);
+            return outcome;
+        }
+        outcome.finished = self.transmitter.on_wire.take();
+        if !self.has_work() {
+            return outcome;
+        }
+        let mut at = self.transmitter.next_slot(now);
+        while let Some(dllp) = self.next_dllp(at, cx) {
+            self.transmitter.send_dllp(at, dllp, cx);
+            at = self.transmitter.busy_until;
+        }
+        if self.phase != Phase::Active {
+            return outcome;
+        }
+        match self.transmitter.send_packet(at, cx) {
+            Turn::Sent(sent) => {
+                outcome.started = Some(sent);
+                if self.report_finished {
+                    self.transmitter.on_wire = Some(sent);
+                }
+                self.await_acknowledgement(cx);
+            }
+            Turn::Replayed => self.await_acknowledgement(cx),
+            Turn::NotBefore(time) => {
+                self.set_wire(time.max(self.transmitter.busy_until), cx);
+                return outcome;
+            }
+            Turn::Nothing => return outcome,
+        }
+        if self.report_finished || self.has_work() {
+            self.set_wire(self.transmitter.busy_until, cx);
+        }
+        outcome
+    }
+
+    fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
+        if !self.replay.is_set() && self.transmitter.awaits_acknowledgement() {
+            self.set_replay(self.transmitter.busy_until + self.replay_limit, cx);
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        self.greetings > 0
+            || self.acknowledge_now
+            || self.refuse_now
+            || self.receiver.has_news()
+            || self.transmitter.has_work()
+    }
+
+    fn next_dllp(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Dllp> {
+        if self.greetings > 0 {
+            return self.next_greeting();
+        }
+        if self.refuse_now && self.acknowledge.is_set() {
+            // The bad packet is still arriving; its Nak follows it.
+            return self.receiver.next_news();
+        }
+        if self.refuse_now || self.acknowledge_now {
+            let sequence = self.receiver.acknowledgeable(at);
+            let nak = std::mem::replace(&mut self.refuse_now, false);
+            self.acknowledge_now = false;
+            self.acknowledge.clear();
+            if let Some(complete) = self.receiver.incomplete_at(at) {
+                self.set_acknowledge(complete + self.acknowledge_limit, cx);
+            }
+            return Some(if nak {
+                Dllp::Nak { sequence }
+            } else {
+                Dllp::Ack { sequence }
+            });
+        }
+        self.receiver.next_news()
+    }
+
+    fn set_wire(&mut self, deadline: Time, cx: &mut impl LinkContext) {
+        if let Some(after) = self.wire.set(cx.now(), deadline) {
+            cx.wake(LinkTimer::Wire, after);
+        }
+    }
+
+    fn set_acknowledge(&mut self, deadline: Time, cx: &mut impl LinkContext) {
+        if let Some(after) = self.acknowledge.set(cx.now(), deadline) {
+            cx.wake(LinkTimer::Acknowledge, after);
+        }
+    }
+
+    fn set_replay(&mut self, deadline: Time, cx: &mut impl LinkContext) {
+        if let Some(after) = self.replay.set(cx.now(), deadline) {
+            cx.wake(LinkTimer::Replay, after);
+        }
+    }
+
+    fn set_update(&mut self, after: Span, cx: &mut impl LinkContext) {
+        if let Some(after) = self.update.set(cx.now(), cx.now() + after) {
+            cx.wake(LinkTimer::UpdateCredit, after);
+        }
+    }
+}

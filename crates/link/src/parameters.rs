@@ -1,0 +1,134 @@
+//! What a port can be told, and the profiles that tell it for devices of a kind.
+
+use kernel::{Bytes, Parameters, Span, Value};
+
+kernel::parameters! {
+    /// A port: its buffers, and when it acknowledges and returns credit.
+    pub struct PortParameters {
+        /// Largest payload that the function supports (Device Capabilities, Max_Payload_Size Supported).
+        max_payload_supported: Bytes = Bytes(512),
+            among [Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)],
+            from "common among switches and FPGA cores";
+        /// When an acknowledgement is sent, as a fraction of the specification's ACK transmission latency limit.
+        ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.6.3.1: the limit itself";
+        /// Freed credit is told at once when it is at least this share of the buffer; 0 tells it after each packet.
+        update_fc_share: f64 = 0.25, within 0.0..=1.0, from "our choice: a quarter of the buffer";
+        /// Freed credit is told at the latest after this time.
+        update_fc_interval: Span = Span::from_us(30), from "PCIe Base 2.6.1.2: 30 us";
+        /// Header credits for posted requests; 0 is infinite.
+        posted_headers: u32 = 64, within 0..=127, from "typical of switch ports";
+        /// Buffer for data of posted requests; 0 is infinite.
+        posted_data: Bytes = Bytes(16 * 1024), within Bytes(0)..=Bytes(32752), from "typical of switch ports";
+        /// Header credits for non-posted requests; 0 is infinite.
+        nonposted_headers: u32 = 64, within 0..=127, from "typical of switch ports";
+        /// Buffer for data of non-posted requests; 0 is infinite.
+        nonposted_data: Bytes = Bytes(1024), within Bytes(0)..=Bytes(32752), from "typical of switch ports";
+        /// Header credits for completions, where they are not infinite by rule.
+        completion_headers: u32 = 64, within 0..=127, from "typical of switch ports";
+        /// Buffer for data of completions, where it is not infinite by rule.
+        completion_data: Bytes = Bytes(16 * 1024), within Bytes(0)..=Bytes(32752), from "typical of switch ports";
+        /// Bytes kept for replay; no new packet leaves while they are used up.
+        replay_buffer: Bytes = Bytes(32 * 1024), from "typical of switch ports";
+        /// The replay timer, as a multiple of the specification's limit.
+        replay_timer_factor: f64 = 2.0, within 1.0..=2.0, from "PCIe Base 3.6.2.1: -0 % / +100 %";
+        /// Where skip ordered sets fall in their permitted interval: 0 the earliest, 1 the latest.
+        skip_position: f64 = 0.5, within 0.0..=1.0, from "our choice: the middle";
+    }
+}
+
+/// A named set of port parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// What scenarios call it.
+    pub name: &'static str,
+    /// What it stands for.
+    pub help: &'static str,
+    /// Key, value as a scenario would write it, and where the value comes from.
+    pub settings: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// The profiles that every scenario may use.
+pub fn profiles() -> &'static [Profile] {
+    PROFILES
+}
+
+/// The parameters of the built-in profile called `name`.
+pub fn builtin(name: &str) -> Option<PortParameters> {
+    let profile = PROFILES.iter().find(|profile| profile.name == name)?;
+    let mut parameters = PortParameters::default();
+    for (key, text, _) in profile.settings {
+        let known = parameters.set(key, &Value::written(text));
+        assert_eq!(known, Ok(true), "profile {name} sets {key}");
+    }
+    Some(parameters)
+}
+
+const PROFILES: &[Profile] = &[
+    Profile {
+        name: "generic",
+        help: "The defaults of every port parameter.",
+        settings: &[],
+    },
+    Profile {
+        name: "xilinx-7-series",
+        help: "Integrated block for PCI Express of Xilinx 7-series FPGAs.",
+        settings: &[
+            (
+                "max_payload_supported",
+                "512 B",
+                "PG054: up to 1024 B; the authors of rosta state 512 B",
+            ),
+            (
+                "update_fc_share",
+                "0",
+                "the core returns credit as the user logic takes each packet; our reading of PG054",
+            ),
+            (
+                "posted_headers",
+                "32",
+                "PG054, performance level good to extreme: 32 posted headers",
+            ),
+            ("posted_data", "3952 B", "PG054: 247 posted data credits"),
+            ("nonposted_headers", "12", "PG054: 12 non-posted headers"),
+            (
+                "nonposted_data",
+                "192 B",
+                "PG054: 12 non-posted data credits",
+            ),
+            (
+                "replay_buffer",
+                "16 KiB",
+                "our choice: enough for any round trip on x8 Gen2",
+            ),
+        ],
+    },
+    Profile {
+        name: "plx",
+        help: "PCI Express Gen3 switches of PLX Technology.",
+        settings: &[
+            (
+                "max_payload_supported",
+                "512 B",
+                "the authors of rosta state 512 B",
+            ),
+            (
+                "update_fc_share",
+                "0.25",
+                "our choice: a quarter of the buffer",
+            ),
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_sets_only_what_a_port_has() {
+        for profile in profiles() {
+            assert!(builtin(profile.name).is_some(), "{}", profile.name);
+        }
+        assert!(builtin("no such profile").is_none());
+    }
+}

@@ -1,0 +1,221 @@
+//! What travels on the links of the fabric, and where its bytes live.
+
+use kernel::{Arena, Id, Span, Time, Traffic};
+use protocol::{Class, Header, TLP_FRAMING, TrafficClass};
+
+/// The traffic of a PCI Express fabric.
+#[derive(Clone, Copy, Debug)]
+pub struct Pcie;
+
+impl Traffic for Pcie {
+    type Frame = Frame;
+    type Store = Packets;
+    type Observation = Observation;
+}
+
+/// What one transmission on a wire carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Frame {
+    /// A transaction-layer packet as the data-link layer frames it.
+    Tlp {
+        /// 12-bit sequence number.
+        sequence: u16,
+        /// Link CRC as it stands on the wire; inverted when the packet was nullified.
+        lcrc: u32,
+        /// The packet.
+        packet: PacketId,
+    },
+    /// The six bytes of a data-link-layer packet.
+    Dllp([u8; 6]),
+}
+
+/// The name of a packet in the store.
+pub type PacketId = Id<Packet>;
+
+/// All packets that someone holds.
+pub type Packets = Arena<Packet>;
+
+/// Which flow of the workload a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);
+
+/// What the simulator remembers of a packet and no wire carries.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stamp {
+    /// The flow it belongs to, if it belongs to one.
+    pub flow: Option<FlowId>,
+    /// Where its first byte stands in the flow's region.
+    pub offset: u64,
+    /// When its transaction began.
+    pub born: Time,
+}
+
+/// A transaction-layer packet: its header twice (as fields and as bytes), its payload, and its stamp.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    header: Header,
+    header_len: usize,
+    bytes: Vec<u8>,
+    /// What no wire carries.
+    pub stamp: Stamp,
+}
+
+impl Default for Packet {
+    fn default() -> Self {
+        let header = Header::memory_write(protocol::FunctionId(0), 0, 4)
+            .expect("four bytes at zero are a legal write");
+        Packet {
+            header,
+            header_len: 0,
+            bytes: Vec::new(),
+            stamp: Stamp::default(),
+        }
+    }
+}
+
+impl Packet {
+    /// Writes the packet anew and returns its payload, to be filled by the caller.
+    pub fn write(&mut self, header: Header, stamp: Stamp) -> &mut [u8] {
+        let (bytes, len) = header.emit();
+        self.header = header;
+        self.header_len = len;
+        self.stamp = stamp;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&bytes[..len]);
+        self.bytes.resize(len + header.payload_len(), 0);
+        &mut self.bytes[len..]
+    }
+
+    /// The header's fields.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Header and payload as the wire carries them.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The payload, whole dwords.
+    pub fn payload(&self) -> &[u8] {
+        &self.bytes[self.header_len..]
+    }
+
+    /// Bytes on the wire, framing and link CRC included.
+    pub fn wire_len(&self) -> u32 {
+        self.bytes.len() as u32 + TLP_FRAMING
+    }
+
+    /// Bytes on the wire until the header is complete.
+    pub fn wire_len_to_header(&self) -> u32 {
+        self.header_len as u32 + TLP_FRAMING / 2
+    }
+}
+
+/// What a packet takes of a receiver's buffer: one header credit, and data credits of 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// Which virtual channel it belongs to follows from this.
+    pub traffic_class: TrafficClass,
+    /// Which of the channel's three buffers.
+    pub class: Class,
+    /// Data credits.
+    pub data: u16,
+}
+
+impl Charge {
+    /// What a packet with that header takes.
+    pub fn of(header: &Header) -> Self {
+        Charge {
+            traffic_class: header.traffic_class,
+            class: header.class(),
+            data: header.data_credits(),
+        }
+    }
+}
+
+/// Why a packet ended before its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refusal {
+    /// Nobody owns the address, or the owner does not serve it.
+    UnsupportedRequest,
+    /// The payload exceeds the receiver's max payload size.
+    MalformedTlp,
+    /// The data was marked as bad.
+    PoisonedTlp,
+    /// A completion that nobody waits for.
+    UnexpectedCompletion,
+    /// No completion came in time.
+    CompletionTimeout,
+}
+
+/// What the components of a fabric tell the probes.
+#[derive(Clone, Copy, Debug)]
+pub enum Observation {
+    /// A packet begins to leave a port. Told when watched.
+    Packet {
+        /// At which port.
+        port: u16,
+        /// Its sequence number.
+        sequence: u16,
+        /// Its header.
+        header: Header,
+        /// Whether it was sent before.
+        replay: bool,
+        /// When its first bit leaves.
+        start: Time,
+        /// How long it is on the wire.
+        length: Span,
+    },
+    /// A data-link-layer packet begins to leave a port. Told when watched.
+    Dllp {
+        /// At which port.
+        port: u16,
+        /// Its bytes.
+        bytes: [u8; 6],
+        /// When its first bit leaves.
+        start: Time,
+    },
+    /// A request of a flow begins to leave its requester.
+    Sent {
+        /// The flow.
+        flow: FlowId,
+        /// Payload that it carries (writes) or asks for (reads).
+        bytes: u32,
+        /// When its first bit leaves.
+        start: Time,
+        /// When its last bit leaves.
+        end: Time,
+    },
+    /// A flow has asked for all that it will.
+    Ended {
+        /// The flow.
+        flow: FlowId,
+        /// Bytes that it asked for.
+        bytes: u64,
+    },
+    /// Payload of a flow is where it should be.
+    Delivered {
+        /// The flow.
+        flow: FlowId,
+        /// How much.
+        bytes: u32,
+        /// Where it stands in the flow's region.
+        offset: u64,
+        /// When its transaction began.
+        born: Time,
+        /// Whether this was the last of its transaction.
+        last: bool,
+        /// Whether every byte was what the flow sent.
+        intact: bool,
+    },
+    /// A packet ended before its target.
+    Refused {
+        /// Why.
+        why: Refusal,
+        /// The flow, if it belonged to one.
+        flow: Option<FlowId>,
+        /// Payload lost with it (writes) or not to come (reads).
+        bytes: u32,
+    },
+}

@@ -1,0 +1,367 @@
+//! The sending half of a link end: sequence numbers, the replay buffer, credits, and who gets the wire next.
+
+use std::collections::VecDeque;
+
+use kernel::{Span, Time};
+use protocol::{Credit, DLLP_BYTES, Dllp, lcrc};
+
+use crate::credit::Budget;
+use crate::waiting::{Pick, Queue};
+use crate::wire::Skips;
+use crate::{Charge, Frame, LinkContext, Observation, PacketId, Waiting, WireTiming};
+
+/// What one direction of a link carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Payload of transaction-layer packets sent for the first time, in bytes.
+    pub payload_bytes: u64,
+    /// Their headers, framing and link CRC, and all of what was sent again or nullified.
+    pub overhead_bytes: u64,
+    /// Data-link-layer packets, in bytes.
+    pub dllp_bytes: u64,
+    /// Skip ordered sets, in bytes over all lanes.
+    pub ordered_set_bytes: u64,
+    /// Transaction-layer packets sent for the first time.
+    pub packets: u64,
+    /// Transaction-layer packets sent again.
+    pub replays: u64,
+    /// Time in which the wire was free, a packet was there, and credit was not.
+    pub credit_stall: Span,
+    /// Time in which the wire was taken.
+    pub busy: Span,
+}
+
+/// A packet that took the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Which.
+    pub packet: PacketId,
+    /// Of which source.
+    pub source: u16,
+    /// What it took of the buffer that it came from.
+    pub charge: Charge,
+    /// Whether it was corrupt, and never in that buffer.
+    pub corrupt: bool,
+    /// When its first bit leaves.
+    pub start: Time,
+    /// When its last bit leaves.
+    pub end: Time,
+}
+
+/// A packet kept until the other end acknowledges it.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    packet: PacketId,
+    sequence: u16,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Transmitter {
+    pub(crate) counters: Counters,
+    timing: WireTiming,
+    skips: Skips,
+    /// Whether the far end begins to forward at the header.
+    cut_through: bool,
+    /// When the wire is free again.
+    pub(crate) busy_until: Time,
+    pub(crate) on_wire: Option<Sent>,
+    channels: Vec<Channel>,
+    channel_turn: usize,
+    next_sequence: u16,
+    kept: VecDeque<Kept>,
+    kept_bytes: u64,
+    replay_buffer: u64,
+    /// The position in `kept` of the next packet to send again.
+    replaying: Option<usize>,
+    stalled_since: Option<Time>,
+}
+
+/// One virtual channel: what waits, and the credit it has.
+#[derive(Clone, Debug)]
+struct Channel {
+    queue: Queue,
+    budgets: [Budget; 3],
+}
+
+/// What became of a free wire.
+pub(crate) enum Turn {
+    Sent(Sent),
+    Replayed,
+    NotBefore(Time),
+    Nothing,
+}
+
+/// Sequence numbers are of 12 bits.
+pub(crate) const SEQUENCES: u16 = 1 << 12;
+
+impl Transmitter {
+    pub(crate) fn new(
+        timing: WireTiming,
+        cut_through: bool,
+        channels: usize,
+        sources: usize,
+        replay_buffer: u64,
+    ) -> Self {
+        let channel = Channel {
+            queue: Queue::new(sources),
+            budgets: [Budget::CLOSED; 3],
+        };
+        Transmitter {
+            counters: Counters::default(),
+            timing,
+            skips: Skips::new(&timing),
+            cut_through,
+            busy_until: Time::ZERO,
+            on_wire: None,
+            channels: vec![channel; channels],
+            channel_turn: 0,
+            next_sequence: 0,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            replay_buffer,
+            replaying: None,
+            stalled_since: None,
+        }
+    }
+
+    pub(crate) fn timing(&self) -> &WireTiming {
+        &self.timing
+    }
+
+    pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
+        self.channels[channel].queue.push(source, waiting);
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.channels
+            .iter()
+            .map(|channel| channel.queue.len())
+            .sum()
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        self.replaying.is_some() || self.waiting() > 0
+    }
+
+    pub(crate) fn awaits_acknowledgement(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// The first limits of a class.
+    pub(crate) fn open(&mut self, credit: &Credit) {
+        if let Some(budget) = self.budget(credit) {
+            budget.headers.open(u16::from(credit.headers));
+            budget.data.open(credit.data);
+        }
+    }
+
+    /// Later limits of a class.
+    pub(crate) fn raise(&mut self, credit: &Credit) {
+        if let Some(budget) = self.budget(credit) {
+            budget.headers.raise(u16::from(credit.headers));
+            budget.data.raise(credit.data);
+        }
+    }
+
+    fn budget(&mut self, credit: &Credit) -> Option<&mut Budget> {
+        let channel = self.channels.get_mut(usize::from(credit.channel))?;
+        Some(&mut channel.budgets[credit.class.index()])
+    }
+
+    /// When the free wire can take the next bits: straight after the last ones, or at a symbol's beginning after idling,
+    /// and not during the ordered sets that are due.
+    pub(crate) fn next_slot(&mut self, now: Time) -> Time {
+        let at = if now == self.busy_until {
+            now
+        } else {
+            now.round_up(self.timing.symbol())
+        };
+        let (free, skipped) = self.skips.pass(at, self.busy_until, &self.timing);
+        self.counters.ordered_set_bytes += skipped;
+        self.busy_until = self.busy_until.max(free);
+        free
+    }
+
+    /// Puts a data-link-layer packet on the wire.
+    pub(crate) fn send_dllp(&mut self, at: Time, dllp: Dllp, cx: &mut impl LinkContext) {
+        let bytes = dllp.emit();
+        if cx.watched() {
+            cx.observe(Observation::Dllp {
+                port: cx.port(),
+                bytes,
+                start: at,
+            });
+        }
+        let length = self.timing.length(DLLP_BYTES);
+        self.counters.dllp_bytes += u64::from(DLLP_BYTES);
+        self.occupy(at, length);
+        cx.send(Frame::Dllp(bytes), self.busy_until.since(cx.now()));
+    }
+
+    /// Gives the wire, free at `at`, to the packet whose turn it is: one to be sent again, or the next in the queues.
+    pub(crate) fn send_packet(&mut self, at: Time, cx: &mut impl LinkContext) -> Turn {
+        if let Some(position) = self.replaying {
+            let kept = self.kept[position];
+            self.replaying = Some(position + 1).filter(|next| *next < self.kept.len());
+            self.counters.replays += 1;
+            self.counters.overhead_bytes += u64::from(cx.packets()[kept.packet].wire_len());
+            self.transmit(at, kept, true, false, cx);
+            return Turn::Replayed;
+        }
+        if self.kept_bytes >= self.replay_buffer
+            || self.kept.len() >= usize::from(SEQUENCES / 2 - 1)
+        {
+            return Turn::Nothing;
+        }
+        match self.pick(at) {
+            Pick::Packet(waiting, source) => {
+                self.end_stall(at);
+                self.send_new(at, waiting, source, cx)
+            }
+            Pick::NotBefore(time) => Turn::NotBefore(time),
+            Pick::NoCredit => {
+                self.stalled_since.get_or_insert(at);
+                Turn::Nothing
+            }
+            Pick::Empty => Turn::Nothing,
+        }
+    }
+
+    /// Channels take turns; within one, its queue decides.
+    fn pick(&mut self, at: Time) -> Pick {
+        let mut otherwise = Pick::Empty;
+        for step in 0..self.channels.len() {
+            let index = (self.channel_turn + step) % self.channels.len();
+            let Channel { queue, budgets } = &mut self.channels[index];
+            match queue.pick(at, budgets) {
+                Pick::Packet(waiting, source) => {
+                    if waiting.corrupt.is_none() {
+                        budgets[waiting.charge.class.index()].consume(waiting.charge.data);
+                    }
+                    self.channel_turn = (index + 1) % self.channels.len();
+                    return Pick::Packet(waiting, source);
+                }
+                why => otherwise = otherwise.or(why),
+            }
+        }
+        otherwise
+    }
+
+    fn send_new(
+        &mut self,
+        at: Time,
+        waiting: Waiting,
+        source: u16,
+        cx: &mut impl LinkContext,
+    ) -> Turn {
+        let Waiting { packet, charge, .. } = waiting;
+        let sent = |end| Sent {
+            packet,
+            source,
+            charge,
+            corrupt: waiting.corrupt.is_some(),
+            start: at,
+            end,
+        };
+        let kept = Kept {
+            packet,
+            sequence: self.next_sequence,
+        };
+        if let Some(arrived) = waiting.corrupt {
+            // Found corrupt before a bit of it left: it just ends here. Otherwise it is nullified (PCIe Base 3.5.2.1).
+            if arrived > at {
+                self.counters.overhead_bytes += u64::from(cx.packets()[packet].wire_len());
+                self.transmit(at, kept, false, true, cx);
+            }
+            cx.packets().release(packet);
+            return Turn::Sent(sent(self.busy_until.max(at)));
+        }
+        let (payload, wire_len) = (
+            cx.packets()[packet].payload().len() as u64,
+            cx.packets()[packet].wire_len(),
+        );
+        self.counters.packets += 1;
+        self.counters.payload_bytes += payload;
+        self.counters.overhead_bytes += u64::from(wire_len) - payload;
+        self.next_sequence = (self.next_sequence + 1) % SEQUENCES;
+        self.kept.push_back(kept);
+        self.kept_bytes += u64::from(wire_len);
+        self.transmit(at, kept, false, false, cx);
+        Turn::Sent(sent(self.busy_until))
+    }
+
+    fn transmit(
+        &mut self,
+        at: Time,
+        kept: Kept,
+        replay: bool,
+        nullify: bool,
+        cx: &mut impl LinkContext,
+    ) {
+        let Kept { packet, sequence } = kept;
+        let content = &cx.packets()[packet];
+        let (wire_len, to_header) = (content.wire_len(), content.wire_len_to_header());
+        let lcrc = lcrc(sequence, content.bytes());
+        let length = self.timing.length(wire_len);
+        if cx.watched() {
+            let header = *cx.packets()[packet].header();
+            cx.observe(Observation::Packet {
+                port: cx.port(),
+                sequence,
+                header,
+                replay,
+                start: at,
+                length,
+            });
+        }
+        self.occupy(at, length);
+        let seen = if self.cut_through {
+            at + self.timing.length(to_header)
+        } else {
+            self.busy_until
+        };
+        // The wire and the far end hold the packet, too.
+        cx.packets().retain(packet);
+        let frame = Frame::Tlp {
+            sequence,
+            lcrc: if nullify { !lcrc } else { lcrc },
+            packet,
+        };
+        cx.send(frame, seen.since(cx.now()));
+    }
+
+    fn occupy(&mut self, at: Time, length: Span) {
+        self.busy_until = at + length;
+        self.counters.busy += length;
+    }
+
+    fn end_stall(&mut self, at: Time) {
+        if let Some(since) = self.stalled_since.take() {
+            self.counters.credit_stall += at.since(since);
+        }
+    }
+
+    /// The other end has everything up to `sequence`: whether that let go of anything.
+    pub(crate) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
+        let mut released = 0;
+        while let Some(kept) = self.kept.front() {
+            if (sequence.wrapping_sub(kept.sequence)) % SEQUENCES >= SEQUENCES / 2 {
+                break;
+            }
+            self.kept_bytes -= u64::from(cx.packets()[kept.packet].wire_len());
+            cx.packets().release(kept.packet);
+            self.kept.pop_front();
+            released += 1;
+        }
+        self.replaying = self
+            .replaying
+            .map(|position| position.saturating_sub(released))
+            .filter(|next| *next < self.kept.len());
+        released > 0
+    }
+
+    /// Sends again everything that is not acknowledged.
+    pub(crate) fn replay(&mut self) {
+        self.replaying = (!self.kept.is_empty()).then_some(0);
+    }
+}

@@ -1,0 +1,170 @@
+//! What the wire itself does: how long bytes take, skip ordered sets, and bit errors.
+
+use kernel::{Span, Stream, Time};
+use protocol::Generation;
+
+/// The timing of one direction of a link.
+#[derive(Clone, Copy, Debug)]
+pub struct WireTiming {
+    byte_fs_x64: u64,
+    lanes: u64,
+    symbol: Span,
+    skip_interval: Span,
+    skip_length: Span,
+    skip_bytes: u32,
+}
+
+impl WireTiming {
+    /// The wire of a `generation` link of `lanes` lanes; `skip_position` says where in the permitted range its
+    /// transmitter inserts skip ordered sets (0 the earliest, 1 the latest).
+    pub fn new(generation: Generation, lanes: u8, skip_position: f64) -> Self {
+        let skip = generation.skp();
+        let (first, last) = (*skip.interval_symbols.start(), *skip.interval_symbols.end());
+        let interval = first + (f64::from(last - first) * skip_position).round() as u32;
+        let skip_bytes = skip.symbols * u32::from(lanes) + skip.token_bytes;
+        let byte_fs_x64 = generation.lane_byte_fs_x64();
+        let symbols = |count: u32| Span::from_fs(byte_fs_x64 * u64::from(count) / 64);
+        WireTiming {
+            byte_fs_x64,
+            lanes: u64::from(lanes),
+            symbol: symbols(1),
+            skip_interval: symbols(interval),
+            skip_length: Span::from_fs(generation.transmission_fs(u64::from(skip_bytes), lanes)),
+            skip_bytes,
+        }
+    }
+
+    /// How long `bytes` bytes striped over the lanes take, to the nearest femtosecond.
+    pub fn length(&self, bytes: u32) -> Span {
+        let scale = 64 * self.lanes;
+        Span::from_fs((self.byte_fs_x64 * u64::from(bytes) + scale / 2) / scale)
+    }
+
+    /// One symbol time: a byte on every lane.
+    pub fn symbol(&self) -> Span {
+        self.symbol
+    }
+}
+
+/// When skip ordered sets take the wire. A transmitter that was idle has sent those that came due meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Skips {
+    next: Time,
+}
+
+impl Skips {
+    pub(crate) fn new(timing: &WireTiming) -> Self {
+        Skips {
+            next: Time::ZERO + timing.skip_interval,
+        }
+    }
+
+    /// When the wire is free for a packet that may start at `at`, if it was last busy until `busy_until`;
+    /// and the bytes of ordered sets sent up to then.
+    pub(crate) fn pass(&mut self, at: Time, busy_until: Time, timing: &WireTiming) -> (Time, u64) {
+        if at < self.next {
+            return (at, 0);
+        }
+        let due_by = |time: Time| {
+            if time < self.next {
+                0
+            } else {
+                time.since(self.next).as_fs() / timing.skip_interval.as_fs() + 1
+            }
+        };
+        let (due, queued) = (due_by(at), due_by(busy_until));
+        let last = self.next + timing.skip_interval * (due - 1);
+        // Those that came due behind a packet went when it ended, the others at their time.
+        let end = if due > queued {
+            last + timing.skip_length
+        } else {
+            busy_until + timing.skip_length * queued
+        };
+        self.next = last + timing.skip_interval;
+        (at.max(end), due * u64::from(timing.skip_bytes))
+    }
+}
+
+/// The errors of one direction of a wire: each bit is wrong with the same probability, independently.
+#[derive(Clone, Debug)]
+pub struct BitErrors {
+    rate: f64,
+    stream: Stream,
+    /// Good bits before the next wrong one.
+    gap: u64,
+}
+
+impl BitErrors {
+    /// Errors at `rate` a bit, drawn from `stream`.
+    pub fn new(rate: f64, mut stream: Stream) -> Self {
+        let gap = stream.failures_before_success(rate);
+        BitErrors { rate, stream, gap }
+    }
+
+    /// The positions of the wrong bits among the next `bits`.
+    pub(crate) fn strike(&mut self, bits: u64) -> Vec<u64> {
+        if self.gap >= bits {
+            self.gap -= bits;
+            return Vec::new();
+        }
+        let mut wrong = Vec::new();
+        let mut at = self.gap;
+        while at < bits {
+            wrong.push(at);
+            at = at
+                .saturating_add(1)
+                .saturating_add(self.stream.failures_before_success(self.rate));
+        }
+        self.gap = at - bits;
+        wrong
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gen2_x4_moves_a_byte_each_half_nanosecond() {
+        let wire = WireTiming::new(Generation::Gen2, 4, 0.0);
+        assert_eq!(wire.length(148), Span::from_ns(74));
+        assert_eq!(wire.symbol(), Span::from_ns(2));
+    }
+
+    #[test]
+    fn skips_take_their_share_of_a_busy_wire() {
+        let wire = WireTiming::new(Generation::Gen2, 4, 0.0);
+        let mut skips = Skips::new(&wire);
+        let mut at = Time::ZERO;
+        let mut bytes = 0;
+        for _ in 0..100_000 {
+            let (free, skipped) = skips.pass(at, at, &wire);
+            at = free + wire.length(148);
+            bytes += skipped;
+        }
+        // 4 symbols each 1180: the rest carries packets.
+        let busy = 100_000.0 * 74.0;
+        assert!(
+            (at.as_ns() / busy - 1180.0 / 1176.0).abs() < 1e-4,
+            "{}",
+            at.as_ns() / busy
+        );
+        assert_eq!(bytes % 16, 0);
+    }
+
+    #[test]
+    fn an_idle_wire_has_sent_its_skips_before_the_next_packet() {
+        let wire = WireTiming::new(Generation::Gen1, 1, 0.0);
+        let mut skips = Skips::new(&wire);
+        let interval = Span::from_ns(4 * 1180);
+        let at = Time::ZERO + interval * 3 + Span::from_ns(100);
+        assert_eq!(skips.pass(at, Time::ZERO, &wire), (at, 3 * 4));
+    }
+
+    #[test]
+    fn errors_come_at_their_rate() {
+        let mut errors = BitErrors::new(1e-3, Stream::named(3, "wire"));
+        let wrong: usize = (0..10_000).map(|_| errors.strike(1000).len()).sum();
+        assert!((9_500..10_500).contains(&wrong), "{wrong}");
+    }
+}

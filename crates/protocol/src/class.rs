@@ -1,0 +1,100 @@
+//! Classes by which packets are ordered, given credit, and told apart on one link.
+
+/// Flow-control and ordering class of a TLP (PCIe Base 2.4, 2.6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// Memory writes and messages: no completion comes back.
+    Posted,
+    /// Requests that a completion answers.
+    NonPosted,
+    /// Completions.
+    Completion,
+}
+
+impl Class {
+    /// Every class, at its index.
+    pub const ALL: [Self; 3] = [Self::Posted, Self::NonPosted, Self::Completion];
+
+    /// Place in a table of classes: 0, 1 or 2, the order of the flow-control DLLP types.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Traffic class, 0..=7 (PCIe Base 2.2.6.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TrafficClass(u8);
+
+impl TrafficClass {
+    /// The class of that number, if there is one.
+    pub const fn new(number: u8) -> Option<Self> {
+        if number < 8 { Some(Self(number)) } else { None }
+    }
+
+    /// 0..=7.
+    #[inline]
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The class in the low three bits of a header field.
+    #[inline]
+    pub(crate) const fn from_field(field: u32) -> Self {
+        Self(field as u8 & 0x7)
+    }
+}
+
+/// The attribute bits of a TLP (PCIe Base 2.2.6.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Attributes {
+    /// May pass older posted requests.
+    pub relaxed_ordering: bool,
+    /// May pass older posted requests of another requester.
+    pub id_ordering: bool,
+    /// The requester asks for no coherence action.
+    pub no_snoop: bool,
+}
+
+impl Attributes {
+    /// Attr\[2:0\]: ID-based ordering, relaxed ordering, no snoop.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        (self.id_ordering as u8) << 2 | (self.relaxed_ordering as u8) << 1 | self.no_snoop as u8
+    }
+
+    /// The attributes in the low three bits.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self {
+            relaxed_ordering: bits & 2 != 0,
+            id_ordering: bits & 4 != 0,
+            no_snoop: bits & 1 != 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_stands_at_its_index() {
+        for (index, class) in Class::ALL.into_iter().enumerate() {
+            assert_eq!(class.index(), index);
+        }
+    }
+
+    #[test]
+    fn there_are_eight_traffic_classes() {
+        assert_eq!(TrafficClass::new(7).map(TrafficClass::number), Some(7));
+        assert_eq!(TrafficClass::new(8), None);
+    }
+
+    #[test]
+    fn attribute_bits_come_back() {
+        for bits in 0..8 {
+            assert_eq!(Attributes::from_bits(bits).bits(), bits);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Completions: the answer to a non-posted request, whole or in parts.
+
+use crate::{FunctionId, Tag};
+
+/// Header fields of a completion (PCIe Base 2.2.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Completion {
+    /// Who answers.
+    pub completer: FunctionId,
+    /// Who asked.
+    pub requester: FunctionId,
+    /// The tag of the request.
+    pub tag: Tag,
+    /// How the request ended.
+    pub status: Status,
+    /// Bytes that remain of the request, with those of this completion: 1..=4096.
+    pub byte_count: u16,
+    /// Low seven bits of the address of the first byte here.
+    pub lower_address: u8,
+    /// Dwords of data, up to 1024; 0 is a completion without data.
+    pub dwords: u16,
+}
+
+impl Completion {
+    /// Bytes of the request that this completion carries.
+    #[inline]
+    pub fn byte_len(&self) -> u32 {
+        let room = (u32::from(self.dwords) * 4).saturating_sub(u32::from(self.lower_address & 3));
+        room.min(u32::from(self.byte_count))
+    }
+
+    /// Whether no further completion of its request is to come (PCIe Base 2.3.1.1).
+    #[inline]
+    pub fn is_last(&self) -> bool {
+        self.status != Status::Successful
+            || self.dwords == 0
+            || self.byte_len() == u32::from(self.byte_count)
+    }
+}
+
+/// Completion status (PCIe Base table 2-34).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// The request was carried out.
+    Successful,
+    /// Nobody serves that request.
+    UnsupportedRequest,
+    /// A configuration request came too early; it may be tried again.
+    ConfigurationRetry,
+    /// The completer could not carry the request out.
+    CompleterAbort,
+}
+
+impl Status {
+    /// The three-bit field.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::Successful => 0,
+            Self::UnsupportedRequest => 1,
+            Self::ConfigurationRetry => 2,
+            Self::CompleterAbort => 4,
+        }
+    }
+
+    /// The status in the low three bits; a reserved value counts as unsupported request (PCIe Base 2.3.2).
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 7 {
+            0 => Self::Successful,
+            2 => Self::ConfigurationRetry,
+            4 => Self::CompleterAbort,
+            _ => Self::UnsupportedRequest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(byte_count: u16, lower_address: u8, dwords: u16) -> Completion {
+        Completion {
+            completer: FunctionId(0),
+            requester: FunctionId(0),
+            tag: Tag(0),
+            status: Status::Successful,
+            byte_count,
+            lower_address,
+            dwords,
+        }
+    }
+
+    #[test]
+    fn the_first_part_of_a_read_leaves_out_the_bytes_before_its_address() {
+        let first = part(100, 0x7d, 1);
+        assert_eq!(first.byte_len(), 3);
+        assert!(!first.is_last());
+    }
+
+    #[test]
+    fn the_last_part_of_a_read_carries_what_remains() {
+        let last = part(97, 0, 25);
+        assert_eq!(last.byte_len(), 97);
+        assert!(last.is_last());
+    }
+
+    #[test]
+    fn a_reserved_status_is_an_unsupported_request() {
+        for bits in [3, 5, 6, 7] {
+            assert_eq!(Status::from_bits(bits), Status::UnsupportedRequest);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Checksums of the data link layer: CRC-16 of a DLLP, LCRC of a TLP.
+//!
+//! Both send the bits of each byte from bit 0 up, so the reflected form of the polynomial and a little-endian
+//! field give the mapping of PCIe Base tables 3-7 and 3-8 without a bit moved.
+
+/// CRC-16 of the four bytes of a DLLP; sent low byte first (PCIe Base 3.5.1).
+#[inline]
+pub const fn dllp_crc(body: [u8; 4]) -> u16 {
+    let [a, b, c, d] = body;
+    // The seed FFFFh meets only the first two bytes.
+    !(DLLP_TABLES[3][(a ^ 0xff) as usize]
+        ^ DLLP_TABLES[2][(b ^ 0xff) as usize]
+        ^ DLLP_TABLES[1][c as usize]
+        ^ DLLP_TABLES[0][d as usize])
+}
+
+/// LCRC of a TLP with its sequence number; sent low byte first (PCIe Base 3.6.2.1).
+///
+/// `tlp` is header and data. A nullified TLP carries the complement.
+#[inline]
+pub fn lcrc(sequence: u16, tlp: &[u8]) -> u32 {
+    let mut hasher = after_sequence(sequence);
+    hasher.update(tlp);
+    hasher.finalize()
+}
+
+/// [`lcrc`] of a TLP whose header and data lie apart.
+#[inline]
+pub fn lcrc_parts(sequence: u16, header: &[u8], data: &[u8]) -> u32 {
+    let mut hasher = after_sequence(sequence);
+    hasher.update(header);
+    hasher.update(data);
+    hasher.finalize()
+}
+
+/// The checksum after the two bytes that hold the sequence number under four zero bits.
+#[inline]
+fn after_sequence(sequence: u16) -> crc32fast::Hasher {
+    let mut remainder = !0;
+    for byte in (sequence & 0xfff).to_be_bytes() {
+        remainder = LCRC_TABLE[(remainder as u8 ^ byte) as usize] ^ remainder >> 8;
+    }
+    crc32fast::Hasher::new_with_initial(!remainder)
+}
+
+/// 100Bh, bits reversed.
+const DLLP_POLYNOMIAL: u16 = 0xd008;
+
+/// 04C11DB7h, bits reversed.
+const LCRC_POLYNOMIAL: u32 = 0xedb8_8320;
+
+/// Table `n` is the remainder of a byte that `n` zero bytes follow.
+static DLLP_TABLES: [[u16; 256]; 4] = {
+    let mut tables = [[0; 256]; 4];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut remainder = byte as u16;
+        let mut zeros = 0;
+        while zeros < 4 {
+            let mut bit = 0;
+            while bit < 8 {
+                remainder = (remainder >> 1) ^ (DLLP_POLYNOMIAL * (remainder & 1));
+                bit += 1;
+            }
+            tables[zeros][byte] = remainder;
+            zeros += 1;
+        }
+        byte += 1;
+    }
+    tables
+};
+
+/// Remainder of each byte.
+static LCRC_TABLE: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut remainder = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            remainder = (remainder >> 1) ^ (LCRC_POLYNOMIAL * (remainder & 1));
+            bit += 1;
+        }
+        table[byte] = remainder;
+        byte += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The shift register of PCIe Base figures 3-16 and 3-19, bit by bit, and its field mapping of tables 3-7 and 3-8.
+    fn shift_register(bytes: impl IntoIterator<Item = u8>, polynomial: u32, width: u32) -> Vec<u8> {
+        let mask = (1_u64 << width) - 1;
+        let mut register = mask;
+        for byte in bytes {
+            for bit in 0..8 {
+                let feedback = (register >> (width - 1)) & 1 ^ u64::from(byte >> bit & 1);
+                register = register << 1 & mask;
+                if feedback == 1 {
+                    register ^= u64::from(polynomial);
+                }
+            }
+        }
+        let result = register ^ mask;
+        let mut field = vec![0; width as usize / 8];
+        for bit in 0..width {
+            // The tables mirror each byte; the most significant byte of the field goes first.
+            let byte = (width - 1 - bit) / 8;
+            field[byte as usize] |= ((result >> bit & 1) as u8) << (7 - bit % 8);
+        }
+        field
+    }
+
+    fn sequenced(sequence: u16, tlp: &[u8]) -> Vec<u8> {
+        [&sequence.to_be_bytes(), tlp].concat()
+    }
+
+    #[test]
+    fn the_lcrc_is_the_common_crc_32_of_sequence_and_packet() {
+        // The check value of CRC-32/ISO-HDLC is over "123456789"; "12" cannot be a sequence number (3132h has
+        // reserved bits), so the register is compared on it and the LCRC with the register.
+        assert_eq!(
+            shift_register(*b"123456789", 0x04c1_1db7, 32),
+            0xcbf4_3926_u32.to_le_bytes()
+        );
+    }
+
+    #[test]
+    fn the_reserved_bits_above_a_sequence_number_are_zero() {
+        assert_eq!(lcrc(0xf123, b"data"), lcrc(0x0123, b"data"));
+    }
+
+    #[test]
+    fn an_ack_of_sequence_zero_has_a_known_checksum() {
+        assert_eq!(
+            dllp_crc([0; 4]).to_le_bytes().as_slice(),
+            shift_register([0; 4], 0x100b, 16)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_dllp_checksum_is_that_of_the_shift_register(body: [u8; 4]) {
+            let field = dllp_crc(body).to_le_bytes();
+            prop_assert_eq!(field.as_slice(), shift_register(body, 0x100b, 16));
+        }
+
+        #[test]
+        fn the_lcrc_is_that_of_the_shift_register(
+            sequence in 0..4096_u16, tlp in prop::collection::vec(any::<u8>(), 0..300), split: prop::sample::Index,
+        ) {
+            let expected = shift_register(sequenced(sequence, &tlp), 0x04c1_1db7, 32);
+            let (header, data) = tlp.split_at(split.index(tlp.len() + 1));
+            let field = lcrc(sequence, &tlp).to_le_bytes();
+            prop_assert_eq!(field.as_slice(), expected);
+            prop_assert_eq!(lcrc(sequence, &tlp), lcrc_parts(sequence, header, data));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Data link layer packets: acknowledgement and credit, four bytes and a checksum.
+
+use thiserror::Error;
+
+use crate::{Class, dllp_crc};
+
+/// Bytes that a DLLP takes on the wire: six and its framing (PCIe Base 4.2.1.2, 4.2.2.3.1).
+pub const DLLP_BYTES: u32 = 8;
+
+/// A data link layer packet (PCIe Base 3.5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dllp {
+    /// Every TLP up to this sequence number has arrived.
+    Ack {
+        /// 12 bits.
+        sequence: u16,
+    },
+    /// Every TLP up to this sequence number has arrived, the next one has not: send again.
+    Nak {
+        /// 12 bits.
+        sequence: u16,
+    },
+    /// First stage of the exchange of initial credit.
+    InitFc1(Credit),
+    /// Second stage of the exchange of initial credit.
+    InitFc2(Credit),
+    /// Credit limits as of now.
+    UpdateFc(Credit),
+}
+
+/// Credit of one class on one virtual channel, unscaled (PCIe Base 2.6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Credit {
+    /// Virtual channel, 0..=7.
+    pub channel: u8,
+    /// Whose credit it is.
+    pub class: Class,
+    /// Header credits, modulo 256.
+    pub headers: u8,
+    /// Data credits of 16 bytes, modulo 4096.
+    pub data: u16,
+}
+
+impl Dllp {
+    /// The four bytes and their CRC-16. Bits beyond a field's width are dropped.
+    #[inline]
+    pub const fn emit(&self) -> [u8; 6] {
+        let body = match *self {
+            Self::Ack { sequence } => acknowledgement(ACK, sequence),
+            Self::Nak { sequence } => acknowledgement(NAK, sequence),
+            Self::InitFc1(credit) => credit.emit(INIT_FC1),
+            Self::InitFc2(credit) => credit.emit(INIT_FC2),
+            Self::UpdateFc(credit) => credit.emit(UPDATE_FC),
+        }
+        .to_be_bytes();
+        let [low, high] = dllp_crc(body).to_le_bytes();
+        [body[0], body[1], body[2], body[3], low, high]
+    }
+
+    /// The packet in these bytes. Reserved bits are ignored, as PCIe Base 3.6.2.2 asks.
+    #[inline]
+    pub const fn parse(bytes: &[u8; 6]) -> Result<Self, DllpError> {
+        let &[a, b, c, d, low, high] = bytes;
+        if dllp_crc([a, b, c, d]) != u16::from_le_bytes([low, high]) {
+            return Err(DllpError::Checksum);
+        }
+        let word = u32::from_be_bytes([a, b, c, d]);
+        let sequence = word as u16 & 0xfff;
+        match a {
+            ACK => return Ok(Self::Ack { sequence }),
+            NAK => return Ok(Self::Nak { sequence }),
+            _ => {}
+        }
+        let class = match a >> 4 & 3 {
+            0 => Class::Posted,
+            1 => Class::NonPosted,
+            2 => Class::Completion,
+            _ => return Err(DllpError::Unsupported(a)),
+        };
+        let credit = Credit::parse(class, word);
+        let dllp = match a & STAGE {
+            INIT_FC1 => Self::InitFc1(credit),
+            INIT_FC2 => Self::InitFc2(credit),
+            UPDATE_FC => Self::UpdateFc(credit),
+            _ => return Err(DllpError::Unsupported(a)),
+        };
+        if word & BEYOND_SCALE_1 != 0 {
+            return Err(DllpError::Scaled);
+        }
+        Ok(dllp)
+    }
+}
+
+impl Credit {
+    #[inline]
+    const fn emit(self, stage: u8) -> u32 {
+        let kind = stage | (self.class.index() as u8) << 4 | self.channel & 7;
+        (kind as u32) << 24 | (self.headers as u32) << 14 | self.data as u32 & 0xfff
+    }
+
+    #[inline]
+    const fn parse(class: Class, word: u32) -> Self {
+        Self {
+            channel: (word >> 24) as u8 & 7,
+            class,
+            headers: (word >> 14) as u8,
+            data: word as u16 & 0xfff,
+        }
+    }
+}
+
+/// Why six bytes are not a DLLP that is modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum DllpError {
+    /// A bit was lost on the wire.
+    #[error("the CRC-16 of the DLLP does not match its four bytes")]
+    Checksum,
+    /// A type that a receiver discards without error (PCIe Base 3.6.2.2).
+    #[error("DLLP type {0:#04x} is not modelled; Ack, Nak, InitFC1, InitFC2 and UpdateFC are")]
+    Unsupported(u8),
+    /// HdrScale or DataScale above 1 needs scaled flow control (PCIe Base 3.4.2).
+    #[error("the DLLP scales its credit; only unscaled flow control is modelled")]
+    Scaled,
+}
+
+#[inline]
+const fn acknowledgement(kind: u8, sequence: u16) -> u32 {
+    (kind as u32) << 24 | sequence as u32 & 0xfff
+}
+
+const ACK: u8 = 0x00;
+const NAK: u8 = 0x10;
+const INIT_FC1: u8 = 0x40;
+const UPDATE_FC: u8 = 0x80;
+const INIT_FC2: u8 = 0xc0;
+/// The bits of the type that are neither class nor channel.
+const STAGE: u8 = 0b1100_1000;
+/// The high bits of HdrScale and `DataScale`: a factor of 4 or 16.
+const BEYOND_SCALE_1: u32 = 1 << 23 | 1 << 13;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn signed(body: [u8; 4]) -> [u8; 6] {
+        let [low, high] = dllp_crc(body).to_le_bytes();
+        [body[0], body[1], body[2], body[3], low, high]
+    }
+
+    fn credit() -> impl Strategy<Value = Credit> {
+        let class = prop::sample::select(&Class::ALL);
+        (0..8_u8, class, any::<u8>(), 0..4096_u16).prop_map(|(channel, class, headers, data)| {
+            Credit {
+                channel,
+                class,
+                headers,
+                data,
+            }
+        })
+    }
+
+    fn dllp() -> impl Strategy<Value = Dllp> {
+        prop_oneof![
+            (0..4096_u16).prop_map(|sequence| Dllp::Ack { sequence }),
+            (0..4096_u16).prop_map(|sequence| Dllp::Nak { sequence }),
+            credit().prop_map(Dllp::InitFc1),
+            credit().prop_map(Dllp::InitFc2),
+            credit().prop_map(Dllp::UpdateFc),
+        ]
+    }
+
+    #[test]
+    fn an_update_of_completion_credit_on_channel_3_has_its_bits_in_place() {
+        let update = Dllp::UpdateFc(Credit {
+            channel: 3,
+            class: Class::Completion,
+            headers: 0xff,
+            data: 0x801,
+        });
+        assert_eq!(update.emit()[..4], [0xa3, 0x3f, 0xc8, 0x01]);
+    }
+
+    #[test]
+    fn a_type_that_is_not_modelled_is_told_from_a_damaged_one() {
+        let no_operation = [0x31, 0, 0, 0];
+        assert_eq!(
+            Dllp::parse(&signed(no_operation)),
+            Err(DllpError::Unsupported(0x31))
+        );
+        assert_eq!(
+            Dllp::parse(&[0x31, 0, 0, 0, 0, 0]),
+            Err(DllpError::Checksum)
+        );
+    }
+
+    #[test]
+    fn credit_scaled_by_more_than_1_is_refused() {
+        assert_eq!(
+            Dllp::parse(&signed([0x80, 0x80, 0, 0])),
+            Err(DllpError::Scaled)
+        );
+        assert!(Dllp::parse(&signed([0x80, 0x40, 0x10, 0])).is_ok());
+    }
+
+    #[test]
+    fn the_reserved_bits_of_an_acknowledgement_are_ignored() {
+        let ack = Dllp::parse(&signed([0, 0xff, 0xf1, 0x23]));
+        assert_eq!(ack, Ok(Dllp::Ack { sequence: 0x123 }));
+    }
+
+    proptest! {
+        #[test]
+        fn a_dllp_comes_back_from_its_bytes(dllp in dllp()) {
+            prop_assert_eq!(Dllp::parse(&dllp.emit()), Ok(dllp));
+        }
+
+        #[test]
+        fn bytes_that_are_a_dllp_come_back_but_for_reserved_bits(body: [u8; 4]) {
+            if let Ok(dllp) = Dllp::parse(&signed(body)) {
+                let used = match dllp {
+                    Dllp::Ack { .. } | Dllp::Nak { .. } => 0xff00_0fff,
+                    _ => 0xff3f_cfff_u32,
+                };
+                let kept = u32::from_be_bytes(body) & used;
+                prop_assert_eq!(dllp.emit(), signed(kept.to_be_bytes()));
+            }
+        }
+
+        #[test]
+        fn one_wrong_bit_is_noticed(dllp in dllp(), bit in 0..48_usize) {
+            let mut bytes = dllp.emit();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert_eq!(Dllp::parse(&bytes), Err(DllpError::Checksum));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What can be wrong with a transaction layer packet.
+
+use thiserror::Error;
+
+/// Why a packet cannot be made, or bytes are not one that is modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TlpError {
+    /// Fewer bytes than the header needs.
+    #[error("the header has {have} bytes; it needs {need}")]
+    Truncated {
+        /// Bytes there.
+        have: usize,
+        /// Bytes that the format asks for.
+        need: usize,
+    },
+    /// Format and type of a packet that is not modelled.
+    #[error("format and type {0:#04x} are not modelled; memory, configuration and completion are")]
+    Unsupported(u8),
+    /// TLP digest: the end-to-end CRC is not modelled.
+    #[error("the header announces a TLP digest (TD); end-to-end CRC is not modelled")]
+    Digest,
+    /// Processing hints, lightweight notification, address type or byte-count-modified are set.
+    #[error("the header uses {0}, which is not modelled")]
+    Feature(&'static str),
+    /// PCIe Base 2.2.7: a request stays in its 4 KiB page.
+    #[error("{len} bytes at {address:#x} cross a 4 KiB boundary; a request must not")]
+    CrossesPage {
+        /// Address of the request.
+        address: u64,
+        /// Bytes of the request.
+        len: u32,
+    },
+    /// PCIe Base 2.2.5: the byte enables break a rule.
+    #[error("byte enables {first_be:04b} and {last_be:04b} do not fit the length of the request")]
+    ByteEnables {
+        /// Of the first dword.
+        first_be: u8,
+        /// Of the last dword.
+        last_be: u8,
+    },
+    /// PCIe Base 2.2.4.1: addresses below 4 GiB use the short header.
+    #[error("address {0:#x} is in a 4-dword header; below 4 GiB it must be in a 3-dword header")]
+    WideAddress(u64),
+    /// A configuration request is always one dword.
+    #[error("a configuration request has {0} dwords; it must have 1")]
+    ConfigLength(u16),
+    /// Beyond the configuration space of a function.
+    #[error("configuration register {0} does not exist; dwords 0 to 1023 do")]
+    Register(u16),
+    /// Posted requests and completions have no completion, writes none with data.
+    #[error("no such completion answers this packet")]
+    NotCompleted,
+    /// The bytes of a completion are not among those of its request.
+    #[error("{len} bytes from byte {offset} are not in a request of {bytes} bytes")]
+    OutsideRequest {
+        /// First byte, counted from the first enabled one.
+        offset: u32,
+        /// Bytes of the completion.
+        len: u32,
+        /// Bytes of the request.
+        bytes: u32,
+    },
+}

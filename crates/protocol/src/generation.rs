@@ -1,0 +1,313 @@
+//! What differs between the generations of the link: rate, coding, timers and skip ordered sets.
+
+use std::ops::RangeInclusive;
+
+/// Data rate of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Generation {
+    /// 2.5 GT/s, 8b/10b.
+    Gen1,
+    /// 5 GT/s, 8b/10b.
+    Gen2,
+    /// 8 GT/s, 128b/130b.
+    Gen3,
+    /// 16 GT/s, 128b/130b.
+    Gen4,
+    /// 32 GT/s, 128b/130b.
+    Gen5,
+}
+
+/// The ordered set that lets a receiver add or drop symbols (PCIe Base 3.0 4.2.7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkipOrderedSet {
+    /// Symbol times from one to the next.
+    pub interval_symbols: RangeInclusive<u32>,
+    /// Symbol times that it takes of every lane.
+    pub symbols: u32,
+    /// Bytes, of the whole link, of the token that ends the data stream before it (EDS).
+    pub token_bytes: u32,
+}
+
+/// Symbol times that a replay timer may run where 16 GT/s is supported, extended synch clear (PCIe Base 4.0 3.6.2.1).
+pub const SIMPLIFIED_REPLAY_TIMER: RangeInclusive<u32> = 24_000..=31_000;
+
+/// Whether a link of `n` lanes exists.
+pub const fn lanes_exist(n: u8) -> bool {
+    matches!(n, 1 | 2 | 4 | 8 | 12 | 16 | 32)
+}
+
+impl Generation {
+    /// Every generation, oldest first.
+    pub const ALL: [Self; 5] = [Self::Gen1, Self::Gen2, Self::Gen3, Self::Gen4, Self::Gen5];
+
+    /// The generation of that number, 1..=5.
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Gen1),
+            2 => Some(Self::Gen2),
+            3 => Some(Self::Gen3),
+            4 => Some(Self::Gen4),
+            5 => Some(Self::Gen5),
+            _ => None,
+        }
+    }
+
+    /// 1..=5.
+    pub const fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// Time of one byte on one lane with its share of the coding, in 1/64 fs: the symbol time.
+    #[inline]
+    pub const fn lane_byte_fs_x64(self) -> u64 {
+        self.row().lane_byte_fs_x64
+    }
+
+    /// Time of `bytes` striped over `lanes`, to the nearest femtosecond.
+    #[inline]
+    pub const fn transmission_fs(self, bytes: u64, lanes: u8) -> u64 {
+        let divisor = if lanes == 0 { 64 } else { lanes as u64 * 64 };
+        bytes
+            .saturating_mul(self.lane_byte_fs_x64())
+            .saturating_add(divisor / 2)
+            / divisor
+    }
+
+    /// When skip ordered sets go out and what they cost.
+    pub const fn skp(self) -> SkipOrderedSet {
+        match self.row().coding {
+            // PCIe Base 3.0 4.2.7.1: COM and three SKP.
+            Coding::Symbols => SkipOrderedSet {
+                interval_symbols: 1180..=1538,
+                symbols: 4,
+                token_bytes: 0,
+            },
+            // PCIe Base 3.0 4.2.7.2: one block every 370 to 375, a block being 16 symbol times.
+            Coding::Blocks => SkipOrderedSet {
+                interval_symbols: 370 * 16..=375 * 16,
+                symbols: 16,
+                token_bytes: 4,
+            },
+        }
+    }
+
+    /// Latest acknowledgement of a TLP, in symbol times (PCIe Base 3.0 tables 3-7 to 3-9; 6.x tables 3-10 to 3-12).
+    ///
+    /// The guideline for the latency of a credit update has the same numbers (PCIe Base 6.3 tables 2-52 to 2-54).
+    pub const fn ack_latency_limit(self, lanes: u8, max_payload: u16) -> u32 {
+        let factor = ack_factor_x10(lanes, max_payload);
+        let lanes = if lanes == 0 { 1 } else { lanes as u32 };
+        (max_payload as u32 + TLP_OVERHEAD) * factor / (10 * lanes) + self.row().internal_delay
+    }
+
+    /// When a sender without acknowledgement sends again, in symbol times.
+    ///
+    /// PCIe Base 3.0 tables 3-4 to 3-6, three times the latency of an acknowledgement, up to 8 GT/s. From 16 GT/s the
+    /// lower end of [`SIMPLIFIED_REPLAY_TIMER`].
+    pub const fn replay_timer_limit(self, lanes: u8, max_payload: u16) -> u32 {
+        match self {
+            Self::Gen1 | Self::Gen2 | Self::Gen3 => 3 * self.ack_latency_limit(lanes, max_payload),
+            Self::Gen4 | Self::Gen5 => *SIMPLIFIED_REPLAY_TIMER.start(),
+        }
+    }
+
+    #[inline]
+    const fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+}
+
+/// What one generation has of its own.
+struct Row {
+    lane_byte_fs_x64: u64,
+    coding: Coding,
+    /// InternalDelay, symbol times (PCIe Base 3.0 3.5.3.1).
+    internal_delay: u32,
+}
+
+enum Coding {
+    /// 8b/10b.
+    Symbols,
+    /// 128b/130b.
+    Blocks,
+}
+
+static ROWS: [Row; 5] = [
+    Row {
+        lane_byte_fs_x64: 4_000_000 * 64,
+        coding: Coding::Symbols,
+        internal_delay: 19,
+    },
+    Row {
+        lane_byte_fs_x64: 2_000_000 * 64,
+        coding: Coding::Symbols,
+        internal_delay: 70,
+    },
+    Row {
+        lane_byte_fs_x64: 1_015_625 * 64,
+        coding: Coding::Blocks,
+        internal_delay: 115,
+    },
+    Row {
+        lane_byte_fs_x64: 1_015_625 * 32,
+        coding: Coding::Blocks,
+        internal_delay: 115,
+    },
+    Row {
+        lane_byte_fs_x64: 1_015_625 * 16,
+        coding: Coding::Blocks,
+        internal_delay: 115,
+    },
+];
+
+/// TLPOverhead: prefix, header, LCRC, sequence and framing as the formula of PCIe Base 3.0 3.5.3.1 counts them.
+const TLP_OVERHEAD: u32 = 28;
+
+/// AckFactor in tenths: how many TLPs of the largest size an acknowledgement may wait for.
+const fn ack_factor_x10(lanes: u8, max_payload: u16) -> u32 {
+    match (max_payload, lanes) {
+        (..=256, ..=4) => 14,
+        (..=256, 8) => 25,
+        (..=256, _) => 30,
+        (_, ..=8) => 10,
+        _ => 20,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LANES: [u8; 7] = [1, 2, 4, 8, 12, 16, 32];
+    const PAYLOADS: [u16; 6] = [128, 256, 512, 1024, 2048, 4096];
+
+    /// Rows are payloads, columns widths.
+    type Limits = [[u32; 7]; 6];
+
+    /// PCIe Base 3.0 table 3-7; 6.3 tables 2-52 and 3-10.
+    const ACK_2_5_GT: Limits = [
+        [237, 128, 73, 67, 58, 48, 33],
+        [416, 217, 118, 107, 90, 72, 45],
+        [559, 289, 154, 86, 109, 86, 52],
+        [1071, 545, 282, 150, 194, 150, 84],
+        [2095, 1057, 538, 278, 365, 278, 148],
+        [4143, 2081, 1050, 534, 706, 534, 276],
+    ];
+
+    /// PCIe Base 3.0 table 3-8; 6.3 tables 2-53 and 3-11.
+    const ACK_5_GT: Limits = [
+        [288, 179, 124, 118, 109, 99, 84],
+        [467, 268, 169, 158, 141, 123, 96],
+        [610, 340, 205, 137, 160, 137, 103],
+        [1122, 596, 333, 201, 245, 201, 135],
+        [2146, 1108, 589, 329, 416, 329, 199],
+        [4194, 2132, 1101, 585, 757, 585, 327],
+    ];
+
+    /// PCIe Base 3.0 table 3-9; 6.3 tables 2-54 and 3-12.
+    const ACK_8_GT: Limits = [
+        [333, 224, 169, 163, 154, 144, 129],
+        [512, 313, 214, 203, 186, 168, 141],
+        [655, 385, 250, 182, 205, 182, 148],
+        [1167, 641, 378, 246, 290, 246, 180],
+        [2191, 1153, 634, 374, 461, 374, 244],
+        [4239, 2177, 1146, 630, 802, 630, 372],
+    ];
+
+    /// PCIe Base 3.0 table 3-4.
+    const REPLAY_2_5_GT: Limits = [
+        [711, 384, 219, 201, 174, 144, 99],
+        [1248, 651, 354, 321, 270, 216, 135],
+        [1677, 867, 462, 258, 327, 258, 156],
+        [3213, 1635, 846, 450, 582, 450, 252],
+        [6285, 3171, 1614, 834, 1095, 834, 444],
+        [12429, 6243, 3150, 1602, 2118, 1602, 828],
+    ];
+
+    /// PCIe Base 3.0 table 3-5, payloads to 2048.
+    const REPLAY_5_GT: [[u32; 7]; 5] = [
+        [864, 537, 372, 354, 327, 297, 252],
+        [1401, 804, 507, 474, 423, 369, 288],
+        [1830, 1020, 615, 411, 480, 411, 309],
+        [3366, 1788, 999, 603, 735, 603, 405],
+        [6438, 3324, 1767, 987, 1248, 987, 597],
+    ];
+
+    fn table<const ROWS: usize>(limit: impl Fn(u8, u16) -> u32) -> [[u32; 7]; ROWS] {
+        std::array::from_fn(|row| LANES.map(|lanes| limit(lanes, PAYLOADS[row])))
+    }
+
+    #[test]
+    fn acknowledgements_keep_the_published_limits() {
+        let of = |generation: Generation| move |l, p| generation.ack_latency_limit(l, p);
+        assert_eq!(table(of(Generation::Gen1)), ACK_2_5_GT);
+        assert_eq!(table(of(Generation::Gen2)), ACK_5_GT);
+        for generation in [Generation::Gen3, Generation::Gen4, Generation::Gen5] {
+            assert_eq!(table(of(generation)), ACK_8_GT);
+        }
+    }
+
+    #[test]
+    fn replay_timers_keep_the_published_limits() {
+        let of = |generation: Generation| move |l, p| generation.replay_timer_limit(l, p);
+        assert_eq!(table(of(Generation::Gen1)), REPLAY_2_5_GT);
+        assert_eq!(table(of(Generation::Gen2)), REPLAY_5_GT);
+        assert_eq!(Generation::Gen3.replay_timer_limit(1, 128), 999);
+    }
+
+    #[test]
+    fn from_16_gt_the_replay_timer_is_the_simplified_one() {
+        for generation in [Generation::Gen4, Generation::Gen5] {
+            let limit = generation.replay_timer_limit(16, 256);
+            assert!(SIMPLIFIED_REPLAY_TIMER.contains(&limit));
+        }
+    }
+
+    #[test]
+    fn a_lane_carries_a_byte_in_eight_bit_times_and_its_coding() {
+        let rates = [2_500, 5_000, 8_000, 16_000, 32_000_u64];
+        for (generation, megatransfers) in Generation::ALL.into_iter().zip(rates) {
+            let (sent, carried) = match generation.row().coding {
+                Coding::Symbols => (10, 8),
+                Coding::Blocks => (130, 128),
+            };
+            assert_eq!(
+                generation.lane_byte_fs_x64() * megatransfers * carried,
+                64 * 8 * sent * 1_000_000_000,
+                "{generation:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn transmission_is_rounded_to_the_nearest_femtosecond() {
+        assert_eq!(Generation::Gen2.transmission_fs(152, 4), 76_000_000);
+        assert_eq!(Generation::Gen5.transmission_fs(1, 1), 253_906);
+        assert_eq!(Generation::Gen5.transmission_fs(2, 1), 507_813);
+        assert_eq!(Generation::Gen3.transmission_fs(3, 2), 1_523_438);
+    }
+
+    #[test]
+    fn a_width_or_length_that_does_not_exist_stops_nothing() {
+        assert!(Generation::Gen1.transmission_fs(u64::MAX, 0) > 0);
+        assert!(Generation::Gen1.ack_latency_limit(0, u16::MAX) > 0);
+    }
+
+    #[test]
+    fn a_generation_has_its_number() {
+        for generation in Generation::ALL {
+            assert_eq!(
+                Generation::from_number(generation.number()),
+                Some(generation)
+            );
+        }
+        assert_eq!(Generation::from_number(0), None);
+        assert_eq!(Generation::from_number(6), None);
+    }
+
+    #[test]
+    fn links_have_seven_widths() {
+        let widths: Vec<u8> = (0..=u8::MAX).filter(|&n| lanes_exist(n)).collect();
+        assert_eq!(widths, LANES);
+    }
+}

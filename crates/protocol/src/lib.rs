@@ -1,0 +1,27 @@
+//! What the PCI Express specifications say: packets, checksums, ordering and link timing.
+//!
+//! Nothing here has state or a clock: every other crate reads its numbers and its bytes from this one, so that
+//! a rule of the specification is written once.
+
+mod class;
+mod completion;
+mod crc;
+mod dllp;
+mod error;
+mod generation;
+mod id;
+mod ordering;
+mod request;
+mod tlp;
+mod wire;
+
+pub use class::{Attributes, Class, TrafficClass};
+pub use completion::{Completion, Status};
+pub use crc::{dllp_crc, lcrc, lcrc_parts};
+pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError};
+pub use error::TlpError;
+pub use generation::{Generation, SIMPLIFIED_REPLAY_TIMER, SkipOrderedSet, lanes_exist};
+pub use id::{FunctionId, Tag};
+pub use ordering::{Passing, Row, may_pass};
+pub use request::{ConfigKind, ConfigRequest, MemoryRequest};
+pub use tlp::{Header, Kind, TLP_FRAMING};

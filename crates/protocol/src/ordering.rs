@@ -1,0 +1,259 @@
+//! The ordering table: which packet may, must, or must not pass which older one.
+
+use crate::{Attributes, Class, Header, Kind};
+
+/// An entry of the ordering table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Passing {
+    /// Must be able to pass, or the fabric can deadlock.
+    Yes,
+    /// Must not pass.
+    No,
+    /// May pass or wait.
+    Either,
+}
+
+/// A row, or column, of the ordering table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Row {
+    /// A: posted request.
+    Posted,
+    /// B: read request.
+    Read,
+    /// C: non-posted request with data.
+    NonPostedWithData,
+    /// D: completion.
+    Completion,
+}
+
+/// The entry for a packet of class `later` that waits behind one of class `earlier`.
+///
+/// `same_id`: whether the two come from one requester. Of two completions: whether they answer one request. A
+/// non-posted request is taken as a read, which no relaxed ordering bit lets pass a posted request.
+#[inline]
+pub const fn may_pass(
+    later: Class,
+    attributes: Attributes,
+    earlier: Class,
+    same_id: bool,
+) -> Passing {
+    Row::of_class(later).may_pass(attributes, Row::of_class(earlier), same_id)
+}
+
+impl Header {
+    /// The entry for this packet behind `earlier`; between traffic classes there is no order.
+    #[inline]
+    pub fn may_pass(&self, earlier: &Self) -> Passing {
+        if self.traffic_class != earlier.traffic_class {
+            return Passing::Either;
+        }
+        let same_id = match (&self.kind, &earlier.kind) {
+            (Kind::Completion(one), Kind::Completion(other)) => {
+                (one.requester, one.tag) == (other.requester, other.tag)
+            }
+            // D2b compares the completer with the requester of what it would pass.
+            (Kind::Completion(one), _) => one.completer == earlier.requester(),
+            _ => self.requester() == earlier.requester(),
+        };
+        self.row().may_pass(self.attributes, earlier.row(), same_id)
+    }
+
+    /// Its row of the ordering table.
+    #[inline]
+    pub const fn row(&self) -> Row {
+        match self.kind {
+            Kind::MemoryWrite(_) => Row::Posted,
+            Kind::MemoryRead(_) | Kind::ConfigRead(_) => Row::Read,
+            Kind::ConfigWrite(_) => Row::NonPostedWithData,
+            Kind::Completion(_) => Row::Completion,
+        }
+    }
+}
+
+impl Row {
+    /// Every row, in the order of the table.
+    pub const ALL: [Self; 4] = [
+        Self::Posted,
+        Self::Read,
+        Self::NonPostedWithData,
+        Self::Completion,
+    ];
+
+    /// The row of a class whose packets are not told apart further.
+    #[inline]
+    pub const fn of_class(class: Class) -> Self {
+        match class {
+            Class::Posted => Self::Posted,
+            Class::NonPosted => Self::Read,
+            Class::Completion => Self::Completion,
+        }
+    }
+
+    /// The entry of this row in the column `earlier`; see [`may_pass`] for `same_id`.
+    #[inline]
+    pub const fn may_pass(self, attributes: Attributes, earlier: Self, same_id: bool) -> Passing {
+        match TABLE[self as usize][earlier as usize] {
+            Entry::Always(passing) => passing,
+            Entry::Relaxed if attributes.relaxed_ordering => Passing::Either,
+            Entry::Relaxed | Entry::OtherId if attributes.id_ordering && !same_id => {
+                Passing::Either
+            }
+            Entry::OtherTransaction if !same_id => Passing::Either,
+            Entry::Relaxed | Entry::OtherId | Entry::OtherTransaction => Passing::No,
+        }
+    }
+}
+
+/// What an entry of the table depends on.
+#[derive(Clone, Copy)]
+enum Entry {
+    /// On nothing.
+    Always(Passing),
+    /// Either with relaxed ordering, or with ID-based ordering and another ID; else no.
+    Relaxed,
+    /// Either with ID-based ordering and another ID; else no.
+    OtherId,
+    /// Either between completions of different requests; else no.
+    OtherTransaction,
+}
+
+/// Ordering Rules Summary, PCIe Base 5.0 table 2-40, 6.3 table 2-42: rows pass columns.
+///
+/// Left out: A5b binds bridges to conventional PCI only, and of D2b the leave of I/O and configuration write
+/// completions, which whoever routes a completion cannot recognise.
+static TABLE: [[Entry; 4]; 4] = {
+    use Entry::{Always, OtherId, OtherTransaction, Relaxed};
+    use Passing::{Either, Yes};
+    [
+        [Relaxed, Always(Yes), Always(Yes), Always(Either)],
+        [OtherId, Always(Either), Always(Either), Always(Either)],
+        [Relaxed, Always(Either), Always(Either), Always(Either)],
+        [Relaxed, Always(Yes), Always(Yes), OtherTransaction],
+    ]
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FunctionId, Status, Tag, TrafficClass};
+
+    const PLAIN: Attributes = Attributes {
+        relaxed_ordering: false,
+        id_ordering: false,
+        no_snoop: false,
+    };
+    const RELAXED: Attributes = Attributes {
+        relaxed_ordering: true,
+        ..PLAIN
+    };
+    const BY_ID: Attributes = Attributes {
+        id_ordering: true,
+        ..PLAIN
+    };
+
+    fn write(requester: u16) -> Header {
+        Header::memory_write(FunctionId(requester), 0x1000, 64).unwrap()
+    }
+
+    fn read(requester: u16, tag: u16) -> Header {
+        Header::memory_read(FunctionId(requester), Tag(tag), 0x1000, 64).unwrap()
+    }
+
+    fn answer(requester: u16, tag: u16, completer: u16) -> Header {
+        let status = Status::Successful;
+        Header::completion(&read(requester, tag), FunctionId(completer), status).unwrap()
+    }
+
+    #[test]
+    fn without_attributes_nothing_passes_a_posted_request() {
+        for later in Class::ALL {
+            for same_id in [false, true] {
+                assert_eq!(
+                    may_pass(later, PLAIN, Class::Posted, same_id),
+                    Passing::No,
+                    "{later:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn posted_requests_and_completions_must_pass_blocked_requests() {
+        for later in [Row::Posted, Row::Completion] {
+            for earlier in [Row::Read, Row::NonPostedWithData] {
+                assert_eq!(later.may_pass(PLAIN, earlier, true), Passing::Yes);
+            }
+        }
+    }
+
+    #[test]
+    fn a_posted_request_may_pass_or_wait_for_a_completion() {
+        let passing = may_pass(Class::Posted, PLAIN, Class::Completion, true);
+        assert_eq!(passing, Passing::Either);
+    }
+
+    #[test]
+    fn relaxed_ordering_lets_all_but_a_read_pass_a_posted_request() {
+        for later in Row::ALL {
+            let expected = match later {
+                Row::Read => Passing::No,
+                _ => Passing::Either,
+            };
+            assert_eq!(later.may_pass(RELAXED, Row::Posted, true), expected);
+        }
+    }
+
+    #[test]
+    fn id_ordering_lets_a_packet_pass_the_posted_request_of_another() {
+        for later in Row::ALL {
+            assert_eq!(later.may_pass(BY_ID, Row::Posted, true), Passing::No);
+            assert_eq!(later.may_pass(BY_ID, Row::Posted, false), Passing::Either);
+        }
+    }
+
+    #[test]
+    fn the_completions_of_one_request_stay_in_order() {
+        let first = answer(1, 7, 3);
+        assert_eq!(answer(1, 7, 3).may_pass(&first), Passing::No);
+        assert_eq!(answer(1, 8, 3).may_pass(&first), Passing::Either);
+        assert_eq!(answer(2, 7, 3).may_pass(&first), Passing::Either);
+    }
+
+    #[test]
+    fn a_completion_by_id_passes_posted_requests_that_its_completer_did_not_send() {
+        let completion = Header {
+            attributes: BY_ID,
+            ..answer(1, 7, 3)
+        };
+        assert_eq!(completion.may_pass(&write(3)), Passing::No);
+        assert_eq!(completion.may_pass(&write(1)), Passing::Either);
+    }
+
+    #[test]
+    fn traffic_classes_are_not_ordered_with_each_other() {
+        let other_class = Header {
+            traffic_class: TrafficClass::new(1).unwrap(),
+            ..write(1)
+        };
+        assert_eq!(other_class.may_pass(&write(1)), Passing::Either);
+    }
+
+    #[test]
+    fn a_request_by_id_passes_posted_requests_of_other_requesters() {
+        let by_id = Header {
+            attributes: BY_ID,
+            ..read(1, 0)
+        };
+        assert_eq!(by_id.may_pass(&write(1)), Passing::No);
+        assert_eq!(by_id.may_pass(&write(2)), Passing::Either);
+    }
+
+    #[test]
+    fn a_request_may_pass_or_wait_for_other_requests_and_completions() {
+        for later in [Row::Read, Row::NonPostedWithData] {
+            for earlier in [Row::Read, Row::NonPostedWithData, Row::Completion] {
+                assert_eq!(later.may_pass(PLAIN, earlier, true), Passing::Either);
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Transaction layer packets: the header as a value, and as the bytes of the wire.
+
+use crate::{
+    Attributes, Class, Completion, ConfigKind, ConfigRequest, FunctionId, MemoryRequest, Status,
+    Tag, TlpError, TrafficClass,
+};
+
+/// Bytes that the link adds to header and data: STP, sequence, LCRC and END, or STP token and LCRC.
+pub const TLP_FRAMING: u32 = 8;
+
+/// Header of a TLP (PCIe Base 2.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Header {
+    /// Traffic class.
+    pub traffic_class: TrafficClass,
+    /// Ordering and snoop attributes.
+    pub attributes: Attributes,
+    /// The data is known to be bad (EP).
+    pub poisoned: bool,
+    /// What the packet is.
+    pub kind: Kind,
+}
+
+/// What a TLP is, with the fields of its own header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Asks for bytes of memory.
+    MemoryRead(MemoryRequest),
+    /// Carries bytes to memory.
+    MemoryWrite(MemoryRequest),
+    /// Answers a non-posted request.
+    Completion(Completion),
+    /// Asks for a dword of configuration space.
+    ConfigRead(ConfigRequest),
+    /// Carries a dword to configuration space.
+    ConfigWrite(ConfigRequest),
+}
+
+impl From<Kind> for Header {
+    /// A header of traffic class 0, without attributes.
+    #[inline]
+    fn from(kind: Kind) -> Self {
+        Self {
+            traffic_class: TrafficClass::default(),
+            attributes: Attributes::default(),
+            poisoned: false,
+            kind,
+        }
+    }
+}
+
+impl Header {
+    /// A write of `len` bytes (0..=4096) to any byte address, within one 4 KiB page.
+    #[inline]
+    pub fn memory_write(requester: FunctionId, address: u64, len: u32) -> Result<Self, TlpError> {
+        let request = MemoryRequest::new(requester, Tag(0), address, len)?;
+        Ok(Kind::MemoryWrite(request).into())
+    }
+
+    /// A read of `len` bytes (0..=4096) from any byte address, within one 4 KiB page.
+    #[inline]
+    pub fn memory_read(
+        requester: FunctionId,
+        tag: Tag,
+        address: u64,
+        len: u32,
+    ) -> Result<Self, TlpError> {
+        let request = MemoryRequest::new(requester, tag, address, len)?;
+        Ok(Kind::MemoryRead(request).into())
+    }
+
+    /// A read of the dword `register` of the configuration space of `target`.
+    pub fn config_read(
+        requester: FunctionId,
+        tag: Tag,
+        target: FunctionId,
+        register: u16,
+        kind: ConfigKind,
+    ) -> Result<Self, TlpError> {
+        config_request(requester, tag, target, register, kind)
+            .map(|request| Kind::ConfigRead(request).into())
+    }
+
+    /// A write of the dword `register` of the configuration space of `target`.
+    pub fn config_write(
+        requester: FunctionId,
+        tag: Tag,
+        target: FunctionId,
+        register: u16,
+        kind: ConfigKind,
+    ) -> Result<Self, TlpError> {
+        config_request(requester, tag, target, register, kind)
+            .map(|request| Kind::ConfigWrite(request).into())
+    }
+
+    /// The answer to `request` without data: the end of a write, or of a read that failed.
+    ///
+    /// Traffic class and attributes are those of the request (PCIe Base 2.2.9).
+    #[inline]
+    pub fn completion(
+        request: &Self,
+        completer: FunctionId,
+        status: Status,
+    ) -> Result<Self, TlpError> {
+        let asked = request.transaction().ok_or(TlpError::NotCompleted)?;
+        Ok(request.answer(Completion {
+            completer,
+            requester: asked.requester,
+            tag: asked.tag,
+            status,
+            byte_count: asked.bytes,
+            lower_address: asked.first_byte as u8 & 0x7f,
+            dwords: 0,
+        }))
+    }
+
+    /// The answer to the read `request` with `len` of its bytes, from `offset` bytes after its first enabled one.
+    ///
+    /// A zero-length read is answered by one byte at offset 0 (PCIe Base 2.2.5).
+    #[inline]
+    pub fn completion_with_data(
+        request: &Self,
+        completer: FunctionId,
+        offset: u32,
+        len: u32,
+    ) -> Result<Self, TlpError> {
+        let asked = request.read().ok_or(TlpError::NotCompleted)?;
+        let bytes = u32::from(asked.bytes);
+        if len == 0 || offset >= bytes || len > bytes - offset {
+            return Err(TlpError::OutsideRequest { offset, len, bytes });
+        }
+        let first = asked.first_byte + u64::from(offset);
+        Ok(request.answer(Completion {
+            completer,
+            requester: asked.requester,
+            tag: asked.tag,
+            status: Status::Successful,
+            byte_count: (bytes - offset) as u16,
+            lower_address: first as u8 & 0x7f,
+            dwords: ((first as u32 & 3) + len).div_ceil(4) as u16,
+        }))
+    }
+
+    /// Flow-control and ordering class.
+    #[inline]
+    pub const fn class(&self) -> Class {
+        match self.kind {
+            Kind::MemoryWrite(_) => Class::Posted,
+            Kind::MemoryRead(_) | Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Class::NonPosted,
+            Kind::Completion(_) => Class::Completion,
+        }
+    }
+
+    /// Bytes of the header: 12, or 16 when an address is 4 GiB or above.
+    #[inline]
+    pub const fn header_len(&self) -> usize {
+        match self.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) if request.is_wide() => 16,
+            _ => 12,
+        }
+    }
+
+    /// Bytes of data on the wire, whole dwords.
+    #[inline]
+    pub const fn payload_len(&self) -> usize {
+        self.payload_dwords() as usize * 4
+    }
+
+    /// Data credits that the packet takes, of 16 bytes each.
+    #[inline]
+    pub const fn data_credits(&self) -> u16 {
+        self.payload_dwords().div_ceil(4)
+    }
+
+    /// Requester ID: of a completion, whom it answers.
+    #[inline]
+    pub const fn requester(&self) -> FunctionId {
+        match self.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.requester,
+            Kind::Completion(completion) => completion.requester,
+            Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.requester,
+        }
+    }
+
+    /// Tag: of a completion, that of the request which it answers.
+    #[inline]
+    pub const fn tag(&self) -> Tag {
+        match self.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.tag,
+            Kind::Completion(completion) => completion.tag,
+            Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.tag,
+        }
+    }
+
+    #[inline]
+    const fn payload_dwords(&self) -> u16 {
+        match self.kind {
+            Kind::MemoryWrite(request) => request.dwords(),
+            Kind::Completion(completion) => completion.dwords,
+            Kind::ConfigWrite(_) => 1,
+            Kind::MemoryRead(_) | Kind::ConfigRead(_) => 0,
+        }
+    }
+
+    #[inline]
+    fn answer(&self, completion: Completion) -> Self {
+        Self {
+            poisoned: false,
+            kind: Kind::Completion(completion),
+            ..*self
+        }
+    }
+
+    /// What the completions of this request must carry; none for a packet that is not completed.
+    #[inline]
+    fn transaction(&self) -> Option<Transaction> {
+        match self.kind {
+            Kind::MemoryRead(request) => Some(Transaction {
+                requester: request.requester,
+                tag: request.tag,
+                first_byte: request.first_byte(),
+                bytes: request.completion_bytes(),
+            }),
+            // PCIe Base 2.2.9: all but memory reads count four bytes at address 0.
+            Kind::ConfigRead(request) | Kind::ConfigWrite(request) => Some(Transaction {
+                requester: request.requester,
+                tag: request.tag,
+                first_byte: 0,
+                bytes: 4,
+            }),
+            Kind::MemoryWrite(_) | Kind::Completion(_) => None,
+        }
+    }
+
+    #[inline]
+    fn read(&self) -> Option<Transaction> {
+        match self.kind {
+            Kind::MemoryRead(_) | Kind::ConfigRead(_) => self.transaction(),
+            _ => None,
+        }
+    }
+}
+
+/// What a completion repeats of its request.
+struct Transaction {
+    requester: FunctionId,
+    tag: Tag,
+    first_byte: u64,
+    bytes: u16,
+}
+
+fn config_request(
+    requester: FunctionId,
+    tag: Tag,
+    target: FunctionId,
+    register: u16,
+    kind: ConfigKind,
+) -> Result<ConfigRequest, TlpError> {
+    if register >= ConfigRequest::REGISTERS {
+        return Err(TlpError::Register(register));
+    }
+    Ok(ConfigRequest {
+        requester,
+        tag,
+        target,
+        register,
+        first_be: 0xf,
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUESTER: FunctionId = FunctionId::new(2, 0, 0);
+    const COMPLETER: FunctionId = FunctionId::new(0, 0, 0);
+
+    fn read(address: u64, len: u32) -> Header {
+        Header::memory_read(REQUESTER, Tag(5), address, len).unwrap()
+    }
+
+    fn part(request: &Header, offset: u32, len: u32) -> Completion {
+        let header = Header::completion_with_data(request, COMPLETER, offset, len).unwrap();
+        let Kind::Completion(completion) = header.kind else {
+            panic!("{header:?}");
+        };
+        completion
+    }
+
+    #[test]
+    fn a_header_grows_at_4_gib() {
+        let len = |address| {
+            let write = Header::memory_write(REQUESTER, address, 4).unwrap();
+            write.header_len()
+        };
+        assert_eq!(len(0xffff_fffc), 12);
+        assert_eq!(len(0x1_0000_0000), 16);
+    }
+
+    #[test]
+    fn data_takes_one_credit_for_sixteen_bytes() {
+        let credits = |len| {
+            let write = Header::memory_write(REQUESTER, 0, len).unwrap();
+            (write.payload_len(), write.data_credits())
+        };
+        assert_eq!(credits(1), (4, 1));
+        assert_eq!(credits(16), (16, 1));
+        assert_eq!(credits(17), (20, 2));
+        assert_eq!(credits(4096), (4096, 256));
+        assert_eq!(read(0, 4096).data_credits(), 0);
+    }
+
+    #[test]
+    fn the_parts_of_a_read_count_down_to_its_end() {
+        let request = read(0x107d, 100);
+        let first = part(&request, 0, 3);
+        assert_eq!(
+            (first.byte_count, first.lower_address, first.dwords),
+            (100, 0x7d, 1)
+        );
+        let second = part(&request, 3, 97);
+        assert_eq!(
+            (second.byte_count, second.lower_address, second.dwords),
+            (97, 0, 25)
+        );
+        assert!(!first.is_last() && second.is_last());
+    }
+
+    #[test]
+    fn a_part_outside_its_request_is_refused() {
+        let request = read(0x1000, 64);
+        for (offset, len) in [(0, 0), (0, 65), (64, 1), (1, u32::MAX), (u32::MAX, 2)] {
+            let part = Header::completion_with_data(&request, COMPLETER, offset, len);
+            assert!(part.is_err(), "{offset} {len}");
+        }
+    }
+
+    #[test]
+    fn a_read_of_no_bytes_is_answered_by_one_dword() {
+        let flush = part(&read(0x1000, 0), 0, 1);
+        assert_eq!((flush.byte_count, flush.dwords), (1, 1));
+    }
+
+    #[test]
+    fn a_completion_keeps_class_and_attributes_of_its_request() {
+        let request = Header {
+            traffic_class: TrafficClass::new(3).unwrap(),
+            attributes: Attributes::from_bits(7),
+            poisoned: true,
+            ..read(0x1000, 64)
+        };
+        let answer = Header::completion(&request, COMPLETER, Status::CompleterAbort).unwrap();
+        assert_eq!(answer.traffic_class, request.traffic_class);
+        assert_eq!(answer.attributes, request.attributes);
+        assert!(!answer.poisoned);
+        assert_eq!(
+            (answer.requester(), answer.tag(), answer.class()),
+            (REQUESTER, Tag(5), Class::Completion)
+        );
+    }
+
+    #[test]
+    fn a_posted_request_has_no_completion() {
+        let write = Header::memory_write(REQUESTER, 0, 4).unwrap();
+        assert_eq!(
+            Header::completion(&write, COMPLETER, Status::Successful),
+            Err(TlpError::NotCompleted)
+        );
+    }
+
+    #[test]
+    fn a_configuration_write_is_answered_without_data() {
+        let target = FunctionId::new(1, 0, 0);
+        let write = Header::config_write(REQUESTER, Tag(0), target, 1, ConfigKind::Type0).unwrap();
+        assert!(Header::completion(&write, COMPLETER, Status::Successful).is_ok());
+        assert!(Header::completion_with_data(&write, COMPLETER, 0, 4).is_err());
+    }
+
+    #[test]
+    fn a_function_has_1024_configuration_registers() {
+        let read = |register| {
+            Header::config_read(REQUESTER, Tag(0), COMPLETER, register, ConfigKind::Type1)
+        };
+        assert!(read(1023).is_ok());
+        assert_eq!(read(1024), Err(TlpError::Register(1024)));
+    }
+}

@@ -1,0 +1,344 @@
+//! TLP headers as bytes: `emit` and `parse`.
+
+use crate::{
+    Attributes, Completion, ConfigKind, ConfigRequest, FunctionId, Header, Kind, MemoryRequest,
+    Status, Tag, TlpError, TrafficClass,
+};
+
+impl Header {
+    /// The bytes of the wire, and how many of them the header has. Bits beyond a field's width are dropped.
+    #[inline]
+    pub fn emit(&self) -> ([u8; 16], usize) {
+        let (kind, length, tag, rest) = match &self.kind {
+            Kind::MemoryRead(request) => memory(MEMORY_READ, request),
+            Kind::MemoryWrite(request) => memory(MEMORY_WRITE, request),
+            Kind::Completion(completion) => completion_words(completion),
+            Kind::ConfigRead(request) => config(CONFIG_READ_0, request, 1),
+            Kind::ConfigWrite(request) => config(CONFIG_WRITE_0, request, 1),
+        };
+        let attributes = u32::from(self.attributes.bits());
+        let first = u32::from(kind) << 24
+            | u32::from(tag.0 & 0x200) << 14
+            | u32::from(self.traffic_class.number()) << 20
+            | u32::from(tag.0 & 0x100) << 11
+            | (attributes & 4) << 16
+            | u32::from(self.poisoned) << 14
+            | (attributes & 3) << 12
+            | u32::from(length & 0x3ff);
+        (bytes([first, rest[0], rest[1], rest[2]]), self.header_len())
+    }
+
+    /// The header that these bytes begin with, and how many of them it has.
+    ///
+    /// Reserved bits are ignored; what uses a feature that is not modelled is refused by its name.
+    #[inline]
+    pub fn parse(bytes: &[u8]) -> Result<(Self, usize), TlpError> {
+        let truncated = |need| TlpError::Truncated {
+            have: bytes.len(),
+            need,
+        };
+        let short = bytes.first_chunk::<12>().ok_or(truncated(12))?;
+        let kind_bits = short[0];
+        let first = word(short, 0);
+        let fields = Fields {
+            first,
+            second: word(short, 4),
+            third: word(short, 8),
+        };
+        let (kind, len) = match kind_bits {
+            MEMORY_READ => (Kind::MemoryRead(fields.memory()?), 12),
+            MEMORY_WRITE => (Kind::MemoryWrite(fields.memory()?), 12),
+            MEMORY_READ_WIDE | MEMORY_WRITE_WIDE => {
+                let long = bytes.first_chunk::<16>().ok_or(truncated(16))?;
+                let request = fields.wide_memory(word(long, 12))?;
+                let kind = match kind_bits {
+                    MEMORY_READ_WIDE => Kind::MemoryRead(request),
+                    _ => Kind::MemoryWrite(request),
+                };
+                (kind, 16)
+            }
+            COMPLETION => (Kind::Completion(fields.completion(0)?), 12),
+            COMPLETION_WITH_DATA => (Kind::Completion(fields.completion(fields.length())?), 12),
+            CONFIG_READ_0 | CONFIG_READ_1 => (Kind::ConfigRead(fields.config()?), 12),
+            CONFIG_WRITE_0 | CONFIG_WRITE_1 => (Kind::ConfigWrite(fields.config()?), 12),
+            unsupported => return Err(TlpError::Unsupported(unsupported)),
+        };
+        refuse_features(first)?;
+        let header = Self {
+            traffic_class: TrafficClass::from_field(first >> 20),
+            attributes: Attributes::from_bits((first >> 16 & 4 | first >> 12 & 3) as u8),
+            poisoned: first & POISONED != 0,
+            kind,
+        };
+        Ok((header, len))
+    }
+}
+
+/// The first three dwords of a header.
+struct Fields {
+    first: u32,
+    second: u32,
+    third: u32,
+}
+
+impl Fields {
+    /// Length in dwords: 0 stands for 1024 (PCIe Base 2.2.2).
+    #[inline]
+    const fn length(&self) -> u16 {
+        match self.first as u16 & 0x3ff {
+            0 => 1024,
+            length => length,
+        }
+    }
+
+    /// The tag whose low eight bits are in the second byte of `word` (PCIe Base 2.2.6.2).
+    #[inline]
+    const fn tag(&self, word: u32) -> Tag {
+        Tag((self.first >> 14 & 0x200 | self.first >> 11 & 0x100 | word >> 8 & 0xff) as u16)
+    }
+
+    #[inline]
+    fn memory(&self) -> Result<MemoryRequest, TlpError> {
+        self.memory_at(u64::from(self.third))
+    }
+
+    #[inline]
+    fn wide_memory(&self, fourth: u32) -> Result<MemoryRequest, TlpError> {
+        if self.third == 0 {
+            return Err(TlpError::WideAddress(u64::from(fourth)));
+        }
+        self.memory_at(u64::from(self.third) << 32 | u64::from(fourth))
+    }
+
+    #[inline]
+    fn memory_at(&self, address: u64) -> Result<MemoryRequest, TlpError> {
+        MemoryRequest::from_fields(
+            FunctionId((self.second >> 16) as u16),
+            self.tag(self.second),
+            address & !3,
+            self.length(),
+            (self.second as u8 & 0xf, self.second as u8 >> 4),
+        )
+    }
+
+    #[inline]
+    fn completion(&self, dwords: u16) -> Result<Completion, TlpError> {
+        if self.second & BYTE_COUNT_MODIFIED != 0 {
+            return Err(TlpError::Feature("BCM, set by PCI-X completers only"));
+        }
+        Ok(Completion {
+            completer: FunctionId((self.second >> 16) as u16),
+            requester: FunctionId((self.third >> 16) as u16),
+            tag: self.tag(self.third),
+            status: Status::from_bits((self.second >> 13) as u8),
+            byte_count: match self.second as u16 & 0xfff {
+                0 => 4096,
+                bytes => bytes,
+            },
+            lower_address: self.third as u8 & 0x7f,
+            dwords,
+        })
+    }
+
+    #[inline]
+    fn config(&self) -> Result<ConfigRequest, TlpError> {
+        if self.length() != 1 {
+            return Err(TlpError::ConfigLength(self.length()));
+        }
+        let (first_be, last_be) = (self.second as u8 & 0xf, self.second as u8 >> 4);
+        if last_be != 0 {
+            return Err(TlpError::ByteEnables { first_be, last_be });
+        }
+        Ok(ConfigRequest {
+            requester: FunctionId((self.second >> 16) as u16),
+            tag: self.tag(self.second),
+            target: FunctionId((self.third >> 16) as u16),
+            register: (self.third >> 2 & 0x3ff) as u16,
+            first_be,
+            kind: if self.first & CONFIG_TYPE_1 == 0 {
+                ConfigKind::Type0
+            } else {
+                ConfigKind::Type1
+            },
+        })
+    }
+}
+
+/// Format and type, length, tag, and the dwords after the first.
+type Words = (u8, u16, Tag, [u32; 3]);
+
+#[inline]
+fn memory(kind: u8, request: &MemoryRequest) -> Words {
+    let second = u32::from(request.requester.0) << 16
+        | u32::from(request.tag.0 & 0xff) << 8
+        | u32::from(request.last_be()) << 4
+        | u32::from(request.first_be());
+    let [high, low] = [(request.address() >> 32) as u32, request.address() as u32];
+    if request.is_wide() {
+        let words = [second, high, low];
+        (kind | FOUR_DWORDS, request.dwords(), request.tag, words)
+    } else {
+        (kind, request.dwords(), request.tag, [second, low, 0])
+    }
+}
+
+#[inline]
+fn completion_words(completion: &Completion) -> Words {
+    let kind = if completion.dwords == 0 {
+        COMPLETION
+    } else {
+        COMPLETION_WITH_DATA
+    };
+    let second = u32::from(completion.completer.0) << 16
+        | u32::from(completion.status.bits()) << 13
+        | u32::from(completion.byte_count & 0xfff);
+    let third = u32::from(completion.requester.0) << 16
+        | u32::from(completion.tag.0 & 0xff) << 8
+        | u32::from(completion.lower_address & 0x7f);
+    (kind, completion.dwords, completion.tag, [second, third, 0])
+}
+
+#[inline]
+fn config(kind: u8, request: &ConfigRequest, length: u16) -> Words {
+    let kind = match request.kind {
+        ConfigKind::Type0 => kind,
+        ConfigKind::Type1 => kind | 1,
+    };
+    let second = u32::from(request.requester.0) << 16
+        | u32::from(request.tag.0 & 0xff) << 8
+        | u32::from(request.first_be & 0xf);
+    let third = u32::from(request.target.0) << 16 | u32::from(request.register & 0x3ff) << 2;
+    (kind, length, request.tag, [second, third, 0])
+}
+
+#[inline]
+fn bytes(words: [u32; 4]) -> [u8; 16] {
+    let wide = u128::from(words[0]) << 96
+        | u128::from(words[1]) << 64
+        | u128::from(words[2]) << 32
+        | u128::from(words[3]);
+    wide.to_be_bytes()
+}
+
+#[inline]
+fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[inline]
+fn refuse_features(first: u32) -> Result<(), TlpError> {
+    if first & (DIGEST | HINTS | NOTIFICATION | ADDRESS_TYPE) == 0 {
+        return Ok(());
+    }
+    Err(if first & DIGEST != 0 {
+        TlpError::Digest
+    } else if first & HINTS != 0 {
+        TlpError::Feature("processing hints (TH)")
+    } else if first & NOTIFICATION != 0 {
+        TlpError::Feature("lightweight notification (LN)")
+    } else {
+        TlpError::Feature("a translated address (AT)")
+    })
+}
+
+const NOTIFICATION: u32 = 1 << 17;
+const HINTS: u32 = 1 << 16;
+const DIGEST: u32 = 1 << 15;
+const POISONED: u32 = 1 << 14;
+const ADDRESS_TYPE: u32 = 3 << 10;
+const BYTE_COUNT_MODIFIED: u32 = 1 << 12;
+const CONFIG_TYPE_1: u32 = 1 << 24;
+
+/// Fmt bit of the 4-dword header; the codes below are Fmt and Type as in PCIe Base table 2-3.
+const FOUR_DWORDS: u8 = 0x20;
+const MEMORY_READ: u8 = 0x00;
+const MEMORY_READ_WIDE: u8 = MEMORY_READ | FOUR_DWORDS;
+const MEMORY_WRITE: u8 = 0x40;
+const MEMORY_WRITE_WIDE: u8 = MEMORY_WRITE | FOUR_DWORDS;
+const CONFIG_READ_0: u8 = 0x04;
+const CONFIG_READ_1: u8 = 0x05;
+const CONFIG_WRITE_0: u8 = 0x44;
+const CONFIG_WRITE_1: u8 = 0x45;
+const COMPLETION: u8 = 0x0a;
+const COMPLETION_WITH_DATA: u8 = 0x4a;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_of_32_bits_address_has_its_bits_in_place() {
+        let mut write = Header::memory_write(FunctionId::new(2, 0, 1), 0xc000_0102, 0x80).unwrap();
+        write.traffic_class = TrafficClass::new(5).unwrap();
+        write.attributes = Attributes::from_bits(0b101);
+        write.poisoned = true;
+        let expected = [
+            0x40, 0x54, 0x50, 0x21, 0x02, 0x01, 0x00, 0x3c, 0xc0, 0x00, 0x01, 0x00,
+        ];
+        assert_eq!(write.emit().0[..12], expected);
+    }
+
+    #[test]
+    fn a_tag_of_ten_bits_is_spread_over_the_header() {
+        let read = Header::memory_read(FunctionId(0), Tag(0x3a5), 1 << 32, 4096).unwrap();
+        let (bytes, len) = read.emit();
+        let expected = [0x20, 0x88, 0, 0, 0, 0, 0xa5, 0xff, 0, 0, 0, 1, 0, 0, 0, 0];
+        assert_eq!((bytes, len), (expected, 16));
+    }
+
+    #[test]
+    fn a_count_of_4096_bytes_and_a_length_of_1024_dwords_are_written_as_zero() {
+        let read = Header::memory_read(FunctionId(0), Tag(0), 0, 4096).unwrap();
+        let all = Header::completion_with_data(&read, FunctionId(0), 0, 4096).unwrap();
+        let (bytes, len) = all.emit();
+        assert_eq!(bytes[2..4], [0, 0]);
+        assert_eq!(bytes[6..8], [0, 0]);
+        assert_eq!(Header::parse(&bytes[..len]), Ok((all, len)));
+    }
+
+    #[test]
+    fn a_short_buffer_is_refused() {
+        let wide = Header::memory_read(FunctionId(0), Tag(0), 1 << 32, 4).unwrap();
+        let (bytes, len) = wide.emit();
+        for have in 0..len {
+            assert!(matches!(
+                Header::parse(&bytes[..have]),
+                Err(TlpError::Truncated { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn a_low_address_in_a_long_header_is_refused() {
+        let mut bytes = [0; 16];
+        bytes[0] = MEMORY_READ_WIDE;
+        (bytes[3], bytes[7], bytes[13]) = (1, 0x0f, 0x10);
+        assert_eq!(
+            Header::parse(&bytes),
+            Err(TlpError::WideAddress(0x0010_0000))
+        );
+    }
+
+    #[test]
+    fn features_that_are_not_modelled_are_refused_by_name() {
+        let (plain, _) = Header::memory_write(FunctionId(0), 0, 4).unwrap().emit();
+        let with = |byte: usize, bits: u8| {
+            let mut bytes = plain;
+            bytes[byte] |= bits;
+            Header::parse(&bytes).unwrap_err()
+        };
+        assert_eq!(with(2, 0x80), TlpError::Digest);
+        assert!(matches!(with(1, 0x01), TlpError::Feature(name) if name.contains("TH")));
+        assert!(matches!(with(1, 0x02), TlpError::Feature(name) if name.contains("LN")));
+        assert!(matches!(with(2, 0x08), TlpError::Feature(name) if name.contains("AT")));
+        assert_eq!(with(0, 0x02), TlpError::Unsupported(0x42));
+    }
+
+    #[test]
+    fn a_configuration_request_is_one_dword() {
+        let mut bytes = [0; 16];
+        bytes[0] = CONFIG_READ_0;
+        bytes[3] = 2;
+        assert_eq!(Header::parse(&bytes), Err(TlpError::ConfigLength(2)));
+    }
+}

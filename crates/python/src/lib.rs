@@ -1,0 +1,211 @@
+//! The Python module `peerlane._core`: the simulator, and nothing that it does not know itself.
+
+mod wire;
+
+use std::fs::File;
+use std::time::Instant;
+
+use kernel::Time;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Serialize;
+use sim::{AccessError, Tree, bench, scenario};
+
+pyo3::create_exception!(
+    _core,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."
+);
+
+/// One fabric, its workload, and the present moment in simulated time.
+#[pyclass(unsendable)]
+struct Simulation(sim::Simulation);
+
+#[pymethods]
+impl Simulation {
+    #[new]
+    #[pyo3(signature = (text, source = "<text>", seed = None))]
+    fn new(text: &str, source: &str, seed: Option<u64>) -> PyResult<Self> {
+        let simulation = sim::Simulation::read(text, source, seed);
+        simulation
+            .map(Simulation)
+            .map_err(|error| ScenarioError::new_err(error.to_string()))
+    }
+
+    fn tree(&self) -> PyResult<String> {
+        json(&Tree::of(self.0.plan()))
+    }
+
+    fn trace_to(&mut self, path: &str) -> PyResult<()> {
+        self.0
+            .trace_to(File::create(path).map_err(|error| os_error(&error, path))?);
+        Ok(())
+    }
+
+    #[pyo3(signature = (progress = None))]
+    fn run(&mut self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
+        let mut raised = None;
+        self.0.run(&mut |share| {
+            let told = progress
+                .as_ref()
+                .map_or(Ok(()), |progress| progress.call1(py, (share,)).map(|_| ()));
+            raised = told.and_then(|()| py.check_signals()).err();
+            raised.is_none()
+        });
+        self.0.finish_trace().map_err(|error| {
+            PyOSError::new_err(format!("the trace could not be written: {error}"))
+        })?;
+        match raised {
+            Some(error) => Err(error),
+            None => self.result(),
+        }
+    }
+
+    fn run_until(&mut self, time_ns: f64) -> PyResult<bool> {
+        if !(0.0..=1e13).contains(&time_ns) {
+            return Err(PyValueError::new_err(format!(
+                "{time_ns} ns is no time to run to; give 0 to 1e13 ns"
+            )));
+        }
+        Ok(self
+            .0
+            .run_until(Time::from_fs((time_ns * 1e6).round() as u64)))
+    }
+
+    fn step(&mut self) -> bool {
+        self.0.step()
+    }
+
+    #[getter]
+    fn now_ns(&self) -> f64 {
+        self.0.now().as_ns()
+    }
+
+    fn write(&mut self, requester: &str, address: u64, data: Vec<u8>) -> PyResult<()> {
+        self.0
+            .write(requester, address, data)
+            .map_err(|error| access_error(&error))
+    }
+
+    fn read<'py>(
+        &mut self,
+        py: Python<'py>,
+        requester: &str,
+        address: u64,
+        length: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self
+            .0
+            .read_back(requester, address, length)
+            .map_err(|error| access_error(&error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn memory<'py>(
+        &self,
+        py: Python<'py>,
+        node: &str,
+        address: u64,
+        length: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self
+            .0
+            .memory(node, address, length)
+            .map_err(|error| access_error(&error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn result(&self) -> PyResult<String> {
+        json(&self.0.result())
+    }
+}
+
+/// The models, profiles and parameters there are, as JSON.
+#[pyfunction]
+fn catalogue() -> PyResult<String> {
+    json(&scenario::catalogue())
+}
+
+#[derive(Serialize)]
+struct Bench {
+    tlp_per_second: f64,
+    events_per_second: f64,
+    peak_bytes: u64,
+    tlps: u64,
+    wall_seconds: f64,
+    peers: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Runs the fabric bench once and gives its figures as JSON.
+#[pyfunction]
+#[pyo3(signature = (endpoints = 1, tlps = 32768))]
+fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<String> {
+    if !(1..=4096).contains(&endpoints) || !(1..=1 << 30).contains(&tlps) {
+        return Err(PyValueError::new_err(
+            "the bench takes 1 to 4096 endpoints and 1 to 2^30 TLPs",
+        ));
+    }
+    let mut simulation = bench::simulation(endpoints, tlps);
+    let begin = Instant::now();
+    if !simulation.run(&mut |_| py.check_signals().is_ok()) {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    let wall_seconds = begin.elapsed().as_secs_f64();
+    let arrived: u64 = simulation
+        .result()
+        .flows
+        .iter()
+        .filter(|flow| flow.intact)
+        .map(|flow| flow.bytes / bench::PAYLOAD)
+        .sum();
+    if arrived != tlps {
+        return Err(PyRuntimeError::new_err(format!(
+            "{arrived} of {tlps} writes arrived as they were sent"
+        )));
+    }
+    json(&Bench {
+        tlp_per_second: arrived as f64 / wall_seconds,
+        events_per_second: simulation.events() as f64 / wall_seconds,
+        peak_bytes: peak_bytes(),
+        tlps: arrived,
+        wall_seconds,
+        peers: serde_json::Map::new(),
+    })
+}
+
+/// The most memory that this process ever held, where the system tells (Linux).
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+fn os_error(error: &std::io::Error, path: &str) -> PyErr {
+    PyOSError::new_err((error.raw_os_error(), error.to_string(), path.to_owned()))
+}
+
+fn access_error(error: &AccessError) -> PyErr {
+    match error {
+        AccessError::UnsupportedRequest(_) | AccessError::NoAnswer(_) => {
+            PyRuntimeError::new_err(error.to_string())
+        }
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_class::<Simulation>()?;
+    module.add_function(wrap_pyfunction!(catalogue, module)?)?;
+    module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
+    module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;
+    Ok(())
+}

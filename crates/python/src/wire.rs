@@ -1,0 +1,221 @@
+//! Packets from their description, for the comparison with other packers.
+
+use protocol::{
+    Attributes, Class, Completion, ConfigKind, ConfigRequest, Credit, Dllp, FunctionId, Header,
+    Kind, Status, Tag, TrafficClass,
+};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+/// A packet as JSON describes it.
+#[derive(Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum Description {
+    MemoryRead {
+        address: u64,
+        length: u32,
+    },
+    MemoryWrite {
+        address: u64,
+        data: String,
+    },
+    Completion {
+        completer: u16,
+        status: String,
+        byte_count: u16,
+        lower_address: u8,
+        data: Option<String>,
+    },
+    ConfigRead(Config),
+    ConfigWrite(Config),
+    Ack {
+        sequence: u16,
+    },
+    Nak {
+        sequence: u16,
+    },
+    InitFc1(Limits),
+    InitFc2(Limits),
+    UpdateFc(Limits),
+}
+
+#[derive(Deserialize)]
+struct Config {
+    target: u16,
+    r#type: u8,
+    register: u16,
+    byte_enables: u8,
+    data: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Limits {
+    channel: u8,
+    class: String,
+    headers: u8,
+    data: u16,
+}
+
+/// What every TLP has.
+#[derive(Deserialize)]
+struct Common {
+    #[serde(default)]
+    requester: u16,
+    #[serde(default)]
+    tag: u16,
+    #[serde(default)]
+    traffic_class: u8,
+    #[serde(default)]
+    relaxed_ordering: bool,
+    #[serde(default)]
+    id_ordering: bool,
+    #[serde(default)]
+    no_snoop: bool,
+    #[serde(default)]
+    poisoned: bool,
+}
+
+/// The bytes of the TLP or DLLP that the JSON object `description` describes.
+#[pyfunction]
+pub fn pack_tlp(description: &str) -> PyResult<Vec<u8>> {
+    pack(description).map_err(PyValueError::new_err)
+}
+
+fn pack(text: &str) -> Result<Vec<u8>, String> {
+    let common: Common = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let description = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let requester = FunctionId(common.requester);
+    let tag = Tag::new(common.tag).ok_or("a tag has at most 10 bits")?;
+    let (mut header, data) = match description {
+        Description::MemoryRead { address, length } => (
+            Header::memory_read(requester, tag, address, length).map_err(said)?,
+            Vec::new(),
+        ),
+        Description::MemoryWrite { address, data } => {
+            let data = bytes_of(&data)?;
+            let header =
+                Header::memory_write(requester, address, data.len() as u32).map_err(said)?;
+            let mut payload = vec![0; header.payload_len()];
+            let lead = (address % 4) as usize;
+            payload[lead..lead + data.len()].copy_from_slice(&data);
+            (header, payload)
+        }
+        Description::Completion {
+            completer,
+            status,
+            byte_count,
+            lower_address,
+            data,
+        } => {
+            let data = data.as_deref().map_or(Ok(Vec::new()), bytes_of)?;
+            let completion = Completion {
+                completer: FunctionId(completer),
+                requester,
+                tag,
+                status: status_of(&status)?,
+                byte_count,
+                lower_address,
+                dwords: (data.len() / 4) as u16,
+            };
+            (Kind::Completion(completion).into(), data)
+        }
+        Description::ConfigRead(config) => (
+            Kind::ConfigRead(config.request(requester, tag)?).into(),
+            Vec::new(),
+        ),
+        Description::ConfigWrite(config) => {
+            let data = bytes_of(
+                config
+                    .data
+                    .as_deref()
+                    .ok_or("a configuration write has data")?,
+            )?;
+            (
+                Kind::ConfigWrite(config.request(requester, tag)?).into(),
+                data,
+            )
+        }
+        Description::Ack { sequence } => return Ok(Dllp::Ack { sequence }.emit().to_vec()),
+        Description::Nak { sequence } => return Ok(Dllp::Nak { sequence }.emit().to_vec()),
+        Description::InitFc1(limits) => return Ok(Dllp::InitFc1(limits.credit()?).emit().to_vec()),
+        Description::InitFc2(limits) => return Ok(Dllp::InitFc2(limits.credit()?).emit().to_vec()),
+        Description::UpdateFc(limits) => {
+            return Ok(Dllp::UpdateFc(limits.credit()?).emit().to_vec());
+        }
+    };
+    header.traffic_class =
+        TrafficClass::new(common.traffic_class).ok_or("a traffic class is 0 to 7")?;
+    header.attributes = Attributes {
+        relaxed_ordering: common.relaxed_ordering,
+        id_ordering: common.id_ordering,
+        no_snoop: common.no_snoop,
+    };
+    header.poisoned = common.poisoned;
+    let (bytes, len) = header.emit();
+    Ok([&bytes[..len], &data].concat())
+}
+
+impl Config {
+    fn request(&self, requester: FunctionId, tag: Tag) -> Result<ConfigRequest, String> {
+        let kind = match self.r#type {
+            0 => ConfigKind::Type0,
+            1 => ConfigKind::Type1,
+            other => {
+                return Err(format!(
+                    "a configuration request is of type 0 or 1, not {other}"
+                ));
+            }
+        };
+        Ok(ConfigRequest {
+            requester,
+            tag,
+            target: FunctionId(self.target),
+            register: self.register,
+            first_be: self.byte_enables,
+            kind,
+        })
+    }
+}
+
+impl Limits {
+    fn credit(&self) -> Result<Credit, String> {
+        let class = match self.class.as_str() {
+            "posted" => Class::Posted,
+            "non-posted" => Class::NonPosted,
+            "completion" => Class::Completion,
+            other => return Err(format!("{other:?} is no class")),
+        };
+        Ok(Credit {
+            channel: self.channel,
+            class,
+            headers: self.headers,
+            data: self.data,
+        })
+    }
+}
+
+fn said(error: protocol::TlpError) -> String {
+    error.to_string()
+}
+
+fn status_of(name: &str) -> Result<Status, String> {
+    match name {
+        "successful" => Ok(Status::Successful),
+        "unsupported-request" => Ok(Status::UnsupportedRequest),
+        "configuration-retry" => Ok(Status::ConfigurationRetry),
+        "completer-abort" => Ok(Status::CompleterAbort),
+        other => Err(format!("{other:?} is no completion status")),
+    }
+}
+
+fn bytes_of(hex: &str) -> Result<Vec<u8>, String> {
+    let digits = |at: usize| {
+        hex.get(at..at + 2)
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+    };
+    (0..hex.len())
+        .step_by(2)
+        .map(|at| digits(at).ok_or_else(|| "data is not hexadecimal".to_owned()))
+        .collect()
+}

@@ -1,0 +1,82 @@
+//! The job that the simulator's own speed is measured by: posted writes from endpoints through switches to memory.
+
+use std::fmt::Write;
+
+use crate::{Plan, Simulation};
+
+/// Payload of each write, in bytes.
+pub const PAYLOAD: u64 = 128;
+
+/// Endpoints below one switch, and switches below one host: a tree has no more than 256 buses.
+const PER_SWITCH: usize = 16;
+const SWITCHES_PER_HOST: usize = 4;
+
+/// A fabric of Gen3 x16 links in which `endpoints` endpoints make `tlps` writes of 128 bytes together.
+///
+/// The memory is fast enough never to be the limit for one endpoint: 64 bytes each 0.64 ns.
+pub fn scenario(endpoints: usize, tlps: u64) -> String {
+    let mut text = String::from("name = \"bench fabric\"\n[links]\ngeneration = 3\nlanes = 16\n");
+    let mut put = |line: std::fmt::Arguments<'_>| {
+        text.write_fmt(line)
+            .expect("a string takes all that is written")
+    };
+    for host in 0..endpoints.div_ceil(PER_SWITCH * SWITCHES_PER_HOST) {
+        put(format_args!(
+            "[hosts.h{host}]\nmemory_bandwidth = \"100 GB/s\"\n"
+        ));
+    }
+    for switch in 0..endpoints.div_ceil(PER_SWITCH) {
+        put(format_args!(
+            "[switches.s{switch}]\nupstream = {{ to = \"h{}\" }}\n",
+            switch / SWITCHES_PER_HOST
+        ));
+    }
+    for endpoint in 0..endpoints {
+        put(format_args!(
+            "[devices.e{endpoint}]\nupstream = {{ to = \"s{}\" }}\n",
+            endpoint / PER_SWITCH
+        ));
+    }
+    for endpoint in 0..endpoints {
+        let share =
+            tlps / endpoints as u64 + u64::from((endpoint as u64) < tlps % endpoints as u64);
+        if share > 0 {
+            put(format_args!(
+                "[[flows]]\nid = \"f{endpoint}\"\nfrom = \"e{endpoint}\"\nto = \"h{}\"\ncount = {share}\nrequest_size = \"{PAYLOAD} B\"\n",
+                endpoint / (PER_SWITCH * SWITCHES_PER_HOST)
+            ));
+        }
+    }
+    text
+}
+
+/// The fabric of [`scenario`], ready to run.
+pub fn simulation(endpoints: usize, tlps: u64) -> Simulation {
+    let plan = Plan::read(&scenario(endpoints, tlps), "bench fabric")
+        .expect("the bench's own scenario is right");
+    Simulation::new(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_write_of_the_bench_arrives() {
+        for endpoints in [1, 17, 130] {
+            let mut simulation = simulation(endpoints, 1000);
+            assert!(simulation.run(&mut |_| true));
+            let result = simulation.result();
+            assert!(
+                result
+                    .flows
+                    .iter()
+                    .all(|flow| flow.intact && flow.completed)
+            );
+            assert_eq!(
+                result.flows.iter().map(|flow| flow.bytes).sum::<u64>(),
+                1000 * PAYLOAD
+            );
+        }
+    }
+}

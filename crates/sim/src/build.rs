@@ -1,0 +1,292 @@
+//! From a plan to components, wires and flows.
+
+use device::{Dma, EndpointConfig, Reflector, Reply};
+use fabric::{RootComplex, RootComplexConfig, Routes, Switch, SwitchConfig, Window};
+use kernel::{ComponentId, Port, Stream, World};
+use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
+use transaction::{Content, Direction as Way, Extent, Flow, Pattern};
+
+use crate::model::Model;
+use crate::plan::{Amount, FlowPlan, LinkPlan, NodePlan, Plan, Region};
+use crate::scenario::{DeviceParameters, Direction, NodeKind};
+
+/// Which flows of the run belong to a flow of the plan: one, or a write and a read.
+#[derive(Clone, Debug)]
+pub struct Parts(pub Vec<FlowId>);
+
+/// The components of `plan`, at the indices of their nodes, and its wired world.
+pub fn fabric(plan: &Plan, parts: &[Parts]) -> (Vec<Model>, World<Pcie>) {
+    let mut world = World::default();
+    for link in &plan.links {
+        let (upstream, downstream) = ends(plan, link);
+        world.connect(upstream, downstream, link.delay);
+    }
+    let patterns = patterns(plan, parts);
+    let models = (0..plan.nodes.len())
+        .map(|index| component(plan, index, parts, &patterns))
+        .collect();
+    (models, world)
+}
+
+/// Component and port number of either end of a link, the upper one first.
+pub fn ends(plan: &Plan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, u32)) {
+    let (node, number) = link.upstream;
+    let position = plan.nodes[node]
+        .downstream
+        .iter()
+        .position(|port| port.number == number);
+    let position = position.expect("a link hangs on a downstream port of its upper node");
+    let port = position + usize::from(matches!(plan.nodes[node].kind, NodeKind::Switch(_)));
+    (
+        (ComponentId(node as u32), port as u32),
+        (ComponentId(link.downstream.0 as u32), 0),
+    )
+}
+
+/// The parts of each flow of the plan, numbered through.
+pub fn parts(plan: &Plan) -> Vec<Parts> {
+    let mut next = 0;
+    let mut number = || {
+        next += 1;
+        FlowId(next - 1)
+    };
+    let of = |flow: &FlowPlan| {
+        if flow.direction == Direction::Both {
+            2
+        } else {
+            1
+        }
+    };
+    plan.flows
+        .iter()
+        .map(|flow| Parts((0..of(flow)).map(|_| number()).collect()))
+        .collect()
+}
+
+/// The pattern of each part; the parts of one flow share it.
+fn patterns(plan: &Plan, parts: &[Parts]) -> Vec<Pattern> {
+    let each = |(index, parts): (usize, &Parts)| {
+        vec![Pattern::new(plan.seed, index as u32); parts.0.len()]
+    };
+    parts.iter().enumerate().flat_map(each).collect()
+}
+
+fn component(plan: &Plan, index: usize, parts: &[Parts], patterns: &[Pattern]) -> Model {
+    let node = &plan.nodes[index];
+    match &node.kind {
+        NodeKind::Host(parameters) => {
+            let ends = downstream_ends(
+                plan,
+                node,
+                node.downstream.len() + 2,
+                false,
+                !parameters.peer_to_peer,
+            );
+            Model::RootComplex(RootComplex::new(RootComplexConfig {
+                parameters: parameters.clone(),
+                id: node.id,
+                routes: routes(node, 0),
+                ports: ends,
+                patterns: patterns.to_vec(),
+                jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
+            }))
+        }
+        NodeKind::Switch(parameters) => {
+            let sources = node.downstream.len() + 2;
+            let upstream = upstream_end(plan, node, sources, parameters.cut_through, false, true);
+            let mut ports = vec![(upstream, node.max_payload)];
+            ports.extend(downstream_ends(
+                plan,
+                node,
+                sources,
+                parameters.cut_through,
+                false,
+            ));
+            Model::Switch(Switch::new(SwitchConfig {
+                parameters: parameters.clone(),
+                id: node.id,
+                routes: routes(node, 1),
+                ports,
+            }))
+        }
+        NodeKind::Device(endpoint, device) => {
+            let config = EndpointConfig {
+                parameters: endpoint.clone(),
+                id: node.id,
+                link: upstream_end(plan, node, 1, false, true, false),
+                max_payload: node.max_payload,
+                bar_base: node.bar.map_or(0, |bar| bar.base),
+                patterns: patterns.to_vec(),
+            };
+            match device {
+                DeviceParameters::Dma(parameters) => Model::Dma(Dma::new(config, parameters)),
+                DeviceParameters::Reflector(_) => {
+                    Model::Reflector(Reflector::new(config, replies(plan, index, parts)))
+                }
+            }
+        }
+    }
+}
+
+fn routes(node: &NodePlan, first_port: u16) -> Routes {
+    const CLOSED: (u64, u64) = (1, 0);
+    let span = |region: &Region| (region.base, region.base + (region.size - 1));
+    let window = |(position, port): (usize, &crate::plan::DownstreamPort)| Window {
+        port: Port(first_port + position as u16),
+        memory: port.memory.as_ref().map_or(CLOSED, span),
+        prefetchable: port.prefetchable.as_ref().map_or(CLOSED, span),
+        buses: (*port.buses.start(), *port.buses.end()),
+    };
+    Routes::new(
+        &node
+            .downstream
+            .iter()
+            .enumerate()
+            .map(window)
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// The link ends of a node's downstream ports, each with the node's max payload size.
+fn downstream_ends(
+    plan: &Plan,
+    node: &NodePlan,
+    sources: usize,
+    cut_through: bool,
+    infinite_completions: bool,
+) -> Vec<(LinkEnd, u32)> {
+    let end = |port: &crate::plan::DownstreamPort| {
+        let link = &plan.links[port.link];
+        let far = is_cut_through(&plan.nodes[link.downstream.0]);
+        let config = LinkConfig {
+            infinite_completions,
+            report_finished: true,
+            errors: errors(plan, link, "up"),
+            ..config(link, sources, cut_through, far)
+        };
+        (LinkEnd::new(config, &node.port), node.max_payload)
+    };
+    node.downstream.iter().map(end).collect()
+}
+
+fn upstream_end(
+    plan: &Plan,
+    node: &NodePlan,
+    sources: usize,
+    cut_through: bool,
+    infinite_completions: bool,
+    report_finished: bool,
+) -> LinkEnd {
+    let link = &plan.links[node
+        .upstream
+        .expect("every switch and device has a link upwards")];
+    let far = is_cut_through(&plan.nodes[link.upstream.0]);
+    let config = LinkConfig {
+        infinite_completions,
+        report_finished,
+        errors: errors(plan, link, "down"),
+        ..config(link, sources, cut_through, far)
+    };
+    LinkEnd::new(config, &node.port)
+}
+
+fn is_cut_through(node: &NodePlan) -> bool {
+    matches!(&node.kind, NodeKind::Switch(parameters) if parameters.cut_through)
+}
+
+fn config(link: &LinkPlan, sources: usize, cut_through: bool, far_cut_through: bool) -> LinkConfig {
+    LinkConfig {
+        generation: link.generation,
+        lanes: link.lanes,
+        max_payload: link.max_payload as u16,
+        channels: 1,
+        sources,
+        cut_through,
+        far_cut_through,
+        infinite_completions: false,
+        report_finished: false,
+        errors: None,
+    }
+}
+
+fn errors(plan: &Plan, link: &LinkPlan, direction: &str) -> Option<BitErrors> {
+    let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", link.id));
+    (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()))
+}
+
+/// Where a reflector sends the writes of each flow back to.
+fn replies(plan: &Plan, reflector: usize, parts: &[Parts]) -> Vec<Reply> {
+    let there = plan
+        .flows
+        .iter()
+        .zip(parts)
+        .filter(|(flow, _)| flow.to == Some(reflector));
+    there
+        .filter_map(|(flow, parts)| {
+            flow.reply.map(|address| Reply {
+                flow: parts.0[0],
+                address,
+            })
+        })
+        .collect()
+}
+
+/// Gives the flows to their requesters and fills what will be read.
+pub fn load(plan: &Plan, parts: &[Parts], models: &mut [Model]) {
+    for (index, (flow, parts)) in plan.flows.iter().zip(parts).enumerate() {
+        let pattern = Pattern::new(plan.seed, index as u32);
+        if flow.direction.reads() {
+            fill(plan, flow, pattern, models);
+        }
+        let ways: &[Way] = match flow.direction {
+            Direction::Write => &[Way::Write],
+            Direction::Read => &[Way::Read],
+            Direction::Both => &[Way::Write, Way::Read],
+            Direction::RoundTrip => &[Way::RoundTrip],
+        };
+        for (way, id) in ways.iter().zip(&parts.0) {
+            models[flow.from].add_flow(part(flow, *way, *id, pattern));
+        }
+    }
+}
+
+fn part(flow: &FlowPlan, direction: Way, id: FlowId, pattern: Pattern) -> Flow {
+    let request_size = if direction == Way::Read {
+        flow.read_size
+    } else {
+        flow.write_size
+    };
+    let extent = match flow.amount {
+        Amount::Bytes(bytes) => Extent::Bytes(bytes),
+        Amount::Requests(count) => Extent::Bytes(count * u64::from(request_size)),
+        Amount::Lasting(span) => Extent::Lasting(span),
+    };
+    Flow {
+        id,
+        direction,
+        address: flow.address,
+        region: flow.window,
+        extent,
+        request_size,
+        start: flow.start,
+        interval: flow.interval,
+        content: Content::Pattern(pattern),
+    }
+}
+
+/// Puts what a flow will read where it will read it.
+fn fill(plan: &Plan, flow: &FlowPlan, pattern: Pattern, models: &mut [Model]) {
+    let Some(to) = flow.to else { return };
+    let base = plan.nodes[to].region().map_or(0, |region| region.base);
+    let memory = models[to].memory_mut().expect("a flow ends at memory");
+    let mut chunk = vec![0; FILL_CHUNK];
+    let mut offset = 0;
+    while offset < flow.window {
+        let len = (flow.window - offset).min(FILL_CHUNK as u64) as usize;
+        pattern.fill(offset, &mut chunk[..len]);
+        memory.write(flow.address - base + offset, &chunk[..len]);
+        offset += len as u64;
+    }
+}
+
+const FILL_CHUNK: usize = 64 * 1024;

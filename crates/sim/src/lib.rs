@@ -1,0 +1,16 @@
+//! From a scenario file to a checked plan, a run, and what was measured.
+
+pub mod bench;
+mod build;
+mod meter;
+mod model;
+pub mod plan;
+pub mod result;
+pub mod scenario;
+mod simulation;
+mod trace;
+mod tree;
+
+pub use plan::Plan;
+pub use simulation::{AccessError, Simulation};
+pub use tree::Tree;

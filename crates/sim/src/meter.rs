@@ -1,0 +1,184 @@
+//! What the flows reached: bytes, rates and latencies, from what the components tell.
+
+use hdrhistogram::Histogram;
+use kernel::{Span, Time};
+use link::{FlowId, Observation};
+
+/// Every flow of a run.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    flows: Vec<FlowMeter>,
+    window: Option<(Time, Time)>,
+    open: usize,
+    /// When payload last arrived or was lost.
+    progress: Time,
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct FlowMeter {
+    /// Bytes asked for in all, once that is known.
+    pub asked: Option<u64>,
+    /// Bytes that arrived.
+    pub delivered: u64,
+    /// Bytes that were lost with an error.
+    pub refused: u64,
+    /// Whether every byte that arrived was right.
+    pub intact: bool,
+    /// First bit of the first request out, and last bit of the last.
+    pub sent: Option<(Time, Time)>,
+    /// When the first and the last payload arrived.
+    pub arrived: Option<(Time, Time)>,
+    /// Bytes sent and bytes arrived in the measured window.
+    pub steady: (u64, u64),
+    /// From the making of a request to its end, in picoseconds.
+    pub latency: Histogram<u32>,
+    /// Exact extremes, sum and count of the same, in femtoseconds.
+    pub extremes: Option<(u64, u64)>,
+    sum: u128,
+    count: u64,
+}
+
+impl FlowMeter {
+    fn new() -> Self {
+        FlowMeter {
+            asked: None,
+            delivered: 0,
+            refused: 0,
+            intact: true,
+            sent: None,
+            arrived: None,
+            steady: (0, 0),
+            latency: Histogram::new(3).expect("three digits are a legal precision"),
+            extremes: None,
+            sum: 0,
+            count: 0,
+        }
+    }
+
+    /// Whether everything asked for arrived or was lost.
+    pub fn is_complete(&self) -> bool {
+        self.asked
+            .is_some_and(|asked| self.delivered + self.refused >= asked)
+    }
+
+    /// Whether everything asked for arrived, once, as it was sent.
+    pub fn is_whole(&self) -> bool {
+        self.intact && self.asked == Some(self.delivered)
+    }
+
+    /// Sum of the latencies in femtoseconds, and how many there are.
+    pub fn latency_sum(&self) -> (u128, u64) {
+        (self.sum, self.count)
+    }
+
+    fn record_latency(&mut self, latency: Span) {
+        let fs = latency.as_fs();
+        self.latency.saturating_record(fs / 1000);
+        self.sum += u128::from(fs);
+        self.count += 1;
+        let (least, most) = self.extremes.unwrap_or((fs, fs));
+        self.extremes = Some((least.min(fs), most.max(fs)));
+    }
+}
+
+impl Meter {
+    /// A meter of `flows` flows; rates are also taken within `window`.
+    pub fn new(flows: usize, window: Option<(Time, Time)>) -> Self {
+        Meter {
+            flows: vec![FlowMeter::new(); flows],
+            window,
+            open: flows,
+            progress: Time::ZERO,
+        }
+    }
+
+    /// One more flow.
+    pub fn add(&mut self) -> FlowId {
+        self.flows.push(FlowMeter::new());
+        self.open += 1;
+        FlowId(self.flows.len() as u32 - 1)
+    }
+
+    /// What a flow reached.
+    pub fn flow(&self, flow: FlowId) -> &FlowMeter {
+        &self.flows[flow.0 as usize]
+    }
+
+    /// How many flows are not complete.
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    /// When payload last arrived or was lost.
+    pub fn progress(&self) -> Time {
+        self.progress
+    }
+
+    /// Bytes that arrived, of all flows.
+    pub fn delivered(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.delivered).sum()
+    }
+
+    /// Takes in what a component told at `now`.
+    pub fn observe(&mut self, now: Time, what: &Observation) {
+        let within = |time: Time| {
+            self.window
+                .is_some_and(|(from, until)| from <= time && time < until)
+        };
+        match *what {
+            Observation::Sent {
+                flow,
+                bytes,
+                start,
+                end,
+            } => {
+                let counts = within(end);
+                let meter = &mut self.flows[flow.0 as usize];
+                meter.sent = Some((meter.sent.map_or(start, |(first, _)| first), end));
+                meter.steady.0 += if counts { u64::from(bytes) } else { 0 };
+            }
+            Observation::Delivered {
+                flow,
+                bytes,
+                born,
+                last,
+                intact,
+                ..
+            } => {
+                let counts = within(now);
+                self.change(flow, now, |meter| {
+                    meter.delivered += u64::from(bytes);
+                    meter.intact &= intact;
+                    meter.arrived = Some((meter.arrived.map_or(now, |(first, _)| first), now));
+                    meter.steady.1 += if counts { u64::from(bytes) } else { 0 };
+                    if last {
+                        meter.record_latency(now.since(born));
+                    }
+                });
+            }
+            Observation::Refused {
+                flow: Some(flow),
+                bytes,
+                ..
+            } => {
+                self.change(flow, now, |meter| meter.refused += u64::from(bytes));
+            }
+            Observation::Ended { flow, bytes } => {
+                self.change(flow, now, |meter| meter.asked = Some(bytes))
+            }
+            Observation::Refused { .. } | Observation::Packet { .. } | Observation::Dllp { .. } => {
+            }
+        }
+    }
+
+    fn change(&mut self, flow: FlowId, now: Time, change: impl FnOnce(&mut FlowMeter)) {
+        self.progress = now;
+        let meter = &mut self.flows[flow.0 as usize];
+        let before = meter.is_complete();
+        change(meter);
+        if !before && meter.is_complete() {
+            self.open -= 1;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The closed list of what stands in a fabric, and the dispatch of what happens to it.
+
+use device::{Dma, Reflector};
+use fabric::{RootComplex, Switch};
+use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
+use link::{Frame, LinkEnd, Pcie};
+use transaction::{Flow, Memory, Requester};
+
+macro_rules! models {
+    ($($(#[doc = $help:literal])+ $variant:ident;)+) => {
+        /// Any component of a fabric.
+        #[derive(Debug)]
+        pub enum Model { $($(#[doc = $help])+ $variant($variant),)+ }
+
+        impl Model {
+            /// Time begins for component `id`.
+            pub fn start(&mut self, id: ComponentId, world: &mut World<Pcie>) {
+                match self { $(Model::$variant(model) => model.start(&mut world.effects(id)),)+ }
+            }
+
+            /// Something happens to component `id`.
+            pub fn happen(&mut self, id: ComponentId, what: Occurrence<Frame>, world: &mut World<Pcie>) {
+                match self { $(Model::$variant(model) => pass(model, id, what, world),)+ }
+            }
+        }
+    };
+}
+
+models! {
+    /// A host.
+    RootComplex;
+    /// A switch.
+    Switch;
+    /// A DMA engine.
+    Dma;
+    /// A latency reflector.
+    Reflector;
+}
+
+fn pass<C: Component<Traffic = Pcie>>(
+    model: &mut C,
+    id: ComponentId,
+    what: Occurrence<Frame>,
+    world: &mut World<Pcie>,
+) {
+    let mut fx = world.effects(id);
+    match what.action() {
+        Action::Receive(port, frame) => model.receive(C::Port::from_number(port), frame, &mut fx),
+        Action::Expire(timer) => model.expire(C::Timer::from_number(timer), &mut fx),
+    }
+}
+
+impl Model {
+    /// The link end at port `index`.
+    pub fn link(&self, index: usize) -> Option<&LinkEnd> {
+        match self {
+            Model::RootComplex(host) => host.links().nth(index),
+            Model::Switch(switch) => switch.links().nth(index),
+            Model::Dma(dma) => Some(dma.endpoint().link()),
+            Model::Reflector(reflector) => Some(reflector.endpoint().link()),
+        }
+    }
+
+    /// The memory of a host, or behind a device's BAR 0.
+    pub fn memory(&self) -> Option<&Memory> {
+        match self {
+            Model::RootComplex(host) => Some(host.memory()),
+            Model::Switch(_) => None,
+            Model::Dma(dma) => Some(dma.endpoint().bar()),
+            Model::Reflector(reflector) => Some(reflector.endpoint().bar()),
+        }
+    }
+
+    /// The same, to be filled.
+    pub fn memory_mut(&mut self) -> Option<&mut Memory> {
+        match self {
+            Model::RootComplex(host) => Some(host.memory_mut()),
+            Model::Switch(_) => None,
+            Model::Dma(dma) => Some(dma.endpoint_mut().bar_mut()),
+            Model::Reflector(reflector) => Some(reflector.endpoint_mut().bar_mut()),
+        }
+    }
+
+    /// Who makes requests here.
+    pub fn requester(&self) -> Option<&Requester> {
+        match self {
+            Model::RootComplex(host) => Some(host.requester()),
+            Model::Dma(dma) => Some(dma.requester()),
+            Model::Switch(_) | Model::Reflector(_) => None,
+        }
+    }
+
+    /// One more flow. False where nobody makes requests.
+    pub fn add_flow(&mut self, flow: Flow) -> bool {
+        match self {
+            Model::RootComplex(host) => host.add_flow(flow),
+            Model::Dma(dma) => dma.add_flow(flow),
+            Model::Switch(_) | Model::Reflector(_) => return false,
+        }
+        true
+    }
+
+    /// Lets the requester look at its flows again.
+    pub fn ask(&mut self, id: ComponentId, world: &mut World<Pcie>) {
+        match self {
+            Model::RootComplex(host) => host.ask(&mut world.effects(id)),
+            Model::Dma(dma) => dma.run(&mut world.effects(id)),
+            Model::Switch(_) | Model::Reflector(_) => {}
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! The flows, with their ends found and their sizes checked.
+
+use std::collections::BTreeMap;
+
+use kernel::{Bytes, Quantity, Span, Time};
+
+use crate::scenario::{
+    Clock, DeviceParameters, Direction, Flow, NodeKind, Scenario, ScenarioError, Target,
+};
+
+use super::tree::known;
+use super::{NodePlan, Region};
+
+/// How much a flow moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// So many bytes, each way.
+    Bytes(u64),
+    /// So many requests, each way.
+    Requests(u64),
+    /// What can be requested within a time.
+    Lasting(Span),
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Its name, the only one of it.
+    pub id: String,
+    /// The host or device that makes the requests.
+    pub from: usize,
+    /// The host or device they are made to; none where a bare address was written.
+    pub to: Option<usize>,
+    /// The address of the first byte.
+    pub address: u64,
+    /// The bytes from there that are used: each once, or in whole requests again and again.
+    pub window: u64,
+    /// Where the answers of a round trip go: an address of the node that asks, one request long.
+    pub reply: Option<u64>,
+    /// Which way the data goes.
+    pub direction: Direction,
+    /// How much of it.
+    pub amount: Amount,
+    /// Bytes of one write request.
+    pub write_size: u32,
+    /// Bytes of one read request.
+    pub read_size: u32,
+    /// When the first request is made.
+    pub start: Time,
+    /// Least time from one request to the next.
+    pub interval: Span,
+    /// Whose clock the rate is read on.
+    pub clock: Clock,
+}
+
+/// The flows of `scenario` between `nodes`.
+pub(super) fn plan(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+) -> Result<Vec<FlowPlan>, ScenarioError> {
+    let names = nodes.iter().enumerate();
+    let names = names
+        .map(|(index, node)| (node.name.as_str(), index))
+        .collect();
+    let mut planner = Planner {
+        scenario,
+        nodes,
+        names,
+        used: vec![0; nodes.len()],
+    };
+    let mut lines = BTreeMap::new();
+    for flow in &scenario.flows {
+        if let Some(other) = lines.insert(flow.id.value.as_str(), flow.id.line) {
+            let message = format!("this id is already on line {other}; write another one");
+            return Err(planner.error(flow, "id", &message));
+        }
+    }
+    scenario
+        .flows
+        .iter()
+        .map(|flow| planner.flow(flow))
+        .collect()
+}
+
+struct Planner<'a> {
+    scenario: &'a Scenario,
+    nodes: &'a [NodePlan],
+    names: BTreeMap<&'a str, usize>,
+    /// How much of each node the flows so far have taken for themselves.
+    used: Vec<u64>,
+}
+
+/// Bytes of one round trip where nothing is written: a doorbell.
+const DOORBELL: u32 = 4;
+
+/// Bytes that a flow of some duration uses where nothing is written.
+const LASTING_WINDOW: u64 = 1 << 20;
+
+/// Buffers begin on pages, as those of drivers do.
+const PAGE: u64 = 4096;
+
+impl Planner<'_> {
+    fn flow(&mut self, flow: &Flow) -> Result<FlowPlan, ScenarioError> {
+        let from = self.source(flow)?;
+        let (to, region) = self.target(flow, from)?;
+        let (write_size, read_size) = self.request_sizes(flow, &self.nodes[from])?;
+        let amount = self.amount(flow)?;
+        let direction = flow.parameters.direction;
+        let request = match (direction.writes(), direction.reads()) {
+            (true, true) => write_size.max(read_size),
+            (true, false) => write_size,
+            _ => read_size,
+        };
+        let (offset, window) = self.place(flow, to, region, amount, request.into())?;
+        Ok(FlowPlan {
+            id: flow.id.value.clone(),
+            from,
+            to,
+            address: region.base + offset,
+            window,
+            reply: self.reply(flow, from, write_size.into())?,
+            direction,
+            amount,
+            write_size,
+            read_size,
+            start: Time::from_fs(flow.parameters.start.as_fs()),
+            interval: flow.parameters.interval,
+            clock: flow.parameters.clock,
+        })
+    }
+
+    fn error(&self, flow: &Flow, key: &str, message: &str) -> ScenarioError {
+        let line = match key {
+            "id" => flow.id.line,
+            "from" => flow.from.line,
+            "to" => flow.to.line,
+            _ => flow.lines.of(key),
+        };
+        let message = format!("flow {:?}, {key}: {message}", flow.id.value);
+        self.scenario.error(line, message)
+    }
+
+    fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {
+        let Some(&index) = self.names.get(name) else {
+            let advice = known(self.scenario, name, |node| {
+                !matches!(node.kind, NodeKind::Switch(_))
+            });
+            let message = format!("there is no host or device {name:?}; {advice}");
+            return Err(self.error(flow, key, &message));
+        };
+        if matches!(self.nodes[index].kind, NodeKind::Switch(_)) {
+            let message = format!(
+                "{name} is a switch, and flows end at hosts and devices; write one of those"
+            );
+            return Err(self.error(flow, key, &message));
+        }
+        Ok(index)
+    }
+
+    fn source(&self, flow: &Flow) -> Result<usize, ScenarioError> {
+        let from = self.find(flow, "from", &flow.from.value)?;
+        if is_reflector(&self.nodes[from]) {
+            let message = "a reflector makes no requests of its own; write a host or a dma device";
+            return Err(self.error(flow, "from", message));
+        }
+        Ok(from)
+    }
+
+    /// The node at the far end, if one is written, and the addresses that it answers.
+    fn target(&self, flow: &Flow, from: usize) -> Result<(Option<usize>, Region), ScenarioError> {
+        let round_trip = flow.parameters.direction == Direction::RoundTrip;
+        let name = match &flow.to.value {
+            Target::Node(name) => name,
+            Target::Address(_) if round_trip => return Err(self.error(flow, "to", ROUND_TRIP)),
+            Target::Address(address) => {
+                let size = u64::MAX - address;
+                return Ok((
+                    None,
+                    Region {
+                        base: *address,
+                        size,
+                    },
+                ));
+            }
+        };
+        let to = self.find(flow, "to", name)?;
+        let (source, target) = (&self.nodes[from], &self.nodes[to]);
+        if to == from {
+            let message =
+                format!("{name} is also where it comes from; write another host or device");
+            return Err(self.error(flow, "to", &message));
+        }
+        if source.root != target.root {
+            let message = format!(
+                "{name} is below {} and {} below {}, with no way between; write a target in the same tree",
+                self.nodes[target.root].name, source.name, self.nodes[source.root].name
+            );
+            return Err(self.error(flow, "to", &message));
+        }
+        if round_trip && !is_reflector(target) {
+            return Err(self.error(flow, "to", ROUND_TRIP));
+        }
+        target.region().map_or_else(
+            || {
+                let message = format!("{name} has nothing to write to; give it a bar");
+                Err(self.error(flow, "to", &message))
+            },
+            |region| Ok((Some(to), region)),
+        )
+    }
+
+    fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u32, u32), ScenarioError> {
+        let direction = flow.parameters.direction;
+        let Some(Bytes(wanted)) = flow.parameters.request_size else {
+            return Ok(match direction {
+                Direction::RoundTrip => (DOORBELL, DOORBELL),
+                _ => (from.max_payload, from.max_read_request),
+            });
+        };
+        if wanted == 0 {
+            return Err(self.error(
+                flow,
+                "request_size",
+                "0 B moves nothing; write 1 B at least",
+            ));
+        }
+        let limits = [
+            (direction.writes(), from.max_payload, "max_payload"),
+            (direction.reads(), from.max_read_request, "max_read_request"),
+        ];
+        for (used, limit, name) in limits {
+            if used && wanted > u64::from(limit) {
+                let message = format!(
+                    "{} is above the {name} of {}; write {} at most",
+                    Bytes(wanted).show(),
+                    from.name,
+                    Bytes(limit.into()).show()
+                );
+                return Err(self.error(flow, "request_size", &message));
+            }
+        }
+        Ok((wanted as u32, wanted as u32))
+    }
+
+    fn amount(&self, flow: &Flow) -> Result<Amount, ScenarioError> {
+        let parameters = &flow.parameters;
+        let (key, amount) = match (parameters.size, parameters.count, parameters.duration) {
+            (Some(Bytes(size)), None, None) => ("size", Amount::Bytes(size)),
+            (None, Some(count), None) => ("count", Amount::Requests(count)),
+            (None, None, Some(duration)) => ("duration", Amount::Lasting(duration)),
+            (None, None, None) => {
+                let message =
+                    "there is none; write size = \"4 MiB\", count = 1000 or duration = \"1 ms\"";
+                return Err(self.error(flow, "size", message));
+            }
+            (_, _, Some(_)) => {
+                let message = "this is not the only amount; write one of size, count and duration";
+                return Err(self.error(flow, "duration", message));
+            }
+            _ => {
+                let message = "this is not the only amount; write one of size, count and duration";
+                return Err(self.error(flow, "count", message));
+            }
+        };
+        let nothing = [
+            Amount::Bytes(0),
+            Amount::Requests(0),
+            Amount::Lasting(Span::ZERO),
+        ];
+        if nothing.contains(&amount) {
+            return Err(self.error(flow, key, "this moves nothing; write more than 0"));
+        }
+        Ok(amount)
+    }
+
+    /// How far into `region` the flow begins, and how many bytes from there on it uses.
+    fn place(
+        &mut self,
+        flow: &Flow,
+        to: Option<usize>,
+        region: Region,
+        amount: Amount,
+        request: u64,
+    ) -> Result<(u64, u64), ScenarioError> {
+        let written = flow.parameters.offset.map(|Bytes(offset)| offset);
+        let begin = written.unwrap_or(0);
+        if begin >= region.size {
+            let (offset, size) = (show(begin), show(region.size));
+            let message =
+                format!("{offset} is beyond the end of the target; write less than {size}");
+            return Err(self.error(flow, "offset", &message));
+        }
+        let window = self.window(flow, amount, request, region.size - begin)?;
+        Ok(match (written, to) {
+            (None, Some(to)) => (self.free(to, region, window), window),
+            _ => (begin, window),
+        })
+    }
+
+    /// How far into `region` of `node` there are `size` bytes that no flow uses yet, or else the beginning.
+    fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
+        let free = self.used[node].next_multiple_of(PAGE);
+        if free + size > region.size {
+            return 0;
+        }
+        self.used[node] = free + size;
+        free
+    }
+
+    fn reply(
+        &mut self,
+        flow: &Flow,
+        from: usize,
+        request: u64,
+    ) -> Result<Option<u64>, ScenarioError> {
+        if flow.parameters.direction != Direction::RoundTrip {
+            return Ok(None);
+        }
+        match self.nodes[from].region() {
+            Some(region) if request <= region.size => {
+                Ok(Some(region.base + self.free(from, region, request)))
+            }
+            _ => {
+                let name = &flow.from.value;
+                let message = format!("{name} cannot take the answers; give it a larger bar");
+                Err(self.error(flow, "from", &message))
+            }
+        }
+    }
+
+    /// How many bytes the flow uses of the `room` there is.
+    fn window(
+        &self,
+        flow: &Flow,
+        amount: Amount,
+        request: u64,
+        room: u64,
+    ) -> Result<u64, ScenarioError> {
+        let (key, once) = match amount {
+            Amount::Bytes(size) => ("size", Some(size)),
+            Amount::Requests(count) => ("count", Some(count.saturating_mul(request))),
+            Amount::Lasting(_) => ("duration", None),
+        };
+        let (key, wanted) = match (flow.parameters.window, once) {
+            (Some(Bytes(window)), once) => ("window", window.min(once.unwrap_or(window))),
+            (None, Some(once)) => (key, once),
+            (None, None) => (key, LASTING_WINDOW.min(room)),
+        };
+        if wanted > room {
+            let (wanted, room) = (show(wanted), show(room));
+            let message = format!(
+                "{wanted} is more than the {room} there are; write less, a larger bar or memory, or window = {room:?}"
+            );
+            return Err(self.error(flow, key, &message));
+        }
+        if once == Some(wanted) {
+            return Ok(wanted);
+        }
+        if wanted < request {
+            let (wanted, request) = (show(wanted), show(request));
+            let message = format!("{wanted} holds no request; write {request} at least");
+            return Err(self.error(flow, key, &message));
+        }
+        Ok(wanted - wanted % request)
+    }
+}
+
+const ROUND_TRIP: &str =
+    "a round trip needs someone who answers; write a device with model = \"reflector\"";
+
+fn is_reflector(node: &NodePlan) -> bool {
+    matches!(
+        &node.kind,
+        NodeKind::Device(_, DeviceParameters::Reflector(_))
+    )
+}
+
+fn show(bytes: u64) -> String {
+    Bytes(bytes).show()
+}

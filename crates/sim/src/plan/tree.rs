@@ -1,0 +1,330 @@
+//! The shape of the fabric: who hangs below whom, on which port, under which bus number.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use protocol::FunctionId;
+
+use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, nearest};
+
+/// Checked trees, one below each host. Nodes are their indices in the scenario.
+pub(super) struct Tree {
+    /// The host above each node; a host itself.
+    pub(super) roots: Vec<usize>,
+    /// The function of each node.
+    pub(super) ids: Vec<FunctionId>,
+    /// What hangs below each node, by port.
+    pub(super) children: Vec<Vec<Child>>,
+    /// Node above, its port, node below; top down and depth first.
+    pub(super) links: Vec<(usize, u32, usize)>,
+    link_above: Vec<Option<usize>>,
+}
+
+/// A node below a port.
+pub(super) struct Child {
+    pub(super) port: u32,
+    pub(super) node: usize,
+    pub(super) link: usize,
+    /// The function of the port.
+    pub(super) id: FunctionId,
+    /// Its secondary to subordinate bus number.
+    pub(super) buses: RangeInclusive<u8>,
+}
+
+/// Buses that a function id can name.
+const BUSES: usize = 256;
+
+impl Tree {
+    pub(super) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let nodes = &scenario.nodes;
+        let Some(first) = nodes.first() else {
+            return Err(ScenarioError {
+                line: None,
+                ..scenario.error(1, NO_HOST.to_owned())
+            });
+        };
+        let names = names(scenario)?;
+        if !nodes.iter().any(is_host) {
+            return Err(scenario.error(first.name.line, NO_HOST.to_owned()));
+        }
+        let parents = parents(scenario, &names)?;
+        let roots = roots(scenario, &parents)?;
+        let below = ports(scenario, &parents)?;
+        enough_buses(scenario, &roots)?;
+        let mut tree = Self {
+            roots,
+            ids: vec![FunctionId::default(); nodes.len()],
+            children: nodes.iter().map(|_| Vec::new()).collect(),
+            links: Vec::with_capacity(nodes.len()),
+            link_above: vec![None; nodes.len()],
+        };
+        for host in (0..nodes.len()).filter(|node| is_host(&nodes[*node])) {
+            let mut next_bus = 1;
+            tree.number(nodes, &below, host, 0, &mut next_bus);
+        }
+        Ok(tree)
+    }
+
+    /// The link above `node`, if there is one.
+    pub(super) fn upstream_link(&self, node: usize) -> Option<usize> {
+        self.link_above[node]
+    }
+
+    /// Numbers the functions behind the ports of `node`, which are on `bus`, and gives them the buses from `next_bus`.
+    ///
+    /// The depth is bounded by the number of buses.
+    fn number(
+        &mut self,
+        nodes: &[Node],
+        below: &[BTreeMap<u32, usize>],
+        node: usize,
+        bus: u8,
+        next_bus: &mut u16,
+    ) {
+        for (&port, &child) in &below[node] {
+            let link = self.links.len();
+            self.links.push((node, port, child));
+            self.link_above[child] = Some(link);
+            let secondary = take_bus(next_bus);
+            self.ids[child] = FunctionId::new(secondary, 0, 0);
+            if matches!(nodes[child].kind, NodeKind::Switch(_)) {
+                let internal = take_bus(next_bus);
+                self.number(nodes, below, child, internal, next_bus);
+            }
+            let last = u8::try_from(*next_bus - 1).unwrap_or(u8::MAX);
+            self.children[node].push(Child {
+                port,
+                node: child,
+                link,
+                id: port_function(&nodes[node], bus, port),
+                buses: secondary..=last,
+            });
+        }
+    }
+}
+
+const NO_HOST: &str = "there is no host; write [hosts.h0], the root complex at the top of the tree";
+
+fn is_host(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Host(_))
+}
+
+fn take_bus(next: &mut u16) -> u8 {
+    let bus = u8::try_from(*next).unwrap_or(u8::MAX);
+    *next += 1;
+    bus
+}
+
+/// Device 0 of bus 0 is the host itself; ports beyond the devices of a bus are further functions.
+fn port_function(node: &Node, bus: u8, port: u32) -> FunctionId {
+    let (first, devices) = if is_host(node) { (1, 31) } else { (0, 32) };
+    FunctionId::new(bus, (first + port % devices) as u8, (port / devices) as u8)
+}
+
+fn names(scenario: &Scenario) -> Result<BTreeMap<&str, usize>, ScenarioError> {
+    let mut names = BTreeMap::new();
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        if let Some(other) = names.insert(node.name.value.as_str(), index) {
+            let other = &scenario.nodes[other];
+            let message = format!(
+                "{:?} is already the name of the {} on line {}; write another one",
+                node.name.value,
+                other.kind.noun(),
+                other.name.line
+            );
+            return Err(scenario.error(node.name.line, message));
+        }
+    }
+    Ok(names)
+}
+
+/// The node above each node: none above a host.
+fn parents(
+    scenario: &Scenario,
+    names: &BTreeMap<&str, usize>,
+) -> Result<Vec<Option<usize>>, ScenarioError> {
+    let parent = |node: &Node| match (&node.upstream, &node.kind) {
+        (None, NodeKind::Host(_)) => Ok(None),
+        (Some(upstream), NodeKind::Host(_)) => {
+            let message = format!(
+                "host {} is the top of its tree; leave out upstream, or make it a device",
+                node.name.value
+            );
+            Err(scenario.error(upstream.to.line, message))
+        }
+        (None, kind) => {
+            let message = format!(
+                "{} {} is not connected; write upstream = {{ to = \"NAME\" }} of a host or switch",
+                kind.noun(),
+                node.name.value
+            );
+            Err(scenario.error(node.name.line, message))
+        }
+        (Some(upstream), _) => above(scenario, names, upstream).map(Some),
+    };
+    scenario.nodes.iter().map(parent).collect()
+}
+
+fn above(
+    scenario: &Scenario,
+    names: &BTreeMap<&str, usize>,
+    upstream: &Upstream,
+) -> Result<usize, ScenarioError> {
+    let wanted = upstream.to.value.as_str();
+    let Some(&index) = names.get(wanted) else {
+        let message = format!(
+            "there is no host or switch {wanted:?}; {}",
+            known(scenario, wanted, |node| {
+                !matches!(node.kind, NodeKind::Device(..))
+            })
+        );
+        return Err(scenario.error(upstream.to.line, message));
+    };
+    if matches!(scenario.nodes[index].kind, NodeKind::Device(..)) {
+        let message =
+            format!("{wanted} is a device, and nothing hangs below one; write a host or switch");
+        return Err(scenario.error(upstream.to.line, message));
+    }
+    Ok(index)
+}
+
+/// The nearest of the names that `fits` admits, or all of them, as advice.
+pub(super) fn known(scenario: &Scenario, wanted: &str, fits: impl Fn(&Node) -> bool) -> String {
+    let fitting = scenario.nodes.iter().filter(|node| fits(node));
+    let names: Vec<&str> = fitting.map(|node| node.name.value.as_str()).collect();
+    match nearest(wanted, &names) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None if names.len() > SHOWN => format!("there are {}, ...", names[..SHOWN].join(", ")),
+        None => format!("there are {}", names.join(", ")),
+    }
+}
+
+/// Names shown before a list is cut short.
+const SHOWN: usize = 8;
+
+/// The host above each node, which every chain of parents must reach.
+fn roots(scenario: &Scenario, parents: &[Option<usize>]) -> Result<Vec<usize>, ScenarioError> {
+    let mut roots: Vec<Option<usize>> = vec![None; parents.len()];
+    let mut seen_from = vec![usize::MAX; parents.len()];
+    for start in 0..parents.len() {
+        let mut path = Vec::new();
+        let mut at = start;
+        let root = loop {
+            if seen_from[at] == start {
+                return Err(cycle(scenario, parents, at));
+            }
+            seen_from[at] = start;
+            path.push(at);
+            match (roots[at], parents[at]) {
+                (Some(root), _) => break root,
+                (None, None) => break at,
+                (None, Some(parent)) => at = parent,
+            }
+        };
+        for node in path {
+            roots[node] = Some(root);
+        }
+    }
+    Ok(roots.into_iter().flatten().collect())
+}
+
+fn cycle(scenario: &Scenario, parents: &[Option<usize>], within: usize) -> ScenarioError {
+    let around = std::iter::successors(parents[within], |node| {
+        parents[*node].filter(|_| *node != within)
+    });
+    let mut circle: Vec<usize> = around.collect();
+    circle.rotate_right(1);
+    let names: Vec<&str> = circle
+        .iter()
+        .map(|node| scenario.nodes[*node].name.value.as_str())
+        .collect();
+    let first = &scenario.nodes[circle[0]];
+    let line = first
+        .upstream
+        .as_ref()
+        .map_or(first.name.line, |upstream| upstream.to.line);
+    let message = format!(
+        "{} -> {} is a cycle; connect one of them upstream to a host",
+        names.join(" -> "),
+        names[0]
+    );
+    scenario.error(line, message)
+}
+
+/// What is below each node, by port: the written ones first, then the next free ones in order.
+fn ports(
+    scenario: &Scenario,
+    parents: &[Option<usize>],
+) -> Result<Vec<BTreeMap<u32, usize>>, ScenarioError> {
+    let mut below: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); parents.len()];
+    let mut free = Vec::new();
+    for (child, parent) in parents.iter().enumerate() {
+        let (Some(parent), Some(upstream)) = (*parent, &scenario.nodes[child].upstream) else {
+            continue;
+        };
+        let Some(port) = &upstream.port else {
+            free.push((child, parent, upstream));
+            continue;
+        };
+        exists(scenario, &scenario.nodes[parent], port.value, port.line)?;
+        if let Some(other) = below[parent].insert(port.value, child) {
+            let message = format!(
+                "port {} of {} is already taken by {}; write another port, or none for the next free one",
+                port.value, upstream.to.value, scenario.nodes[other].name.value
+            );
+            return Err(scenario.error(port.line, message));
+        }
+    }
+    let mut next = vec![0; parents.len()];
+    for (child, parent, upstream) in free {
+        while below[parent].contains_key(&next[parent]) {
+            next[parent] += 1;
+        }
+        let node = &scenario.nodes[parent];
+        if next[parent] >= node.kind.downstream_ports() {
+            let message = format!(
+                "no port of {} is left ({} for links below); write a larger ports = there, or another {}",
+                node.name.value,
+                node.kind.downstream_ports(),
+                node.kind.noun()
+            );
+            return Err(scenario.error(upstream.to.line, message));
+        }
+        below[parent].insert(next[parent], child);
+    }
+    Ok(below)
+}
+
+fn exists(scenario: &Scenario, node: &Node, port: u32, line: usize) -> Result<(), ScenarioError> {
+    let ports = node.kind.downstream_ports();
+    if port < ports {
+        return Ok(());
+    }
+    let message = format!(
+        "{} {} has no port {port}; write one from 0 to {}, or a larger ports = there",
+        node.kind.noun(),
+        node.name.value,
+        ports.saturating_sub(1)
+    );
+    Err(scenario.error(line, message))
+}
+
+/// A device uses one bus, a switch two.
+fn enough_buses(scenario: &Scenario, roots: &[usize]) -> Result<(), ScenarioError> {
+    let mut used = vec![1; roots.len()];
+    for (node, root) in scenario.nodes.iter().zip(roots) {
+        used[*root] += match node.kind {
+            NodeKind::Host(_) => 0,
+            NodeKind::Switch(_) => 2,
+            NodeKind::Device(..) => 1,
+        };
+        if used[*root] > BUSES {
+            let message = format!(
+                "the tree of {} needs more than {BUSES} buses by here; write a second host for the rest",
+                scenario.nodes[*root].name.value
+            );
+            return Err(scenario.error(node.name.line, message));
+        }
+    }
+    Ok(())
+}

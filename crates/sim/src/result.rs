@@ -1,0 +1,269 @@
+//! What a run measured, as plain data.
+
+use std::collections::BTreeMap;
+
+use kernel::Time;
+use link::Refusal;
+use serde::Serialize;
+
+use crate::build::Parts;
+use crate::meter::{FlowMeter, Meter};
+use crate::model::Model;
+use crate::plan::{FlowPlan, Plan};
+use crate::scenario::{Clock, Direction};
+
+/// The outcome of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunResult {
+    /// What the scenario is called.
+    pub name: String,
+    /// What all random streams grew from.
+    pub seed: u64,
+    /// How far simulated time went.
+    pub simulated_ns: f64,
+    /// As written.
+    pub flows: Vec<FlowResult>,
+    /// Both directions of every link.
+    pub links: Vec<LinkResult>,
+    /// What ended before its target, by node.
+    pub errors: Vec<ErrorCount>,
+}
+
+/// What a flow reached.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowResult {
+    /// Its name.
+    pub id: String,
+    /// Who made the requests.
+    pub from: String,
+    /// Where to.
+    pub to: String,
+    /// "write", "read", "both" or "round-trip".
+    pub direction: &'static str,
+    /// "arrival" or "sender".
+    pub clock: &'static str,
+    /// Bytes that arrived (clock "arrival") or were sent (clock "sender").
+    pub bytes: u64,
+    /// The clock's first reading: the first bit of the first request on the wire.
+    pub first_byte_ns: Option<f64>,
+    /// The clock's last reading: the last byte at its destination, or the last bit on the wire.
+    pub last_byte_ns: Option<f64>,
+    /// Bytes between the two readings, a second.
+    pub bytes_per_second: Option<f64>,
+    /// Bytes a second in the measured window.
+    pub steady_bytes_per_second: Option<f64>,
+    /// First bit of the first request on the wire.
+    pub sent_first_ns: Option<f64>,
+    /// Last bit of the last request on the wire.
+    pub sent_last_ns: Option<f64>,
+    /// From the making of a request to its last byte at the target (writes), back (reads and round trips).
+    pub latency_ns: Option<Latency>,
+    /// Whether everything asked for arrived or ended with an error.
+    pub completed: bool,
+    /// Whether every byte arrived, exactly once, as it was sent.
+    pub intact: bool,
+}
+
+/// The latencies of a flow's requests, in nanoseconds; quantiles to three digits, the rest exact.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latency {
+    /// Least.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99 of 100 are not longer.
+    pub p99: f64,
+    /// Most.
+    pub max: f64,
+    /// Mean.
+    pub mean: f64,
+}
+
+/// What one direction of a link carried.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkResult {
+    /// The link's name.
+    pub id: String,
+    /// "down", from the root, or "up".
+    pub direction: &'static str,
+    /// Share of the time that anything was on the wire.
+    pub utilisation: f64,
+    /// Payload, in bytes.
+    pub payload_bytes: u64,
+    /// Headers, framing, link CRC, and packets sent again.
+    pub overhead_bytes: u64,
+    /// Data-link-layer packets.
+    pub dllp_bytes: u64,
+    /// Skip ordered sets.
+    pub ordered_set_bytes: u64,
+    /// Packets sent again.
+    pub replays: u64,
+    /// Time in which a packet waited for nothing but credit.
+    pub credit_stall_ns: f64,
+}
+
+/// Packets that ended before their target.
+#[derive(Clone, Debug, Serialize)]
+pub struct ErrorCount {
+    /// The node that ended them.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Why, in the words of the specification.
+    pub what: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// How often each node ended a packet, and why.
+pub type Refusals = BTreeMap<(u32, Refusal), u64>;
+
+/// Gathers the outcome of a run.
+pub(crate) fn gather(
+    plan: &Plan,
+    parts: &[Parts],
+    models: &[Model],
+    meter: &Meter,
+    refusals: &Refusals,
+    now: Time,
+) -> RunResult {
+    let flows = plan.flows.iter().zip(parts).map(|(flow, parts)| {
+        let meters: Vec<&FlowMeter> = parts.0.iter().map(|part| meter.flow(*part)).collect();
+        flow_result(plan, flow, &meters)
+    });
+    let errors = refusals.iter().map(|((node, why), count)| ErrorCount {
+        place: plan.nodes[*node as usize].name.clone(),
+        what: name_of(*why),
+        count: *count,
+    });
+    RunResult {
+        name: plan.name.clone(),
+        seed: plan.seed,
+        simulated_ns: now.as_ns(),
+        flows: flows.collect(),
+        links: links(plan, models, now),
+        errors: errors.collect(),
+    }
+}
+
+fn name_of(why: Refusal) -> &'static str {
+    match why {
+        Refusal::UnsupportedRequest => "unsupported request",
+        Refusal::MalformedTlp => "malformed TLP",
+        Refusal::PoisonedTlp => "poisoned TLP",
+        Refusal::UnexpectedCompletion => "unexpected completion",
+        Refusal::CompletionTimeout => "completion timeout",
+    }
+}
+
+fn flow_result(plan: &Plan, flow: &FlowPlan, meters: &[&FlowMeter]) -> FlowResult {
+    let span = |pick: fn(&FlowMeter) -> Option<(Time, Time)>| {
+        let spans = meters.iter().filter_map(|meter| pick(meter));
+        spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    };
+    let (sent, arrived) = (span(|meter| meter.sent), span(|meter| meter.arrived));
+    let (last, bytes) = match flow.clock {
+        Clock::Arrival => (arrived, meters.iter().map(|meter| meter.delivered).sum()),
+        Clock::Sender => (
+            sent,
+            meters
+                .iter()
+                .map(|meter| meter.asked.unwrap_or(meter.delivered))
+                .sum(),
+        ),
+    };
+    let reading = sent.zip(last).map(|((first, _), (_, last))| (first, last));
+    let rate = reading.map(|(first, last)| per_second(bytes, last.since(first).as_fs()));
+    let steady = plan.measure.map(|(from, until)| {
+        let counted = meters.iter().map(|meter| match flow.clock {
+            Clock::Arrival => meter.steady.1,
+            Clock::Sender => meter.steady.0,
+        });
+        per_second(counted.sum(), until.since(from).as_fs())
+    });
+    FlowResult {
+        id: flow.id.clone(),
+        from: plan.nodes[flow.from].name.clone(),
+        to: flow.to.map_or_else(
+            || format!("{:#x}", flow.address),
+            |to| plan.nodes[to].name.clone(),
+        ),
+        direction: match flow.direction {
+            Direction::Write => "write",
+            Direction::Read => "read",
+            Direction::Both => "both",
+            Direction::RoundTrip => "round-trip",
+        },
+        clock: match flow.clock {
+            Clock::Arrival => "arrival",
+            Clock::Sender => "sender",
+        },
+        bytes,
+        first_byte_ns: reading.map(|(first, _)| first.as_ns()),
+        last_byte_ns: reading.map(|(_, last)| last.as_ns()),
+        bytes_per_second: rate.filter(|rate| rate.is_finite()),
+        steady_bytes_per_second: steady,
+        sent_first_ns: sent.map(|(first, _)| first.as_ns()),
+        sent_last_ns: sent.map(|(_, last)| last.as_ns()),
+        latency_ns: latency(meters),
+        completed: meters.iter().all(|meter| meter.is_complete()),
+        intact: meters.iter().all(|meter| meter.is_whole()),
+    }
+}
+
+fn per_second(bytes: u64, fs: u64) -> f64 {
+    bytes as f64 / (fs as f64 / 1e15)
+}
+
+fn latency(meters: &[&FlowMeter]) -> Option<Latency> {
+    let mut all = meters.first()?.latency.clone();
+    for meter in &meters[1..] {
+        all.add(&meter.latency).ok()?;
+    }
+    let extremes = meters.iter().filter_map(|meter| meter.extremes);
+    let (least, most) = extremes.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    let (sum, count) = meters
+        .iter()
+        .map(|meter| meter.latency_sum())
+        .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let ns = |fs: u64| fs as f64 / 1e6;
+    // A quantile is a bucket's bound: never outside what was seen.
+    let quantile =
+        |share: f64| (all.value_at_quantile(share) as f64 / 1e3).clamp(ns(least), ns(most));
+    Some(Latency {
+        min: ns(least),
+        p50: quantile(0.5),
+        p99: quantile(0.99),
+        max: ns(most),
+        mean: sum as f64 / count as f64 / 1e6,
+    })
+}
+
+fn links(plan: &Plan, models: &[Model], now: Time) -> Vec<LinkResult> {
+    let mut results = Vec::with_capacity(2 * plan.links.len());
+    for link in &plan.links {
+        let (upstream, downstream) = crate::build::ends(plan, link);
+        for (direction, (node, port)) in [("down", upstream), ("up", downstream)] {
+            let end = models[node.0 as usize]
+                .link(port as usize)
+                .expect("a link hangs between two ports");
+            let counters = end.counters();
+            let elapsed = now.as_fs().max(1) as f64;
+            let skips = end
+                .timing()
+                .length(counters.ordered_set_bytes as u32)
+                .as_fs();
+            results.push(LinkResult {
+                id: link.id.clone(),
+                direction,
+                utilisation: ((counters.busy.as_fs() + skips) as f64 / elapsed).min(1.0),
+                payload_bytes: counters.payload_bytes,
+                overhead_bytes: counters.overhead_bytes,
+                dllp_bytes: counters.dllp_bytes,
+                ordered_set_bytes: counters.ordered_set_bytes,
+                replays: counters.replays,
+                credit_stall_ns: counters.credit_stall.as_ns(),
+            });
+        }
+    }
+    results
+}

@@ -1,0 +1,135 @@
+//! Everything that a scenario can say, for people who look for it.
+
+use device::EndpointParameters;
+use fabric::{RootComplexParameters, SwitchParameters};
+use kernel::{Declaration, Parameters};
+use link::PortParameters;
+use serde::Serialize;
+
+use super::flow::{FlowParameters, MeasureParameters};
+use super::link::LinkParameters;
+use super::model::{MODELS, NodeParameters};
+
+/// The models, profiles and parameters there are.
+#[derive(Clone, Debug, Serialize)]
+pub struct Catalogue {
+    /// The device models.
+    pub models: Vec<ModelEntry>,
+    /// The built-in profiles.
+    pub profiles: Vec<ProfileEntry>,
+    /// Every parameter.
+    pub parameters: Vec<ParameterEntry>,
+}
+
+/// A device model.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelEntry {
+    /// What a scenario calls it by.
+    pub name: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+/// A built-in profile.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProfileEntry {
+    /// What a scenario calls it by.
+    pub name: &'static str,
+    /// What it stands for.
+    pub help: &'static str,
+    /// What it sets.
+    pub settings: Vec<SettingEntry>,
+}
+
+/// What a profile sets, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct SettingEntry {
+    /// The parameter.
+    pub key: &'static str,
+    /// Its value, as a scenario would write it.
+    pub value: &'static str,
+    /// Where the value comes from.
+    pub source: &'static str,
+}
+
+/// A parameter and where it is set.
+#[derive(Clone, Debug, Serialize)]
+pub struct ParameterEntry {
+    /// The sections that it can stand in.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Its name.
+    pub key: &'static str,
+    /// The unit it is usually written in.
+    pub unit: &'static str,
+    /// Its value where none is written.
+    pub default: String,
+    /// What it means.
+    pub help: &'static str,
+    /// Where the default comes from.
+    pub source: &'static str,
+}
+
+/// The whole catalogue.
+pub fn catalogue() -> Catalogue {
+    let mut parameters = Vec::new();
+    let mut list = |place: &str, declarations: Vec<Declaration>| {
+        parameters.extend(declarations.into_iter().map(|one| entry(place, one)));
+    };
+    list("links, upstream", LinkParameters::declarations());
+    list(
+        "hosts, switches, devices, profiles",
+        PortParameters::declarations(),
+    );
+    list("hosts, switches, devices", NodeParameters::declarations());
+    list("hosts", RootComplexParameters::declarations());
+    list("switches", SwitchParameters::declarations());
+    list("devices", EndpointParameters::declarations());
+    for model in MODELS {
+        list(
+            &format!("devices, model {}", model.name),
+            (model.declarations)(),
+        );
+    }
+    list("flows", FlowParameters::declarations());
+    list("measure", MeasureParameters::declarations());
+    Catalogue {
+        models: MODELS
+            .iter()
+            .map(|model| ModelEntry {
+                name: model.name,
+                help: model.help,
+            })
+            .collect(),
+        profiles: link::profiles().iter().map(profile).collect(),
+        parameters,
+    }
+}
+
+fn entry(place: &str, declaration: Declaration) -> ParameterEntry {
+    let Declaration {
+        key,
+        unit,
+        default,
+        help,
+        source,
+    } = declaration;
+    ParameterEntry {
+        place: place.to_owned(),
+        key,
+        unit,
+        default,
+        help,
+        source,
+    }
+}
+
+fn profile(profile: &link::Profile) -> ProfileEntry {
+    let settings = profile.settings.iter();
+    let settings = settings.map(|&(key, value, source)| SettingEntry { key, value, source });
+    ProfileEntry {
+        name: profile.name,
+        help: profile.help,
+        settings: settings.collect(),
+    }
+}

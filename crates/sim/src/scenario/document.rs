@@ -1,0 +1,313 @@
+//! A TOML document whose every part knows its line.
+//!
+//! Sections are emptied key by key; what is left at the end is a key that nobody knows.
+
+use kernel::{Parameters, Quantity, Value};
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use super::ScenarioError;
+
+/// A value and the line it stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// The line, counted from one.
+    pub line: usize,
+}
+
+/// The lines of a section and of the keys that it sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    own: usize,
+    keys: Vec<(String, usize)>,
+}
+
+impl Lines {
+    /// The line of the section itself.
+    pub fn own(&self) -> usize {
+        self.own
+    }
+
+    /// The line of `key`, or of the section where the key has its default.
+    pub fn of(&self, key: &str) -> usize {
+        let set = self.keys.iter().find(|(name, _)| name == key);
+        set.map_or(self.own, |(_, line)| *line)
+    }
+}
+
+/// A text and where its lines begin.
+pub(super) struct Source {
+    file: String,
+    starts: Vec<usize>,
+}
+
+impl Source {
+    pub(super) fn new(file: &str, text: &str) -> Self {
+        let after = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            file: file.to_owned(),
+            starts: std::iter::once(0).chain(after).collect(),
+        }
+    }
+
+    pub(super) fn error(&self, line: impl Into<Option<usize>>, message: String) -> ScenarioError {
+        ScenarioError {
+            file: self.file.clone(),
+            line: line.into(),
+            message,
+        }
+    }
+
+    /// The document's outermost section.
+    pub(super) fn parse<'a>(&self, text: &'a str) -> Result<DeTable<'a>, ScenarioError> {
+        let parsed = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map(|span| self.line(span.start));
+            let message = error.message().replace('\n', ", ");
+            self.error(
+                line,
+                format!("this is not TOML: {message}; write key = value under [sections]"),
+            )
+        })?;
+        Ok(parsed.into_inner())
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start <= offset)
+    }
+}
+
+/// A table that is being read.
+pub(super) struct Section<'a> {
+    source: &'a Source,
+    name: String,
+    line: usize,
+    left: Vec<Item<'a>>,
+    known: Vec<&'static str>,
+    lines: Lines,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn new(
+        source: &'a Source,
+        name: String,
+        line: usize,
+        table: &'a DeTable<'a>,
+    ) -> Self {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let left = entries.into_iter().map(|(key, value)| Item {
+            source,
+            path: join(&name, key.get_ref()),
+            key: key.get_ref(),
+            line: source.line(key.span().start),
+            value,
+        });
+        Self {
+            source,
+            line,
+            left: left.collect(),
+            known: Vec::new(),
+            lines: Lines {
+                own: line,
+                keys: Vec::new(),
+            },
+            name,
+        }
+    }
+
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// An error about the section as a whole.
+    pub(super) fn error(&self, message: &str) -> ScenarioError {
+        let name = if self.name.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", self.name)
+        };
+        self.source.error(self.line, format!("{name}{message}"))
+    }
+
+    /// Takes `key` out of the section, if it is there.
+    pub(super) fn take(&mut self, key: &'static str) -> Option<Item<'a>> {
+        self.known.push(key);
+        let at = self.left.iter().position(|item| item.key == key)?;
+        let item = self.left.remove(at);
+        self.lines.keys.push((key.to_owned(), item.line));
+        Some(item)
+    }
+
+    /// Takes `key` and reads it as a quantity.
+    pub(super) fn read<Q: Quantity>(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Option<At<Q>>, ScenarioError> {
+        self.take(key).map(|item| item.read()).transpose()
+    }
+
+    /// Takes `key` and everything in it: a table of named things.
+    pub(super) fn named(&mut self, key: &'static str) -> Result<Vec<Item<'a>>, ScenarioError> {
+        let Some(item) = self.take(key) else {
+            return Ok(Vec::new());
+        };
+        Ok(item.section()?.left)
+    }
+
+    /// Takes `key`: a table that may be written more than once.
+    pub(super) fn repeated(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Vec<Section<'a>>, ScenarioError> {
+        let Some(item) = self.take(key) else {
+            return Ok(Vec::new());
+        };
+        let DeValue::Array(array) = item.value.get_ref() else {
+            return Err(item.error(&format!("is not a list; begin each of them with [[{key}]]")));
+        };
+        let tables = array.iter().enumerate().map(|(n, value)| {
+            let one = Item {
+                path: format!("{key} {}", n + 1),
+                line: self.source.line(value.span().start),
+                value,
+                ..item.clone()
+            };
+            one.section()
+        });
+        tables.collect()
+    }
+
+    /// Refuses keys that belong elsewhere, saying where.
+    pub(super) fn refuse(&self, keys: &[&str], advice: &str) -> Result<(), ScenarioError> {
+        let misplaced = self.left.iter().find(|item| keys.contains(&item.key));
+        misplaced.map_or(Ok(()), |item| Err(item.error(advice)))
+    }
+
+    /// Sets everything that is left; each key belongs to at least one of `sets`.
+    pub(super) fn set(mut self, sets: &mut [&mut dyn Parameters]) -> Result<Lines, ScenarioError> {
+        for item in std::mem::take(&mut self.left) {
+            if !sets.iter().any(|set| set.keys().contains(&item.key)) {
+                self.known.extend(sets.iter().flat_map(|set| set.keys()));
+                return Err(self.unknown(&item));
+            }
+            let value = item.scalar().map_err(|message| item.error(&message))?;
+            for set in &mut *sets {
+                set.set(item.key, &value)
+                    .map_err(|message| item.error(&message))?;
+            }
+            self.lines.keys.push((item.key.to_owned(), item.line));
+        }
+        Ok(self.lines)
+    }
+
+    /// Nothing may be left.
+    pub(super) fn finish(self) -> Result<Lines, ScenarioError> {
+        self.set(&mut [])
+    }
+
+    fn unknown(&self, item: &Item<'_>) -> ScenarioError {
+        let place = if self.name.is_empty() {
+            "the scenario"
+        } else {
+            &self.name
+        };
+        let hint = nearest(item.key, &self.known).map_or_else(
+            || format!("the keys are {}", self.known.join(", ")),
+            |near| format!("did you mean {near:?}?"),
+        );
+        let message = format!("unknown key {:?} in {place}; {hint}", item.key);
+        self.source.error(item.line, message)
+    }
+}
+
+/// One key and its value.
+#[derive(Clone)]
+pub(super) struct Item<'a> {
+    source: &'a Source,
+    path: String,
+    pub(super) key: &'a str,
+    pub(super) line: usize,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+impl<'a> Item<'a> {
+    /// The key itself, where it is a name.
+    pub(super) fn name(&self) -> At<String> {
+        At {
+            value: self.key.to_owned(),
+            line: self.line,
+        }
+    }
+
+    pub(super) fn error(&self, message: &str) -> ScenarioError {
+        let message = format!("{}: {message}", self.path);
+        self.source.error(self.line, message)
+    }
+
+    pub(super) fn read<Q: Quantity>(&self) -> Result<At<Q>, ScenarioError> {
+        let read = self.scalar().and_then(|value| Q::read(&value));
+        Ok(At {
+            value: read.map_err(|message| self.error(&message))?,
+            line: self.line,
+        })
+    }
+
+    pub(super) fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
+    }
+
+    pub(super) fn section(&self) -> Result<Section<'a>, ScenarioError> {
+        match self.value.get_ref() {
+            DeValue::Table(table) => Ok(Section::new(
+                self.source,
+                self.path.clone(),
+                self.line,
+                table,
+            )),
+            _ => Err(self.error(&format!(
+                "is not a section; write [{}] and its keys below it",
+                self.path
+            ))),
+        }
+    }
+
+    fn scalar(&self) -> Result<Value<'a>, String> {
+        let refused = |what: &str| Err(format!("{what} cannot stand here; write a single value"));
+        match self.value.get_ref() {
+            DeValue::String(text) => Ok(Value::Text(text)),
+            DeValue::Integer(number) => integer(number),
+            DeValue::Float(number) => match number.as_str().parse() {
+                Ok(number) => Ok(Value::Float(number)),
+                Err(_) => refused("this number"),
+            },
+            DeValue::Boolean(flag) => Ok(Value::Flag(*flag)),
+            DeValue::Datetime(_) => refused("a date"),
+            DeValue::Array(_) => refused("a list"),
+            DeValue::Table(_) => refused("a section"),
+        }
+    }
+}
+
+fn integer<'a>(number: &DeInteger<'_>) -> Result<Value<'a>, String> {
+    i64::from_str_radix(number.as_str(), number.radix())
+        .map(Value::Integer)
+        .map_err(|_| format!("{number} is too large; write a number below 2^63"))
+}
+
+/// The one of `known` that was probably meant.
+pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+    let distance = |name: &str| strsim::damerau_levenshtein(&written.to_lowercase(), name);
+    let near = known.iter().map(|name| (distance(name), *name)).min()?;
+    let shorter = near.1.len().min(written.len());
+    (near.0 <= 2.max(shorter / 3) && near.0 < shorter).then_some(near.1)
+}
+
+fn join(section: &str, key: &str) -> String {
+    if section.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{section}.{key}")
+    }
+}

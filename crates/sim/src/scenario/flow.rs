@@ -1,0 +1,197 @@
+//! What moves: the flows of a scenario and the window in which they are measured.
+
+use kernel::{Bytes, Quantity, Span, Value, choice};
+
+use super::ScenarioError;
+use super::document::{At, Item, Lines, Section};
+
+/// Which way the data goes, seen from the end that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Posted writes to the target.
+    Write,
+    /// Reads from the target.
+    Read,
+    /// Writes and reads at once, the whole amount each way.
+    Both,
+    /// One write at a time, each waiting for the write that a reflector answers.
+    RoundTrip,
+}
+
+impl Direction {
+    const NAMES: [(&str, Self); 4] = [
+        ("write", Self::Write),
+        ("read", Self::Read),
+        ("both", Self::Both),
+        ("round-trip", Self::RoundTrip),
+    ];
+
+    /// Whether write requests are sent.
+    pub fn writes(self) -> bool {
+        self != Self::Read
+    }
+
+    /// Whether read requests are sent.
+    pub fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Both)
+    }
+}
+
+/// Whose clock the rate of a flow is read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// From the first byte sent to the last byte at its destination.
+    Arrival,
+    /// From the first byte sent to the last byte sent.
+    Sender,
+}
+
+impl Clock {
+    const NAMES: [(&str, Self); 2] = [("arrival", Self::Arrival), ("sender", Self::Sender)];
+}
+
+macro_rules! named {
+    ($type:ty) => {
+        impl Quantity for $type {
+            const UNIT: &'static str = "";
+
+            fn read(value: &Value<'_>) -> Result<Self, String> {
+                choice(value, &Self::NAMES)
+            }
+
+            fn show(&self) -> String {
+                let name = Self::NAMES.iter().find(|(_, known)| known == self);
+                name.map_or_else(String::new, |(name, _)| (*name).to_owned())
+            }
+        }
+    };
+}
+
+named!(Direction);
+named!(Clock);
+
+kernel::parameters! {
+    /// One flow, besides its `id` and its two ends `from` and `to`.
+    pub struct FlowParameters {
+        /// Which way the data goes: "write", "read", "both" or "round-trip".
+        direction: Direction = Direction::Write, from "a common choice";
+        /// Bytes to move; one of size, count and duration is given.
+        size: Option<Bytes> = None, from "each flow";
+        /// Requests to make; one of size, count and duration is given.
+        count: Option<u64> = None, from "each flow";
+        /// Time during which new requests are made; one of size, count and duration is given.
+        duration: Option<Span> = None, from "each flow";
+        /// Bytes of one request; none for max payload (writes), max read request (reads) or 4 B (round trips).
+        request_size: Option<Bytes> = None, from "the largest that the fabric allows";
+        /// When the first request is made.
+        start: Span = Span::ZERO, from "the beginning of the run";
+        /// Least time from one request to the next; 0 for as fast as possible.
+        interval: Span = Span::ZERO, from "as fast as possible";
+        /// Where in the target the first byte lies; none for a place that no earlier flow uses, while there is one.
+        offset: Option<Bytes> = None, from "each flow has a buffer of its own";
+        /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration.
+        window: Option<Bytes> = None, from "each byte is used once";
+        /// Whose clock the rate is read on: "arrival" or "sender".
+        clock: Clock = Clock::Arrival, from "the receiver has the data";
+    }
+}
+
+kernel::parameters! {
+    /// The part of the run in which steady rates are measured.
+    pub struct MeasureParameters {
+        /// When measuring begins.
+        from: Span = Span::ZERO, from "the beginning of the run";
+        /// When measuring ends.
+        until: Option<Span> = None, from "each scenario";
+    }
+}
+
+/// The far end of a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A host's memory or a device's BAR 0.
+    Node(String),
+    /// Whatever answers at this address; nobody may.
+    Address(u64),
+}
+
+impl Quantity for Target {
+    const UNIT: &'static str = "";
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        match value {
+            Value::Integer(address) if *address >= 0 => Ok(Self::Address(address.unsigned_abs())),
+            Value::Text(text) => match text.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(&digits.replace('_', ""), 16)
+                    .map(Self::Address)
+                    .map_err(|_| format!("{value} is not an address; write \"0xc0000000\"")),
+                None => Ok(Self::Node((*text).to_owned())),
+            },
+            _ => Err(format!(
+                "{value} is not a target; write the name of a host or device, or an address such as \"0xc0000000\""
+            )),
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Node(name) => name.clone(),
+            Self::Address(address) => format!("{address:#x}"),
+        }
+    }
+}
+
+/// One `[[flows]]` entry.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name; `flow-1` and so on where none is written.
+    pub id: At<String>,
+    /// The host or device that makes the requests.
+    pub from: At<String>,
+    /// What the requests are made to.
+    pub to: At<Target>,
+    /// All else.
+    pub parameters: FlowParameters,
+    /// Where it all stands.
+    pub lines: Lines,
+}
+
+impl Flow {
+    pub(super) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
+        let id = section.read("id")?.unwrap_or(At {
+            value: format!("flow-{number}"),
+            line: section.line(),
+        });
+        let from = section.read("from")?;
+        let to = section.read("to")?;
+        let missing = if from.is_none() { "from" } else { "to" };
+        let missing = section.error(&format!(
+            "there is no {missing}; write {missing} = \"NAME\" of a host or device"
+        ));
+        let mut parameters = FlowParameters::default();
+        let lines = section.set(&mut [&mut parameters])?;
+        let (Some(from), Some(to)) = (from, to) else {
+            return Err(missing);
+        };
+        Ok(Self {
+            id,
+            from,
+            to,
+            parameters,
+            lines,
+        })
+    }
+}
+
+/// The `[measure]` section: from when until when.
+pub(super) fn read_measure(item: &Item<'_>) -> Result<(Span, Span), ScenarioError> {
+    let mut parameters = MeasureParameters::default();
+    item.section()?.set(&mut [&mut parameters])?;
+    let until = parameters
+        .until
+        .ok_or_else(|| item.error("there is no end; write until = \"400 us\""))?;
+    if parameters.from >= until {
+        return Err(item.error("it ends before it begins; write from before until"));
+    }
+    Ok((parameters.from, until))
+}

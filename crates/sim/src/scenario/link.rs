@@ -1,0 +1,76 @@
+//! How a link is written: the speed, width, length and quality of one connection.
+
+use kernel::{Quantity, Span, Value};
+use protocol::Generation;
+
+/// A link's speed, written as its generation or as its transfers a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speed(pub Generation);
+
+impl Quantity for Speed {
+    const UNIT: &'static str = "";
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        let found = match value {
+            Value::Integer(number) => u8::try_from(*number).ok().and_then(Generation::from_number),
+            Value::Text(text) => SPEEDS
+                .iter()
+                .find(|(name, _)| name.eq_ignore_ascii_case(text.trim()))
+                .map(|(_, generation)| *generation),
+            _ => None,
+        };
+        found.map(Self).ok_or_else(|| {
+            format!("there is no generation {value}; write 1 to 5 or a speed from \"2.5 GT/s\" to \"32 GT/s\"")
+        })
+    }
+
+    fn show(&self) -> String {
+        self.0.number().to_string()
+    }
+}
+
+const SPEEDS: [(&str, Generation); 5] = [
+    ("2.5 GT/s", Generation::Gen1),
+    ("5 GT/s", Generation::Gen2),
+    ("8 GT/s", Generation::Gen3),
+    ("16 GT/s", Generation::Gen4),
+    ("32 GT/s", Generation::Gen5),
+];
+
+/// A link's width, written as a number or as people say it: "x4".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lanes(pub u8);
+
+impl Quantity for Lanes {
+    const UNIT: &'static str = "";
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        let number = match value {
+            Value::Integer(number) => u8::try_from(*number).ok(),
+            Value::Text(text) => text.trim().strip_prefix('x').and_then(|n| n.parse().ok()),
+            _ => None,
+        };
+        let exists = number.filter(|n| protocol::lanes_exist(*n));
+        exists.map(Self).ok_or_else(|| {
+            format!("there is no link of {value} lanes; write 1, 2, 4, 8, 12, 16 or 32")
+        })
+    }
+
+    fn show(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+kernel::parameters! {
+    /// One link; `[links]` sets them for all, an `upstream` table for one.
+    pub struct LinkParameters {
+        /// Generation, 1 to 5; or the speed, "2.5 GT/s" to "32 GT/s".
+        generation: Speed = Speed(Generation::Gen3), from "a common choice";
+        /// Width: 1, 2, 4, 8, 12, 16 or 32 lanes.
+        lanes: Lanes = Lanes(16), from "a common choice";
+        /// Time of flight from one end to the other.
+        delay: Span = Span::from_ns(1), from "some 15 cm of board trace";
+        /// Share of the bits that arrive wrong, each way.
+        bit_error_rate: f64 = 0.0, within 0.0..=0.5, from "a link without errors";
+    }
+}

@@ -1,0 +1,122 @@
+//! The scenario: what a person wrote, read once and with its lines remembered.
+//!
+//! Reading checks each value alone; how they fit together is checked when a [`Plan`](crate::plan::Plan) is made.
+
+mod catalogue;
+mod document;
+mod error;
+mod flow;
+mod link;
+mod model;
+mod node;
+mod profile;
+
+pub use catalogue::{Catalogue, catalogue};
+pub use document::{At, Lines};
+pub use error::ScenarioError;
+pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target};
+pub use link::{Lanes, LinkParameters, Speed};
+pub use model::{DeviceParameters, MODELS, Model, NodeParameters};
+pub use node::{Node, NodeKind, Upstream};
+
+pub(crate) use document::nearest;
+
+use std::path::Path;
+
+use kernel::Span;
+
+use document::{Section, Source};
+use node::Surroundings;
+use profile::Profiles;
+
+/// A fabric and its workload as written.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Where the text came from, for messages.
+    pub file: String,
+    /// What it is called.
+    pub name: String,
+    /// What all random streams grow from.
+    pub seed: u64,
+    /// The part of the run in which steady rates are measured.
+    pub measure: Option<(Span, Span)>,
+    /// Hosts, then switches, then devices, each in the order they are written.
+    pub nodes: Vec<Node>,
+    /// In the order they are written.
+    pub flows: Vec<Flow>,
+}
+
+impl Scenario {
+    /// Reads the TOML `text`; `file` is what messages call it.
+    pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
+        let source = Source::new(file, text);
+        let table = source.parse(text)?;
+        let mut root = Section::new(&source, String::new(), 1, &table);
+        if table.is_empty() {
+            return Err(source.error(None, EMPTY.to_owned()));
+        }
+        let name = root.read::<String>("name")?.map(|name| name.value);
+        let seed = root.read("seed")?.map_or(DEFAULT_SEED, |seed| seed.value);
+        let surroundings = surroundings(&mut root)?;
+        let measure = root.take("measure");
+        let measure = measure.map(|item| flow::read_measure(&item)).transpose()?;
+        let nodes = nodes(&surroundings, &mut root)?;
+        let flows = root.repeated("flows")?.into_iter().enumerate();
+        let flows = flows.map(|(n, section)| Flow::read(n + 1, section));
+        let flows = flows.collect::<Result<_, _>>()?;
+        root.finish()?;
+        Ok(Self {
+            file: file.to_owned(),
+            name: name.unwrap_or_else(|| stem(file)),
+            seed,
+            measure,
+            nodes,
+            flows,
+        })
+    }
+
+    /// An error in this scenario.
+    pub(crate) fn error(&self, line: usize, message: String) -> ScenarioError {
+        ScenarioError {
+            file: self.file.clone(),
+            line: Some(line),
+            message,
+        }
+    }
+}
+
+const DEFAULT_SEED: u64 = 1;
+
+const EMPTY: &str =
+    "this scenario is empty; write at least [hosts.h0] and a [devices.NAME] with upstream = \"h0\"";
+
+fn surroundings(root: &mut Section<'_>) -> Result<Surroundings, ScenarioError> {
+    let profiles = Profiles::read(root)?;
+    let mut links = LinkParameters::default();
+    if let Some(item) = root.take("links") {
+        item.section()?.set(&mut [&mut links])?;
+    }
+    Ok(Surroundings { profiles, links })
+}
+
+fn nodes(surroundings: &Surroundings, root: &mut Section<'_>) -> Result<Vec<Node>, ScenarioError> {
+    let mut nodes = Vec::new();
+    for item in root.named("hosts")? {
+        nodes.push(surroundings.host(&item)?);
+    }
+    for item in root.named("switches")? {
+        nodes.push(surroundings.switch(&item)?);
+    }
+    for item in root.named("devices")? {
+        nodes.push(surroundings.device(&item)?);
+    }
+    Ok(nodes)
+}
+
+fn stem(file: &str) -> String {
+    let stem = Path::new(file).file_stem();
+    stem.map_or_else(
+        || file.to_owned(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}

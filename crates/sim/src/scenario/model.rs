@@ -1,0 +1,66 @@
+//! The closed list of device models, and what every node has.
+
+use kernel::{Bytes, Parameters};
+
+macro_rules! models {
+    ($($(#[doc = $help:literal])+ $name:literal => $variant:ident($parameters:ty);)+) => {
+        /// A device's model and its parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum DeviceParameters {
+            $($(#[doc = $help])+ $variant($parameters),)+
+        }
+
+        /// Every model, in the order in which it is listed.
+        pub const MODELS: &[Model] = &[$(Model {
+            name: $name,
+            help: concat!($($help),+).trim_ascii(),
+            make: || DeviceParameters::$variant(<$parameters>::default()),
+            declarations: <$parameters as Parameters>::declarations,
+        }),+];
+
+        impl DeviceParameters {
+            /// The name that a scenario calls the model by.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+
+            /// The model's own parameters.
+            pub fn parameters(&self) -> &dyn Parameters {
+                match self { $(Self::$variant(parameters) => parameters,)+ }
+            }
+
+            /// The model's own parameters, to be set.
+            pub fn parameters_mut(&mut self) -> &mut dyn Parameters {
+                match self { $(Self::$variant(parameters) => parameters,)+ }
+            }
+        }
+    };
+}
+
+/// An entry of the closed list.
+#[derive(Clone, Copy, Debug)]
+pub struct Model {
+    /// What a scenario calls it by.
+    pub name: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// One of it with default parameters.
+    pub make: fn() -> DeviceParameters,
+    /// What can be set.
+    pub declarations: fn() -> Vec<kernel::Declaration>,
+}
+
+models! {
+    /// Reads and writes host memory and other devices, many requests at once.
+    "dma" => Dma(device::DmaParameters);
+    /// Answers each write with a write of its own, for the measurement of latencies.
+    "reflector" => Reflector(device::ReflectorParameters);
+}
+
+kernel::parameters! {
+    /// What every host, switch and device may set besides its own parameters.
+    pub struct NodeParameters {
+        /// Max payload size in Device Control, set after enumeration as `setpci` would; none leaves what enumeration chose.
+        max_payload: Option<Bytes> = None, from "the smallest supported in the tree, as firmware chooses";
+    }
+}

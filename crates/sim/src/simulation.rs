@@ -1,0 +1,354 @@
+//! A fabric that runs: to the end, to a time, or a step at a time with accesses from outside.
+
+use std::fs::File;
+
+use kernel::{ComponentId, Span, Time, World};
+use link::{FlowId, Observation, Pcie};
+use thiserror::Error;
+use transaction::{Content, Direction, Extent, Flow};
+
+use crate::build::{self, Parts};
+use crate::meter::Meter;
+use crate::model::Model;
+use crate::plan::{NodePlan, Plan};
+use crate::result::{Refusals, RunResult, gather};
+use crate::scenario::ScenarioError;
+use crate::trace::Trace;
+
+/// A fabric and its workload, at some point of simulated time.
+#[derive(Debug)]
+pub struct Simulation {
+    plan: Plan,
+    parts: Vec<Parts>,
+    models: Vec<Model>,
+    world: World<Pcie>,
+    meter: Meter,
+    refusals: Refusals,
+    trace: Option<Trace>,
+    started: bool,
+}
+
+/// Why an access from outside could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AccessError {
+    /// No node has that name.
+    #[error("there is no node {0:?} in this scenario")]
+    NoSuchNode(String),
+    /// Switches and reflectors make no requests.
+    #[error("{0} makes no requests of its own; name a host or a dma device")]
+    NoRequester(String),
+    /// Switches hold no bytes.
+    #[error("{0} has no memory")]
+    NoMemory(String),
+    /// The range is not within the node's memory or BAR.
+    #[error(
+        "{name} holds {base:#x} to {last:#x}, which {address:#x} with {len} bytes is not within"
+    )]
+    Outside {
+        /// The node.
+        name: String,
+        /// Its first address.
+        base: u64,
+        /// Its last address.
+        last: u64,
+        /// What was asked for.
+        address: u64,
+        /// How many bytes were.
+        len: u64,
+    },
+    /// Nothing was asked for.
+    #[error("an access moves at least one byte")]
+    Empty,
+    /// The fabric answered with an error.
+    #[error("unsupported request: nobody answers at {0:#x}")]
+    UnsupportedRequest(u64),
+    /// Nothing was left to happen and no answer had come.
+    #[error("no answer came from {0:#x}")]
+    NoAnswer(u64),
+}
+
+/// Events between two looks at the outside.
+const CHUNK: u32 = 16 * 1024;
+
+/// A run without payload arriving for so long has come to a stop.
+const PATIENCE: Span = Span::from_us(100_000);
+
+impl Simulation {
+    /// Builds the fabric of the scenario `text`; `file` is what messages call it. `seed` stands above the scenario's.
+    pub fn read(text: &str, file: &str, seed: Option<u64>) -> Result<Self, ScenarioError> {
+        let mut plan = Plan::read(text, file)?;
+        plan.seed = seed.unwrap_or(plan.seed);
+        Ok(Self::new(plan))
+    }
+
+    /// Builds the fabric of `plan`.
+    pub fn new(plan: Plan) -> Self {
+        let parts = build::parts(&plan);
+        let (mut models, world) = build::fabric(&plan, &parts);
+        build::load(&plan, &parts, &mut models);
+        let meter = Meter::new(parts.iter().map(|parts| parts.0.len()).sum(), plan.measure);
+        Simulation {
+            plan,
+            parts,
+            models,
+            world,
+            meter,
+            refusals: Refusals::new(),
+            trace: None,
+            started: false,
+        }
+    }
+
+    /// What the fabric was built from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Writes everything that takes a wire from now on to `file`, a JSON object a line.
+    pub fn trace_to(&mut self, file: File) {
+        self.world.watched = true;
+        self.trace = Some(Trace::new(file, &self.plan));
+    }
+
+    /// The first thing that went wrong with the trace.
+    pub fn finish_trace(&mut self) -> Result<(), std::io::Error> {
+        let Some(mut trace) = self.trace.take() else {
+            return Ok(());
+        };
+        self.world.watched = false;
+        trace.flush();
+        trace.failure.map_or(Ok(()), Err)
+    }
+
+    /// Simulated time.
+    pub fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// How many events have happened.
+    pub fn events(&self) -> u64 {
+        self.world.events()
+    }
+
+    /// Runs until every flow is complete or nothing more will come. `watch` is asked now and then, with the share of the
+    /// bytes that arrived, whether to go on.
+    pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+        let expected = self.expected_bytes();
+        while self.is_open() {
+            for _ in 0..CHUNK {
+                if !self.step_until(Time::NEVER) {
+                    return true;
+                }
+                if self.meter.open() == 0 {
+                    return true;
+                }
+            }
+            if self.world.now() > self.last_start().max(self.meter.progress()) + PATIENCE {
+                return true;
+            }
+            if !watch((self.meter.delivered() as f64 / expected).min(1.0)) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn is_open(&self) -> bool {
+        self.meter.open() > 0
+    }
+
+    /// When the last flow begins.
+    fn last_start(&self) -> Time {
+        self.plan
+            .flows
+            .iter()
+            .map(|flow| flow.start)
+            .max()
+            .unwrap_or(Time::ZERO)
+    }
+
+    /// Bytes that all flows will ask for; of those that last a time, what their windows hold.
+    fn expected_bytes(&self) -> f64 {
+        let of = |flow: &crate::plan::FlowPlan| match flow.amount {
+            crate::plan::Amount::Bytes(bytes) => bytes,
+            crate::plan::Amount::Requests(count) => {
+                count.saturating_mul(u64::from(flow.write_size))
+            }
+            crate::plan::Amount::Lasting(_) => flow.window,
+        };
+        self.plan.flows.iter().map(of).sum::<u64>().max(1) as f64
+    }
+
+    /// Lets the next event happen. False when nothing is left to happen.
+    pub fn step(&mut self) -> bool {
+        self.step_until(Time::NEVER)
+    }
+
+    /// Lets everything happen that is due by `time`. False when nothing is left to happen after it.
+    pub fn run_until(&mut self, time: Time) -> bool {
+        while self.step_until(time) {}
+        self.world.pass_to(time);
+        self.world.next_time().is_some()
+    }
+
+    fn step_until(&mut self, limit: Time) -> bool {
+        if !self.started {
+            self.start();
+        }
+        let Some(what) = self.world.advance(limit) else {
+            return false;
+        };
+        let id = what.target();
+        self.models[id.0 as usize].happen(id, what, &mut self.world);
+        self.listen();
+        true
+    }
+
+    fn start(&mut self) {
+        self.started = true;
+        for (index, model) in self.models.iter_mut().enumerate() {
+            model.start(ComponentId(index as u32), &mut self.world);
+        }
+        self.listen();
+    }
+
+    fn listen(&mut self) {
+        for told in self.world.observations.drain(..) {
+            if let Some(trace) = &mut self.trace {
+                trace.write(&self.plan, &told);
+            }
+            if let Observation::Refused { why, .. } = told.what {
+                *self.refusals.entry((told.by.0, why)).or_default() += 1;
+            }
+            self.meter.observe(told.at, &told.what);
+        }
+    }
+
+    /// What has been measured so far.
+    pub fn result(&self) -> RunResult {
+        gather(
+            &self.plan,
+            &self.parts,
+            &self.models,
+            &self.meter,
+            &self.refusals,
+            self.world.now(),
+        )
+    }
+
+    /// Makes `requester` write `bytes` to `address`, from now on; time does not move.
+    pub fn write(
+        &mut self,
+        requester: &str,
+        address: u64,
+        bytes: Vec<u8>,
+    ) -> Result<(), AccessError> {
+        let len = bytes.len() as u64;
+        self.inject(requester, Direction::Write, address, len, bytes)
+            .map(|_| ())
+    }
+
+    /// Makes `requester` read `len` bytes at `address` and runs until they are there.
+    pub fn read_back(
+        &mut self,
+        requester: &str,
+        address: u64,
+        len: u64,
+    ) -> Result<Vec<u8>, AccessError> {
+        let (node, flow) = self.inject(
+            requester,
+            Direction::Read,
+            address,
+            len,
+            vec![0; len as usize],
+        )?;
+        while !self.meter.flow(flow).is_complete() {
+            if !self.step() {
+                return Err(AccessError::NoAnswer(address));
+            }
+        }
+        if self.meter.flow(flow).refused > 0 {
+            return Err(AccessError::UnsupportedRequest(address));
+        }
+        match self.models[node]
+            .requester()
+            .and_then(|requester| requester.content(flow))
+        {
+            Some(Content::Bytes(bytes)) => Ok(bytes.clone()),
+            _ => Err(AccessError::NoAnswer(address)),
+        }
+    }
+
+    fn inject(
+        &mut self,
+        requester: &str,
+        direction: Direction,
+        address: u64,
+        len: u64,
+        bytes: Vec<u8>,
+    ) -> Result<(usize, FlowId), AccessError> {
+        let node = self.node(requester)?;
+        if len == 0 {
+            return Err(AccessError::Empty);
+        }
+        if self.models[node].requester().is_none() {
+            return Err(AccessError::NoRequester(requester.to_owned()));
+        }
+        if address.checked_add(len).is_none() {
+            return Err(AccessError::UnsupportedRequest(address));
+        }
+        if !self.started {
+            self.start();
+        }
+        let id = self.meter.add();
+        self.models[node].add_flow(Flow {
+            id,
+            direction,
+            address,
+            region: len,
+            extent: Extent::Bytes(len),
+            request_size: u32::MAX,
+            start: self.world.now(),
+            interval: Span::ZERO,
+            content: Content::Bytes(bytes),
+        });
+        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        self.listen();
+        Ok((node, id))
+    }
+
+    /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access.
+    pub fn memory(&self, name: &str, address: u64, len: u64) -> Result<Vec<u8>, AccessError> {
+        let index = self.node(name)?;
+        let (Some(memory), Some(region)) =
+            (self.models[index].memory(), self.plan.nodes[index].region())
+        else {
+            return Err(AccessError::NoMemory(name.to_owned()));
+        };
+        let offset = address
+            .checked_sub(region.base)
+            .filter(|offset| memory.holds(*offset, len));
+        let Some(offset) = offset else {
+            let last = region.base + (region.size - 1);
+            return Err(AccessError::Outside {
+                name: name.to_owned(),
+                base: region.base,
+                last,
+                address,
+                len,
+            });
+        };
+        let mut bytes = vec![0; len as usize];
+        memory.read(offset, &mut bytes);
+        Ok(bytes)
+    }
+
+    fn node(&self, name: &str) -> Result<usize, AccessError> {
+        let found = self
+            .plan
+            .nodes
+            .iter()
+            .position(|node: &NodePlan| node.name == name);
+        found.ok_or_else(|| AccessError::NoSuchNode(name.to_owned()))
+    }
+}

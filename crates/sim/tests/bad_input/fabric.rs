@@ -1,0 +1,311 @@
+//! Hosts, switches, devices and links that cannot be.
+
+use std::fmt::Write;
+
+use super::{flow, pair, refusal};
+
+#[test]
+fn an_unknown_key_is_offered_the_nearest() {
+    assert_eq!(
+        pair("tagz = 64"),
+        r#"bad.toml:8: unknown key "tagz" in devices.b; did you mean "tags"?"#
+    );
+    assert_eq!(
+        refusal("[host.h0]"),
+        r#"bad.toml:1: unknown key "host" in the scenario; did you mean "hosts"?"#
+    );
+    assert_eq!(
+        pair("[links]\ncolour = 1"),
+        r#"bad.toml:9: unknown key "colour" in links; the keys are generation, lanes, delay, bit_error_rate"#
+    );
+}
+
+#[test]
+fn a_key_of_the_link_in_a_node_is_told_where_it_belongs() {
+    assert_eq!(
+        pair("lanes = 4"),
+        "bad.toml:8: devices.b.lanes: this describes a link; write it inside upstream = { to = ... } or under [links]"
+    );
+}
+
+#[test]
+fn a_wrong_unit_is_told_the_right_ones() {
+    assert_eq!(
+        pair("[links]\ndelay = \"5 MHz\""),
+        r#"bad.toml:9: links.delay: "5 MHz" is not a time; write "5 ns" (units: fs, ps, ns, us, ms, s)"#
+    );
+}
+
+#[test]
+fn a_missing_unit_is_offered_one() {
+    assert_eq!(
+        pair("[links]\ndelay = 5"),
+        r#"bad.toml:9: links.delay: 5 has no unit; write "5 ns""#
+    );
+}
+
+#[test]
+fn negative_numbers_are_refused() {
+    assert_eq!(
+        pair("[links]\ndelay = \"-5 ns\""),
+        r#"bad.toml:9: links.delay: "-5 ns" is negative; write a time from 0 up"#
+    );
+    assert!(refusal("seed = -1").starts_with("bad.toml:1: seed: -1 is out of range; write"));
+    assert!(flow("count = -4").starts_with("bad.toml:12: flows 1.count: -4 is out of range"));
+}
+
+#[test]
+fn a_cycle_is_shown_all_around() {
+    let text = r#"[hosts.h0]
+[switches.s0]
+upstream = "s2"
+[switches.s1]
+upstream = "s0"
+[switches.s2]
+upstream = { to = "s1" }
+"#;
+    assert_eq!(
+        refusal(text),
+        "bad.toml:3: s0 -> s2 -> s1 -> s0 is a cycle; connect one of them upstream to a host"
+    );
+}
+
+#[test]
+fn a_switch_below_itself_is_a_cycle() {
+    let text = "[hosts.h0]\n[switches.s0]\nupstream = \"s0\"";
+    assert_eq!(
+        refusal(text),
+        "bad.toml:3: s0 -> s0 is a cycle; connect one of them upstream to a host"
+    );
+}
+
+#[test]
+fn two_devices_on_one_port_are_refused() {
+    let text = r#"[hosts.h0]
+[devices.a]
+upstream = { to = "h0", port = 1 }
+[devices.b]
+upstream = { to = "h0", port = 1 }
+"#;
+    assert_eq!(
+        refusal(text),
+        "bad.toml:5: port 1 of h0 is already taken by a; write another port, or none for the next free one"
+    );
+}
+
+#[test]
+fn a_port_beyond_those_of_the_switch_is_refused() {
+    let message = pair("[devices.c]\nupstream = { to = \"s0\", port = 1000 }");
+    assert!(message.starts_with("bad.toml:9: switch s0 has no port 1000; write one from 0 to "));
+}
+
+#[test]
+fn more_links_than_ports_are_refused() {
+    let mut text = String::from("[hosts.h0]\n[switches.s0]\nupstream = \"h0\"\nports = 3\n");
+    for n in 0..3 {
+        write!(text, "[devices.d{n}]\nupstream = \"s0\"\n").unwrap();
+    }
+    assert_eq!(
+        refusal(&text),
+        "bad.toml:10: no port of s0 is left (2 for links below); write a larger ports = there, or another switch"
+    );
+}
+
+#[test]
+fn a_lane_count_that_does_not_exist_is_refused() {
+    assert_eq!(
+        pair("[links]\nlanes = 3"),
+        "bad.toml:9: links.lanes: there is no link of 3 lanes; write 1, 2, 4, 8, 12, 16 or 32"
+    );
+}
+
+#[test]
+fn a_generation_that_does_not_exist_is_refused() {
+    let right = "write 1 to 5 or a speed from \"2.5 GT/s\" to \"32 GT/s\"";
+    assert_eq!(
+        pair("[links]\ngeneration = 7"),
+        format!("bad.toml:9: links.generation: there is no generation 7; {right}")
+    );
+    assert_eq!(
+        pair("[links]\ngeneration = \"9 GT/s\""),
+        format!("bad.toml:9: links.generation: there is no generation \"9 GT/s\"; {right}")
+    );
+}
+
+#[test]
+fn a_max_payload_above_what_the_device_supports_is_refused() {
+    assert_eq!(
+        pair("max_payload_supported = \"256 B\"\nmax_payload = \"512 B\""),
+        "bad.toml:9: b.max_payload: 512 B is above what b supports; write 256 B at most, or a larger max_payload_supported"
+    );
+}
+
+#[test]
+fn a_max_payload_that_does_not_exist_is_refused() {
+    let right = "write 128, 256 or 512 B, or 1, 2 or 4 KiB";
+    for (written, shown) in [
+        ("192 B", "192 B"),
+        ("64 B", "64 B"),
+        ("8 KiB", "8 KiB"),
+        ("0 B", "0 B"),
+    ] {
+        assert_eq!(
+            pair(&format!("max_payload = \"{written}\"")),
+            format!("bad.toml:8: b.max_payload: {shown} is not a size that there is; {right}")
+        );
+    }
+    let supported = pair("max_payload_supported = \"192 B\"");
+    assert!(
+        supported.starts_with("bad.toml:8: devices.b.max_payload_supported: 192 B is not possible")
+    );
+}
+
+#[test]
+fn an_unknown_model_direction_or_profile_is_told_what_there_is() {
+    assert_eq!(
+        pair("model = \"dna\""),
+        r#"bad.toml:8: devices.b.model: unknown model "dna"; did you mean "dma"?"#
+    );
+    assert_eq!(
+        flow("count = 1\ndirection = \"up\""),
+        r#"bad.toml:13: flows 1.direction: "up" is not known; write "write" or "read" or "both" or "round-trip""#
+    );
+    assert_eq!(
+        pair("profile = \"genetic\""),
+        r#"bad.toml:8: devices.b.profile: unknown profile "genetic"; did you mean "generic"?"#
+    );
+}
+
+#[test]
+fn profiles_based_on_each_other_in_a_circle_are_refused() {
+    let text = "[profiles.p]\nbase = \"q\"\n[profiles.q]\nbase = \"p\"\n[hosts.h0]";
+    assert!(refusal(text).starts_with("bad.toml:1: profiles.p: this profile is based on itself"));
+    let text = "[profiles.p]\nbase = \"no-such-thing\"\n[hosts.h0]";
+    assert!(refusal(text).starts_with(
+        "bad.toml:2: profiles.p.base: unknown profile \"no-such-thing\"; the profiles are "
+    ));
+    let text = "[profiles.generic]\n[hosts.h0]";
+    assert!(
+        refusal(text).starts_with("bad.toml:1: profiles.generic: a built-in profile has this name")
+    );
+}
+
+#[test]
+fn a_name_belongs_to_one_node() {
+    assert_eq!(
+        pair("[devices.s0]\nupstream = \"h0\""),
+        r#"bad.toml:8: "s0" is already the name of the switch on line 2; write another one"#
+    );
+}
+
+#[test]
+fn what_is_not_toml_is_refused_with_its_line() {
+    let message = pair("upstream = { to = \"s0\"");
+    assert!(
+        message.starts_with("bad.toml:8: this is not TOML: "),
+        "{message}"
+    );
+    assert!(!message.contains('\n'));
+    let twice = pair("[devices.a]\nupstream = \"s0\"");
+    assert!(
+        twice.starts_with("bad.toml:8: this is not TOML: duplicate key"),
+        "{twice}"
+    );
+}
+
+#[test]
+fn an_empty_scenario_is_told_how_to_begin() {
+    for empty in ["", "\n\n", "# nothing yet\n"] {
+        assert!(
+            refusal(empty)
+                .starts_with("bad.toml: this scenario is empty; write at least [hosts.h0]")
+        );
+    }
+}
+
+#[test]
+fn a_scenario_without_a_host_is_refused() {
+    let right = "there is no host; write [hosts.h0], the root complex at the top of the tree";
+    assert_eq!(refusal("seed = 1"), format!("bad.toml: {right}"));
+    assert_eq!(
+        refusal("[devices.a]\nupstream = \"a\""),
+        format!("bad.toml:1: {right}")
+    );
+}
+
+#[test]
+fn a_device_that_is_not_connected_is_refused() {
+    assert_eq!(
+        pair("[devices.c]\nbar = \"1 MiB\""),
+        "bad.toml:8: device c is not connected; write upstream = { to = \"NAME\" } of a host or switch"
+    );
+}
+
+#[test]
+fn a_link_to_nowhere_or_to_a_device_is_refused() {
+    assert_eq!(
+        pair("[devices.c]\nupstream = \"s1\""),
+        r#"bad.toml:9: there is no host or switch "s1"; did you mean "s0"?"#
+    );
+    assert_eq!(
+        pair("[devices.c]\nupstream = \"a\""),
+        "bad.toml:9: a is a device, and nothing hangs below one; write a host or switch"
+    );
+    assert!(
+        refusal("[hosts.h0]\nupstream = \"h1\"\n[hosts.h1]")
+            .starts_with("bad.toml:2: host h0 is the top")
+    );
+}
+
+#[test]
+fn a_bar_that_cannot_be_is_refused() {
+    assert_eq!(
+        pair("bar = \"65 KiB\""),
+        r#"bad.toml:8: b.bar: 65 KiB is not a size that a BAR can have; write "128 KiB""#
+    );
+    assert_eq!(
+        pair("bar = \"4 GiB\""),
+        "bad.toml:8: b.bar: 4 GiB is more than a 32-bit BAR can be; write bar_address_bits = 64"
+    );
+    let text = "bar = \"512 MiB\"\n[devices.c]\nupstream = \"h0\"\nbar = \"512 MiB\"";
+    assert!(pair(text).contains("the 32-bit BARs below h0 have no room in"));
+}
+
+#[test]
+fn a_tree_with_more_buses_than_there_are_is_refused() {
+    let mut text = String::from("[hosts.h0]\n");
+    for n in 0..200 {
+        let above = if n == 0 {
+            "h0".to_owned()
+        } else {
+            format!("s{}", n - 1)
+        };
+        write!(text, "[switches.s{n}]\nupstream = \"{above}\"\n").unwrap();
+    }
+    assert!(
+        refusal(&text)
+            .contains("the tree of h0 needs more than 256 buses by here; write a second host")
+    );
+}
+
+#[test]
+fn a_measurement_that_ends_before_it_begins_is_refused() {
+    let text = "[measure]\nfrom = \"2 us\"\nuntil = \"1 us\"";
+    assert_eq!(
+        pair(text),
+        "bad.toml:8: measure: it ends before it begins; write from before until"
+    );
+}
+
+#[test]
+fn a_value_of_the_wrong_shape_is_refused() {
+    assert!(refusal("hosts = 4").contains("hosts: is not a section; write [hosts]"));
+    assert!(
+        refusal("[hosts]\nh0 = \"x\"").contains("hosts.h0: is not a section; write [hosts.h0]")
+    );
+    assert!(pair("bar = [1]").contains("devices.b.bar: a list cannot stand here"));
+    assert!(pair("bar = 2020-01-01").contains("devices.b.bar: a date cannot stand here"));
+    assert!(refusal("[flows]\nfrom = \"a\"").contains("begin each of them with [[flows]]"));
+    assert!(refusal("name = 3\n[hosts.h0]").contains("name: 3 is not a text; write it in quotes"));
+    assert!(refusal("seed = 99999999999999999999999").contains("too large"));
+}

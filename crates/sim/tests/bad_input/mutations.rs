@@ -1,0 +1,130 @@
+//! No text at all makes the reader panic.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use sim::plan::Plan;
+
+/// A scenario that uses most of what there is.
+const RICH: &str = r#"name = "rich"
+seed = 7
+[links]
+generation = "8 GT/s"
+lanes = "x8"
+delay = "1.5 ns"
+bit_error_rate = 1e-6
+[profiles.mine]
+base = "generic"
+ack_limit_fraction = 0.5
+[hosts.h0]
+memory = "3 GiB"
+[switches.s0]
+profile = "mine"
+upstream = { to = "h0", lanes = 4, port = 1 }
+[switches.s1]
+upstream = { to = "s0", generation = 2 }
+[devices.a]
+upstream = "s0"
+max_payload = "128 B"
+tags = 64
+[devices.b]
+model = "reflector"
+upstream = { to = "s1", port = 3 }
+bar = "16 MiB"
+bar_address_bits = 64
+[measure]
+from = "1 us"
+until = "2 us"
+[[flows]]
+from = "a"
+to = "h0"
+direction = "both"
+size = "4 MiB"
+offset = "4 KiB"
+[[flows]]
+id = "ping"
+from = "h0"
+to = "b"
+direction = "round-trip"
+count = 10
+interval = "1 us"
+[[flows]]
+from = "a"
+to = "0xffff_0000_0000"
+duration = "1 ms"
+"#;
+
+#[test]
+fn the_scenario_that_is_mutated_is_right() {
+    Plan::read(RICH, "rich.toml").unwrap();
+}
+
+/// Texts that meet the reader's edges when they replace a value or a line.
+const ODD: [&str; 24] = [
+    "0",
+    "-1",
+    "1e400",
+    "nan",
+    "inf",
+    "9223372036854775807",
+    "9223372036854775808",
+    "\"\"",
+    "\"0 B\"",
+    "\"1048576 GiB\"",
+    "\"1000 s\"",
+    "\"h0\"",
+    "\"s1\"",
+    "\"a\"",
+    "\"0xffffffffffffffff\"",
+    "[]",
+    "{}",
+    "[{}]",
+    "true",
+    "1979-05-27",
+    "\"none\"",
+    "\"round-trip\"",
+    "\"\\u0000\"",
+    "[[flows]]",
+];
+
+/// Changes one line of `lines`: moved, gone, written twice, or with another value.
+fn mutate(lines: &mut Vec<String>, at: usize, odd: &str, how: u8) {
+    let last = lines.len() - 1;
+    match how {
+        0 => lines.swap(at, last),
+        1 => lines[at].clear(),
+        2 => lines.push(lines[at].clone()),
+        _ => {
+            if let Some((key, _)) = lines[at].split_once('=') {
+                lines[at] = format!("{key}= {odd}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_mutated_line_is_a_panic(changes in vec((any::<Index>(), select(&ODD[..]), 0..4u8), 1..6)) {
+        let mut lines: Vec<String> = RICH.lines().map(str::to_owned).collect();
+        for (at, odd, how) in changes {
+            let at = at.index(lines.len());
+            mutate(&mut lines, at, odd, how);
+        }
+        let _ = Plan::read(&lines.join("\n"), "mutated.toml");
+    }
+
+    #[test]
+    fn no_mutated_character_is_a_panic(changes in vec((any::<Index>(), any::<char>()), 1..8)) {
+        let mut text: Vec<char> = RICH.chars().collect();
+        for (at, new) in changes {
+            let at = at.index(text.len());
+            text[at] = new;
+        }
+        let text: String = text.into_iter().collect();
+        if let Err(error) = Plan::read(&text, "mutated.toml") {
+            prop_assert!(error.to_string().starts_with("mutated.toml"));
+        }
+    }
+}

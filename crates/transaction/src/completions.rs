@@ -1,0 +1,113 @@
+//! The answer to a memory read, split as its completer splits it (PCIe Base 2.3.1.1).
+
+use protocol::{FunctionId, Header, MemoryRequest};
+
+/// The completions of one read, in order of address.
+#[derive(Clone, Debug)]
+pub struct Completions {
+    request: Header,
+    completer: FunctionId,
+    /// Where the next one begins and the last one ends, as byte addresses.
+    next: u64,
+    first: u64,
+    end: u64,
+    /// Largest completion, and the boundary at which all but the last one end.
+    largest: u64,
+    boundary: u64,
+}
+
+impl Completions {
+    /// Splits the answer to `request` (whose header is `header`) into completions of at most `largest` bytes of payload
+    /// that end at multiples of `boundary`, the read completion boundary.
+    pub fn of(
+        header: &Header,
+        request: &MemoryRequest,
+        completer: FunctionId,
+        largest: u32,
+        boundary: u32,
+    ) -> Self {
+        let first = request.first_byte();
+        Completions {
+            request: *header,
+            completer,
+            next: first,
+            first,
+            end: first + u64::from(request.byte_len()).max(1),
+            largest: u64::from(largest),
+            boundary: u64::from(boundary),
+        }
+    }
+}
+
+impl Iterator for Completions {
+    /// A header, the byte address of its data and how many bytes of it were asked for.
+    type Item = (Header, u64, u32);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.end {
+            return None;
+        }
+        let start = self.next;
+        // The payload is counted in whole dwords from the one that holds the first byte.
+        let reach = (start & !3) + self.largest;
+        let boundary = reach - reach % self.boundary;
+        let stop = if reach >= self.end {
+            self.end
+        } else if boundary > start {
+            boundary
+        } else {
+            reach
+        };
+        let (offset, len) = ((start - self.first) as u32, (stop - start) as u32);
+        let header = Header::completion_with_data(&self.request, self.completer, offset, len)
+            .expect("a piece of the requested range can be completed");
+        self.next = stop;
+        Some((header, start, len))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use protocol::{Kind, Tag};
+
+    fn split(address: u64, len: u32, largest: u32, boundary: u32) -> Vec<(Header, u64, u32)> {
+        let header =
+            Header::memory_read(FunctionId(8), Tag(3), address, len).expect("a legal read");
+        let Kind::MemoryRead(request) = header.kind else {
+            unreachable!("a read was built")
+        };
+        Completions::of(&header, &request, FunctionId(0), largest, boundary).collect()
+    }
+
+    #[test]
+    fn a_read_off_the_boundary_is_split_at_it() {
+        let pieces: Vec<(u64, u32)> = split(0x1020, 256, 128, 64)
+            .into_iter()
+            .map(|(_, at, len)| (at, len))
+            .collect();
+        assert_eq!(pieces, [(0x1020, 96), (0x1080, 128), (0x1100, 32)]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_are_the_whole(page_offset in 0_u64..4096, len in 1_u32..4096, mps in 0_u32..3, rcb in 0_u32..2) {
+            let len = len.min(4096 - page_offset as u32);
+            let (largest, boundary) = (128 << mps, 64 << rcb);
+            let mut expected = 0x10_0000 + page_offset;
+            let mut left = len;
+            for (header, at, bytes) in split(expected, len, largest, boundary) {
+                prop_assert_eq!(at, expected);
+                let Kind::Completion(completion) = header.kind else { panic!("a read is answered by completions") };
+                prop_assert_eq!(u32::from(completion.byte_count), left);
+                prop_assert!(header.payload_len() as u32 <= largest);
+                expected += u64::from(bytes);
+                left -= bytes;
+                prop_assert!(left == 0 || expected % u64::from(boundary) == 0);
+                prop_assert_eq!(completion.is_last(), left == 0);
+            }
+            prop_assert_eq!(left, 0);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Requesters and completers: what a root complex and a device both do with transactions.
+//!
+//! A [`Requester`] turns flows into requests under tags and takes in their completions; [`Completions`] splits the
+//! answer to a read; [`Memory`] holds the bytes. None of them knows a link, a port or a clock of its own.
+
+mod completions;
+mod memory;
+mod pattern;
+mod report;
+mod requester;
+
+pub use completions::Completions;
+pub use memory::Memory;
+pub use pattern::Pattern;
+pub use report::{deliver, sent, written};
+pub use requester::{Content, Direction, Extent, Flow, Next, Requester, RequesterLimits, Taken};

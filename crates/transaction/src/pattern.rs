@@ -1,0 +1,95 @@
+//! The payload of a flow: bytes that depend on the flow and their place in it, so that no other byte can stand for them.
+
+/// The endless payload of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern(u64);
+
+impl Pattern {
+    /// The payload of the flow with that number in a run with `seed`.
+    pub fn new(seed: u64, flow: u32) -> Self {
+        Pattern(mix(seed ^ mix(u64::from(flow) + 1)))
+    }
+
+    /// The eight bytes of word `index`.
+    fn word(self, index: u64) -> [u8; 8] {
+        mix(self.0.wrapping_add(index.wrapping_mul(GOLDEN))).to_le_bytes()
+    }
+
+    /// Writes the payload from `offset` on.
+    pub fn fill(self, offset: u64, bytes: &mut [u8]) {
+        if offset % 8 == 0 {
+            let mut chunks = bytes.chunks_exact_mut(8);
+            let mut index = offset / 8;
+            for chunk in &mut chunks {
+                chunk.copy_from_slice(&self.word(index));
+                index += 1;
+            }
+            let rest = chunks.into_remainder();
+            rest.copy_from_slice(&self.word(index)[..rest.len()]);
+        } else {
+            for (at, byte) in (offset..).zip(bytes) {
+                *byte = self.word(at / 8)[(at % 8) as usize];
+            }
+        }
+    }
+
+    /// Whether `bytes` are the payload from `offset` on.
+    pub fn matches(self, offset: u64, bytes: &[u8]) -> bool {
+        if offset % 8 == 0 {
+            let mut chunks = bytes.chunks_exact(8);
+            let mut index = offset / 8;
+            let mut same = true;
+            for chunk in &mut chunks {
+                same &= *chunk == self.word(index);
+                index += 1;
+            }
+            let rest = chunks.remainder();
+            same && *rest == self.word(index)[..rest.len()]
+        } else {
+            (offset..)
+                .zip(bytes)
+                .all(|(at, byte)| *byte == self.word(at / 8)[(at % 8) as usize])
+        }
+    }
+}
+
+/// 2^64 divided by the golden ratio: the step of the SplitMix64 sequence.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of SplitMix64.
+fn mix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_piece_is_the_same_wherever_it_is_cut(offset in 0_u64..100, len in 0_usize..100, cut in 0_usize..100) {
+            let pattern = Pattern::new(1, 2);
+            let mut whole = vec![0; len];
+            pattern.fill(offset, &mut whole);
+            let cut = cut.min(len);
+            let mut pieces = vec![0; len];
+            pattern.fill(offset, &mut pieces[..cut]);
+            pattern.fill(offset + cut as u64, &mut pieces[cut..]);
+            prop_assert_eq!(&whole, &pieces);
+            prop_assert!(pattern.matches(offset, &whole));
+        }
+
+        #[test]
+        fn a_changed_byte_or_place_does_not_match(offset in 0_u64..100, at in 0_usize..64, bit in 0_u32..8) {
+            let pattern = Pattern::new(1, 2);
+            let mut bytes = vec![0; 64];
+            pattern.fill(offset, &mut bytes);
+            prop_assert!(!pattern.matches(offset + 8, &bytes));
+            bytes[at] ^= 1 << bit;
+            prop_assert!(!pattern.matches(offset, &bytes));
+        }
+    }
+}

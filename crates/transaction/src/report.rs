@@ -1,0 +1,85 @@
+//! What requesters and completers tell the probes.
+
+use kernel::Time;
+use link::{Observation, Packet, Refusal};
+use protocol::{Kind, MemoryRequest, Status};
+
+use crate::{Memory, Pattern, Taken};
+
+/// The bytes that a write carries: its payload without the bytes that are not enabled.
+pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
+    let lead = (request.first_byte() - request.address()) as usize;
+    &packet.payload()[lead..lead + request.byte_len() as usize]
+}
+
+/// Puts what `packet` carries into `memory`, which begins at address `base` and holds it. If it belongs to a flow: what to
+/// tell, the payload checked against the flow's pattern (a flow without one carries what the user gave it).
+pub fn deliver(
+    packet: &Packet,
+    request: &MemoryRequest,
+    memory: &mut Memory,
+    base: u64,
+    patterns: &[Pattern],
+) -> Option<Observation> {
+    let bytes = written(packet, request);
+    memory.write(request.first_byte() - base, bytes);
+    let stamp = packet.stamp;
+    let flow = stamp.flow?;
+    let intact = patterns
+        .get(flow.0 as usize)
+        .is_none_or(|pattern| pattern.matches(stamp.offset, bytes));
+    Some(Observation::Delivered {
+        flow,
+        bytes: bytes.len() as u32,
+        offset: stamp.offset,
+        born: stamp.born,
+        last: true,
+        intact,
+    })
+}
+
+/// A request of a flow on the wire from `start` to `end`.
+pub fn sent(packet: &Packet, start: Time, end: Time) -> Option<Observation> {
+    let flow = packet.stamp.flow?;
+    let bytes = match &packet.header().kind {
+        Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.byte_len(),
+        _ => return None,
+    };
+    Some(Observation::Sent {
+        flow,
+        bytes,
+        start,
+        end,
+    })
+}
+
+impl Taken {
+    /// What a completion means for its flow.
+    pub fn observation(&self) -> Observation {
+        let Taken {
+            flow,
+            bytes,
+            offset,
+            born,
+            last,
+            intact,
+            status,
+        } = *self;
+        if status == Status::Successful {
+            Observation::Delivered {
+                flow,
+                bytes,
+                offset,
+                born,
+                last,
+                intact,
+            }
+        } else {
+            Observation::Refused {
+                why: Refusal::UnsupportedRequest,
+                flow: Some(flow),
+                bytes,
+            }
+        }
+    }
+}

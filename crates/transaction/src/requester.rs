@@ -1,0 +1,439 @@
+//! A requester: flows become requests, reads wait under tags, completions find their request.
+
+use kernel::{Span, Time};
+use link::{FlowId, PacketId, Packets, Stamp};
+use protocol::{Completion, FunctionId, Header, Kind, Status, Tag};
+
+use crate::Pattern;
+
+/// Which way the payload goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Posted writes to the target.
+    Write,
+    /// Reads from the target.
+    Read,
+    /// Posted writes that the target sends back, one at a time.
+    RoundTrip,
+}
+
+/// When a flow ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// After this many bytes.
+    Bytes(u64),
+    /// With the last request that begins within this time of the flow's start.
+    Lasting(Span),
+}
+
+/// What a flow carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// The flow's own pattern.
+    Pattern(Pattern),
+    /// These bytes (writes), or whatever is read, which replaces them.
+    Bytes(Vec<u8>),
+}
+
+/// A stream of requests to one region of addresses.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// Its name to the probes.
+    pub id: FlowId,
+    /// Which way.
+    pub direction: Direction,
+    /// The first address.
+    pub address: u64,
+    /// The region's length: a longer flow begins again at its first address, and with the same bytes.
+    pub region: u64,
+    /// When it ends.
+    pub extent: Extent,
+    /// Bytes a request, at most.
+    pub request_size: u32,
+    /// When it begins.
+    pub start: Time,
+    /// Least time from one request to the next.
+    pub interval: Span,
+    /// What it carries.
+    pub content: Content,
+}
+
+/// What a function may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct RequesterLimits {
+    /// Max payload size in bytes.
+    pub max_payload: u32,
+    /// Max read request size in bytes.
+    pub max_read_request: u32,
+    /// Non-posted requests that may wait for completions.
+    pub tags: u16,
+}
+
+#[derive(Clone, Debug)]
+struct Running {
+    flow: Flow,
+    issued: u64,
+    next_at: Time,
+    /// A round trip that is not back yet.
+    away: bool,
+    ended: bool,
+}
+
+/// A read that waits for its completions.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    flow: usize,
+    offset: u64,
+    len: u32,
+    received: u32,
+    born: Time,
+}
+
+/// What a requester does next.
+#[derive(Clone, Copy, Debug)]
+pub enum Next {
+    /// This request leaves.
+    Packet(PacketId),
+    /// A flow has asked for all that it will: this many bytes.
+    Ended(FlowId, u64),
+    /// Nothing before then.
+    NotBefore(Time),
+    /// Nothing until a completion or a round trip is back, or for good.
+    Nothing,
+}
+
+/// What a completion brought.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// The flow of its request.
+    pub flow: FlowId,
+    /// Bytes that came, or that will not come.
+    pub bytes: u32,
+    /// Where they stand in the flow's region.
+    pub offset: u64,
+    /// When the request was made.
+    pub born: Time,
+    /// Whether the request is answered in full.
+    pub last: bool,
+    /// Whether it was answered with data, and the data was what the flow's target holds.
+    pub intact: bool,
+    /// The completion's status.
+    pub status: Status,
+}
+
+/// One function's flows and tags.
+#[derive(Clone, Debug)]
+pub struct Requester {
+    id: FunctionId,
+    limits: RequesterLimits,
+    flows: Vec<Running>,
+    turn: usize,
+    free_tags: Vec<u16>,
+    pending: Vec<Option<Pending>>,
+}
+
+impl Requester {
+    /// A requester without flows.
+    pub fn new(id: FunctionId, limits: RequesterLimits) -> Self {
+        Requester {
+            id,
+            limits,
+            flows: Vec::new(),
+            turn: 0,
+            free_tags: (0..limits.tags).rev().collect(),
+            pending: vec![None; usize::from(limits.tags)],
+        }
+    }
+
+    /// Its function.
+    pub fn id(&self) -> FunctionId {
+        self.id
+    }
+
+    /// Adds a flow.
+    pub fn add(&mut self, flow: Flow) {
+        let next_at = flow.start;
+        self.flows.push(Running {
+            flow,
+            issued: 0,
+            next_at,
+            away: false,
+            ended: false,
+        });
+    }
+
+    /// The content of a flow: of a read, what came back.
+    pub fn content(&self, flow: FlowId) -> Option<&Content> {
+        self.flows
+            .iter()
+            .find(|running| running.flow.id == flow)
+            .map(|running| &running.flow.content)
+    }
+
+    /// The next request of the flow whose turn it is.
+    pub fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
+        let mut earliest = Time::NEVER;
+        for step in 0..self.flows.len() {
+            let index = (self.turn + step) % self.flows.len();
+            let running = &mut self.flows[index];
+            if running.ended || running.away {
+                continue;
+            }
+            if running.is_through(now) {
+                running.ended = true;
+                return Next::Ended(running.flow.id, running.issued);
+            }
+            if running.next_at > now {
+                earliest = earliest.min(running.next_at);
+            } else if running.flow.direction != Direction::Read || !self.free_tags.is_empty() {
+                self.turn = (index + 1) % self.flows.len();
+                return Next::Packet(self.issue(index, now, packets));
+            }
+        }
+        if earliest == Time::NEVER {
+            Next::Nothing
+        } else {
+            Next::NotBefore(earliest)
+        }
+    }
+
+    fn issue(&mut self, index: usize, now: Time, packets: &mut Packets) -> PacketId {
+        let running = &mut self.flows[index];
+        let (address, len) = running.next_range(&self.limits);
+        let (offset, flow) = (running.issued % running.flow.region, &running.flow);
+        let stamp = Stamp {
+            flow: Some(flow.id),
+            offset,
+            born: now,
+        };
+        let id = packets.claim();
+        if flow.direction == Direction::Read {
+            let tag = self
+                .free_tags
+                .pop()
+                .expect("a read is issued only with a free tag");
+            self.pending[usize::from(tag)] = Some(Pending {
+                flow: index,
+                offset,
+                len,
+                received: 0,
+                born: now,
+            });
+            let header = Header::memory_read(self.id, Tag(tag), address, len).expect(LEGAL);
+            packets[id].write(header, stamp);
+        } else {
+            let header = Header::memory_write(self.id, address, len).expect(LEGAL);
+            let lead = (address % 4) as usize;
+            let payload = &mut packets[id].write(header, stamp)[lead..lead + len as usize];
+            match &flow.content {
+                Content::Pattern(pattern) => pattern.fill(offset, payload),
+                Content::Bytes(bytes) => {
+                    payload.copy_from_slice(&bytes[offset as usize..][..len as usize])
+                }
+            }
+        }
+        running.issued += u64::from(len);
+        running.next_at = now.max(running.next_at) + running.flow.interval;
+        running.away = running.flow.direction == Direction::RoundTrip;
+        id
+    }
+
+    /// Takes in a completion with its payload; `None` when no request waits for it.
+    pub fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken> {
+        let tag = usize::from(completion.tag.0);
+        let slot = self.pending.get_mut(tag)?;
+        let pending = slot.as_mut().filter(|_| completion.requester == self.id)?;
+        let offset = pending.offset + u64::from(pending.received);
+        let left = pending.len - pending.received;
+        let good = completion.status == Status::Successful;
+        let bytes = if good {
+            completion.byte_len().min(left)
+        } else {
+            left
+        };
+        pending.received += bytes;
+        let Pending {
+            flow,
+            born,
+            received,
+            len,
+            ..
+        } = *pending;
+        let last = received == len;
+        if last {
+            *slot = None;
+            self.free_tags.push(completion.tag.0);
+        }
+        let running = &mut self.flows[flow];
+        let lead = usize::from(completion.lower_address) % 4;
+        let intact = good
+            && running.take(
+                offset,
+                payload.get(lead..lead + bytes as usize).unwrap_or_default(),
+            );
+        Some(Taken {
+            flow: running.flow.id,
+            bytes,
+            offset,
+            born,
+            last,
+            intact,
+            status: completion.status,
+        })
+    }
+
+    /// Takes back a read that nobody will answer.
+    pub fn abort(&mut self, request: &Header) -> Option<Taken> {
+        let answer = Header::completion(request, self.id, Status::UnsupportedRequest).ok()?;
+        let Kind::Completion(completion) = answer.kind else {
+            return None;
+        };
+        self.take(&completion, &[])
+    }
+
+    /// A round trip of `flow` is back: the next may leave. False when none of that flow is away.
+    pub fn came_back(&mut self, flow: FlowId) -> bool {
+        self.flows
+            .iter_mut()
+            .find(|running| running.flow.id == flow)
+            .is_some_and(|running| std::mem::replace(&mut running.away, false))
+    }
+}
+
+const LEGAL: &str = "a request of a flow stays within its page and the largest request";
+
+impl Running {
+    fn is_through(&self, now: Time) -> bool {
+        match self.flow.extent {
+            Extent::Bytes(bytes) => self.issued >= bytes,
+            Extent::Lasting(span) => now.max(self.next_at) >= self.flow.start + span,
+        }
+    }
+
+    /// Address and length of the next request: within the region, its 4 KiB page and the function's limits.
+    fn next_range(&self, limits: &RequesterLimits) -> (u64, u32) {
+        let flow = &self.flow;
+        let within = self.issued % flow.region;
+        let address = flow.address + within;
+        let page = PAGE - address % PAGE;
+        let left = match flow.extent {
+            Extent::Bytes(bytes) => bytes - self.issued,
+            Extent::Lasting(_) => u64::MAX,
+        };
+        let largest = if flow.direction == Direction::Read {
+            limits.max_read_request
+        } else {
+            limits.max_payload
+        };
+        // Off its boundary a request is cut short, so that it carries no more dwords than an aligned one.
+        let largest = u64::from(largest) - address % 4;
+        let len = u64::from(flow.request_size)
+            .min(largest)
+            .min(page)
+            .min(flow.region - within)
+            .min(left);
+        (address, len as u32)
+    }
+
+    /// Whether `bytes`, read at `offset`, are what the target holds; bytes that are wanted are kept.
+    fn take(&mut self, offset: u64, bytes: &[u8]) -> bool {
+        match &mut self.flow.content {
+            Content::Pattern(pattern) => pattern.matches(offset, bytes),
+            Content::Bytes(kept) => {
+                kept[offset as usize..][..bytes.len()].copy_from_slice(bytes);
+                true
+            }
+        }
+    }
+}
+
+/// No request crosses a page of 4 KiB (PCIe Base 2.2.7).
+const PAGE: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: RequesterLimits = RequesterLimits {
+        max_payload: 128,
+        max_read_request: 512,
+        tags: 2,
+    };
+
+    fn flow(direction: Direction, address: u64, bytes: u64) -> Flow {
+        Flow {
+            id: FlowId(0),
+            direction,
+            address,
+            region: bytes,
+            extent: Extent::Bytes(bytes),
+            request_size: 4096,
+            start: Time::ZERO,
+            interval: Span::ZERO,
+            content: Content::Pattern(Pattern::new(1, 0)),
+        }
+    }
+
+    fn requester(flow: Flow) -> Requester {
+        let mut requester = Requester::new(FunctionId(0x100), LIMITS);
+        requester.add(flow);
+        requester
+    }
+
+    fn drain(requester: &mut Requester, packets: &mut Packets) -> Vec<Header> {
+        std::iter::from_fn(|| match requester.next(Time::ZERO, packets) {
+            Next::Packet(packet) => Some(*packets[packet].header()),
+            _ => None,
+        })
+        .collect()
+    }
+
+    #[test]
+    fn writes_are_cut_at_the_max_payload_and_the_page() {
+        let mut packets = Packets::default();
+        let headers = drain(
+            &mut requester(flow(Direction::Write, 0xfc0, 256)),
+            &mut packets,
+        );
+        let ranges: Vec<(u64, u32)> = headers
+            .iter()
+            .map(|header| match header.kind {
+                Kind::MemoryWrite(write) => (write.first_byte(), write.byte_len()),
+                _ => panic!("a write flow writes"),
+            })
+            .collect();
+        assert_eq!(ranges, [(0xfc0, 64), (0x1000, 128), (0x1080, 64)]);
+    }
+
+    #[test]
+    fn no_more_reads_wait_than_there_are_tags() {
+        let mut packets = Packets::default();
+        let mut requester = requester(flow(Direction::Read, 0, 4096));
+        let asked = drain(&mut requester, &mut packets);
+        assert_eq!(asked.len(), 2);
+        let answer = Header::completion_with_data(&asked[0], FunctionId(0), 0, 512)
+            .expect("the answer to a read");
+        let Kind::Completion(completion) = answer.kind else {
+            panic!("a completion was built")
+        };
+        let mut payload = [0; 512];
+        Pattern::new(1, 0).fill(0, &mut payload);
+        let taken = requester
+            .take(&completion, &payload)
+            .expect("the request waits");
+        assert!(taken.last && taken.intact);
+        assert_eq!(drain(&mut requester, &mut packets).len(), 1);
+    }
+
+    #[test]
+    fn a_completion_that_nobody_waits_for_is_not_taken() {
+        let mut requester = requester(flow(Direction::Read, 0, 4096));
+        let read = Header::memory_read(FunctionId(0x100), Tag(1), 0, 4).expect("a legal read");
+        let answer =
+            Header::completion_with_data(&read, FunctionId(0), 0, 4).expect("the answer to a read");
+        let Kind::Completion(completion) = answer.kind else {
+            panic!("a completion was built")
+        };
+        assert!(requester.take(&completion, &[0; 4]).is_none());
+    }
+}

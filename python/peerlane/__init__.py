@@ -1,0 +1,46 @@
+"""Peerlane: a lab for PCIe-class fabrics of hosts, switches, FPGAs and NICs.
+
+Describe a fabric in a scenario file or in code, simulate it packet by packet with real bytes, and
+measure it the way hardware papers do:
+
+    >>> from peerlane import Fabric
+    >>> fabric = Fabric("pair").links(generation=3, lanes=8)
+    >>> fabric = fabric.host("h0").switch("s0", "h0").device("a", "s0").device("b", "s0")
+    >>> result = fabric.flow("a", "b", size="1 MiB").run()
+    >>> result.flows[0].intact
+    True
+"""
+
+from importlib.metadata import version
+
+from peerlane._core import ScenarioError
+from peerlane.collection import Collection
+from peerlane.fabric import Fabric
+from peerlane.results import (
+    Fault,
+    FlowResult,
+    Latency,
+    LinkResult,
+    RunResult,
+)
+from peerlane.simulation import Simulation
+from peerlane.tree import Node, Region, Tree, Upstream
+
+__version__ = version("peerlane")
+
+__all__ = [
+    "Collection",
+    "Fabric",
+    "Fault",
+    "FlowResult",
+    "Latency",
+    "LinkResult",
+    "Node",
+    "Region",
+    "RunResult",
+    "ScenarioError",
+    "Simulation",
+    "Tree",
+    "Upstream",
+    "__version__",
+]

@@ -1,0 +1,253 @@
+"""The commands of `peerlane`."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import peerlane
+from peerlane import Simulation, _core, tables
+from peerlane.console import complain, emit, progress, say
+from peerlane.reproduce import UnknownNameError, systems
+from peerlane.reproduce import reproduce as reproduce_system
+
+FAILED = 1
+WRONG_USE = 2
+_TYPER_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="peerlane",
+    help="""A lab for PCIe-class fabrics of hosts, switches and FPGAs.
+
+Describe a fabric in a scenario file, simulate it packet by packet with real bytes, and measure it
+the way hardware papers do. Begin with `peerlane reproduce`, then `peerlane show FILE` and
+`peerlane run FILE` on a scenario of your own.""",
+    add_completion=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+bench_app = typer.Typer(help="Measure how fast the simulator itself is.")
+app.add_typer(bench_app, name="bench")
+
+
+class Topic(StrEnum):
+    """What `list` can tell about."""
+
+    MODELS = "models"
+    PROFILES = "profiles"
+    PARAMETERS = "parameters"
+    SYSTEMS = "systems"
+
+
+class Peer(StrEnum):
+    """Another simulator that can do the same job."""
+
+    COCOTBEXT = "cocotbext"
+
+
+def _writable(path: str | None) -> str | None:
+    """Refuses a file that could not be written, before any work is done."""
+    if path is None or path == "-":
+        return path
+    if Path(path).is_dir():
+        raise typer.BadParameter(f"{path} is a folder; name a file in it")
+    if not Path(path).absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {Path(path).parent}")
+    return path
+
+
+Scenario = Annotated[str, typer.Argument(metavar="FILE", help="The scenario: a TOML file.")]
+JsonTo = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE|-",
+        callback=_writable,
+        help="Write the numbers as JSON to FILE; - is standard output, with nothing else on it.",
+    ),
+]
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """Runs one command; returns its exit status after at most one message on standard error."""
+    try:
+        status = app(arguments, prog_name="peerlane", standalone_mode=False)
+    except typer.TyperException as error:
+        complain(f"{' '.join(error.format_message().split())} (peerlane --help)")
+        return WRONG_USE
+    except (peerlane.ScenarioError, UnknownNameError) as error:
+        complain(str(error))
+        return WRONG_USE
+    except BrokenPipeError:
+        raise
+    except RuntimeError as error:
+        complain(str(error))
+        return FAILED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        complain(where + (error.strerror or str(error)).lower())
+        return WRONG_USE
+    if status == _TYPER_INTERRUPTED:
+        raise KeyboardInterrupt
+    return status or 0
+
+
+@app.callback(invoke_without_command=True)
+def _peerlane(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"peerlane {peerlane.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@bench_app.callback(invoke_without_command=True)
+def _bench(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def run(
+    file: Scenario,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=2**64 - 1,
+            metavar="N",
+            help="Of all random streams; replaces the scenario's own.",
+        ),
+    ] = None,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=_writable,
+            help="Write every packet on every link to FILE, one JSON object a line.",
+        ),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Simulate a scenario and print what its flows and links did.
+
+    The exit status is 1 when the fabric answered with an error, or when a flow's bytes did not
+    all arrive as they were sent.
+    """
+    simulation = Simulation.open(file, seed=seed)
+    if trace is not None:
+        simulation.trace_to(trace)
+    with progress(f"running {Path(file).name}") as bar:
+        result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
+    emit(result.to_json(), tables.run(result), json_to)
+    if result.failures:
+        complain("; ".join(result.failures))
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def show(file: Scenario, json_to: JsonTo = None) -> None:
+    """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses."""
+    tree = Simulation.open(file).tree()
+    emit(tree.to_json(), tables.tree(tree), json_to)
+
+
+@app.command()
+def reproduce(
+    system: Annotated[
+        str | None,
+        typer.Argument(metavar="[SYSTEM]", help="One of `peerlane list systems`; all, if absent."),
+    ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only this figure or table, such as table3."),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Run a published system's experiments and hold them against its published figures.
+
+    The exit status is 1 when a row is further from the published value than its tolerance.
+    """
+    reports = []
+    for name in systems() if system is None else [system]:
+        with progress(f"reproducing {name}") as bar:
+            reports.append(reproduce_system(name, only=figure, progress=bar))
+    documents = [report.to_json() for report in reports]
+    shown = tables.stack([tables.report(report) for report in reports])
+    emit(documents[0] if system else {"systems": documents}, shown, json_to)
+    if not all(report.passes for report in reports):
+        raise typer.Exit(FAILED)
+
+
+@bench_app.command("fabric")
+def bench_fabric(
+    endpoints: Annotated[
+        str,
+        typer.Option(metavar="N[,N...]", help="Endpoints that share the work, below one switch."),
+    ] = "1",
+    tlps: Annotated[int, typer.Option(min=1, metavar="N", help="Posted writes in all.")] = 32768,
+    peer: Annotated[
+        Peer | None, typer.Option(help="Let this simulator do the same job in the same run.")
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Time posted writes of 128 bytes from endpoints through a switch into memory.
+
+    Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
+    when its last byte is in memory.
+    """
+    counts = _counts(endpoints)
+    runs: list[dict[str, Any]] = []
+    with progress("benchmark") as bar:
+        for count in counts:
+            bar(f"{count} endpoints", len(runs) / len(counts))
+            runs.append(json.loads(_core.bench_fabric(count, tlps)) | {"endpoints": count})
+    peers: dict[str, dict[str, Any]] = {}
+    if peer is Peer.COCOTBEXT:
+        from peerlane.peers import cocotbext  # noqa: PLC0415 - its simulator is optional
+
+        if missing := cocotbext.missing():
+            say(f"skipping cocotbext-pcie: {missing}")
+        else:
+            with progress("cocotbext-pcie"):
+                peers["cocotbext-pcie"] = cocotbext.bench_fabric(tlps)
+    document = runs[0] | {"peers": peers}
+    if len(runs) > 1:
+        document["runs"] = runs
+    emit(document, tables.bench(runs, peers), json_to)
+
+
+def _counts(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+        raise typer.BadParameter(f"{text!r}: say one or more numbers, such as 1,64,512")
+    return [int(part) for part in parts]
+
+
+@app.command("list")
+def list_(
+    topic: Annotated[
+        Topic | None, typer.Argument(help="Only these; everything, if absent.")
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """List device models, profiles, every parameter with its unit and default, and systems."""
+    known: dict[str, list[dict[str, Any]]] = json.loads(_core.catalogue())
+    known["systems"] = [{"name": name, "title": title} for name, title in systems().items()]
+    columns = {
+        "models": ("name", "help"),
+        "profiles": ("name", "help", "settings"),
+        "parameters": ("where", "key", "default", "unit", "help", "source"),
+        "systems": ("name", "title"),
+    }
+    chosen = {topic.value: known[topic.value]} if topic else known
+    shown = [tables.catalogue(name, rows, *columns[name]) for name, rows in chosen.items()]
+    emit(chosen, tables.stack(shown), json_to)

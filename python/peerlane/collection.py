@@ -1,0 +1,77 @@
+"""An ordered collection of results that becomes a pandas frame when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+    from pandas import DataFrame
+
+    Row = TypeVar("Row", bound=DataclassInstance)
+else:
+    Row = TypeVar("Row")
+
+
+class Collection(Sequence[Row], Generic[Row]):
+    """Rows in the order the simulator reports them, found by position or by their `key` field."""
+
+    def __init__(self, rows: Iterable[Row] = (), *, key: str = "id") -> None:
+        self._rows = tuple(rows)
+        self._key = key
+
+    @overload
+    def __getitem__(self, which: int | str) -> Row: ...
+    @overload
+    def __getitem__(self, which: slice) -> Collection[Row]: ...
+    def __getitem__(self, which: int | str | slice) -> Row | Collection[Row]:
+        if isinstance(which, slice):
+            return Collection(self._rows[which], key=self._key)
+        if isinstance(which, int):
+            return self._rows[which]
+        for row in self._rows:
+            if getattr(row, self._key) == which:
+                return row
+        known = ", ".join(str(getattr(row, self._key)) for row in self._rows)
+        raise KeyError(f"{which!r}; there are {known}" if known else f"{which!r}; there are none")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collection) and self._rows == other._rows
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Collection({list(self._rows)!r})"
+
+    def to_pandas(self) -> DataFrame:
+        """One line for each row; nested fields are joined with an underscore.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415 - optional, and slow to load
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "to_pandas needs pandas: pip install 'peerlane[pandas]'", name="pandas"
+            ) from error
+        return pd.DataFrame([_flat(asdict(row)) for row in self._rows])
+
+
+def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}_")
+        else:
+            flat[prefix + name] = value
+    return flat

@@ -1,0 +1,102 @@
+"""The published figures of a system, as its `expected.toml` states them."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, model_validator
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+Kind = Literal["analytic", "calibrated", "predicted", "gap"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ExpectedRow(_Strict):
+    """One published value, or range of values, and how close the simulation must come."""
+
+    id: str
+    what: str
+    published: float | None = None
+    published_range: tuple[float, float] | None = None
+    unit: str
+    tolerance_percent: NonNegativeFloat
+    kind: Kind
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _one_statement(self) -> Self:
+        if self.published is not None and self.published_range is not None:
+            raise ValueError(f"{self.id}: a value or a range, not both")
+        return self
+
+
+class Figure(_Strict):
+    """Rows of one figure or table of the source.
+
+    In the file its other keys are the defaults of its rows, and `what` may say `{row}` for the
+    last part of the row's id. Several entries may share a name: readings that differ in a default.
+    """
+
+    name: str
+    rows: tuple[ExpectedRow, ...] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        shared = {key: value for key, value in fields.items() if key not in {"name", "rows"}}
+        rows = [shared | row for row in fields.get("rows", [])]
+        for row in rows:
+            row["what"] = str(row.get("what", "")).replace("{row}", row["id"].rpartition("/")[2])
+        return {"name": fields.get("name"), "rows": rows}
+
+
+class Calibration(_Strict):
+    """A parameter that was fitted: where its one value stands, and which rows it came from."""
+
+    name: str
+    where: str
+    meaning: str
+    origin: tuple[str, ...] = Field(alias="from", min_length=1)
+
+
+class Expected(_Strict):
+    """Everything that a system's source published and we hold ourselves to."""
+
+    title: str
+    source: str
+    figures: tuple[Figure, ...]
+    calibration: tuple[Calibration, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        rows = [row for figure in self.figures for row in figure.rows]
+        ids = [row.id for row in rows]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"row ids repeat: {sorted({i for i in ids if ids.count(i) > 1})}")
+        fitted = {row for entry in self.calibration for row in entry.origin}
+        calibrated = {row.id for row in rows if row.kind == "calibrated"}
+        if fitted != calibrated:
+            raise ValueError(
+                "calibrated rows and the rows that calibration came from differ: "
+                f"{sorted(fitted ^ calibrated)}"
+            )
+        return self
+
+    def by_figure(self) -> dict[str, list[ExpectedRow]]:
+        """All rows of each figure, in the order of the file."""
+        rows: dict[str, list[ExpectedRow]] = {}
+        for figure in self.figures:
+            rows.setdefault(figure.name, []).extend(figure.rows)
+        return rows
+
+    @classmethod
+    def load(cls, system: Traversable) -> Expected:
+        """Reads `expected.toml` in a system's folder."""
+        text = (system / "expected.toml").read_text(encoding="utf-8")
+        return cls.model_validate(tomllib.loads(text))

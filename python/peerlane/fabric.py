@@ -1,0 +1,247 @@
+"""The same fabric as in a scenario file, built in code.
+
+A fabric is only a scenario in the making: it is written as TOML and read by the simulator's one
+parser, so that a name, a unit or a default means the same in both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Self
+
+from peerlane.simulation import Simulation, read_scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from os import PathLike
+
+    from peerlane.results import RunResult
+    from peerlane.tree import Tree
+
+Setting = str | int | float | bool | None
+"""A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
+
+_LINK_KEYS = ("port", "generation", "lanes", "delay", "bit_error_rate")
+
+
+class Fabric:
+    """Hosts, switches, devices, the links between them, and the flows to run.
+
+    Every method that adds something returns the fabric, so that calls can be chained.
+    `peerlane list parameters` names every parameter that a node takes.
+
+    Args:
+        name: Stands in results and messages.
+        seed: Of all random streams; the same seed gives the same trace.
+    """
+
+    def __init__(self, name: str = "fabric", *, seed: int | None = None) -> None:
+        self._scenario: dict[str, Any] = _given({"name": name, "seed": seed})
+
+    @classmethod
+    def from_toml(cls, text: str) -> Self:
+        """The fabric that a scenario's text describes."""
+        fabric = cls()
+        fabric._scenario = tomllib.loads(text)
+        return fabric
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """The fabric of a scenario file.
+
+        Raises:
+            OSError: The file cannot be read.
+            ScenarioError: It is empty or is not text.
+            tomllib.TOMLDecodeError: It is not TOML.
+        """
+        return cls.from_toml(read_scenario(path))
+
+    def copy(self) -> Self:
+        """A fabric of its own with the same contents."""
+        return deepcopy(self)
+
+    def links(self, **settings: Setting) -> Self:
+        """Sets what every link has unless a node says otherwise."""
+        self._table("links").update(_given(settings))
+        return self
+
+    def profile(self, name: str, *, base: str | None = None, **settings: Setting) -> Self:
+        """Adds a named set of port parameters, on top of the profile `base`."""
+        return self._add("profiles", name, {"base": base} | settings)
+
+    def host(self, name: str, **settings: Setting) -> Self:
+        """Adds a host: a root complex and its memory."""
+        return self._add("hosts", name, settings)
+
+    def switch(self, name: str, to: str, **settings: Setting) -> Self:
+        """Adds a switch below `to`, a host or another switch.
+
+        Args:
+            name: Of the new switch.
+            to: The node above.
+            settings: Parameters of the switch; `port`, `generation`, `lanes`, `delay` and
+                `bit_error_rate` are of the link to the node above.
+        """
+        return self._add("switches", name, _attached(to, settings))
+
+    def device(self, name: str, to: str, *, model: str | None = None, **settings: Setting) -> Self:
+        """Adds a device below `to`; `settings` as for `switch`, and those of its model."""
+        return self._add("devices", name, {"model": model} | _attached(to, settings))
+
+    def set(self, name: str, **settings: Setting) -> Self:
+        """Changes parameters of a host, switch or device that is there; `None` takes one away.
+
+        Raises:
+            KeyError: There is no such node.
+        """
+        for kind in ("hosts", "switches", "devices"):
+            node = self._scenario.get(kind, {}).get(name)
+            if node is not None:
+                node.update(settings)
+                for key in [key for key, value in node.items() if value is None]:
+                    del node[key]
+                return self
+        raise KeyError(name)
+
+    def flow(
+        self,
+        source: str,
+        target: str | int,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Setting,
+    ) -> Self:
+        """Adds a flow.
+
+        Args:
+            source: The node that sends requests.
+            target: A device, a host's memory, or a bus address.
+            id: Names the flow in the results.
+            settings: `direction`, `size`, `count` or `duration`, `request_size`, `start`,
+                `interval`, `offset`, `clock`.
+        """
+        to = hex(target) if isinstance(target, int) else target
+        flow = _given({"id": id, "from": source, "to": to} | settings)
+        self._scenario.setdefault("flows", []).append(flow)
+        return self
+
+    def without_flows(self) -> Self:
+        """Takes all flows away."""
+        self._scenario.pop("flows", None)
+        return self
+
+    def measure(self, start: str, until: str) -> Self:
+        """Sets the window of the steady rates."""
+        self._scenario["measure"] = {"from": start, "until": until}
+        return self
+
+    def to_toml(self) -> str:
+        """The scenario as text."""
+        return "".join(_document(self._scenario))
+
+    def simulation(self, *, seed: int | None = None) -> Simulation:
+        """The fabric, enumerated and ready to run.
+
+        Raises:
+            ScenarioError: It cannot be built; lines count in `to_toml()`.
+        """
+        return Simulation(
+            self.to_toml(), source=f"<{self._scenario.get('name', 'fabric')}>", seed=seed
+        )
+
+    def tree(self) -> Tree:
+        """The fabric as enumeration leaves it."""
+        return self.simulation().tree()
+
+    def run(
+        self,
+        *,
+        seed: int | None = None,
+        trace: str | PathLike[str] | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> RunResult:
+        """Runs all flows to their end.
+
+        Args:
+            seed: Replaces the fabric's own.
+            trace: A file for the packet trace.
+            progress: Hears the fraction done, 0 to 1.
+        """
+        simulation = self.simulation(seed=seed)
+        if trace is not None:
+            simulation.trace_to(trace)
+        return simulation.run(progress)
+
+    def _table(self, name: str) -> dict[str, Any]:
+        table: dict[str, Any] = self._scenario.setdefault(name, {})
+        return table
+
+    def _add(self, kind: str, name: str, fields: Mapping[str, Any]) -> Self:
+        table = self._table(kind)
+        if name in table:
+            raise ValueError(f"{name!r} is already among the {kind}")
+        table[name] = _given(fields)
+        return self
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _attached(to: str, settings: Mapping[str, Setting]) -> dict[str, Any]:
+    link = {key: settings[key] for key in _LINK_KEYS if key in settings}
+    rest = {key: value for key, value in settings.items() if key not in _LINK_KEYS}
+    return {"upstream": _given({"to": to} | link)} | rest
+
+
+def _document(scenario: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in scenario.items():
+        if not _is_section(value):
+            yield f"{_key(key)} = {_value(value)}\n"
+    for key, value in scenario.items():
+        if isinstance(value, list) and _is_section(value):
+            for entry in value:
+                yield f"\n[[{_key(key)}]]\n"
+                yield from _assignments(entry)
+        elif isinstance(value, dict):
+            yield from _section(key, value)
+
+
+def _section(key: str, table: Mapping[str, Any]) -> Iterator[str]:
+    if table and all(isinstance(entry, dict) for entry in table.values()):
+        for name, entry in table.items():
+            yield f"\n[{_key(key)}.{_key(name)}]\n"
+            yield from _assignments(entry)
+    else:
+        yield f"\n[{_key(key)}]\n"
+        yield from _assignments(table)
+
+
+def _assignments(table: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
+        yield f"{_key(key)} = {_value(value)}\n"
+
+
+def _is_section(value: object) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
+    )
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return repr(value)

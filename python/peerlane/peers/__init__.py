@@ -1,0 +1,1 @@
+"""Other simulators, doing the same job in the same run."""

@@ -1,0 +1,64 @@
+"""The job itself, as the simulator runs it: endpoint - switch - memory, Gen3 x16."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cocotbext.pcie.core.port import SimPort
+
+TLPS = "PEERLANE_TLPS"
+RESULT = "PEERLANE_RESULT"
+PAYLOAD = 128
+_GENERATION = 3
+_LANES = 16
+
+if TLPS in os.environ:
+    import cocotb
+    from cocotb.triggers import Timer
+    from cocotbext.pcie.core import Device, MemoryEndpoint, RootComplex, Switch
+
+    def _widen(port: SimPort) -> SimPort:
+        port.max_link_speed = _GENERATION
+        port.max_link_width = _LANES
+        return port
+
+    @cocotb.test()  # type: ignore[untyped-decorator,unused-ignore]
+    async def posted_writes_reach_memory(_top: object) -> None:
+        """Every payload is in memory, byte for byte, when the clock stops."""
+        tlps = int(os.environ[TLPS])
+        data = random.Random(1).randbytes(tlps * PAYLOAD)  # noqa: S311 - payload, not a secret
+        root, switch, endpoint = RootComplex(), Switch(), MemoryEndpoint()
+        endpoint.add_mem_region(4096)
+        device = Device(endpoint)
+        for upper, lower in ((root, switch.upstream_bridge), (switch, device)):
+            _widen(lower.upstream_port)
+            port = upper.make_port()
+            _widen(port.downstream_port).connect(lower.upstream_port)
+        await root.enumerate()
+        device_bridge = root.find_device(endpoint.pcie_id)
+        await device_bridge.enable_device()
+        await device_bridge.set_master()
+        base, memory = root.alloc_region(len(data))
+        begin = time.perf_counter()
+        for offset in range(0, len(data), PAYLOAD):
+            await endpoint.mem_write(base + offset, data[offset : offset + PAYLOAD])
+        while memory[len(data) - PAYLOAD : len(data)] != data[-PAYLOAD:]:
+            await Timer(100, "ns")
+        wall = time.perf_counter() - begin
+        assert memory[: len(data)] == data, "bytes differ"  # noqa: S101 - the job's own check
+        result = {
+            "version": version("cocotbext-pcie"),
+            "tlp_per_second": tlps / wall,
+            "tlps": tlps,
+            "wall_seconds": wall,
+            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
+        Path(os.environ[RESULT]).write_text(json.dumps(result))  # noqa: ASYNC240 - all is done

@@ -1,0 +1,140 @@
+"""What a run measured, as dataclasses; the field names are those of the JSON result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from peerlane.collection import Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Quantiles over the packets or round trips of one flow, in nanoseconds."""
+
+    min: float
+    p50: float
+    p99: float
+    max: float
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """One workload of the scenario, as measured by the clock that it names.
+
+    `bytes_per_second` is `bytes` over the time between the two ends of `clock`: `arrival` counts
+    from the first byte sent to the last byte at the target, `sender` to the last byte sent.
+    `steady_bytes_per_second` counts only the scenario's `[measure]` window.
+    """
+
+    id: str
+    source: str
+    target: str
+    direction: str
+    clock: str
+    bytes: int
+    bytes_per_second: float
+    steady_bytes_per_second: float | None
+    first_byte_ns: float
+    last_byte_ns: float
+    sent_first_ns: float
+    sent_last_ns: float
+    latency_ns: Latency | None
+    completed: bool
+    intact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkResult:
+    """One direction of one link: where its byte times went."""
+
+    id: str
+    direction: str
+    utilisation: float
+    payload_bytes: int
+    overhead_bytes: int
+    dllp_bytes: int
+    ordered_set_bytes: int
+    replays: int
+    credit_stall_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that the fabric answered with an error, such as an unsupported request."""
+
+    where: str
+    what: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Everything that one run measured."""
+
+    name: str
+    seed: int
+    simulated_ns: float
+    flows: Collection[FlowResult]
+    links: Collection[LinkResult]
+    errors: Collection[Fault]
+
+    @classmethod
+    def from_json(cls, text: str) -> RunResult:
+        """Reads the JSON that the simulator writes."""
+        document = json.loads(text)
+        return cls(
+            name=document["name"],
+            seed=document["seed"],
+            simulated_ns=document["simulated_ns"],
+            flows=Collection(map(_flow, document["flows"])),
+            links=Collection(LinkResult(**link) for link in document["links"]),
+            errors=Collection((Fault(**fault) for fault in document["errors"]), key="where"),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as the command line writes it."""
+        return {
+            "name": self.name,
+            "seed": self.seed,
+            "simulated_ns": self.simulated_ns,
+            "flows": [_flow_fields(flow) for flow in self.flows],
+            "links": [asdict(link) for link in self.links],
+            "errors": [asdict(fault) for fault in self.errors],
+        }
+
+    @property
+    def failures(self) -> list[str]:
+        """Why this run did not do what was asked of it; empty when it did."""
+        faults = [
+            f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
+        ]
+        flows = [
+            f"flow {flow.id}: " + ("bytes differ" if flow.completed else "did not complete")
+            for flow in self.flows
+            if not (flow.completed and flow.intact)
+        ]
+        return faults + flows
+
+
+def _flow(fields: dict[str, Any]) -> FlowResult:
+    latency = fields["latency_ns"]
+    rest = {k: v for k, v in fields.items() if k not in {"from", "to", "latency_ns"}}
+    return FlowResult(
+        source=fields["from"],
+        target=fields["to"],
+        latency_ns=latency and Latency(**latency),
+        **rest,
+    )
+
+
+def _flow_fields(flow: FlowResult) -> dict[str, Any]:
+    fields = asdict(flow)
+    return {
+        "id": fields.pop("id"),
+        "from": fields.pop("source"),
+        "to": fields.pop("target"),
+        **fields,
+    }

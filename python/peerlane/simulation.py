@@ -1,0 +1,103 @@
+"""A simulation that can be run to its end or driven from outside, access by access."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from peerlane import _core
+from peerlane.results import RunResult
+from peerlane.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+
+
+class Simulation:
+    """One fabric, its workload, and the present moment in simulated time.
+
+    Args:
+        text: The scenario, as TOML.
+        source: What to call the scenario in messages, usually its file name.
+        seed: Replaces the scenario's own seed.
+
+    Raises:
+        ScenarioError: The scenario cannot be built.
+    """
+
+    def __init__(self, text: str, *, source: str = "<text>", seed: int | None = None) -> None:
+        self._core = _core.Simulation(text, source, seed)
+
+    @classmethod
+    def open(cls, path: str | PathLike[str], *, seed: int | None = None) -> Simulation:
+        """Reads the scenario file at `path`.
+
+        Raises:
+            OSError: The file cannot be read.
+            ScenarioError: It is not a scenario.
+        """
+        return cls(read_scenario(path), source=str(path), seed=seed)
+
+    @property
+    def now_ns(self) -> float:
+        """Simulated time, in nanoseconds."""
+        return self._core.now_ns
+
+    def tree(self) -> Tree:
+        """The fabric as enumeration left it."""
+        return Tree.from_json(self._core.tree())
+
+    def trace_to(self, path: str | PathLike[str]) -> None:
+        """Writes every packet from now on to `path`, one JSON object a line."""
+        self._core.trace_to(str(path))
+
+    def run(self, progress: Callable[[float], object] | None = None) -> RunResult:
+        """Runs until nothing is left to happen; `progress` hears the fraction done, 0 to 1."""
+        return RunResult.from_json(self._core.run(progress))
+
+    def run_until(self, time_ns: float) -> bool:
+        """Runs to `time_ns`; false when nothing is left to happen."""
+        return self._core.run_until(time_ns)
+
+    def step(self) -> bool:
+        """Lets one event happen; false when there is none."""
+        return self._core.step()
+
+    def write(self, requester: str, address: int, data: bytes) -> None:
+        """Posts a memory write from a host or device; time does not pass until the next run."""
+        self._core.write(requester, address, data)
+
+    def read(self, requester: str, address: int, length: int) -> bytes:
+        """Reads `length` bytes as `requester`, running until the last completion is back.
+
+        Raises:
+            RuntimeError: The fabric answered with an error, such as an unsupported request.
+        """
+        return self._core.read(requester, address, length)
+
+    def memory(self, node: str, address: int, length: int) -> bytes:
+        """Looks at the bytes of `node` at a bus address without simulating anything."""
+        return self._core.memory(node, address, length)
+
+    def result(self) -> RunResult:
+        """What has been measured so far."""
+        return RunResult.from_json(self._core.result())
+
+
+def read_scenario(path: str | PathLike[str]) -> str:
+    """The text of a scenario file.
+
+    Raises:
+        OSError: The file cannot be read.
+        ScenarioError: It is empty or is not text.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _core.ScenarioError(
+            f"{path}: not a text file (byte {error.start}); a scenario is TOML in UTF-8"
+        ) from None
+    if not text.strip():
+        raise _core.ScenarioError(f"{path}: the file is empty; a scenario needs at least one host")
+    return text

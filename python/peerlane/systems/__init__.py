@@ -1,0 +1,1 @@
+"""Published systems: a folder for each, with its scenario, experiments and published figures."""

@@ -1,0 +1,55 @@
+"""Tables 1 and 2: the share of a link that data can have, and what that is in MiB/s."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from peerlane.reproduce import Measurements
+
+OVERHEAD = 23
+"""Bytes for each packet: 20 of framing, header and LCRC, about 3 of ACK and flow control."""
+
+PAYLOADS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_LANE_GBIT = {1: 2, 2: 4, 3: 8}
+_MIB = 1 << 20
+
+
+def share(payload: int) -> Fraction:
+    """The source's formula (1): xi = x / (x + 23)."""
+    return Fraction(payload, payload + OVERHEAD)
+
+
+def line_rate(generation: int, lanes: int) -> Fraction:
+    """MiB/s of a link as the source counts them: without 128b/130b in generation 3."""
+    return Fraction(_LANE_GBIT[generation] * lanes * 10**9, 8 * _MIB)
+
+
+def table1() -> Measurements:
+    """The share for each payload, cut off after three decimals as in print."""
+    for payload in PAYLOADS:
+        yield f"table1/{payload}", int(1000 * share(payload)) / 1000
+
+
+def table2() -> Measurements:
+    """MiB/s of data on each link, by the formula and by the source's own arithmetic."""
+    for generation in _LANE_GBIT:
+        for lanes in (1, 2, 4, 8):
+            rate = line_rate(generation, lanes)
+            link = f"table2/gen{generation}-x{lanes}"
+            yield f"{link}/128", float(rate * share(128))
+            yield f"{link}/256", float(rate * share(256))
+            yield f"reading/{link}/128/as-printed", _printed_128(rate)
+            yield f"reading/{link}/256/as-printed", _printed_256(rate)
+
+
+def _printed_256(rate: Fraction) -> int:
+    """The rate without its fraction, times table 1's 0.917."""
+    return int(int(rate) * Fraction(917, 1000))
+
+
+def _printed_128(rate: Fraction) -> int:
+    """476 times table 1's 0.847, doubled or halved from Gen1 x2 to every other link."""
+    two_lanes = line_rate(1, 2)
+    return int(int(two_lanes) * Fraction(847, 1000) * (rate / two_lanes))

@@ -1,0 +1,106 @@
+"""What the tests share: the command as a process of its own, and a small fabric."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("default", deadline=None)
+settings.register_profile("soak", deadline=None, max_examples=100_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+PAIR = """\
+name = "pair"
+
+[links]
+generation = 2
+lanes = 4
+
+[hosts.h0]
+memory = "1 MiB"
+
+[switches.s0]
+upstream = { to = "h0" }
+
+[devices.a]
+upstream = { to = "s0" }
+
+[devices.b]
+bar = "64 KiB"
+upstream = { to = "s0" }
+
+[[flows]]
+id = "a-to-b"
+from = "a"
+to = "b"
+size = "16 KiB"
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    def refuses(self, *words: str, status: int = 2) -> None:
+        """Asserts one clear message that has all `words`, and no traceback."""
+        assert self.status == status, self.err
+        assert self.out == ""
+        assert "Traceback" not in self.err
+        assert len(self.err.strip().splitlines()) == 1, self.err
+        for word in words:
+            assert word in self.err
+
+
+Run = Callable[..., Outcome]
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def peerlane(tmp_path: Path) -> Run:
+    """Runs `peerlane` with the given arguments in an empty folder."""
+
+    def run(*arguments: str | Path) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "peerlane", *map(str, arguments)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Write:
+    """Writes a scenario file; replaces pieces of the pair scenario, or takes a whole text."""
+
+    def write(*replacements: tuple[str, str], text: str = PAIR) -> Path:
+        for old, new in replacements:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / "fabric.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def line_of(path: Path, text: str) -> int:
+    """The number of the first line of `path` that has `text`."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)

@@ -1,0 +1,146 @@
+"""Wrong input through the command line: exit status, one message that helps, no traceback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import line_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Run, Write
+
+WRONG_SCENARIOS = {
+    "an unknown key is named with the nearest": (
+        ("lanes = 4", "lans = 4"),
+        "lans",
+        ["lans", "lanes"],
+    ),
+    "a wrong unit says what would be right": (
+        ('memory = "1 MiB"', 'memory = "1 ns"'),
+        "memory",
+        ["1 ns"],
+    ),
+    "a missing unit says what would be right": (
+        ('memory = "1 MiB"', "memory = 1"),
+        "memory",
+        ["unit"],
+    ),
+    "a cycle is named": (
+        ('[switches.s0]\nupstream = { to = "h0" }', '[switches.s0]\nupstream = { to = "s0" }'),
+        "[switches.s0]",
+        ["cycle"],
+    ),
+    "two devices on one port are named": (
+        ('upstream = { to = "s0" }', 'upstream = { to = "s0", port = 1 }'),
+        "[devices.b]",
+        ["port 1"],
+    ),
+    "a lane count that does not exist is refused": (
+        ("lanes = 4", "lanes = 3"),
+        "lanes",
+        ["3", "1, 2, 4, 8, 12, 16"],
+    ),
+    "a generation that does not exist is refused": (
+        ("generation = 2", "generation = 9"),
+        "generation",
+        ["9"],
+    ),
+    "a payload above the device's support is refused": (
+        ("[devices.b]\n", '[devices.b]\nmax_payload_supported = "128 B"\nmax_payload = "256 B"\n'),
+        "max_payload = ",
+        ["256", "128"],
+    ),
+    "an unknown node is named": (
+        ('to = "b"', 'to = "bb"'),
+        'to = "bb"',
+        ["bb"],
+    ),
+    "text that is not TOML has a line": (
+        ("[devices.a]", "[devices.a"),
+        "[devices.a",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("law", WRONG_SCENARIOS)
+def test_a_wrong_scenario(peerlane: Run, scenario: Write, law: str) -> None:
+    replacement, at, words = WRONG_SCENARIOS[law]
+    path = scenario(replacement)
+    # The line of the key itself or of the table around it: both lead the reader there.
+    ran = peerlane("run", path)
+    ran.refuses(*words)
+    named = int(ran.err.split(f"{path.name}:")[1].split(":")[0])
+    assert abs(named - line_of(path, at)) <= 3, ran.err
+
+
+def test_show_refuses_the_same_scenario(peerlane: Run, scenario: Write) -> None:
+    peerlane("show", scenario(("lanes = 4", "lans = 4"))).refuses("lans", "fabric.toml:")
+
+
+@pytest.mark.parametrize("command", ["run", "show"])
+class TestFiles:
+    """Files that are no scenario at all."""
+
+    def test_a_missing_file(self, peerlane: Run, command: str) -> None:
+        peerlane(command, "missing.toml").refuses("missing.toml", "no such file")
+
+    def test_an_empty_file(self, peerlane: Run, scenario: Write, command: str) -> None:
+        peerlane(command, scenario(text="")).refuses("fabric.toml", "empty")
+
+    def test_a_binary_file(self, peerlane: Run, tmp_path: Path, command: str) -> None:
+        (tmp_path / "binary.toml").write_bytes(bytes(range(256)))
+        peerlane(command, "binary.toml").refuses("binary.toml", "not a text file")
+
+    def test_a_folder(self, peerlane: Run, tmp_path: Path, command: str) -> None:
+        peerlane(command, tmp_path).refuses(str(tmp_path), "directory")
+
+    def test_a_file_name_forgotten(self, peerlane: Run, command: str) -> None:
+        peerlane(command).refuses("FILE")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fly"], ["fly"]),
+        (["run", "x.toml", "--sed", "1"], ["--sed"]),
+        (["run", "x.toml", "--seed", "-1"], ["--seed"]),
+        (["run", "x.toml", "--seed", "many"], ["--seed", "integer"]),
+        (["run", "x.toml", "--json", "missing/x.json"], ["missing"]),
+        (["run", "x.toml", "--json", "."], ["folder"]),
+        (["run", "x.toml", "--trace", "."], ["folder"]),
+        (["reproduce", "atlantis"], ["atlantis", "rosta"]),
+        (["reproduce", "rosta", "--figure", "table9"], ["table9", "table3"]),
+        (["list", "wishes"], ["wishes"]),
+        (["bench", "fabric", "--endpoints", "none"], ["none"]),
+        (["bench", "fabric", "--tlps", "0"], ["--tlps"]),
+        (["bench", "fabric", "--peer", "nobody"], ["nobody"]),
+    ],
+)
+def test_wrong_use(peerlane: Run, arguments: list[str], words: list[str]) -> None:
+    peerlane(*arguments).refuses(*words)
+
+
+def test_an_address_that_nobody_owns_is_an_unsupported_request(
+    peerlane: Run, scenario: Write
+) -> None:
+    ran = peerlane("run", scenario(('to = "b"', 'to = "0xdead0000"')))
+    assert ran.status == 1
+    assert "unsupported request" in ran.err.lower()
+    assert "Traceback" not in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_packet_above_a_ports_payload_is_malformed(peerlane: Run, scenario: Write) -> None:
+    small = ("[devices.b]\n", '[devices.b]\nmax_payload = "128 B"\n')
+    large = ("[devices.a]\n", '[devices.a]\nmax_payload = "256 B"\n')
+    switch = ("[switches.s0]\n", '[switches.s0]\nmax_payload = "256 B"\n')
+    ran = peerlane("run", scenario(small, large, switch))
+    assert ran.status == 1
+    assert "malformed tlp" in ran.err.lower()
+    assert "Traceback" not in ran.err
+    assert len(ran.err.strip().splitlines()) == 1

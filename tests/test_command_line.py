@@ -1,0 +1,200 @@
+"""The command line's contracts: exit status, streams, JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peerlane.peers import cocotbext
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Run, Write
+
+FLOW = {
+    "id",
+    "from",
+    "to",
+    "direction",
+    "clock",
+    "bytes",
+    "first_byte_ns",
+    "last_byte_ns",
+    "sent_first_ns",
+    "sent_last_ns",
+    "bytes_per_second",
+    "steady_bytes_per_second",
+    "latency_ns",
+    "completed",
+    "intact",
+}
+LINK = {
+    "id",
+    "direction",
+    "utilisation",
+    "payload_bytes",
+    "overhead_bytes",
+    "dllp_bytes",
+    "ordered_set_bytes",
+    "replays",
+    "credit_stall_ns",
+}
+ROW = {
+    "id",
+    "figure",
+    "what",
+    "published",
+    "published_range",
+    "simulated",
+    "unit",
+    "error_percent",
+    "tolerance_percent",
+    "kind",
+    "note",
+}
+
+
+def test_version_is_a_number(peerlane: Run) -> None:
+    assert re.fullmatch(r"peerlane \d+\.\d+\.\d+\n", peerlane("--version").out)
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["show"], ["reproduce"], ["list"], ["bench"]])
+def test_every_command_explains_itself(peerlane: Run, command: list[str]) -> None:
+    shown = peerlane(*command, "--help")
+    assert shown.status == 0
+    assert "Usage: peerlane" in shown.out
+    assert shown.err == ""
+
+
+def test_a_run_prints_its_flows_and_links(peerlane: Run, scenario: Write) -> None:
+    ran = peerlane("run", scenario())
+    assert ran.status == 0, ran.err
+    assert "a-to-b" in ran.out
+    assert "intact" in ran.out
+    assert ran.err == ""
+
+
+def test_json_on_standard_output_is_alone_there(peerlane: Run, scenario: Write) -> None:
+    ran = peerlane("run", scenario(), "--json", "-")
+    document = json.loads(ran.out)
+    assert ran.status == 0
+    assert document.keys() == {"name", "seed", "simulated_ns", "flows", "links", "errors"}
+    (flow,) = document["flows"]
+    assert flow.keys() == FLOW
+    assert flow["latency_ns"].keys() == {"min", "p50", "p99", "max", "mean"}
+    assert flow["bytes"] == 16 * 1024
+    assert flow["last_byte_ns"] > flow["first_byte_ns"]
+    for link in document["links"]:
+        assert link.keys() == LINK
+        assert 0 <= link["utilisation"] <= 1
+
+
+def test_json_in_a_file_leaves_the_table(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    ran = peerlane("run", scenario(), "--json", tmp_path / "result.json")
+    assert "a-to-b" in ran.out
+    assert json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["name"] == "pair"
+
+
+def test_the_seed_of_the_command_line_counts(peerlane: Run, scenario: Write) -> None:
+    document = json.loads(peerlane("run", scenario(), "--seed", "7", "--json", "-").out)
+    assert document["seed"] == 7
+
+
+def test_the_same_seed_gives_the_same_trace(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    path = scenario(("lanes = 4", "lanes = 4\nbit_error_rate = 1e-6"))
+    traces = []
+    for name in ("first", "second"):
+        assert peerlane("run", path, "--trace", tmp_path / name).status == 0
+        traces.append((tmp_path / name).read_bytes())
+    assert traces[0] == traces[1]
+    assert traces[0]
+    for line in traces[0].splitlines():
+        assert isinstance(json.loads(line), dict)
+
+
+def test_show_prints_the_tree(peerlane: Run, scenario: Write) -> None:
+    shown = peerlane("show", scenario())
+    assert shown.status == 0
+    for word in ("h0", "s0", "x4 Gen2", "MPS", "bar0"):
+        assert word in shown.out
+
+
+def test_show_as_json_has_every_node(peerlane: Run, scenario: Write) -> None:
+    document = json.loads(peerlane("show", scenario(), "--json", "-").out)
+    assert [node["name"] for node in document["nodes"]] == ["h0", "s0", "a", "b"]
+    keys = {"name", "kind", "model", "id", "upstream", "max_payload", "max_read_request", "regions"}
+    for node in document["nodes"]:
+        assert node.keys() == keys
+
+
+def test_list_describes_every_parameter(peerlane: Run) -> None:
+    document = json.loads(peerlane("list", "--json", "-").out)
+    assert document.keys() == {"models", "profiles", "parameters", "systems"}
+    assert {"dma", "reflector"} <= {model["name"] for model in document["models"]}
+    for parameter in document["parameters"]:
+        assert parameter.keys() == {"where", "key", "unit", "default", "help", "source"}
+        assert parameter["help"]
+        assert parameter["source"], parameter["key"]
+
+
+def test_list_of_one_topic_is_only_that(peerlane: Run) -> None:
+    assert json.loads(peerlane("list", "systems", "--json", "-").out).keys() == {"systems"}
+
+
+def test_reproduce_of_the_analytic_tables_is_exact(peerlane: Run) -> None:
+    ran = peerlane("reproduce", "rosta", "--figure", "table1", "--json", "-")
+    document = json.loads(ran.out)
+    assert ran.status == 0
+    assert document.keys() == {"system", "rows", "calibration"}
+    for row in document["rows"]:
+        assert row.keys() == ROW
+        assert row["simulated"] == row["published"]
+        assert row["kind"] == "analytic"
+
+
+def test_bench_reports_its_contract(peerlane: Run) -> None:
+    ran = peerlane("bench", "fabric", "--endpoints", "1,2", "--tlps", "2000", "--json", "-")
+    document = json.loads(ran.out)
+    contract = {"tlp_per_second", "events_per_second", "peak_bytes", "tlps", "wall_seconds"}
+    assert document.keys() == contract | {"peers", "endpoints", "runs"}
+    assert document["tlps"] == 2000
+    assert document["peers"] == {}
+    assert [run["endpoints"] for run in document["runs"]] == [1, 2]
+
+
+@pytest.mark.skipif(cocotbext.missing() is not None, reason=f"cocotbext: {cocotbext.missing()}")
+def test_bench_lets_a_peer_do_the_same_job(peerlane: Run) -> None:
+    ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "cocotbext", "--json", "-")
+    peer = json.loads(ran.out)["peers"]["cocotbext-pcie"]
+    assert peer["tlps"] == 500
+    assert peer["tlp_per_second"] > 0
+
+
+def test_the_published_scenario_runs_as_it_is(peerlane: Run) -> None:
+    ran = peerlane("run", str(files("peerlane.systems") / "rosta" / "scenario.toml"))
+    assert ran.status == 0, ran.err
+
+
+def test_an_interrupt_is_one_line(scenario: Write) -> None:
+    endless = scenario(('size = "16 KiB"', 'duration = "100 s"'))
+    command = [sys.executable, "-m", "peerlane", "run", str(endless)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (1, b"", b"interrupted\n")
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    command = f"{sys.executable} -m peerlane list | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)  # noqa: S602
+    assert done.stderr == ""

@@ -1,0 +1,62 @@
+"""The wheel: what is in it, and that it works from any folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release wheel of this tree; quick, because the release build is there already."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        [sys.executable, "-m", "maturin", "build", "--release", "--out", str(folder)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_the_wheel_serves_every_later_python(wheel: Path) -> None:
+    assert "-cp311-abi3-" in wheel.name
+
+
+def test_the_wheel_has_systems_types_and_licence(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("expected.toml", "scenario.toml", "README.md", "experiments.py"):
+        assert f"peerlane/systems/rosta/{name}" in names
+    assert "peerlane/py.typed" in names
+    assert "peerlane/_core.pyi" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any("__pycache__" in name or name.startswith("tests/") for name in names)
+
+
+def test_the_installed_wheel_works_from_any_folder(wheel: Path, tmp_path: Path) -> None:
+    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site)]
+    subprocess.run([*pip, str(wheel)], check=True, capture_output=True)
+    ran = subprocess.run(
+        [sys.executable, "-m", "peerlane", "reproduce", "rosta", "--figure", "table1"],
+        cwd=elsewhere,
+        env=os.environ | {"PYTHONPATH": str(site)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "9 of 9 rows" in ran.stdout
+
+
+def test_the_command_is_installed() -> None:
+    command = Path(sys.executable).with_name("peerlane")
+    assert subprocess.run([command, "--version"], check=True, capture_output=True).stdout

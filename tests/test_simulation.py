@@ -1,0 +1,93 @@
+"""A simulation driven from outside, and results as Python and pandas see them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conftest import PAIR
+from peerlane import Collection, RunResult, Simulation
+
+
+def bar_of(simulation: Simulation, name: str) -> int:
+    return next(r.base for r in simulation.tree().nodes[name].regions if r.what == "bar0")
+
+
+def test_a_write_arrives_where_it_was_sent() -> None:
+    simulation = Simulation(PAIR.split("[[flows]]")[0])
+    bar = bar_of(simulation, "b")
+    simulation.write("a", bar + 5, b"peerlane")
+    assert simulation.read("h0", bar + 5, 8) == b"peerlane"
+    assert simulation.memory("b", bar + 5, 8) == b"peerlane"
+    assert simulation.now_ns > 0
+
+
+def test_memory_is_seen_without_simulating() -> None:
+    simulation = Simulation(PAIR)
+    assert simulation.memory("h0", 0, 16) == bytes(16)
+    assert simulation.now_ns == 0
+
+
+def test_a_read_that_nobody_answers_is_an_error() -> None:
+    simulation = Simulation(PAIR.split("[[flows]]")[0])
+    with pytest.raises(RuntimeError, match=r"(?i)unsupported request"):
+        simulation.read("a", 0xDEAD_0000, 4)
+
+
+def test_time_can_be_taken_in_pieces() -> None:
+    whole, pieces = Simulation(PAIR), Simulation(PAIR)
+    while pieces.run_until(pieces.now_ns + 100):
+        pass
+    assert pieces.result().flows == whole.run().flows
+
+
+def test_one_event_at_a_time_comes_to_the_same_end() -> None:
+    whole, steps = Simulation(PAIR), Simulation(PAIR)
+    while steps.step():
+        pass
+    assert steps.result().flows == whole.run().flows
+
+
+def test_progress_is_a_fraction_that_grows() -> None:
+    heard: list[float] = []
+    Simulation(PAIR).run(heard.append)
+    assert heard == sorted(heard)
+    assert all(0 <= fraction <= 1 for fraction in heard)
+
+
+def test_an_exception_in_progress_ends_the_run() -> None:
+    def refuse(_fraction: float) -> None:
+        raise LookupError
+
+    long = PAIR.replace('"16 KiB"\n', '"16 MiB"\n').replace('bar = "64 KiB"', 'bar = "16 MiB"')
+    with pytest.raises(LookupError):
+        Simulation(long).run(refuse)
+
+
+def test_results_become_frames() -> None:
+    result = Simulation(PAIR).run()
+    (flow,) = result.flows.to_pandas().to_dict("records")
+    assert flow["latency_ns_p50"] > 0
+    assert flow["bytes"] == 16 * 1024
+    links = result.links.to_pandas()
+    assert len(links) == len(result.links) == 6
+    assert set(links["direction"]) == {link.direction for link in result.links}
+    assert list(Simulation(PAIR).tree().nodes.to_pandas()["name"]) == ["h0", "s0", "a", "b"]
+
+
+def test_rows_are_found_by_position_and_by_id() -> None:
+    flows = Simulation(PAIR).run().flows
+    assert flows["a-to-b"] is flows[0]
+    assert flows[:1] == flows
+    with pytest.raises(KeyError, match="nothing"):
+        flows["nothing"]
+
+
+def test_an_empty_collection_is_an_empty_frame() -> None:
+    assert len(Collection().to_pandas()) == 0
+
+
+def test_a_result_survives_its_json() -> None:
+    result = Simulation(PAIR).run()
+    assert RunResult.from_json(json.dumps(result.to_json())) == result
