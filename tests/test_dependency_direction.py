@@ -12,10 +12,11 @@ ALLOWED = {
     "protocol": set[str](),
     "kernel": set[str](),
     "link": {"protocol", "kernel"},
-    "fabric": {"protocol", "kernel", "link"},
-    "device": {"protocol", "kernel", "link"},
-    "sim": {"protocol", "kernel", "link", "fabric", "device"},
-    "python": {"protocol", "sim"},
+    "transaction": {"protocol", "kernel", "link"},
+    "fabric": {"protocol", "kernel", "link", "transaction"},
+    "device": {"protocol", "kernel", "link", "transaction"},
+    "sim": {"protocol", "kernel", "link", "transaction", "fabric", "device"},
+    "python": {"protocol", "kernel", "sim"},
 }
 """What each crate may depend on; `fabric` and `device` meet at packets only."""
 

@@ -5,7 +5,8 @@ measure it the way hardware papers do:
 
     >>> from peerlane import Fabric
     >>> fabric = Fabric("pair").links(generation=3, lanes=8)
-    >>> fabric = fabric.host("h0").switch("s0", "h0").device("a", "s0").device("b", "s0")
+    >>> fabric = fabric.host("h0").switch("s0", "h0").device("a", "s0")
+    >>> fabric = fabric.device("b", "s0", bar="1 MiB")
     >>> result = fabric.flow("a", "b", size="1 MiB").run()
     >>> result.flows[0].intact
     True

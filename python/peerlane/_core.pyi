@@ -1,11 +1,14 @@
 """The compiled core: the simulator, and what it knows about itself."""
 
 from collections.abc import Callable
-from typing import Self
+from typing import Self, final
+
+__all__ = ["ScenarioError", "Simulation", "bench_fabric", "catalogue", "pack_tlp"]
 
 class ScenarioError(ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
 
+@final
 class Simulation:
     """One fabric, its workload, and the present moment in simulated time."""
 

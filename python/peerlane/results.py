@@ -26,7 +26,8 @@ class FlowResult:
 
     `bytes_per_second` is `bytes` over the time between the two ends of `clock`: `arrival` counts
     from the first byte sent to the last byte at the target, `sender` to the last byte sent.
-    `steady_bytes_per_second` counts only the scenario's `[measure]` window.
+    `steady_bytes_per_second` counts only the scenario's `[measure]` window. What was never seen is
+    `None`: the times of a flow that was not sent, the rate of one whose bytes did not arrive.
     """
 
     id: str
@@ -35,12 +36,12 @@ class FlowResult:
     direction: str
     clock: str
     bytes: int
-    bytes_per_second: float
+    bytes_per_second: float | None
     steady_bytes_per_second: float | None
-    first_byte_ns: float
-    last_byte_ns: float
-    sent_first_ns: float
-    sent_last_ns: float
+    first_byte_ns: float | None
+    last_byte_ns: float | None
+    sent_first_ns: float | None
+    sent_last_ns: float | None
     latency_ns: Latency | None
     completed: bool
     intact: bool

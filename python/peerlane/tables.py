@@ -144,8 +144,8 @@ def _flow(flow: FlowResult) -> list[RenderableType]:
         flow.target,
         flow.direction,
         size(flow.bytes),
-        f"{rate / 1e9:.4g}",
-        f"{rate / (1 << 20):.1f}",
+        "-" if rate is None else f"{rate / 1e9:.4g}",
+        "-" if rate is None else f"{rate / (1 << 20):.1f}",
         *map(duration, quantiles),
         Text(state, style=_STYLE[flow.intact]),
     ]

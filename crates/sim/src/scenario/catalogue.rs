@@ -77,10 +77,7 @@ pub fn catalogue() -> Catalogue {
         parameters.extend(declarations.into_iter().map(|one| entry(place, one)));
     };
     list("links, upstream", LinkParameters::declarations());
-    list(
-        "hosts, switches, devices, profiles",
-        PortParameters::declarations(),
-    );
+    list("hosts, switches, devices", PortParameters::declarations());
     list("hosts, switches, devices", NodeParameters::declarations());
     list("hosts", RootComplexParameters::declarations());
     list("switches", SwitchParameters::declarations());

@@ -202,6 +202,30 @@ impl<'a> Section<'a> {
         Ok(self.lines)
     }
 
+    /// Everything that is left; at least one of `sets` knows each key and takes its value.
+    pub(super) fn known_to_some(
+        mut self,
+        sets: &mut [&mut dyn Parameters],
+    ) -> Result<Vec<Item<'a>>, ScenarioError> {
+        let items = std::mem::take(&mut self.left);
+        for item in &items {
+            let value = item.scalar().map_err(|message| item.error(&message))?;
+            let tries: Vec<_> = sets
+                .iter_mut()
+                .map(|set| set.set(item.key, &value))
+                .collect();
+            if tries.contains(&Ok(true)) {
+                continue;
+            }
+            let Some(message) = tries.into_iter().find_map(Result::err) else {
+                self.known.extend(sets.iter().flat_map(|set| set.keys()));
+                return Err(self.unknown(item));
+            };
+            return Err(item.error(&message));
+        }
+        Ok(items)
+    }
+
     /// Nothing may be left.
     pub(super) fn finish(self) -> Result<Lines, ScenarioError> {
         self.set(&mut [])
@@ -252,6 +276,16 @@ impl<'a> Item<'a> {
             value: read.map_err(|message| self.error(&message))?,
             line: self.line,
         })
+    }
+
+    /// Sets it in those of `sets` that know its key.
+    pub(super) fn set(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
+        let value = self.scalar().map_err(|message| self.error(&message))?;
+        for set in sets {
+            set.set(self.key, &value)
+                .map_err(|message| self.error(&message))?;
+        }
+        Ok(())
     }
 
     pub(super) fn is_table(&self) -> bool {

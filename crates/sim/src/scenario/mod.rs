@@ -90,7 +90,7 @@ const DEFAULT_SEED: u64 = 1;
 const EMPTY: &str =
     "this scenario is empty; write at least [hosts.h0] and a [devices.NAME] with upstream = \"h0\"";
 
-fn surroundings(root: &mut Section<'_>) -> Result<Surroundings, ScenarioError> {
+fn surroundings<'a>(root: &mut Section<'a>) -> Result<Surroundings<'a>, ScenarioError> {
     let profiles = Profiles::read(root)?;
     let mut links = LinkParameters::default();
     if let Some(item) = root.take("links") {
@@ -99,7 +99,10 @@ fn surroundings(root: &mut Section<'_>) -> Result<Surroundings, ScenarioError> {
     Ok(Surroundings { profiles, links })
 }
 
-fn nodes(surroundings: &Surroundings, root: &mut Section<'_>) -> Result<Vec<Node>, ScenarioError> {
+fn nodes(
+    surroundings: &Surroundings<'_>,
+    root: &mut Section<'_>,
+) -> Result<Vec<Node>, ScenarioError> {
     let mut nodes = Vec::new();
     for item in root.named("hosts")? {
         nodes.push(surroundings.host(&item)?);

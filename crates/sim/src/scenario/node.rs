@@ -9,7 +9,7 @@ use super::ScenarioError;
 use super::document::{At, Item, Lines, Section, nearest};
 use super::link::LinkParameters;
 use super::model::{DeviceParameters, MODELS, NodeParameters};
-use super::profile::Profiles;
+use super::profile::{Profile, Profiles};
 
 /// What a node is, with the parameters that only its kind has.
 #[derive(Clone, Debug)]
@@ -71,12 +71,12 @@ pub struct Node {
 }
 
 /// What nodes are read against.
-pub(super) struct Surroundings {
-    pub(super) profiles: Profiles,
+pub(super) struct Surroundings<'a> {
+    pub(super) profiles: Profiles<'a>,
     pub(super) links: LinkParameters,
 }
 
-impl Surroundings {
+impl Surroundings<'_> {
     pub(super) fn host(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
         self.node(
             item,
@@ -123,7 +123,7 @@ impl Surroundings {
                 item.error("this name has other signs in it; write letters, digits, - _ and .")
             );
         }
-        let mut port = self.profiles.take(&mut section)?;
+        let Profile { mut port, items } = self.profiles.take(&mut section)?;
         let upstream = section.take("upstream").map(|item| self.upstream(&item));
         let upstream = upstream.transpose()?;
         section.refuse(
@@ -131,18 +131,23 @@ impl Surroundings {
             "this describes a link; write it inside upstream = { to = ... } or under [links]",
         )?;
         let mut settings = NodeParameters::default();
-        let lines = match &mut kind {
-            NodeKind::Host(host) => section.set(&mut [host, &mut port, &mut settings]),
-            NodeKind::Switch(switch) => section.set(&mut [switch, &mut port, &mut settings]),
+        let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut settings];
+        match &mut kind {
+            NodeKind::Host(host) => sets.push(host),
+            NodeKind::Switch(switch) => sets.push(switch),
             NodeKind::Device(endpoint, model) => {
-                let model = model.parameters_mut();
-                section.set(&mut [endpoint, model, &mut port, &mut settings])
+                sets.push(endpoint);
+                sets.push(model.parameters_mut());
             }
-        };
+        }
+        for item in &items {
+            item.set(&mut sets)?;
+        }
+        let lines = section.set(&mut sets)?;
         Ok(Node {
             name,
             kind,
-            lines: lines?,
+            lines,
             port,
             settings,
             upstream,

@@ -1,17 +1,30 @@
-//! Profiles: named sets of port parameters, built in or written in the scenario.
+//! Profiles: named sets of parameters, built in or written in the scenario.
 
 use std::collections::BTreeMap;
 
+use device::EndpointParameters;
+use fabric::{RootComplexParameters, SwitchParameters};
+use kernel::Parameters;
 use link::PortParameters;
 
 use super::ScenarioError;
 use super::document::{Item, Section, nearest};
+use super::model::MODELS;
 
 /// The profile of a port that names none, and the base of a profile that names none.
 const DEFAULT: &str = "generic";
 
+/// What a profile says of a node.
+#[derive(Clone)]
+pub(super) struct Profile<'a> {
+    /// Its ports as the built-in profile at the bottom has them.
+    pub(super) port: PortParameters,
+    /// What the scenario's profiles set above that, the base's first.
+    pub(super) items: Vec<Item<'a>>,
+}
+
 /// The profiles that a scenario may name.
-pub(super) struct Profiles(BTreeMap<String, PortParameters>);
+pub(super) struct Profiles<'a>(BTreeMap<String, Profile<'a>>);
 
 /// A profile of the scenario whose base is not known yet.
 struct Waiting<'a> {
@@ -22,12 +35,21 @@ struct Waiting<'a> {
     section: Section<'a>,
 }
 
-impl Profiles {
+impl<'a> Profiles<'a> {
     /// The built-in profiles and those under `[profiles]`, which may come in any order.
-    pub(super) fn read(root: &mut Section<'_>) -> Result<Self, ScenarioError> {
+    pub(super) fn read(root: &mut Section<'a>) -> Result<Self, ScenarioError> {
         let built_in = link::profiles()
             .iter()
-            .filter_map(|profile| Some((profile.name.to_owned(), link::builtin(profile.name)?)));
+            .filter_map(|profile| Some((profile.name.to_owned(), link::builtin(profile.name)?)))
+            .map(|(name, port)| {
+                (
+                    name,
+                    Profile {
+                        port,
+                        items: Vec::new(),
+                    },
+                )
+            });
         let mut profiles = Self(built_in.collect());
         let mut waiting = profiles.announced(root)?;
         loop {
@@ -44,25 +66,25 @@ impl Profiles {
                 ..
             } in ready
             {
-                let mut ports = profiles.0[&base].clone();
-                section.set(&mut [&mut ports])?;
-                profiles.0.insert(item.key.to_owned(), ports);
+                let mut profile = profiles.0[&base].clone();
+                profile.items.extend(known_to_some(section)?);
+                profiles.0.insert(item.key.to_owned(), profile);
             }
             waiting = later;
         }
     }
 
-    /// The port parameters of the profile that `section` names.
-    pub(super) fn take(&self, section: &mut Section<'_>) -> Result<PortParameters, ScenarioError> {
+    /// The profile that `section` names.
+    pub(super) fn take(&self, section: &mut Section<'_>) -> Result<Profile<'a>, ScenarioError> {
         let Some(item) = section.take("profile") else {
-            return Ok(self.0.get(DEFAULT).cloned().unwrap_or_default());
+            return Ok(self.0[DEFAULT].clone());
         };
         let name = item.read::<String>()?.value;
         let found = self.0.get(&name).cloned();
         found.ok_or_else(|| item.error(&self.unknown(&name)))
     }
 
-    fn announced<'a>(&self, root: &mut Section<'a>) -> Result<Vec<Waiting<'a>>, ScenarioError> {
+    fn announced(&self, root: &mut Section<'a>) -> Result<Vec<Waiting<'a>>, ScenarioError> {
         let announce = |item: Item<'a>| {
             if self.0.contains_key(item.key) {
                 return Err(item.error("a built-in profile has this name; write another one"));
@@ -103,4 +125,17 @@ impl Profiles {
         );
         format!("unknown profile {name:?}; {hint}")
     }
+}
+
+/// What `section` sets, each of which a host, a switch or a device can have.
+fn known_to_some<'a>(section: Section<'a>) -> Result<Vec<Item<'a>>, ScenarioError> {
+    let (mut host, mut switch) = (
+        RootComplexParameters::default(),
+        SwitchParameters::default(),
+    );
+    let (mut port, mut endpoint) = (PortParameters::default(), EndpointParameters::default());
+    let mut models: Vec<_> = MODELS.iter().map(|model| (model.make)()).collect();
+    let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut host, &mut switch, &mut endpoint];
+    sets.extend(models.iter_mut().map(|model| model.parameters_mut()));
+    section.known_to_some(&mut sets)
 }

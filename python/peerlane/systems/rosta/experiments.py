@@ -35,6 +35,9 @@ TWO_BOARDS: dict[str, Pairs] = {
     "8.2": [*zip(BOARD_A, BOARD_B, strict=True), *zip(BOARD_B, BOARD_A, strict=True)],
 }
 
+WIDE_HEADERS = {"1": ONE_BOARD["1"], "4": ONE_BOARD["4"], "8.2": TWO_BOARDS["8.2"]}
+"""The cases that tell 16-byte headers without pacing from 12-byte headers with it."""
+
 SKEW_US = 10
 """Between one sender's start and the next, where starts are only nearly simultaneous: the order of
 one system call. The source gives no number; the reading shows that it hardly matters."""
@@ -55,6 +58,11 @@ def table3() -> Measurements:
         yield f"check/table3/{payload}/8.1-to-8.2", steady["8.1"] / steady["8.2"]
         ratio = skewed["8.1"] / skewed["8.2"]
         yield f"reading/table3/{payload}/8.1-to-8.2/skewed-start", ratio
+        for case, pairs in WIDE_HEADERS.items():
+            wide = _writes(payload, pairs)
+            for fpga in (*BOARD_A, *BOARD_B):
+                wide.set(fpga, bar_address_bits=64, idle_cycles=0)
+            yield f"reading/table3/{payload}/{case}/wide-headers", _mean_rate(wide.run())
 
 
 def latency() -> Measurements:
