@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from peerlane.reproduce import Report, reproduce
+
 settings.register_profile("default", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=100_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
@@ -98,6 +100,12 @@ def scenario(tmp_path: Path) -> Write:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def table3() -> Report:
+    """The figure of rosta that takes seconds, reproduced once for all tests."""
+    return reproduce("rosta", only="table3")
 
 
 def line_of(path: Path, text: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,6 +60,49 @@ WRONG_SCENARIOS = {
         'to = "bb"',
         ["bb"],
     ),
+    "a longer cycle is spelt out": (
+        (
+            '[switches.s0]\nupstream = { to = "h0" }',
+            '[switches.s1]\nupstream = "s0"\n[switches.s0]\nupstream = { to = "s1" }',
+        ),
+        "[switches.s1]",
+        ["cycle", "s0", "s1"],
+    ),
+    "a unit of something else is refused": (
+        ("[switches.s0]", '[switches.s0]\nlatency = "150 B"'),
+        "latency",
+        ["150 B", "150 ns"],
+    ),
+    "nothing hangs below a device": (
+        ('[devices.b]\nbar = "64 KiB"\nupstream = { to = "s0" }', '[devices.b]\nupstream = "a"'),
+        'upstream = "a"',
+        ["a is a device"],
+    ),
+    "a port that the switch does not have is refused": (
+        ('[devices.a]\nupstream = { to = "s0" }', '[devices.a]\nupstream = "s0"\nport = 400'),
+        "port = 400",
+        ["port"],
+    ),
+    "a transfer larger than its target is refused": (
+        ('size = "16 KiB"', 'size = "1 MiB"'),
+        "size",
+        ["1 MiB", "64 KiB"],
+    ),
+    "an unknown model is named with the nearest": (
+        ("[devices.b]", '[devices.b]\nmodel = "reflektor"'),
+        "model",
+        ["reflektor", "reflector"],
+    ),
+    "a bit error rate above one half is refused": (
+        ("lanes = 4", "lanes = 4\nbit_error_rate = 1.0"),
+        "bit_error_rate",
+        ["0.5"],
+    ),
+    "a name with signs that no terminal shows is escaped": (
+        ("[devices.a]", r'[devices."a\n\u001b[31m"]'),
+        "[devices.",
+        [r"a\n\x1b[31m"],
+    ),
     "text that is not TOML has a line": (
         ("[devices.a]", "[devices.a"),
         "[devices.a",
@@ -113,11 +157,14 @@ class TestFiles:
         (["run", "x.toml", "--json", "missing/x.json"], ["missing"]),
         (["run", "x.toml", "--json", "."], ["folder"]),
         (["run", "x.toml", "--trace", "."], ["folder"]),
+        (["run", "x.toml", "--trace", "-"], ["--trace", "file"]),
         (["reproduce", "atlantis"], ["atlantis", "rosta"]),
         (["reproduce", "rosta", "--figure", "table9"], ["table9", "table3"]),
         (["list", "wishes"], ["wishes"]),
         (["bench", "fabric", "--endpoints", "none"], ["none"]),
         (["bench", "fabric", "--tlps", "0"], ["--tlps"]),
+        (["bench", "fabric", "--endpoints", "5000"], ["4096 endpoints"]),
+        (["bench", "fabric", "--repeat", "0"], ["--repeat"]),
         (["bench", "fabric", "--peer", "nobody"], ["nobody"]),
     ],
 )
@@ -125,22 +172,48 @@ def test_wrong_use(peerlane: Run, arguments: list[str], words: list[str]) -> Non
     peerlane(*arguments).refuses(*words)
 
 
-def test_an_address_that_nobody_owns_is_an_unsupported_request(
-    peerlane: Run, scenario: Write
-) -> None:
-    ran = peerlane("run", scenario(('to = "b"', 'to = "0xdead0000"')))
-    assert ran.status == 1
-    assert "unsupported request" in ran.err.lower()
-    assert "Traceback" not in ran.err
-    assert len(ran.err.strip().splitlines()) == 1
+BELOW_B = ('[devices.b]\nbar = "64 KiB"\nupstream = { to = "s0" }', '[devices.b]\nupstream = "h0"')
+REFUSED_IN_THE_FABRIC = {
+    "a write to an address that nobody owns": (
+        [('to = "b"', 'to = "0xdead0000"')],
+        ("h0", "unsupported request"),
+    ),
+    "a read of an address that nobody owns": (
+        [('to = "b"', 'to = "0xdead0000"\ndirection = "read"')],
+        ("h0", "unsupported request"),
+    ),
+    "an address above 4 GiB that nobody owns": (
+        [('to = "b"', 'to = "0xdead00000000"')],
+        ("h0", "unsupported request"),
+    ),
+    "a write between root ports of a host that does not forward": (
+        [BELOW_B, ('memory = "1 MiB"', 'memory = "1 MiB"\npeer_to_peer = false')],
+        ("h0", "unsupported request"),
+    ),
+    "a packet larger than the target's payload": (
+        [("[devices.b]\n", '[devices.b]\nmax_payload = "128 B"\n')],
+        ("b", "malformed TLP"),
+    ),
+    "a packet larger than a switch's payload": (
+        [("[switches.s0]\n", '[switches.s0]\nmax_payload = "128 B"\n')],
+        ("s0", "malformed TLP"),
+    ),
+}
 
 
-def test_a_packet_above_a_ports_payload_is_malformed(peerlane: Run, scenario: Write) -> None:
-    small = ("[devices.b]\n", '[devices.b]\nmax_payload = "128 B"\n')
-    large = ("[devices.a]\n", '[devices.a]\nmax_payload = "256 B"\n')
-    switch = ("[switches.s0]\n", '[switches.s0]\nmax_payload = "256 B"\n')
-    ran = peerlane("run", scenario(small, large, switch))
+@pytest.mark.parametrize("law", REFUSED_IN_THE_FABRIC)
+def test_the_fabric_refuses(peerlane: Run, scenario: Write, law: str) -> None:
+    replacements, (place, what) = REFUSED_IN_THE_FABRIC[law]
+    path = scenario(*replacements)
+    ran = peerlane("run", path, "--json", "-")
+    document = json.loads(ran.out)
+    assert {"where": place, "what": what} in [
+        {"where": error["where"], "what": error["what"]} for error in document["errors"]
+    ]
+    (flow,) = document["flows"]
+    assert flow["completed"]
+    assert not flow["intact"]
     assert ran.status == 1
-    assert "malformed tlp" in ran.err.lower()
-    assert "Traceback" not in ran.err
-    assert len(ran.err.strip().splitlines()) == 1
+    (line,) = ran.err.splitlines()
+    assert f"{place}: {what}" in line
+    assert "a-to-b" in peerlane("run", path).out

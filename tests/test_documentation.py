@@ -5,10 +5,13 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import peerlane
 from peerlane import Fabric, Simulation
+
+if TYPE_CHECKING:
+    from peerlane.reproduce import Report
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,6 +31,32 @@ def test_the_python_in_the_readme_runs() -> None:
     for block in blocks("python"):
         exec(block, names)  # noqa: S102
     assert names["result"].failures == []
+
+
+CASES = {
+    "1": "one flow",
+    "2": "two, A to B to C",
+    "3": "three, A to B to C to D",
+    "4": "four, a ring on one board",
+    "8.1": "eight, a ring over both boards",
+    "8.2": "eight, all across the cables",
+}
+
+
+def test_the_result_in_the_readme_is_the_result(table3: Report) -> None:
+    rows = {row.id: row for row in table3.rows}
+    lines = [
+        "| flows at once | 128-byte packets | simulated | 256-byte packets | simulated |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    for case, what in CASES.items():
+        cells = [what]
+        for payload in (128, 256):
+            row = rows[f"table3/{payload}/{case}"]
+            cells += [f"{row.published:.0f}", f"{row.simulated:.0f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    table = "\n".join(lines) + "\n"
+    assert table in README, f"README.md has to say\n{table}"
 
 
 def test_the_example_of_the_package_holds() -> None:

@@ -76,6 +76,13 @@ def test_results_become_frames() -> None:
     assert list(Simulation(PAIR).tree().nodes.to_pandas()["name"]) == ["h0", "s0", "a", "b"]
 
 
+def test_latencies_spread_when_packets_queue() -> None:
+    latency = Simulation(PAIR).run().flows[0].latency_ns
+    assert latency is not None
+    assert latency.min < latency.p50 <= latency.p99 <= latency.max
+    assert latency.min < latency.mean < latency.max
+
+
 def test_rows_are_found_by_position_and_by_id() -> None:
     flows = Simulation(PAIR).run().flows
     assert flows["a-to-b"] is flows[0]

@@ -14,8 +14,9 @@ def main() -> None:
         status = run_command_line(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        status = FAILED
+        print("interrupted", file=sys.stderr, flush=True)
+        # A second interrupt while the interpreter winds down would be a traceback.
+        os._exit(FAILED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = FAILED

@@ -11,6 +11,7 @@ import typer
 
 import peerlane
 from peerlane import Simulation, _core, tables
+from peerlane.benchmark import median_run
 from peerlane.console import complain, emit, progress, say
 from peerlane.reproduce import UnknownNameError, systems
 from peerlane.reproduce import reproduce as reproduce_system
@@ -58,6 +59,12 @@ def _writable(path: str | None) -> str | None:
     if not Path(path).absolute().parent.is_dir():
         raise typer.BadParameter(f"there is no folder {Path(path).parent}")
     return path
+
+
+def _trace_file(path: str | None) -> str | None:
+    if path == "-":
+        raise typer.BadParameter("a trace goes to a file; standard output has the result")
+    return _writable(path)
 
 
 Scenario = Annotated[str, typer.Argument(metavar="FILE", help="The scenario: a TOML file.")]
@@ -131,7 +138,7 @@ def run(
         str | None,
         typer.Option(
             metavar="FILE",
-            callback=_writable,
+            callback=_trace_file,
             help="Write every packet on every link to FILE, one JSON object a line.",
         ),
     ] = None,
@@ -194,6 +201,9 @@ def bench_fabric(
         typer.Option(metavar="N[,N...]", help="Endpoints that share the work, below one switch."),
     ] = "1",
     tlps: Annotated[int, typer.Option(min=1, metavar="N", help="Posted writes in all.")] = 32768,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs of each; the median one is reported.")
+    ] = 5,
     peer: Annotated[
         Peer | None, typer.Option(help="Let this simulator do the same job in the same run.")
     ] = None,
@@ -202,14 +212,17 @@ def bench_fabric(
     """Time posted writes of 128 bytes from endpoints through a switch into memory.
 
     Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
-    when its last byte is in memory.
+    when its last byte is in memory. One run before the measured ones warms caches and memory.
     """
     counts = _counts(endpoints)
     runs: list[dict[str, Any]] = []
     with progress("benchmark") as bar:
         for count in counts:
             bar(f"{count} endpoints", len(runs) / len(counts))
-            runs.append(json.loads(_core.bench_fabric(count, tlps)) | {"endpoints": count})
+            try:
+                runs.append(median_run(count, tlps, repeat))
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from None
     peers: dict[str, dict[str, Any]] = {}
     if peer is Peer.COCOTBEXT:
         from peerlane.peers import cocotbext  # noqa: PLC0415 - its simulator is optional

@@ -43,8 +43,9 @@ def say(message: str) -> None:
 
 
 def complain(message: str) -> None:
-    """One line on standard error that begins with `error:`."""
-    line = Text.assemble(("error:", "bold red"), " ", message)
+    """One line on standard error that begins with `error:`; what cannot be printed is escaped."""
+    printable = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
+    line = Text.assemble(("error:", "bold red"), " ", printable)
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from peerlane.collection import Collection
 
+_NOT_INTACT = "its bytes did not all arrive, once, as they were sent"
+
 
 @dataclass(frozen=True, slots=True)
 class Latency:
@@ -113,7 +115,7 @@ class RunResult:
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]
         flows = [
-            f"flow {flow.id}: " + ("bytes differ" if flow.completed else "did not complete")
+            f"flow {flow.id}: " + (_NOT_INTACT if flow.completed else "did not complete")
             for flow in self.flows
             if not (flow.completed and flow.intact)
         ]

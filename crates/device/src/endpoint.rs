@@ -6,11 +6,10 @@ use std::collections::VecDeque;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{
-    Arrival, At, Charge, Frame, LinkEnd, LinkTimer, Observation, Outcome, PacketId, Pcie, Refusal,
-    Stamp, Waiting,
+    Arrival, At, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie, Refusal, Stamp, Waiting,
 };
 use protocol::{Class, FunctionId, Header, Kind, MemoryRequest, Status};
-use transaction::{Completions, Memory, Pattern, deliver, sent};
+use transaction::{Completions, Memory, Pattern, deliver};
 
 kernel::parameters! {
     /// What every device can be told of its core.
@@ -175,14 +174,12 @@ impl Endpoint {
 
     /// Time begins.
     pub(crate) fn start<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
-        let outcome = self.link.start(&mut At::new(fx, PORT));
-        Self::tell_sent(outcome, fx);
+        self.link.start(&mut At::new(fx, PORT));
     }
 
     /// A frame arrives. What it brings waits for [`Endpoint::take`].
     pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) {
-        let (arrival, outcome) = self.link.receive(frame, &mut At::new(fx, PORT));
-        Self::tell_sent(outcome, fx);
+        let (arrival, _) = self.link.receive(frame, &mut At::new(fx, PORT));
         if let Some(Arrival::Packet(delivery)) = arrival {
             let after = self.parameters.receive_latency;
             self.inbound.push_back((fx.now() + after, delivery.packet));
@@ -196,8 +193,7 @@ impl Endpoint {
     pub(crate) fn expire<C: Device>(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, C>) {
         match timer {
             EndpointTimer::Link(timer) => {
-                let outcome = self.link.expire(timer, &mut At::new(fx, PORT));
-                Self::tell_sent(outcome, fx);
+                self.link.expire(timer, &mut At::new(fx, PORT));
             }
             EndpointTimer::Inbound => {}
             EndpointTimer::Engine => self.engine_wake = Time::NEVER,
@@ -207,9 +203,8 @@ impl Endpoint {
     /// The next packet that has reached the engine. It leaves the receive buffer.
     pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
-        let charge = Charge::of(fx.store()[packet].header());
-        let outcome = self.link.free(charge, &mut At::new(fx, PORT));
-        Self::tell_sent(outcome, fx);
+        let charge = fx.store()[packet].charge();
+        self.link.free(charge, &mut At::new(fx, PORT));
         Some(packet)
     }
 
@@ -346,23 +341,14 @@ impl Endpoint {
     /// Moves a packet over the datapath, which [`Endpoint::is_open`], to the wire.
     pub(crate) fn hand_over<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let now = fx.now();
-        let content = &fx.store()[packet];
-        let waiting = Waiting::new(packet, content.header(), now + self.parameters.send_latency);
+        let waiting = Waiting::new(packet, fx.store(), now + self.parameters.send_latency);
         if self.parameters.datapath.0 > 0 {
-            let beats = (content.bytes().len() as u64).div_ceil(self.parameters.datapath.0);
+            let beats =
+                (fx.store()[packet].bytes().len() as u64).div_ceil(self.parameters.datapath.0);
             self.datapath_free =
                 now + self.cycle * (beats + u64::from(self.parameters.idle_cycles));
         }
-        let outcome = self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
-        Self::tell_sent(outcome, fx);
-    }
-
-    fn tell_sent<C: Device>(outcome: Outcome, fx: &mut Effects<'_, C>) {
-        if let Some(begun) = outcome.started
-            && let Some(told) = sent(&fx.store()[begun.packet], begun.start, begun.end)
-        {
-            fx.observe(told);
-        }
+        self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
     }
 }
 

@@ -1,17 +1,15 @@
 //! A root complex: root ports, the host's memory behind them, and the CPU's own requests.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use kernel::{Bandwidth, Bytes, Component, Effects, Label, Port, Span, Stream, Time};
 use link::{
-    Arrival, At, Charge, Frame, LinkEnd, LinkTimer, Observation, Outcome, PacketId, Pcie, Refusal,
+    Arrival, At, Charge, Finished, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie, Refusal,
     Waiting,
 };
 use protocol::{Class, FunctionId, Header, Kind, MemoryRequest};
-use transaction::{
-    Completions, Flow, Memory, Next, Pattern, Requester, RequesterLimits, deliver, sent,
-};
+use transaction::{Completions, Flow, Memory, Next, Pattern, Requester, RequesterLimits, deliver};
 
 use crate::switch::{refused_bytes, unsupported};
 use crate::{Route, Routes};
@@ -79,8 +77,6 @@ pub struct RootComplex {
     memory_free: Time,
     /// Time a line takes.
     line: Span,
-    /// Writes on their way into memory, in order.
-    writes: VecDeque<Job>,
     /// Reads that the memory will have answered, the first to be answered on top.
     reads: BinaryHeap<Reverse<Job>>,
     read_count: u64,
@@ -95,7 +91,7 @@ struct RootPort {
     max_payload: u32,
 }
 
-/// A packet in the root complex, and the port whose buffer holds it.
+/// A read that the memory answers, and the port whose buffer holds it.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     due: Time,
@@ -126,8 +122,6 @@ impl Eq for Job {}
 pub enum RootTimer {
     /// A timer of a root port's link.
     Link(Port, LinkTimer),
-    /// The oldest write is in memory.
-    Written,
     /// A read is answered.
     Read,
     /// The CPU has a request.
@@ -137,9 +131,8 @@ pub enum RootTimer {
 impl Label for RootTimer {
     fn number(self) -> u32 {
         match self {
-            RootTimer::Written => 0,
-            RootTimer::Read => 1,
-            RootTimer::Cpu => 2,
+            RootTimer::Read => 0,
+            RootTimer::Cpu => 1,
             RootTimer::Link(port, timer) => {
                 (u32::from(port.0) + 1) * LinkTimer::COUNT + timer as u32
             }
@@ -147,9 +140,8 @@ impl Label for RootTimer {
     }
     fn from_number(number: u32) -> Self {
         match number {
-            0 => RootTimer::Written,
-            1 => RootTimer::Read,
-            2 => RootTimer::Cpu,
+            0 => RootTimer::Read,
+            1 => RootTimer::Cpu,
             _ => RootTimer::Link(
                 Port((number / LinkTimer::COUNT - 1) as u16),
                 LinkTimer::from_number(number % LinkTimer::COUNT),
@@ -174,15 +166,15 @@ impl Component for RootComplex {
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         for port in 0..self.ports.len() as u16 {
-            let outcome = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
-            self.settle(outcome, fx);
+            let finished = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
+            self.settle(finished, fx);
         }
         self.ask(fx);
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        let (arrival, outcome) = self.link(port).receive(frame, &mut At::new(fx, port));
-        self.settle(outcome, fx);
+        let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
+        self.settle(finished, fx);
         if let Some(Arrival::Packet(delivery)) = arrival {
             self.take(port, delivery.packet, fx);
         }
@@ -191,10 +183,9 @@ impl Component for RootComplex {
     fn expire(&mut self, timer: RootTimer, fx: &mut Effects<'_, Self>) {
         match timer {
             RootTimer::Link(port, timer) => {
-                let outcome = self.link(port).expire(timer, &mut At::new(fx, port));
-                self.settle(outcome, fx);
+                let finished = self.link(port).expire(timer, &mut At::new(fx, port));
+                self.settle(finished, fx);
             }
-            RootTimer::Written => self.finish_writes(fx),
             RootTimer::Read => self.finish_reads(fx),
             RootTimer::Cpu => {
                 self.cpu_wake = Time::NEVER;
@@ -205,6 +196,14 @@ impl Component for RootComplex {
 }
 
 impl RootComplex {
+    /// Sources of each port's wire besides the root ports: the memory, and the CPU.
+    pub const SOURCES: usize = 2;
+
+    /// The number of the CPU among the sources, where there are so many root ports.
+    pub const fn cpu(ports: usize) -> u16 {
+        ports as u16 + 1
+    }
+
     /// A root complex that has not begun.
     pub fn new(config: RootComplexConfig) -> Self {
         let RootComplexConfig {
@@ -238,7 +237,6 @@ impl RootComplex {
             memory: Memory::new(parameters.memory.0),
             memory_free: Time::ZERO,
             line: Span::from_fs(line_fs as u64),
-            writes: VecDeque::new(),
             reads: BinaryHeap::new(),
             read_count: 0,
             requester: Requester::new(id, limits),
@@ -276,48 +274,39 @@ impl RootComplex {
         &mut self.ports[port.index()].link
     }
 
-    /// The sources of each port's wire after the root ports themselves.
     fn from_memory(&self) -> u16 {
         self.ports.len() as u16
     }
 
     fn from_cpu(&self) -> u16 {
-        self.ports.len() as u16 + 1
+        Self::cpu(self.ports.len())
     }
 
     /// What left for another port frees the buffer that it came in by; what the CPU sent makes room for more.
-    fn settle(&mut self, outcome: Outcome, fx: &mut Effects<'_, Self>) {
-        if let Some(done) = outcome.finished
-            && let Some(ingress) = self.ports.get_mut(usize::from(done.source))
-        {
-            let next = ingress
-                .link
-                .free(done.charge, &mut At::new(fx, Port(done.source)));
+    fn settle(&mut self, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
+        let Some(Finished { source, charge }) = finished else {
+            return;
+        };
+        if let Some(ingress) = self.ports.get_mut(usize::from(source)) {
+            let next = ingress.link.free(charge, &mut At::new(fx, Port(source)));
             self.settle(next, fx);
-        }
-        if let Some(begun) = outcome
-            .started
-            .filter(|begun| begun.source == self.from_cpu())
-        {
-            if let Some(told) = sent(&fx.store()[begun.packet], begun.start, begun.end) {
-                fx.observe(told);
-            }
+        } else if source == self.from_cpu() {
             self.ask(fx);
         }
     }
 
     fn free(&mut self, port: Port, header: &Header, fx: &mut Effects<'_, Self>) {
-        let outcome = self
+        let finished = self
             .link(port)
             .free(Charge::of(header), &mut At::new(fx, port));
-        self.settle(outcome, fx);
+        self.settle(finished, fx);
     }
 
     fn enqueue(&mut self, port: Port, source: u16, waiting: Waiting, fx: &mut Effects<'_, Self>) {
-        let outcome = self
+        let finished = self
             .link(port)
             .enqueue(source, waiting, &mut At::new(fx, port));
-        self.settle(outcome, fx);
+        self.settle(finished, fx);
     }
 
     fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
@@ -329,14 +318,12 @@ impl RootComplex {
             (Route::Down(to), _)
                 if self.parameters.peer_to_peer || header.class() == Class::Completion =>
             {
-                let waiting =
-                    Waiting::new(packet, &header, fx.now() + self.parameters.peer_latency);
+                let ready = fx.now() + self.parameters.peer_latency;
+                let waiting = Waiting::new(packet, fx.store(), ready);
                 self.enqueue(to, port.0, waiting, fx);
             }
             (Route::Elsewhere, Kind::MemoryWrite(request)) if self.holds(request) => {
-                let job = self.schedule(request, port, packet, Span::ZERO, fx.now());
-                self.writes.push_back(job);
-                fx.wake(RootTimer::Written, job.due.since(fx.now()));
+                self.write(port, packet, request, fx);
             }
             (Route::Elsewhere, Kind::MemoryRead(request)) if self.holds(request) => {
                 let jitter = self.parameters.memory_read_jitter.as_fs();
@@ -346,7 +333,14 @@ impl RootComplex {
                     0
                 };
                 let latency = self.parameters.memory_read_latency + Span::from_fs(late);
-                let job = self.schedule(request, port, packet, latency, fx.now());
+                let due = self.take_lines(request, fx.now()) + latency;
+                self.read_count += 1;
+                let job = Job {
+                    due,
+                    order: self.read_count,
+                    packet,
+                    port,
+                };
                 self.reads.push(Reverse(job));
                 fx.wake(RootTimer::Read, job.due.since(fx.now()));
             }
@@ -371,44 +365,33 @@ impl RootComplex {
             .holds(request.first_byte(), u64::from(request.byte_len()))
     }
 
-    /// Gives the memory's next lines to a request; its job is due when they are done and `latency` has passed.
-    fn schedule(
-        &mut self,
-        request: &MemoryRequest,
-        port: Port,
-        packet: PacketId,
-        latency: Span,
-        now: Time,
-    ) -> Job {
-        let line = self.parameters.memory_line.0;
-        let (first, end) = (
-            request.first_byte(),
-            request.first_byte() + u64::from(request.byte_len()).max(1),
-        );
-        let lines = end.div_ceil(line) - first / line;
+    /// Gives the memory's next lines to a request: when they are done.
+    fn take_lines(&mut self, request: &MemoryRequest, now: Time) -> Time {
+        let line = self.parameters.memory_line.0.trailing_zeros();
+        let first = request.first_byte();
+        let end = first + u64::from(request.byte_len()).max(1);
+        let lines = ((end - 1) >> line) - (first >> line) + 1;
         self.memory_free = self.memory_free.max(now + self.parameters.latency) + self.line * lines;
-        self.read_count += 1;
-        Job {
-            due: self.memory_free + latency,
-            order: self.read_count,
-            packet,
-            port,
-        }
+        self.memory_free
     }
 
-    fn finish_writes(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(job) = self.writes.pop_front_if(|job| job.due <= fx.now()) {
-            let packet = &fx.store()[job.packet];
-            let header = *packet.header();
-            let Kind::MemoryWrite(request) = header.kind else {
-                unreachable!("only writes are queued as writes")
-            };
-            if let Some(told) = deliver(packet, &request, &mut self.memory, 0, &self.patterns) {
-                fx.observe(told);
-            }
-            fx.store().release(job.packet);
-            self.free(job.port, &header, fx);
+    /// Nothing overtakes a write to memory or looks at its bytes before it is done: its end is known when its lines are.
+    fn write(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let done = self.take_lines(request, fx.now());
+        let content = &fx.store()[packet];
+        let charge = content.charge();
+        if let Some(told) = deliver(content, request, &mut self.memory, 0, &self.patterns) {
+            fx.foresee(done, told);
         }
+        fx.store().release(packet);
+        self.link(port)
+            .free_later(charge, done, &mut At::new(fx, port));
     }
 
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
@@ -436,7 +419,8 @@ impl RootComplex {
                 let payload = fx.store()[packet].write(answer, stamp);
                 self.memory
                     .read(address, &mut payload[lead..lead + len as usize]);
-                let waiting = Waiting::new(packet, &answer, fx.now() + self.parameters.latency);
+                let ready = fx.now() + self.parameters.latency;
+                let waiting = Waiting::new(packet, fx.store(), ready);
                 self.enqueue(job.port, self.from_memory(), waiting, fx);
             }
             fx.store().release(job.packet);
@@ -462,8 +446,9 @@ impl RootComplex {
         fx.store().release(packet);
         self.free(port, header, fx);
         if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
-            let (packet, answer) = unsupported(header, self.id, stamp, fx);
-            let waiting = Waiting::new(packet, &answer, fx.now() + self.parameters.latency);
+            let packet = unsupported(header, self.id, stamp, fx);
+            let ready = fx.now() + self.parameters.latency;
+            let waiting = Waiting::new(packet, fx.store(), ready);
             self.enqueue(port, self.from_memory(), waiting, fx);
         }
     }
@@ -498,7 +483,8 @@ impl RootComplex {
         let (header, stamp) = (*fx.store()[packet].header(), fx.store()[packet].stamp);
         match self.routes.of(&header) {
             Route::Down(port) => {
-                let waiting = Waiting::new(packet, &header, fx.now() + self.parameters.latency);
+                let ready = fx.now() + self.parameters.latency;
+                let waiting = Waiting::new(packet, fx.store(), ready);
                 self.enqueue(port, self.from_cpu(), waiting, fx);
             }
             Route::Elsewhere => {

@@ -2,8 +2,8 @@
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{
-    Arrival, At, Charge, Delivery, Frame, LinkEnd, LinkTimer, Observation, Outcome, PacketId, Pcie,
-    Refusal, Sent, Stamp, Waiting,
+    Arrival, At, Charge, Delivery, Finished, Frame, LinkEnd, LinkTimer, Observation, PacketId,
+    Pcie, Refusal, Stamp, Waiting,
 };
 use protocol::{Class, FunctionId, Header, Status};
 
@@ -84,14 +84,14 @@ impl Component for Switch {
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         for port in 0..self.ports.len() as u16 {
-            let outcome = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
-            self.settle(outcome, fx);
+            let finished = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
+            self.settle(finished, fx);
         }
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        let (arrival, outcome) = self.link(port).receive(frame, &mut At::new(fx, port));
-        self.settle(outcome, fx);
+        let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
+        self.settle(finished, fx);
         match arrival {
             Some(Arrival::Packet(delivery)) => self.forward(port, delivery, false, fx),
             Some(Arrival::Corrupt(delivery)) => self.forward(port, delivery, true, fx),
@@ -100,12 +100,15 @@ impl Component for Switch {
     }
 
     fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
-        let outcome = self.link(port).expire(timer, &mut At::new(fx, port));
-        self.settle(outcome, fx);
+        let finished = self.link(port).expire(timer, &mut At::new(fx, port));
+        self.settle(finished, fx);
     }
 }
 
 impl Switch {
+    /// Sources of each port's wire besides the downstream ports: the upstream port, and the switch itself.
+    pub const SOURCES: usize = 2;
+
     /// A switch that has not begun.
     pub fn new(config: SwitchConfig) -> Self {
         Switch {
@@ -131,13 +134,8 @@ impl Switch {
     }
 
     /// What left the switch frees the buffer that it came in by.
-    fn settle(&mut self, outcome: Outcome, fx: &mut Effects<'_, Self>) {
-        if let Some(Sent {
-            source,
-            charge,
-            corrupt: false,
-            ..
-        }) = outcome.finished
+    fn settle(&mut self, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
+        if let Some(Finished { source, charge }) = finished
             && let Some(ingress) = self.ports.get_mut(usize::from(source))
         {
             let next = ingress.link.free(charge, &mut At::new(fx, Port(source)));
@@ -163,14 +161,15 @@ impl Switch {
             }
             return self.refuse(from, delivery, &header, Refusal::UnsupportedRequest, fx);
         };
-        let mut waiting = Waiting::new(
-            delivery.packet,
-            &header,
-            self.ready(to, delivery.complete, wire_len, fx.now()),
-        );
-        waiting.corrupt = corrupt.then_some(delivery.complete);
-        let outcome = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
-        self.settle(outcome, fx);
+        let Delivery { packet, complete } = delivery;
+        let ready = self.ready(to, complete, wire_len, fx.now());
+        let waiting = Waiting {
+            corrupt,
+            complete,
+            ..Waiting::new(packet, fx.store(), ready)
+        };
+        let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
+        self.settle(finished, fx);
     }
 
     /// When a packet whose header is here may leave: after the latency, and not so early that a faster egress runs dry.
@@ -215,19 +214,19 @@ impl Switch {
             bytes,
         });
         fx.store().release(packet);
-        let outcome = self
+        let finished = self
             .link(from)
             .free(Charge::of(header), &mut At::new(fx, from));
-        self.settle(outcome, fx);
+        self.settle(finished, fx);
         if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
             let answer = unsupported(header, self.id, stamp, fx);
-            let waiting = Waiting::new(answer.0, &answer.1, complete + self.latency);
+            let waiting = Waiting::new(answer, fx.store(), complete + self.latency);
             // No ingress port owns the answer: the source after the last port is the switch itself.
             let own = self.ports.len() as u16;
-            let outcome = self
+            let finished = self
                 .link(from)
                 .enqueue(own, waiting, &mut At::new(fx, from));
-            self.settle(outcome, fx);
+            self.settle(finished, fx);
         }
     }
 }
@@ -246,10 +245,10 @@ pub(crate) fn unsupported<C: Component<Traffic = Pcie>>(
     completer: FunctionId,
     stamp: Stamp,
     fx: &mut Effects<'_, C>,
-) -> (PacketId, Header) {
+) -> PacketId {
     let header = Header::completion(request, completer, Status::UnsupportedRequest)
         .expect("a non-posted request is answered");
     let packet = fx.store().claim();
     fx.store()[packet].write(header, stamp);
-    (packet, header)
+    packet
 }

@@ -270,11 +270,13 @@ impl<C: Component> Effects<'_, C> {
 
     /// Tells the probes; never changes what happens next.
     pub fn observe(&mut self, what: <C::Traffic as Traffic>::Observation) {
-        self.world.observations.push(Observed {
-            at: self.world.now,
-            by: self.me,
-            what,
-        });
+        self.foresee(self.world.now, what);
+    }
+
+    /// Tells the probes of something that nothing can keep from happening at `at`.
+    pub fn foresee(&mut self, at: Time, what: <C::Traffic as Traffic>::Observation) {
+        let by = self.me;
+        self.world.observations.push(Observed { at, by, what });
     }
 
     /// Whether a probe wants every detail told.

@@ -19,6 +19,10 @@ impl Alarm {
         self.deadline != Time::NEVER
     }
 
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
     /// Moves the deadline; the span after which to be woken, unless an earlier wake-up is on its way.
     #[must_use]
     pub(crate) fn set(&mut self, now: Time, deadline: Time) -> Option<Span> {

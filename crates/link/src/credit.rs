@@ -71,6 +71,10 @@ pub(crate) struct Room<const BITS: u32> {
     /// CREDITS_ALLOCATED, and its value when it was last announced.
     allocated: u16,
     announced: u16,
+    /// Credits that are worth an UpdateFC when they are free and unannounced.
+    worth: u16,
+    /// Credits that will be free.
+    promised: u16,
 }
 
 impl<const BITS: u32> Room<BITS> {
@@ -78,13 +82,17 @@ impl<const BITS: u32> Room<BITS> {
     /// A receiver never announces more than half the counter's range (PCIe Base 2.6.1.2).
     pub(crate) const LARGEST: u16 = (1 << (BITS - 1)) - 1;
 
-    pub(crate) fn new(size: u16) -> Self {
+    /// Room for `size` credits, a `share` of which is worth an UpdateFC.
+    pub(crate) fn new(size: u16, share: f64) -> Self {
         let size = size.min(Self::LARGEST);
+        let worth = (f64::from(size) * share).ceil().max(1.0) as u16;
         Room {
             size,
             used: 0,
             allocated: size,
             announced: size,
+            worth,
+            promised: 0,
         }
     }
 
@@ -114,10 +122,12 @@ impl<const BITS: u32> Room<BITS> {
         self.allocated.wrapping_sub(self.announced) & Self::MASK
     }
 
-    /// Whether at least `share` of the whole is free and unannounced.
-    fn is_worth_telling(&self, share: f64) -> bool {
-        let free = self.unannounced();
-        free > 0 && f64::from(free) >= share * f64::from(self.size)
+    fn is_worth_telling(&self) -> bool {
+        self.unannounced() >= self.worth
+    }
+
+    fn will_be_worth_telling(&self) -> bool {
+        self.size > 0 && self.unannounced() + self.promised >= self.worth
     }
 }
 
@@ -139,12 +149,33 @@ impl Buffer {
         self.data.free(data);
     }
 
+    /// A packet with so much data will leave.
+    pub(crate) fn promise(&mut self, data: u16) {
+        self.headers.promised += 1;
+        self.data.promised += data;
+    }
+
+    /// A promised packet leaves.
+    pub(crate) fn keep_promise(&mut self, data: u16) {
+        self.headers.promised -= 1;
+        self.data.promised -= data;
+    }
+
+    pub(crate) fn forget_promises(&mut self) {
+        self.headers.promised = 0;
+        self.data.promised = 0;
+    }
+
+    pub(crate) fn will_be_worth_telling(&self) -> bool {
+        self.headers.will_be_worth_telling() || self.data.will_be_worth_telling()
+    }
+
     pub(crate) fn has_news(&self) -> bool {
         self.headers.unannounced() > 0 || self.data.unannounced() > 0
     }
 
-    pub(crate) fn is_worth_telling(&self, share: f64) -> bool {
-        self.headers.is_worth_telling(share) || self.data.is_worth_telling(share)
+    pub(crate) fn is_worth_telling(&self) -> bool {
+        self.headers.is_worth_telling() || self.data.is_worth_telling()
     }
 
     pub(crate) fn is_limited(&self) -> bool {
@@ -175,7 +206,7 @@ mod tests {
     proptest! {
         #[test]
         fn credits_are_never_negative_nor_leaked(steps in prop::collection::vec((any::<bool>(), 0_u16..40), 1..2000)) {
-            let mut buffer = Buffer { headers: Room::new(20), data: Room::new(300) };
+            let mut buffer = Buffer { headers: Room::new(20, 0.0), data: Room::new(300, 0.0) };
             let mut budget = Budget::CLOSED;
             budget.headers.open(20);
             budget.data.open(300);

@@ -6,7 +6,7 @@ use protocol::{Class, Credit, Dllp, Generation, TrafficClass};
 use crate::alarm::{Alarm, Ring};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
-use crate::transmitter::{Counters, Sent, Transmitter, Turn};
+use crate::transmitter::{Counters, Finished, Transmitter, Turn};
 use crate::{BitErrors, Charge, Frame, LinkContext, PacketId, Waiting, WireTiming};
 
 /// What a link end is told when the fabric is built.
@@ -30,6 +30,8 @@ pub struct LinkConfig {
     pub infinite_completions: bool,
     /// Whether to report each packet when its last bit has left.
     pub report_finished: bool,
+    /// The source whose packets begin here, and are told to the probes when they are sent.
+    pub own: Option<u16>,
     /// The errors of the direction that arrives here.
     pub errors: Option<BitErrors>,
 }
@@ -62,16 +64,6 @@ impl LinkTimer {
     }
 }
 
-/// What an input made of the wire.
-#[derive(Clone, Copy, Debug, Default)]
-#[must_use]
-pub struct Outcome {
-    /// The packet whose last bit has left, where that is reported.
-    pub finished: Option<Sent>,
-    /// The packet that began to leave.
-    pub started: Option<Sent>,
-}
-
 /// Flow-control initialisation (PCIe Base 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -92,10 +84,10 @@ pub struct LinkEnd {
     acknowledge_now: bool,
     refuse_now: bool,
     cut_through: bool,
-    report_finished: bool,
     acknowledge_limit: Span,
     replay_limit: Span,
     update_interval: Span,
+    tell_by: Time,
     wire: Alarm,
     acknowledge: Alarm,
     replay: Alarm,
@@ -119,13 +111,7 @@ impl LinkEnd {
             .generation
             .replay_timer_limit(config.lanes, config.max_payload);
         LinkEnd {
-            transmitter: Transmitter::new(
-                timing,
-                config.far_cut_through,
-                config.channels,
-                config.sources,
-                parameters.replay_buffer.0,
-            ),
+            transmitter: Transmitter::new(timing, &config, parameters.replay_buffer.0),
             receiver: Receiver::new(
                 parameters,
                 config.infinite_completions,
@@ -137,10 +123,10 @@ impl LinkEnd {
             acknowledge_now: false,
             refuse_now: false,
             cut_through: config.cut_through,
-            report_finished: config.report_finished,
             acknowledge_limit: symbols(acknowledge, parameters.ack_limit_fraction),
             replay_limit: symbols(replay, parameters.replay_timer_factor),
             update_interval: parameters.update_fc_interval,
+            tell_by: Time::NEVER,
             wire: Alarm::IDLE,
             acknowledge: Alarm::IDLE,
             replay: Alarm::IDLE,
@@ -169,13 +155,18 @@ impl LinkEnd {
     }
 
     /// Time begins: flow control is initialised.
-    pub fn start(&mut self, cx: &mut impl LinkContext) -> Outcome {
+    pub fn start(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         self.greet(cx);
         self.pump(cx)
     }
 
     /// Hands a packet of `source` to the link, which takes over the caller's hold of it.
-    pub fn enqueue(&mut self, source: u16, waiting: Waiting, cx: &mut impl LinkContext) -> Outcome {
+    pub fn enqueue(
+        &mut self,
+        source: u16,
+        waiting: Waiting,
+        cx: &mut impl LinkContext,
+    ) -> Option<Finished> {
         let channel = self.channel_of(waiting.charge.traffic_class);
         self.transmitter.push(channel, source, waiting);
         self.pump(cx)
@@ -187,17 +178,38 @@ impl LinkEnd {
     }
 
     /// A packet has left this end's buffer: its credit goes back to the far end.
-    pub fn free(&mut self, charge: Charge, cx: &mut impl LinkContext) -> Outcome {
+    pub fn free(&mut self, charge: Charge, cx: &mut impl LinkContext) -> Option<Finished> {
         let channel = self.channel_of(charge.traffic_class);
         match self.receiver.free(channel, charge) {
             News::Now => self.pump(cx),
             News::Later => {
-                if !self.update.is_set() {
-                    self.set_update(self.update_interval, cx);
-                }
-                Outcome::default()
+                self.tell_by(cx.now() + self.update_interval, cx);
+                None
             }
-            News::None => Outcome::default(),
+            News::None => None,
+        }
+    }
+
+    /// A packet will have left this end's buffer at `due`, not before those of earlier calls.
+    ///
+    /// Spares an event for each packet: the link wakes itself when the credit is worth telling.
+    pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl LinkContext) {
+        let channel = self.channel_of(charge.traffic_class);
+        match self.receiver.free_later(channel, charge, due) {
+            Some(worth) => self.look_at_credit(worth, cx),
+            None => self.tell_by(due + self.update_interval, cx),
+        }
+    }
+
+    /// Freed credit is told at `deadline` at the latest.
+    fn tell_by(&mut self, deadline: Time, cx: &mut impl LinkContext) {
+        self.tell_by = self.tell_by.min(deadline);
+        self.look_at_credit(self.tell_by, cx);
+    }
+
+    fn look_at_credit(&mut self, time: Time, cx: &mut impl LinkContext) {
+        if !self.update.is_set() || time < self.update.deadline() {
+            self.set_update(time, cx);
         }
     }
 
@@ -206,7 +218,7 @@ impl LinkEnd {
         &mut self,
         frame: Frame,
         cx: &mut impl LinkContext,
-    ) -> (Option<Arrival>, Outcome) {
+    ) -> (Option<Arrival>, Option<Finished>) {
         match frame {
             Frame::Tlp {
                 sequence,
@@ -220,7 +232,7 @@ impl LinkEnd {
                 let outcome = if self.refuse_now || self.acknowledge_now {
                     self.pump(cx)
                 } else {
-                    Outcome::default()
+                    None
                 };
                 (arrival, outcome)
             }
@@ -229,13 +241,13 @@ impl LinkEnd {
                     if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
                         *byte ^= 1 << (bit % 8);
                     } else {
-                        return (None, Outcome::default());
+                        return (None, None);
                     }
                 }
                 // A bad CRC means the packet is dropped: whatever it said will be said again (PCIe Base 3.6.2.2).
                 let outcome = match Dllp::parse(&bytes) {
                     Ok(dllp) => self.receive_dllp(dllp, cx),
-                    Err(_) => Outcome::default(),
+                    Err(_) => None,
                 };
                 (None, outcome)
             }
@@ -253,7 +265,7 @@ impl LinkEnd {
             self.phase = Phase::Active;
         }
         let content = &cx.packets()[packet];
-        let (wire_len, header) = (content.wire_len(), *content.header());
+        let (wire_len, charge) = (content.wire_len(), content.charge());
         let complete = if self.cut_through {
             let to_header = content.wire_len_to_header();
             cx.now() + self.transmitter.timing().length(wire_len - to_header)
@@ -263,7 +275,6 @@ impl LinkEnd {
         let wrong = self.receiver.strike(wire_len);
         match self.receiver.judge(sequence, lcrc, packet, &wrong, cx) {
             Verdict::Accept => {
-                let charge = Charge::of(&header);
                 let channel = self.channel_of(charge.traffic_class);
                 self.receiver.accept(channel, charge, complete);
                 if !self.acknowledge.is_set() {
@@ -289,7 +300,7 @@ impl LinkEnd {
             .then_some(Arrival::Corrupt(Delivery { packet, complete }))
     }
 
-    fn receive_dllp(&mut self, dllp: Dllp, cx: &mut impl LinkContext) -> Outcome {
+    fn receive_dllp(&mut self, dllp: Dllp, cx: &mut impl LinkContext) -> Option<Finished> {
         match dllp {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
@@ -319,7 +330,7 @@ impl LinkEnd {
     }
 
     /// One of this end's timers runs out.
-    pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Outcome {
+    pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Option<Finished> {
         let alarm = match timer {
             LinkTimer::Wire => &mut self.wire,
             LinkTimer::Acknowledge => &mut self.acknowledge,
@@ -330,9 +341,9 @@ impl LinkEnd {
             Ring::Due => {}
             Ring::Again(after) => {
                 cx.wake(timer, after);
-                return Outcome::default();
+                return None;
             }
-            Ring::Stale => return Outcome::default(),
+            Ring::Stale => return None,
         }
         match timer {
             LinkTimer::Wire => {}
@@ -348,17 +359,27 @@ impl LinkEnd {
     }
 
     fn update_credit(&mut self, cx: &mut impl LinkContext) {
+        let now = cx.now();
+        self.receiver.settle(now);
         // Only a wire with errors can lose an UpdateFC; there every limit is told again and again.
-        self.receiver.tell_all(self.receiver.has_errors());
-        if self.receiver.has_errors() {
-            self.set_update(self.update_interval, cx);
+        let again = self.receiver.has_errors();
+        if self.tell_by <= now {
+            self.tell_by = Time::NEVER;
+            self.receiver.tell_all(again);
+        }
+        let (worth, promised) = self.receiver.next_worth();
+        if again || promised {
+            self.tell_by(now + self.update_interval, cx);
+        }
+        if let Some(worth) = worth {
+            self.look_at_credit(worth, cx);
         }
     }
 
     /// A round of InitFC packets of the current phase.
     fn greet(&mut self, cx: &mut impl LinkContext) {
         self.greetings = 3 * self.receiver.channels();
-        self.set_update(GREETING_INTERVAL, cx);
+        self.set_update(cx.now() + GREETING_INTERVAL, cx);
     }
 
     fn greeted(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
@@ -376,7 +397,7 @@ impl LinkEnd {
                 self.phase = Phase::Active;
                 self.update.clear();
                 if self.receiver.has_errors() {
-                    self.set_update(self.update_interval, cx);
+                    self.tell_by(cx.now() + self.update_interval, cx);
                 }
             }
             // The far end has lost the second round: tell it again.
@@ -398,44 +419,40 @@ impl LinkEnd {
     }
 
     /// Gives a free wire to what is most urgent (PCIe Base 3.6.3.1): Nak, Ack, credit, packets sent again, new packets.
-    fn pump(&mut self, cx: &mut impl LinkContext) -> Outcome {
+    #[inline]
+    fn pump(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         let now = cx.now();
-        let mut outcome = Outcome::default();
         if now < self.transmitter.busy_until {
             self.set_wire(self.transmitter.busy_until, cx);
-            return outcome;
+            return None;
         }
-        outcome.finished = self.transmitter.on_wire.take();
-        if !self.has_work() {
-            return outcome;
+        let finished = self.transmitter.on_wire.take();
+        if self.has_work() {
+            self.use_wire(now, cx);
         }
+        finished
+    }
+
+    #[inline(never)]
+    fn use_wire(&mut self, now: Time, cx: &mut impl LinkContext) {
         let mut at = self.transmitter.next_slot(now);
         while let Some(dllp) = self.next_dllp(at, cx) {
             self.transmitter.send_dllp(at, dllp, cx);
             at = self.transmitter.busy_until;
         }
         if self.phase != Phase::Active {
-            return outcome;
+            return;
         }
         match self.transmitter.send_packet(at, cx) {
-            Turn::Sent(sent) => {
-                outcome.started = Some(sent);
-                if self.report_finished {
-                    self.transmitter.on_wire = Some(sent);
-                }
+            Turn::Sent => {
                 self.await_acknowledgement(cx);
+                if self.transmitter.on_wire.is_some() || self.has_work() {
+                    self.set_wire(self.transmitter.busy_until, cx);
+                }
             }
-            Turn::Replayed => self.await_acknowledgement(cx),
-            Turn::NotBefore(time) => {
-                self.set_wire(time.max(self.transmitter.busy_until), cx);
-                return outcome;
-            }
-            Turn::Nothing => return outcome,
+            Turn::NotBefore(time) => self.set_wire(time.max(self.transmitter.busy_until), cx),
+            Turn::Nothing => {}
         }
-        if self.report_finished || self.has_work() {
-            self.set_wire(self.transmitter.busy_until, cx);
-        }
-        outcome
     }
 
     fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
@@ -495,8 +512,8 @@ impl LinkEnd {
         }
     }
 
-    fn set_update(&mut self, after: Span, cx: &mut impl LinkContext) {
-        if let Some(after) = self.update.set(cx.now(), cx.now() + after) {
+    fn set_update(&mut self, deadline: Time, cx: &mut impl LinkContext) {
+        if let Some(after) = self.update.set(cx.now(), deadline) {
             cx.wake(LinkTimer::UpdateCredit, after);
         }
     }

@@ -14,12 +14,12 @@ mod waiting;
 mod wire;
 
 pub use context::{At, LinkContext};
-pub use end::{LinkConfig, LinkEnd, LinkTimer, Outcome};
+pub use end::{LinkConfig, LinkEnd, LinkTimer};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use traffic::{
     Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Refusal, Stamp,
 };
-pub use transmitter::{Counters, Sent};
+pub use transmitter::{Counters, Finished};
 pub use waiting::Waiting;
 pub use wire::{BitErrors, WireTiming};

@@ -1,5 +1,7 @@
 //! The receiving half of a link end: checks, sequence, acknowledgement and the buffer whose room it grants.
 
+use std::collections::VecDeque;
+
 use kernel::Time;
 use protocol::{Class, Credit, Dllp, lcrc};
 
@@ -47,9 +49,10 @@ pub(crate) struct Receiver {
     newest_complete: Time,
     nak_scheduled: bool,
     channels: Vec<[Buffer; 3]>,
+    /// Packets that will have left the buffer, the first to leave in front.
+    leaving: VecDeque<Leaving>,
     /// Sequence of classes with an UpdateFC to send, as bits `channel * 3 + class`.
     news: u32,
-    update_share: f64,
 }
 
 impl Receiver {
@@ -59,11 +62,12 @@ impl Receiver {
         channels: usize,
         errors: Option<BitErrors>,
     ) -> Self {
+        let share = parameters.update_fc_share;
         let data_credits =
             |bytes: u64| bytes.div_ceil(16).min(u64::from(Room::<12>::LARGEST)) as u16;
         let buffer = |headers: u32, data: u64| Buffer {
-            headers: Room::new(headers.min(u32::from(Room::<8>::LARGEST)) as u16),
-            data: Room::new(data_credits(data)),
+            headers: Room::new(headers.min(u32::from(Room::<8>::LARGEST)) as u16, share),
+            data: Room::new(data_credits(data), share),
         };
         let completions = if infinite_completions {
             buffer(0, 0)
@@ -81,8 +85,8 @@ impl Receiver {
             newest_complete: Time::ZERO,
             nak_scheduled: false,
             channels: vec![buffers; channels],
+            leaving: VecDeque::new(),
             news: 0,
-            update_share: parameters.update_fc_share,
         }
     }
 
@@ -102,6 +106,7 @@ impl Receiver {
     }
 
     /// Which of the next `bytes` on the wire are struck, as bit positions.
+    #[inline]
     pub(crate) fn strike(&mut self, bytes: u32) -> Vec<u64> {
         self.errors
             .as_mut()
@@ -170,12 +175,50 @@ impl Receiver {
         (self.newest_complete > time).then_some(self.newest_complete)
     }
 
+    /// A packet will have left the buffer at `due`, not before those promised earlier: when that makes credit worth an
+    /// UpdateFC, if it does.
+    pub(crate) fn free_later(&mut self, channel: usize, charge: Charge, due: Time) -> Option<Time> {
+        self.leaving.push_back(Leaving {
+            due,
+            channel: channel as u8,
+            charge,
+        });
+        let buffer = &mut self.channels[channel][charge.class.index()];
+        buffer.promise(charge.data);
+        buffer.will_be_worth_telling().then_some(due)
+    }
+
+    /// Frees what was promised to have left by `now`.
+    pub(crate) fn settle(&mut self, now: Time) {
+        while let Some(left) = self.leaving.pop_front_if(|leaving| leaving.due <= now) {
+            let Leaving {
+                channel, charge, ..
+            } = left;
+            self.channels[usize::from(channel)][charge.class.index()].keep_promise(charge.data);
+            let _ = self.free(usize::from(channel), charge);
+        }
+    }
+
+    /// When a promise will make credit worth an UpdateFC, and whether any is left.
+    pub(crate) fn next_worth(&self) -> (Option<Time>, bool) {
+        let mut buffers = self.channels.clone();
+        for buffer in buffers.iter_mut().flatten() {
+            buffer.forget_promises();
+        }
+        let worth = self.leaving.iter().find(|leaving| {
+            let buffer = &mut buffers[usize::from(leaving.channel)][leaving.charge.class.index()];
+            buffer.promise(leaving.charge.data);
+            buffer.will_be_worth_telling()
+        });
+        (worth.map(|leaving| leaving.due), !self.leaving.is_empty())
+    }
+
     /// A packet left the buffer: whether its credit is worth an UpdateFC now, may wait, or does not matter.
     pub(crate) fn free(&mut self, channel: usize, charge: Charge) -> News {
         let index = charge.class.index();
         let buffer = &mut self.channels[channel][index];
         buffer.free(charge.data);
-        if buffer.is_worth_telling(self.update_share) {
+        if buffer.is_worth_telling() {
             self.news |= 1 << (channel * 3 + index);
             News::Now
         } else if buffer.has_news() {
@@ -217,6 +260,14 @@ impl Receiver {
             data,
         }))
     }
+}
+
+/// A packet that will have left the buffer.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    due: Time,
+    channel: u8,
+    charge: Charge,
 }
 
 pub(crate) enum News {

@@ -1,7 +1,7 @@
 //! What travels on the links of the fabric, and where its bytes live.
 
 use kernel::{Arena, Id, Span, Time, Traffic};
-use protocol::{Class, Header, TLP_FRAMING, TrafficClass};
+use protocol::{Class, Header, Kind, TLP_FRAMING, TrafficClass};
 
 /// The traffic of a PCI Express fabric.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,7 @@ pub struct Stamp {
 #[derive(Clone, Debug)]
 pub struct Packet {
     header: Header,
+    charge: Charge,
     header_len: usize,
     bytes: Vec<u8>,
     /// What no wire carries.
@@ -66,6 +67,7 @@ impl Default for Packet {
             .expect("four bytes at zero are a legal write");
         Packet {
             header,
+            charge: Charge::of(&header),
             header_len: 0,
             bytes: Vec::new(),
             stamp: Stamp::default(),
@@ -78,17 +80,31 @@ impl Packet {
     pub fn write(&mut self, header: Header, stamp: Stamp) -> &mut [u8] {
         let (bytes, len) = header.emit();
         self.header = header;
+        self.charge = Charge::of(&header);
         self.header_len = len;
         self.stamp = stamp;
-        self.bytes.clear();
-        self.bytes.extend_from_slice(&bytes[..len]);
-        self.bytes.resize(len + header.payload_len(), 0);
-        &mut self.bytes[len..]
+        // What the last packet left in the payload is written over, but for bytes of the first and last dword.
+        let size = len + header.payload_len();
+        self.bytes.resize(size, 0);
+        self.bytes[..len].copy_from_slice(&bytes[..len]);
+        let payload = &mut self.bytes[len..];
+        if let Some(dword) = payload.first_chunk_mut::<4>() {
+            *dword = [0; 4];
+        }
+        if let Some(dword) = payload.last_chunk_mut::<4>() {
+            *dword = [0; 4];
+        }
+        payload
     }
 
     /// The header's fields.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// What it takes of a receiver's buffer.
+    pub fn charge(&self) -> Charge {
+        self.charge
     }
 
     /// Header and payload as the wire carries them.
@@ -104,6 +120,21 @@ impl Packet {
     /// Bytes on the wire, framing and link CRC included.
     pub fn wire_len(&self) -> u32 {
         self.bytes.len() as u32 + TLP_FRAMING
+    }
+
+    /// What to tell when it takes the wire for the first time where it was made: a request of a flow is sent.
+    pub fn sent(&self, start: Time, end: Time) -> Option<Observation> {
+        let flow = self.stamp.flow?;
+        let bytes = match &self.header.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.byte_len(),
+            _ => return None,
+        };
+        Some(Observation::Sent {
+            flow,
+            bytes,
+            start,
+            end,
+        })
     }
 
     /// Bytes on the wire until the header is complete.
@@ -158,8 +189,8 @@ pub enum Observation {
         port: u16,
         /// Its sequence number.
         sequence: u16,
-        /// Its header.
-        header: Header,
+        /// Which. It is held at least until the observation is heard.
+        packet: PacketId,
         /// Whether it was sent before.
         replay: bool,
         /// When its first bit leaves.

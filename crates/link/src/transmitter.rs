@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use protocol::{Credit, DLLP_BYTES, Dllp, lcrc};
+use protocol::{Class, Credit, DLLP_BYTES, Dllp, lcrc};
 
 use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
-use crate::{Charge, Frame, LinkContext, Observation, PacketId, Waiting, WireTiming};
+use crate::{
+    Charge, Frame, LinkConfig, LinkContext, Observation, PacketId, Packets, Waiting, WireTiming,
+};
 
 /// What one direction of a link carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,25 +29,17 @@ pub struct Counters {
     pub replays: u64,
     /// Time in which the wire was free, a packet was there, and credit was not.
     pub credit_stall: Span,
-    /// Time in which the wire was taken.
+    /// Time in which the wire was taken, ordered sets included.
     pub busy: Span,
 }
 
-/// A packet that took the wire.
-#[derive(Clone, Copy, Debug)]
-pub struct Sent {
-    /// Which.
-    pub packet: PacketId,
-    /// Of which source.
+/// A packet whose last bit has left: what it took of the buffer that it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Whose packet it was, among those who share the wire.
     pub source: u16,
-    /// What it took of the buffer that it came from.
+    /// What it took.
     pub charge: Charge,
-    /// Whether it was corrupt, and never in that buffer.
-    pub corrupt: bool,
-    /// When its first bit leaves.
-    pub start: Time,
-    /// When its last bit leaves.
-    pub end: Time,
 }
 
 /// A packet kept until the other end acknowledges it.
@@ -64,8 +58,14 @@ pub(crate) struct Transmitter {
     cut_through: bool,
     /// When the wire is free again.
     pub(crate) busy_until: Time,
-    pub(crate) on_wire: Option<Sent>,
+    /// The packet on the wire, where its end is to be reported.
+    pub(crate) on_wire: Option<Finished>,
+    /// The source whose packets begin here.
+    own: Option<u16>,
+    report_finished: bool,
     channels: Vec<Channel>,
+    /// Packets in the queues of all channels.
+    waiting: usize,
     channel_turn: usize,
     next_sequence: u16,
     kept: VecDeque<Kept>,
@@ -85,8 +85,7 @@ struct Channel {
 
 /// What became of a free wire.
 pub(crate) enum Turn {
-    Sent(Sent),
-    Replayed,
+    Sent,
     NotBefore(Time),
     Nothing,
 }
@@ -95,25 +94,23 @@ pub(crate) enum Turn {
 pub(crate) const SEQUENCES: u16 = 1 << 12;
 
 impl Transmitter {
-    pub(crate) fn new(
-        timing: WireTiming,
-        cut_through: bool,
-        channels: usize,
-        sources: usize,
-        replay_buffer: u64,
-    ) -> Self {
+    pub(crate) fn new(timing: WireTiming, config: &LinkConfig, replay_buffer: u64) -> Self {
+        let queue = Queue::new(config.sources);
         let channel = Channel {
-            queue: Queue::new(sources),
+            queue,
             budgets: [Budget::CLOSED; 3],
         };
         Transmitter {
             counters: Counters::default(),
             timing,
             skips: Skips::new(&timing),
-            cut_through,
+            cut_through: config.far_cut_through,
             busy_until: Time::ZERO,
             on_wire: None,
-            channels: vec![channel; channels],
+            own: config.own,
+            report_finished: config.report_finished,
+            channels: vec![channel; config.channels],
+            waiting: 0,
             channel_turn: 0,
             next_sequence: 0,
             kept: VecDeque::new(),
@@ -129,18 +126,16 @@ impl Transmitter {
     }
 
     pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
+        self.waiting += 1;
         self.channels[channel].queue.push(source, waiting);
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        self.channels
-            .iter()
-            .map(|channel| channel.queue.len())
-            .sum()
+        self.waiting
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        self.replaying.is_some() || self.waiting() > 0
+        self.waiting > 0 || self.replaying.is_some()
     }
 
     pub(crate) fn awaits_acknowledgement(&self) -> bool {
@@ -176,8 +171,10 @@ impl Transmitter {
         } else {
             now.round_up(self.timing.symbol())
         };
-        let (free, skipped) = self.skips.pass(at, self.busy_until, &self.timing);
-        self.counters.ordered_set_bytes += skipped;
+        let (free, skips) = self.skips.pass(at, self.busy_until, &self.timing);
+        let (length, bytes) = self.timing.skip();
+        self.counters.ordered_set_bytes += skips * u64::from(bytes);
+        self.counters.busy += length * skips;
         self.busy_until = self.busy_until.max(free);
         free
     }
@@ -206,17 +203,20 @@ impl Transmitter {
             self.counters.replays += 1;
             self.counters.overhead_bytes += u64::from(cx.packets()[kept.packet].wire_len());
             self.transmit(at, kept, true, false, cx);
-            return Turn::Replayed;
+            return Turn::Sent;
         }
         if self.kept_bytes >= self.replay_buffer
             || self.kept.len() >= usize::from(SEQUENCES / 2 - 1)
         {
             return Turn::Nothing;
         }
-        match self.pick(at) {
-            Pick::Packet(waiting, source) => {
+        let (channel, picked) = self.pick(at, cx.packets());
+        match picked {
+            Pick::Packet(source, class) => {
                 self.end_stall(at);
-                self.send_new(at, waiting, source, cx)
+                let waiting = self.take(channel, source, class);
+                self.send_new(at, waiting, source, cx);
+                Turn::Sent
             }
             Pick::NotBefore(time) => Turn::NotBefore(time),
             Pick::NoCredit => {
@@ -227,67 +227,71 @@ impl Transmitter {
         }
     }
 
-    /// Channels take turns; within one, its queue decides.
-    fn pick(&mut self, at: Time) -> Pick {
+    /// Whose turn it is: channels take turns, and within one its queue decides.
+    fn pick(&self, at: Time, packets: &Packets) -> (usize, Pick) {
         let mut otherwise = Pick::Empty;
-        for step in 0..self.channels.len() {
-            let index = (self.channel_turn + step) % self.channels.len();
-            let Channel { queue, budgets } = &mut self.channels[index];
-            match queue.pick(at, budgets) {
-                Pick::Packet(waiting, source) => {
-                    if waiting.corrupt.is_none() {
-                        budgets[waiting.charge.class.index()].consume(waiting.charge.data);
-                    }
-                    self.channel_turn = (index + 1) % self.channels.len();
-                    return Pick::Packet(waiting, source);
-                }
+        let channels = self.channels.len();
+        let mut index = self.channel_turn;
+        for _ in 0..channels {
+            let Channel { queue, budgets } = &self.channels[index];
+            match queue.pick(at, budgets, packets) {
+                picked @ Pick::Packet(..) => return (index, picked),
                 why => otherwise = otherwise.or(why),
             }
+            index = if index + 1 == channels { 0 } else { index + 1 };
         }
-        otherwise
+        (index, otherwise)
     }
 
-    fn send_new(
-        &mut self,
-        at: Time,
-        waiting: Waiting,
-        source: u16,
-        cx: &mut impl LinkContext,
-    ) -> Turn {
-        let Waiting { packet, charge, .. } = waiting;
-        let sent = |end| Sent {
-            packet,
-            source,
-            charge,
-            corrupt: waiting.corrupt.is_some(),
-            start: at,
-            end,
+    /// Takes what was picked and spends its credit.
+    fn take(&mut self, index: usize, source: u16, class: Class) -> Waiting {
+        self.channel_turn = if index + 1 == self.channels.len() {
+            0
+        } else {
+            index + 1
         };
+        let Channel { queue, budgets } = &mut self.channels[index];
+        let waiting = queue.take(source, class);
+        self.waiting -= 1;
+        if !waiting.corrupt {
+            budgets[class.index()].consume(waiting.charge.data);
+        }
+        waiting
+    }
+
+    fn send_new(&mut self, at: Time, waiting: Waiting, source: u16, cx: &mut impl LinkContext) {
+        let Waiting { packet, charge, .. } = waiting;
         let kept = Kept {
             packet,
             sequence: self.next_sequence,
         };
-        if let Some(arrived) = waiting.corrupt {
+        if waiting.corrupt {
             // Found corrupt before a bit of it left: it just ends here. Otherwise it is nullified (PCIe Base 3.5.2.1).
-            if arrived > at {
+            if waiting.complete > at {
                 self.counters.overhead_bytes += u64::from(cx.packets()[packet].wire_len());
                 self.transmit(at, kept, false, true, cx);
             }
             cx.packets().release(packet);
-            return Turn::Sent(sent(self.busy_until.max(at)));
+            return;
         }
+        let content = &cx.packets()[packet];
         let (payload, wire_len) = (
-            cx.packets()[packet].payload().len() as u64,
-            cx.packets()[packet].wire_len(),
+            content.payload().len() as u64,
+            u64::from(content.wire_len()),
         );
         self.counters.packets += 1;
         self.counters.payload_bytes += payload;
-        self.counters.overhead_bytes += u64::from(wire_len) - payload;
+        self.counters.overhead_bytes += wire_len - payload;
         self.next_sequence = (self.next_sequence + 1) % SEQUENCES;
         self.kept.push_back(kept);
-        self.kept_bytes += u64::from(wire_len);
+        self.kept_bytes += wire_len;
         self.transmit(at, kept, false, false, cx);
-        Turn::Sent(sent(self.busy_until))
+        self.on_wire = self.report_finished.then_some(Finished { source, charge });
+        if self.own == Some(source)
+            && let Some(told) = cx.packets()[packet].sent(at, self.busy_until)
+        {
+            cx.observe(told);
+        }
     }
 
     fn transmit(
@@ -304,11 +308,10 @@ impl Transmitter {
         let lcrc = lcrc(sequence, content.bytes());
         let length = self.timing.length(wire_len);
         if cx.watched() {
-            let header = *cx.packets()[packet].header();
             cx.observe(Observation::Packet {
                 port: cx.port(),
                 sequence,
-                header,
+                packet,
                 replay,
                 start: at,
                 length,

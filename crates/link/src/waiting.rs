@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use protocol::{Attributes, Class, FunctionId, Header, Kind, Passing, may_pass};
+use protocol::{Class, Passing};
 
 use crate::credit::Budget;
-use crate::{Charge, PacketId};
+use crate::{Charge, PacketId, Packets};
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]
@@ -15,14 +15,12 @@ pub struct Waiting {
     pub packet: PacketId,
     /// What it takes of the receiver's buffer.
     pub charge: Charge,
-    /// Its ordering attributes.
-    pub attributes: Attributes,
-    /// Whose packet it is: the requester, or the completer of a completion.
-    pub owner: FunctionId,
+    /// Whether it was found corrupt while it was being forwarded.
+    pub corrupt: bool,
     /// When it may leave at the earliest.
     pub ready: Time,
-    /// Set when the packet was found corrupt while it was being forwarded: when its last bit arrived.
-    pub corrupt: Option<Time>,
+    /// When its last bit was here.
+    pub complete: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +33,8 @@ struct Place {
 #[derive(Clone, Debug, Default)]
 struct Source {
     classes: [VecDeque<Place>; 3],
+    /// One bit for each class that has a packet here.
+    occupied: u8,
 }
 
 /// Packets of several sources that share a wire, in round robin.
@@ -45,14 +45,13 @@ pub(crate) struct Queue {
     occupied: u64,
     turn: usize,
     arrivals: u64,
-    len: usize,
 }
 
 /// What the queue has for a wire that is free.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pick {
-    /// This packet of that source.
-    Packet(Waiting, u16),
+    /// The oldest packet of that class of that source.
+    Packet(u16, Class),
     /// Something, but not before then.
     NotBefore(Time),
     /// Something that lacks credit.
@@ -69,12 +68,7 @@ impl Queue {
             occupied: 0,
             turn: 0,
             arrivals: 0,
-            len: 0,
         }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
     }
 
     pub(crate) fn push(&mut self, source: u16, waiting: Waiting) {
@@ -83,13 +77,22 @@ impl Queue {
             waiting,
         };
         self.arrivals += 1;
-        self.len += 1;
         self.occupied |= 1 << source;
-        self.sources[usize::from(source)].classes[waiting.charge.class.index()].push_back(place);
+        let class = waiting.charge.class.index();
+        let source = &mut self.sources[usize::from(source)];
+        source.occupied |= 1 << class;
+        source.classes[class].push_back(place);
     }
 
-    /// Takes the packet whose turn it is at `now` under `budgets`, which are not yet spent.
-    pub(crate) fn pick(&mut self, now: Time, budgets: &[Budget; 3]) -> Pick {
+    /// Whose turn it is at `now` under `budgets`.
+    pub(crate) fn pick(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
+        if self.occupied.is_power_of_two() {
+            let source = self.occupied.trailing_zeros();
+            return match self.sources[source as usize].choose(now, budgets, packets) {
+                Ok(class) => Pick::Packet(source as u16, class),
+                Err(why) => why,
+            };
+        }
         let mut otherwise = Pick::Empty;
         let mut left = self.occupied;
         while left != 0 {
@@ -97,27 +100,31 @@ impl Queue {
             let source =
                 (if at_or_after != 0 { at_or_after } else { left }).trailing_zeros() as usize;
             left &= !(1 << source);
-            match self.sources[source].choose(now, budgets) {
-                Ok(class) => {
-                    let waiting = self.take(source, class);
-                    self.turn = (source + 1) % self.sources.len();
-                    return Pick::Packet(waiting, source as u16);
-                }
+            match self.sources[source].choose(now, budgets, packets) {
+                Ok(class) => return Pick::Packet(source as u16, class),
                 Err(why) => otherwise = otherwise.or(why),
             }
         }
         otherwise
     }
 
-    fn take(&mut self, source: usize, class: Class) -> Waiting {
-        let classes = &mut self.sources[source].classes;
-        let place = classes[class.index()]
-            .pop_front()
-            .expect("the chosen class has a packet");
-        if classes.iter().all(VecDeque::is_empty) {
-            self.occupied &= !(1 << source);
+    /// Takes what was picked; the next source has the next turn.
+    pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
+        let source = usize::from(source);
+        self.turn = if source + 1 == self.sources.len() {
+            0
+        } else {
+            source + 1
+        };
+        let Source { classes, occupied } = &mut self.sources[source];
+        let packets = &mut classes[class.index()];
+        let place = packets.pop_front().expect("the chosen class has a packet");
+        if packets.is_empty() {
+            *occupied &= !(1 << class.index());
+            if *occupied == 0 {
+                self.occupied &= !(1 << source);
+            }
         }
-        self.len -= 1;
         place.waiting
     }
 }
@@ -136,7 +143,13 @@ impl Pick {
 
 impl Source {
     /// The class whose head may leave now: the oldest one that is ready, has credit and passes nobody it must not pass.
-    fn choose(&self, now: Time, budgets: &[Budget; 3]) -> Result<Class, Pick> {
+    fn choose(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Result<Class, Pick> {
+        if self.occupied.is_power_of_two() {
+            let only = &self.classes[self.occupied.trailing_zeros() as usize][0].waiting;
+            return only
+                .obstacle(now, budgets)
+                .map_or(Ok(only.charge.class), Err);
+        }
         let mut held: [Option<&Place>; 3] = [None; 3];
         let mut otherwise = Pick::Empty;
         for place in self.heads_by_age().into_iter().flatten() {
@@ -144,13 +157,11 @@ impl Source {
             let passes = held
                 .iter()
                 .flatten()
-                .all(|earlier| waiting.passes(&earlier.waiting));
-            if waiting.ready > now {
-                otherwise = otherwise.or(Pick::NotBefore(waiting.ready));
-            } else if !budgets[waiting.charge.class.index()].allows(waiting.charge.data) {
-                otherwise = otherwise.or(Pick::NoCredit);
-            } else if passes {
-                return Ok(waiting.charge.class);
+                .all(|earlier| waiting.passes(&earlier.waiting, packets));
+            match waiting.obstacle(now, budgets) {
+                Some(why) => otherwise = otherwise.or(why),
+                None if passes => return Ok(waiting.charge.class),
+                None => {}
             }
             held[waiting.charge.class.index()] = Some(place);
         }
@@ -174,28 +185,32 @@ impl Source {
 }
 
 impl Waiting {
-    /// `packet` with that header, which may leave from `ready` on.
-    pub fn new(packet: PacketId, header: &Header, ready: Time) -> Self {
-        let owner = match &header.kind {
-            Kind::Completion(completion) => completion.completer,
-            _ => header.requester(),
-        };
+    /// A whole packet that may leave from `ready` on.
+    pub fn new(packet: PacketId, packets: &Packets, ready: Time) -> Self {
+        let charge = packets[packet].charge();
         Waiting {
             packet,
-            charge: Charge::of(header),
-            attributes: header.attributes,
-            owner,
+            charge,
+            corrupt: false,
             ready,
-            corrupt: None,
+            complete: Time::ZERO,
         }
     }
 
-    fn passes(&self, earlier: &Waiting) -> bool {
-        may_pass(
-            self.charge.class,
-            self.attributes,
-            earlier.charge.class,
-            self.owner == earlier.owner,
-        ) != Passing::No
+    /// What keeps it, if nobody is before it.
+    fn obstacle(&self, now: Time, budgets: &[Budget; 3]) -> Option<Pick> {
+        if self.ready > now {
+            return Some(Pick::NotBefore(self.ready));
+        }
+        let has_credit = budgets[self.charge.class.index()].allows(self.charge.data);
+        (!has_credit).then_some(Pick::NoCredit)
+    }
+
+    fn passes(&self, earlier: &Waiting, packets: &Packets) -> bool {
+        let (later, earlier) = (
+            packets[self.packet].header(),
+            packets[earlier.packet].header(),
+        );
+        later.may_pass(earlier) != Passing::No
     }
 }

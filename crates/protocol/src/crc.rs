@@ -36,10 +36,10 @@ pub fn lcrc_parts(sequence: u16, header: &[u8], data: &[u8]) -> u32 {
 /// The checksum after the two bytes that hold the sequence number under four zero bits.
 #[inline]
 fn after_sequence(sequence: u16) -> crc32fast::Hasher {
-    let mut remainder = !0;
-    for byte in (sequence & 0xfff).to_be_bytes() {
-        remainder = LCRC_TABLE[(remainder as u8 ^ byte) as usize] ^ remainder >> 8;
-    }
+    let [high, low] = (sequence & 0xfff).to_be_bytes();
+    // The seed meets both bytes; its upper half is still there after them.
+    let remainder =
+        LCRC_TABLES[1][usize::from(high ^ 0xff)] ^ LCRC_TABLES[0][usize::from(low ^ 0xff)] ^ 0xffff;
     crc32fast::Hasher::new_with_initial(!remainder)
 }
 
@@ -70,21 +70,25 @@ static DLLP_TABLES: [[u16; 256]; 4] = {
     tables
 };
 
-/// Remainder of each byte.
-static LCRC_TABLE: [u32; 256] = {
-    let mut table = [0; 256];
+/// Table `n` is the remainder of a byte that `n` zero bytes follow.
+static LCRC_TABLES: [[u32; 256]; 2] = {
+    let mut tables = [[0; 256]; 2];
     let mut byte = 0;
     while byte < 256 {
         let mut remainder = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            remainder = (remainder >> 1) ^ (LCRC_POLYNOMIAL * (remainder & 1));
-            bit += 1;
+        let mut zeros = 0;
+        while zeros < 2 {
+            let mut bit = 0;
+            while bit < 8 {
+                remainder = (remainder >> 1) ^ (LCRC_POLYNOMIAL * (remainder & 1));
+                bit += 1;
+            }
+            tables[zeros][byte] = remainder;
+            zeros += 1;
         }
-        table[byte] = remainder;
         byte += 1;
     }
-    table
+    tables
 };
 
 #[cfg(test)]

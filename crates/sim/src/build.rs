@@ -7,7 +7,7 @@ use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
 use transaction::{Content, Direction as Way, Extent, Flow, Pattern};
 
 use crate::model::Model;
-use crate::plan::{Amount, FlowPlan, LinkPlan, NodePlan, Plan, Region};
+use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan, Region};
 use crate::scenario::{DeviceParameters, Direction, NodeKind};
 
 /// Which flows of the run belong to a flow of the plan: one, or a write and a read.
@@ -74,38 +74,22 @@ fn patterns(plan: &Plan, parts: &[Parts]) -> Vec<Pattern> {
 fn component(plan: &Plan, index: usize, parts: &[Parts], patterns: &[Pattern]) -> Model {
     let node = &plan.nodes[index];
     match &node.kind {
-        NodeKind::Host(parameters) => {
-            let ends = downstream_ends(
-                plan,
-                node,
-                node.downstream.len() + 2,
-                false,
-                !parameters.peer_to_peer,
-            );
-            Model::RootComplex(RootComplex::new(RootComplexConfig {
-                parameters: parameters.clone(),
-                id: node.id,
-                routes: routes(node, 0),
-                ports: ends,
-                patterns: patterns.to_vec(),
-                jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
-            }))
-        }
+        NodeKind::Host(parameters) => Model::RootComplex(RootComplex::new(RootComplexConfig {
+            parameters: parameters.clone(),
+            id: node.id,
+            routes: routes(node, 0),
+            ports: downstream_ends(plan, node),
+            patterns: patterns.to_vec(),
+            jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
+        })),
         NodeKind::Switch(parameters) => {
-            let sources = node.downstream.len() + 2;
-            let upstream = upstream_end(plan, node, sources, parameters.cut_through, false, true);
-            let mut ports = vec![(upstream, node.max_payload)];
-            ports.extend(downstream_ends(
-                plan,
-                node,
-                sources,
-                parameters.cut_through,
-                false,
-            ));
+            let mut ports = vec![(upstream_end(plan, node), node.max_payload)];
+            ports.extend(downstream_ends(plan, node));
+            let (parameters, routes) = (parameters.clone(), routes(node, 1));
             Model::Switch(Switch::new(SwitchConfig {
-                parameters: parameters.clone(),
+                parameters,
                 id: node.id,
-                routes: routes(node, 1),
+                routes,
                 ports,
             }))
         }
@@ -113,7 +97,7 @@ fn component(plan: &Plan, index: usize, parts: &[Parts], patterns: &[Pattern]) -
             let config = EndpointConfig {
                 parameters: endpoint.clone(),
                 id: node.id,
-                link: upstream_end(plan, node, 1, false, true, false),
+                link: upstream_end(plan, node),
                 max_payload: node.max_payload,
                 bar_base: node.bar.map_or(0, |bar| bar.base),
                 patterns: patterns.to_vec(),
@@ -131,7 +115,7 @@ fn component(plan: &Plan, index: usize, parts: &[Parts], patterns: &[Pattern]) -
 fn routes(node: &NodePlan, first_port: u16) -> Routes {
     const CLOSED: (u64, u64) = (1, 0);
     let span = |region: &Region| (region.base, region.base + (region.size - 1));
-    let window = |(position, port): (usize, &crate::plan::DownstreamPort)| Window {
+    let window = |(position, port): (usize, &DownstreamPort)| Window {
         port: Port(first_port + position as u16),
         memory: port.memory.as_ref().map_or(CLOSED, span),
         prefetchable: port.prefetchable.as_ref().map_or(CLOSED, span),
@@ -148,70 +132,70 @@ fn routes(node: &NodePlan, first_port: u16) -> Routes {
 }
 
 /// The link ends of a node's downstream ports, each with the node's max payload size.
-fn downstream_ends(
-    plan: &Plan,
-    node: &NodePlan,
-    sources: usize,
-    cut_through: bool,
-    infinite_completions: bool,
-) -> Vec<(LinkEnd, u32)> {
-    let end = |port: &crate::plan::DownstreamPort| {
+fn downstream_ends(plan: &Plan, node: &NodePlan) -> Vec<(LinkEnd, u32)> {
+    let end = |port: &DownstreamPort| {
         let link = &plan.links[port.link];
-        let far = is_cut_through(&plan.nodes[link.downstream.0]);
-        let config = LinkConfig {
-            infinite_completions,
-            report_finished: true,
-            errors: errors(plan, link, "up"),
-            ..config(link, sources, cut_through, far)
-        };
-        (LinkEnd::new(config, &node.port), node.max_payload)
+        let far = &plan.nodes[link.downstream.0];
+        (link_end(plan, node, link, far, "up"), node.max_payload)
     };
     node.downstream.iter().map(end).collect()
 }
 
-fn upstream_end(
+fn upstream_end(plan: &Plan, node: &NodePlan) -> LinkEnd {
+    let link = node
+        .upstream
+        .expect("every switch and device has a link upwards");
+    let link = &plan.links[link];
+    link_end(plan, node, link, &plan.nodes[link.upstream.0], "down")
+}
+
+/// The end of `link` at `node`; what arrives there travels in `direction`.
+fn link_end(
     plan: &Plan,
     node: &NodePlan,
-    sources: usize,
-    cut_through: bool,
-    infinite_completions: bool,
-    report_finished: bool,
+    link: &LinkPlan,
+    far: &NodePlan,
+    direction: &str,
 ) -> LinkEnd {
-    let link = &plan.links[node
-        .upstream
-        .expect("every switch and device has a link upwards")];
-    let far = is_cut_through(&plan.nodes[link.upstream.0]);
+    let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", link.id));
+    let errors = (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()));
+    let below = node.downstream.len();
     let config = LinkConfig {
-        infinite_completions,
-        report_finished,
-        errors: errors(plan, link, "down"),
-        ..config(link, sources, cut_through, far)
+        generation: link.generation,
+        lanes: link.lanes,
+        max_payload: link.max_payload as u16,
+        channels: 1,
+        sources: 1,
+        cut_through: is_cut_through(node),
+        far_cut_through: is_cut_through(far),
+        infinite_completions: false,
+        report_finished: true,
+        own: None,
+        errors,
+    };
+    let config = match &node.kind {
+        NodeKind::Host(parameters) => LinkConfig {
+            sources: below + RootComplex::SOURCES,
+            infinite_completions: !parameters.peer_to_peer,
+            own: Some(RootComplex::cpu(below)),
+            ..config
+        },
+        NodeKind::Switch(_) => LinkConfig {
+            sources: below + Switch::SOURCES,
+            ..config
+        },
+        NodeKind::Device(..) => LinkConfig {
+            infinite_completions: true,
+            report_finished: false,
+            own: Some(0),
+            ..config
+        },
     };
     LinkEnd::new(config, &node.port)
 }
 
 fn is_cut_through(node: &NodePlan) -> bool {
     matches!(&node.kind, NodeKind::Switch(parameters) if parameters.cut_through)
-}
-
-fn config(link: &LinkPlan, sources: usize, cut_through: bool, far_cut_through: bool) -> LinkConfig {
-    LinkConfig {
-        generation: link.generation,
-        lanes: link.lanes,
-        max_payload: link.max_payload as u16,
-        channels: 1,
-        sources,
-        cut_through,
-        far_cut_through,
-        infinite_completions: false,
-        report_finished: false,
-        errors: None,
-    }
-}
-
-fn errors(plan: &Plan, link: &LinkPlan, direction: &str) -> Option<BitErrors> {
-    let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", link.id));
-    (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()))
 }
 
 /// Where a reflector sends the writes of each flow back to.

@@ -248,14 +248,10 @@ fn links(plan: &Plan, models: &[Model], now: Time) -> Vec<LinkResult> {
                 .expect("a link hangs between two ports");
             let counters = end.counters();
             let elapsed = now.as_fs().max(1) as f64;
-            let skips = end
-                .timing()
-                .length(counters.ordered_set_bytes as u32)
-                .as_fs();
             results.push(LinkResult {
                 id: link.id.clone(),
                 direction,
-                utilisation: ((counters.busy.as_fs() + skips) as f64 / elapsed).min(1.0),
+                utilisation: (counters.busy.as_fs() as f64 / elapsed).min(1.0),
                 payload_bytes: counters.payload_bytes,
                 overhead_bytes: counters.overhead_bytes,
                 dllp_bytes: counters.dllp_bytes,

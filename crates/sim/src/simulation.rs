@@ -139,7 +139,9 @@ impl Simulation {
                 if !self.step_until(Time::NEVER) {
                     return true;
                 }
-                if self.meter.open() == 0 {
+                if !self.is_open() {
+                    // What is foreseen happens, too.
+                    self.run_until(self.meter.progress());
                     return true;
                 }
             }
@@ -200,7 +202,9 @@ impl Simulation {
         };
         let id = what.target();
         self.models[id.0 as usize].happen(id, what, &mut self.world);
-        self.listen();
+        if !self.world.observations.is_empty() {
+            self.listen();
+        }
         true
     }
 
@@ -213,15 +217,16 @@ impl Simulation {
     }
 
     fn listen(&mut self) {
-        for told in self.world.observations.drain(..) {
+        for told in &self.world.observations {
             if let Some(trace) = &mut self.trace {
-                trace.write(&self.plan, &told);
+                trace.write(&self.plan, &self.world.store, told);
             }
             if let Observation::Refused { why, .. } = told.what {
                 *self.refusals.entry((told.by.0, why)).or_default() += 1;
             }
             self.meter.observe(told.at, &told.what);
         }
+        self.world.observations.clear();
     }
 
     /// What has been measured so far.

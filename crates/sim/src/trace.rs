@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use kernel::Observed;
-use link::Observation;
+use link::{Observation, Packets};
 use protocol::{Class, Dllp, Header, Kind};
 use serde::Serialize;
 
@@ -78,16 +78,20 @@ impl Trace {
     }
 
     /// Writes what takes a wire.
-    pub fn write(&mut self, plan: &Plan, told: &Observed<Observation>) {
+    pub fn write(&mut self, plan: &Plan, packets: &Packets, told: &Observed<Observation>) {
         let (port, start, what) = match told.what {
             Observation::Packet {
                 port,
                 sequence,
-                header,
+                packet,
                 replay,
                 start,
                 length,
-            } => (port, start, tlp(&header, sequence, replay, length.as_ns())),
+            } => (
+                port,
+                start,
+                tlp(packets[packet].header(), sequence, replay, length.as_ns()),
+            ),
             Observation::Dllp { port, bytes, start } => match Dllp::parse(&bytes) {
                 Ok(dllp) => (port, start, data_link(&dllp)),
                 Err(_) => return,

@@ -12,5 +12,5 @@ mod requester;
 pub use completions::Completions;
 pub use memory::Memory;
 pub use pattern::Pattern;
-pub use report::{deliver, sent, written};
+pub use report::{deliver, written};
 pub use requester::{Content, Direction, Extent, Flow, Next, Requester, RequesterLimits, Taken};

@@ -1,6 +1,6 @@
 //! Memory with real bytes, of which only the pages written take room.
 
-const PAGE: usize = 64 * 1024;
+const PAGE: usize = 1024 * 1024;
 
 /// `size` bytes, zero until written.
 #[derive(Clone, Debug)]

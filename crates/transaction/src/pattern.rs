@@ -10,46 +10,54 @@ impl Pattern {
         Pattern(mix(seed ^ mix(u64::from(flow) + 1)))
     }
 
-    /// The eight bytes of word `index`.
-    fn word(self, index: u64) -> [u8; 8] {
-        mix(self.0.wrapping_add(index.wrapping_mul(GOLDEN))).to_le_bytes()
+    /// Word `index`: steps of an odd constant from the flow's own start, so that no two of its words are equal.
+    fn word(self, index: u64) -> u64 {
+        self.0.wrapping_add(index.wrapping_mul(GOLDEN))
+    }
+
+    /// The byte at `offset`.
+    fn byte(self, offset: u64) -> u8 {
+        self.word(offset / 8).to_le_bytes()[(offset % 8) as usize]
     }
 
     /// Writes the payload from `offset` on.
     pub fn fill(self, offset: u64, bytes: &mut [u8]) {
+        let (words, rest) = bytes.as_chunks_mut::<8>();
+        let tail = offset + 8 * words.len() as u64;
         if offset % 8 == 0 {
-            let mut chunks = bytes.chunks_exact_mut(8);
-            let mut index = offset / 8;
-            for chunk in &mut chunks {
-                chunk.copy_from_slice(&self.word(index));
-                index += 1;
+            let mut word = self.word(offset / 8);
+            for bytes in words {
+                *bytes = word.to_le_bytes();
+                word = word.wrapping_add(GOLDEN);
             }
-            let rest = chunks.into_remainder();
-            rest.copy_from_slice(&self.word(index)[..rest.len()]);
         } else {
-            for (at, byte) in (offset..).zip(bytes) {
-                *byte = self.word(at / 8)[(at % 8) as usize];
+            for (at, byte) in (offset..).zip(words.as_flattened_mut()) {
+                *byte = self.byte(at);
             }
+        }
+        for (at, byte) in (tail..).zip(rest) {
+            *byte = self.byte(at);
         }
     }
 
     /// Whether `bytes` are the payload from `offset` on.
     pub fn matches(self, offset: u64, bytes: &[u8]) -> bool {
-        if offset % 8 == 0 {
-            let mut chunks = bytes.chunks_exact(8);
-            let mut index = offset / 8;
-            let mut same = true;
-            for chunk in &mut chunks {
-                same &= *chunk == self.word(index);
-                index += 1;
+        let (words, rest) = bytes.as_chunks::<8>();
+        let tail = offset + 8 * words.len() as u64;
+        let same = if offset % 8 == 0 {
+            let mut word = self.word(offset / 8);
+            let mut difference = 0;
+            for bytes in words {
+                difference |= word ^ u64::from_le_bytes(*bytes);
+                word = word.wrapping_add(GOLDEN);
             }
-            let rest = chunks.remainder();
-            same && *rest == self.word(index)[..rest.len()]
+            difference == 0
         } else {
             (offset..)
-                .zip(bytes)
-                .all(|(at, byte)| *byte == self.word(at / 8)[(at % 8) as usize])
-        }
+                .zip(words.as_flattened())
+                .all(|(at, byte)| *byte == self.byte(at))
+        };
+        same && (tail..).zip(rest).all(|(at, byte)| *byte == self.byte(at))
     }
 }
 

@@ -1,8 +1,7 @@
 //! What requesters and completers tell the probes.
 
-use kernel::Time;
 use link::{Observation, Packet, Refusal};
-use protocol::{Kind, MemoryRequest, Status};
+use protocol::{MemoryRequest, Status};
 
 use crate::{Memory, Pattern, Taken};
 
@@ -35,21 +34,6 @@ pub fn deliver(
         born: stamp.born,
         last: true,
         intact,
-    })
-}
-
-/// A request of a flow on the wire from `start` to `end`.
-pub fn sent(packet: &Packet, start: Time, end: Time) -> Option<Observation> {
-    let flow = packet.stamp.flow?;
-    let bytes = match &packet.header().kind {
-        Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.byte_len(),
-        _ => return None,
-    };
-    Some(Observation::Sent {
-        flow,
-        bytes,
-        start,
-        end,
     })
 }
 

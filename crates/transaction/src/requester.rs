@@ -73,6 +73,8 @@ pub struct RequesterLimits {
 struct Running {
     flow: Flow,
     issued: u64,
+    /// Where in the region the next request begins.
+    within: u64,
     next_at: Time,
     /// A round trip that is not back yet.
     away: bool,
@@ -156,6 +158,7 @@ impl Requester {
         self.flows.push(Running {
             flow,
             issued: 0,
+            within: 0,
             next_at,
             away: false,
             ended: false,
@@ -173,8 +176,8 @@ impl Requester {
     /// The next request of the flow whose turn it is.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
         let mut earliest = Time::NEVER;
-        for step in 0..self.flows.len() {
-            let index = (self.turn + step) % self.flows.len();
+        let flows = self.flows.len();
+        for index in (self.turn..flows).chain(0..self.turn) {
             let running = &mut self.flows[index];
             if running.ended || running.away {
                 continue;
@@ -186,7 +189,7 @@ impl Requester {
             if running.next_at > now {
                 earliest = earliest.min(running.next_at);
             } else if running.flow.direction != Direction::Read || !self.free_tags.is_empty() {
-                self.turn = (index + 1) % self.flows.len();
+                self.turn = if index + 1 == flows { 0 } else { index + 1 };
                 return Next::Packet(self.issue(index, now, packets));
             }
         }
@@ -200,7 +203,7 @@ impl Requester {
     fn issue(&mut self, index: usize, now: Time, packets: &mut Packets) -> PacketId {
         let running = &mut self.flows[index];
         let (address, len) = running.next_range(&self.limits);
-        let (offset, flow) = (running.issued % running.flow.region, &running.flow);
+        let (offset, flow) = (running.within, &running.flow);
         let stamp = Stamp {
             flow: Some(flow.id),
             offset,
@@ -233,6 +236,10 @@ impl Requester {
             }
         }
         running.issued += u64::from(len);
+        running.within += u64::from(len);
+        if running.within == running.flow.region {
+            running.within = 0;
+        }
         running.next_at = now.max(running.next_at) + running.flow.interval;
         running.away = running.flow.direction == Direction::RoundTrip;
         id
@@ -313,8 +320,7 @@ impl Running {
     /// Address and length of the next request: within the region, its 4 KiB page and the function's limits.
     fn next_range(&self, limits: &RequesterLimits) -> (u64, u32) {
         let flow = &self.flow;
-        let within = self.issued % flow.region;
-        let address = flow.address + within;
+        let address = flow.address + self.within;
         let page = PAGE - address % PAGE;
         let left = match flow.extent {
             Extent::Bytes(bytes) => bytes - self.issued,
@@ -330,7 +336,7 @@ impl Running {
         let len = u64::from(flow.request_size)
             .min(largest)
             .min(page)
-            .min(flow.region - within)
+            .min(flow.region - self.within)
             .min(left);
         (address, len as u32)
     }

@@ -1,0 +1,359 @@
+//! Sequence numbers, Ack and Nak, and the replay buffer (PCIe Base 3.6).
+
+use kernel::{Bytes, Span, Time};
+use link::{Frame, PortParameters};
+use protocol::{Dllp, Generation};
+
+use crate::pair::*;
+
+fn limit(setup: &Setup, pair: &Pair) -> Span {
+    let symbols = setup
+        .generation
+        .ack_latency_limit(setup.lanes, setup.max_payload);
+    pair.symbol() * u64::from(symbols)
+}
+
+fn replay_limit(setup: &Setup, pair: &Pair) -> Span {
+    let symbols = setup
+        .generation
+        .replay_timer_limit(setup.lanes, setup.max_payload);
+    pair.symbol() * (u64::from(symbols) * setup.parameters.replay_timer_factor as u64)
+}
+
+#[test]
+fn a_packet_is_acknowledged_within_the_latency_limit() {
+    for generation in Generation::ALL {
+        for (lanes, max_payload) in [(1, 128), (4, 256), (16, 512)] {
+            let setup = Setup {
+                generation,
+                lanes,
+                max_payload,
+                ..Setup::default()
+            };
+            let mut pair = Pair::ready(&setup);
+            pair.send(Left, write(128));
+            pair.run();
+            let arrived = pair.given[Right as usize][0].complete;
+            let acks = pair.acks(Right);
+            assert_eq!(acks.len(), 1, "{generation:?} x{lanes}");
+            // An idle transmitter begins at a symbol, or after a skip ordered set that was due.
+            let slack = pair.symbol() * 40;
+            assert!(acks[0].0 <= arrived + limit(&setup, &pair) + slack);
+            assert_eq!(pair.packets_in_use(), 0);
+        }
+    }
+}
+
+#[test]
+fn one_acknowledgement_stands_for_all_packets_up_to_its_number() {
+    let mut pair = Pair::ready(&Setup {
+        generation: Generation::Gen3,
+        lanes: 16,
+        ..Setup::default()
+    });
+    for _ in 0..4 {
+        pair.send(Left, write(4));
+    }
+    pair.run();
+    let acks: Vec<u16> = pair.acks(Right).into_iter().map(|ack| ack.1).collect();
+    assert_eq!(acks, [3]);
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+#[test]
+fn an_acknowledgement_waits_for_the_packet_on_the_wire_and_goes_before_the_next() {
+    let mut setup = Setup {
+        max_payload: 4096,
+        ..Setup::default()
+    };
+    setup.parameters.ack_limit_fraction = 0.0;
+    let mut pair = Pair::ready(&setup);
+    pair.send(Right, write(4096));
+    pair.send(Right, write(4096));
+    pair.send(Left, write(4));
+    pair.run();
+    let passed = pair.passed(Right);
+    let kinds: Vec<&str> = passed
+        .iter()
+        .filter_map(|it| match it.what {
+            What::Tlp { .. } => Some("TLP"),
+            What::Dllp(Dllp::Ack { .. }) => Some("Ack"),
+            What::Dllp(_) => None,
+        })
+        .collect();
+    assert_eq!(kinds, ["TLP", "Ack", "TLP"]);
+}
+
+#[test]
+fn sequence_numbers_count_from_0_and_wrap_at_4096() {
+    let mut pair = Pair::ready(&Setup::default());
+    for _ in 0..5000 {
+        pair.send(Left, write(4));
+    }
+    pair.run();
+    let sequences: Vec<u16> = pair.tlps(Left).into_iter().map(|tlp| tlp.0).collect();
+    let expected: Vec<u16> = (0..5000).map(|n| n % 4096).collect();
+    assert_eq!(sequences, expected);
+    assert_eq!(pair.numbers(Right), (0..5000).collect::<Vec<_>>());
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+#[test]
+fn a_nak_makes_everything_unacknowledged_go_again_in_order() {
+    let mut pair = Pair::ready(&Setup::default());
+    let mut seen = 0;
+    pair.wish(move |side, frame| {
+        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+            seen += 1;
+            if seen == 3 {
+                return Fate::Damage;
+            }
+        }
+        Fate::Pass
+    });
+    for _ in 0..6 {
+        pair.send(Left, write(128));
+    }
+    pair.run();
+    let naks = pair.naks(Right);
+    assert_eq!(naks.len(), 1);
+    assert_eq!(naks[0].1, 1, "a Nak acknowledges what came before");
+    let again: Vec<u16> = pair
+        .tlps(Left)
+        .into_iter()
+        .filter(|tlp| tlp.1)
+        .map(|tlp| tlp.0)
+        .collect();
+    assert_eq!(again[0], 2, "the damaged one is the first to go again");
+    assert!(again.windows(2).all(|pair| pair[1] == pair[0] + 1));
+    assert_eq!(pair.numbers(Right), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(pair.counters(Left).replays, again.len() as u64);
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+#[test]
+fn only_one_nak_is_sent_until_a_good_packet_comes() {
+    let mut pair = Pair::ready(&Setup::default());
+    let mut seen = 0;
+    pair.wish(move |side, frame| {
+        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+            seen += 1;
+            if (2..=4).contains(&seen) {
+                return Fate::Damage;
+            }
+        }
+        Fate::Pass
+    });
+    for _ in 0..4 {
+        pair.send(Left, write(128));
+    }
+    pair.run();
+    assert_eq!(pair.naks(Right).len(), 1);
+    assert_eq!(pair.numbers(Right), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_lost_packet_is_noticed_by_the_sequence_number_of_the_next() {
+    let mut pair = Pair::ready(&Setup::default());
+    let mut seen = 0;
+    pair.wish(move |side, frame| {
+        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+            seen += 1;
+            if seen == 2 {
+                return Fate::Lose;
+            }
+        }
+        Fate::Pass
+    });
+    for _ in 0..3 {
+        pair.send(Left, write(128));
+    }
+    pair.run();
+    assert_eq!(pair.naks(Right)[0].1, 0);
+    assert_eq!(pair.numbers(Right), [0, 1, 2]);
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+#[test]
+fn a_lost_acknowledgement_ends_in_a_replay_whose_duplicate_is_discarded_and_acknowledged() {
+    let setup = Setup::default();
+    let mut pair = Pair::ready(&setup);
+    let mut lost = false;
+    pair.wish(move |side, frame| {
+        if side == Right
+            && !lost
+            && matches!(frame, Frame::Dllp(bytes) if matches!(Dllp::parse(bytes), Ok(Dllp::Ack { .. })))
+        {
+            lost = true;
+            return Fate::Lose;
+        }
+        Fate::Pass
+    });
+    pair.send(Left, write(128));
+    pair.run();
+    assert_eq!(pair.numbers(Right), [0], "given once");
+    let tlps = pair.tlps(Left);
+    assert_eq!(tlps.len(), 2);
+    let (first, again) = (tlps[0], tlps[1]);
+    assert!(again.1);
+    let waited = again.2.since(first.2 + first.3);
+    let limit = replay_limit(&setup, &pair);
+    assert!(
+        waited >= limit,
+        "the replay timer runs from the last symbol"
+    );
+    assert!(waited <= limit + pair.symbol() * 10);
+    let acks: Vec<u16> = pair.acks(Right).into_iter().map(|ack| ack.1).collect();
+    assert_eq!(acks, [0, 0]);
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+#[test]
+fn a_lost_nak_ends_in_a_replay_by_timer() {
+    let mut pair = Pair::ready(&Setup::default());
+    let (mut damaged, mut lost) = (false, false);
+    pair.wish(move |side, frame| match (side, frame) {
+        (Left, Frame::Tlp { .. }) if !damaged => {
+            damaged = true;
+            Fate::Damage
+        }
+        (Right, Frame::Dllp(bytes)) if !lost => match Dllp::parse(bytes) {
+            Ok(Dllp::Nak { .. }) => {
+                lost = true;
+                Fate::Lose
+            }
+            _ => Fate::Pass,
+        },
+        _ => Fate::Pass,
+    });
+    pair.send(Left, write(128));
+    pair.run();
+    assert_eq!(pair.numbers(Right), [0]);
+    assert_eq!(pair.counters(Left).replays, 1);
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+/// PCIe Base 3.6.2.1: for each replay, `REPLAY_TIMER` is restarted with the first packet that goes again.
+#[test]
+fn a_replay_restarts_the_replay_timer() {
+    let setup = Setup::default();
+    let mut pair = Pair::ready(&setup);
+    let limit = replay_limit(&setup, &pair);
+    // The packet is lost, and so is all that its receiver says, but for a Nak that comes just before the timer runs out.
+    pair.wish(|_, frame| match frame {
+        Frame::Tlp { .. } => Fate::Lose,
+        Frame::Dllp(_) => Fate::Pass,
+    });
+    pair.send(Left, write(128));
+    let (_, _, start, length) = pair.tlps(Left)[0];
+    let nearly = (start + length + limit)
+        .since(pair.now())
+        .saturating_sub(Span::from_ns(40));
+    pair.run_for(nearly);
+    pair.hear(Left, Dllp::Nak { sequence: 4095 });
+    pair.run_for(limit.saturating_sub(Span::from_ns(200)));
+    assert_eq!(
+        pair.counters(Left).replays,
+        1,
+        "the Nak's replay alone: the timer began anew with it"
+    );
+}
+
+#[test]
+fn clean_links_replay_nothing_however_busy_they_are() {
+    for generation in Generation::ALL {
+        for (lanes, max_payload) in [(1, 128), (4, 256), (8, 512), (16, 4096)] {
+            let setup = Setup {
+                generation,
+                lanes,
+                max_payload,
+                delay: Span::from_ns(5),
+                ..Setup::default()
+            };
+            let mut pair = Pair::ready(&setup);
+            for number in 0..300 {
+                let len = [u32::from(max_payload), 4, 128][number % 3];
+                pair.send(Left, write(len));
+                pair.send(Right, write(len));
+            }
+            pair.run();
+            for side in [Left, Right] {
+                assert_eq!(
+                    pair.counters(side).replays,
+                    0,
+                    "{generation:?} x{lanes} {max_payload}"
+                );
+            }
+            assert_eq!(pair.numbers(Left).len() + pair.numbers(Right).len(), 600);
+        }
+    }
+}
+
+#[test]
+fn a_full_replay_buffer_stops_the_sender_until_an_acknowledgement() {
+    let setup = Setup {
+        parameters: PortParameters {
+            replay_buffer: Bytes(3 * 148),
+            ..PortParameters::default()
+        },
+        ..Setup::default()
+    };
+    let mut pair = Pair::ready(&setup);
+    pair.wish(|side, _| {
+        if side == Right {
+            Fate::Lose
+        } else {
+            Fate::Pass
+        }
+    });
+    for _ in 0..5 {
+        pair.send(Left, write(128));
+    }
+    pair.run_for(Span::from_ns(600));
+    assert_eq!(pair.tlps(Left).len(), 3);
+    assert_eq!(pair.waiting(Left), 2);
+    assert_eq!(pair.counters(Left).credit_stall, Span::ZERO);
+    pair.wish(|_, _| Fate::Pass);
+    pair.run();
+    assert_eq!(pair.numbers(Right), [0, 1, 2, 3, 4]);
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+#[test]
+fn a_nullified_packet_is_dropped_without_nak_and_uses_no_sequence_number() {
+    let mut pair = Pair::ready(&Setup::default());
+    let mut seen = 0;
+    pair.wish(move |side, frame| {
+        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+            seen += 1;
+            if seen == 1 {
+                return Fate::Nullify;
+            }
+        }
+        Fate::Pass
+    });
+    pair.send(Left, write(128));
+    pair.run_for(Span::from_ns(300));
+    assert!(pair.naks(Right).is_empty());
+    assert!(pair.numbers(Right).is_empty());
+    assert!(pair.acks(Right).is_empty());
+    // This sender did not mean to nullify it, and sends it again when its timer runs out.
+    pair.run();
+    assert!(pair.naks(Right).is_empty());
+    assert_eq!(pair.numbers(Right), [0]);
+}
+
+#[test]
+fn time_passes_between_two_packets_only_for_what_else_takes_the_wire() {
+    let mut pair = Pair::ready(&Setup::default());
+    for _ in 0..20 {
+        pair.send(Left, write(128));
+    }
+    pair.run();
+    let tlps = pair.tlps(Left);
+    let end: Time = tlps.last().map(|tlp| tlp.2 + tlp.3).expect("packets left");
+    let counters = pair.counters(Left);
+    let skips = counters.ordered_set_bytes / 16 * 8;
+    let taken = pair.length(148) * 20 + pair.length(8) * (counters.dllp_bytes / 8);
+    assert!(end.since(tlps[0].2) <= taken + Span::from_ns(skips));
+}

@@ -1,0 +1,244 @@
+//! Flow control: a sender stays within the credit it has, and gets back what it used (PCIe Base 2.6.1).
+
+use kernel::{Bytes, Span, Stream};
+use link::PortParameters;
+use proptest::prelude::*;
+use protocol::{Class, Dllp};
+
+use crate::pair::*;
+
+fn with(change: impl FnOnce(&mut PortParameters)) -> Setup {
+    let mut setup = Setup::default();
+    change(&mut setup.parameters);
+    setup
+}
+
+#[test]
+fn a_sender_without_header_credit_waits_and_goes_on_after_the_update() {
+    let mut pair = Pair::ready(&with(|port| {
+        port.posted_headers = 2;
+        port.update_fc_share = 0.0;
+    }));
+    pair.appetite = [Appetite::Never; 2];
+    for _ in 0..3 {
+        pair.send(Left, write(4));
+    }
+    pair.run_for(Span::from_us(1));
+    assert_eq!(pair.numbers(Right), [0, 1]);
+    let before = pair.now();
+    pair.free(Right);
+    pair.run_for(Span::from_us(1));
+    assert_eq!(pair.numbers(Right), [0, 1, 2]);
+    assert!(pair.tlps(Left)[2].2 >= before + pair.length(8) + Span::from_ns(1));
+}
+
+#[test]
+fn a_sender_without_data_credit_waits_though_it_has_header_credit() {
+    let mut pair = Pair::ready(&with(|port| {
+        port.posted_data = Bytes(128 + 16);
+        port.update_fc_share = 0.0;
+    }));
+    pair.appetite = [Appetite::Never; 2];
+    pair.send(Left, write(128));
+    pair.send(Left, write(20));
+    pair.run_for(Span::from_us(1));
+    assert_eq!(pair.numbers(Right), [0]);
+    pair.free(Right);
+    pair.run_for(Span::from_us(1));
+    assert_eq!(pair.numbers(Right), [0, 1]);
+}
+
+#[test]
+fn the_wait_for_credit_is_counted_and_no_other_wait_is() {
+    let mut pair = Pair::ready(&with(|port| {
+        port.posted_headers = 1;
+        port.update_fc_share = 0.0;
+    }));
+    pair.appetite = [Appetite::Never; 2];
+    let ready = pair.now() + Span::from_ns(500);
+    pair.send_at(Left, 0, write(4), ready);
+    pair.run_for(Span::from_us(1));
+    assert_eq!(pair.counters(Left).credit_stall, Span::ZERO);
+    pair.send(Left, write(4));
+    pair.run_for(Span::from_us(1));
+    pair.free(Right);
+    pair.run_for(Span::from_us(1));
+    let stall = pair.counters(Left).credit_stall;
+    assert!((1000.0..1100.0).contains(&stall.as_ns()), "{stall:?}");
+}
+
+#[test]
+fn credit_that_is_not_worth_telling_is_told_within_the_interval() {
+    let interval = Span::from_us(7);
+    let mut pair = Pair::ready(&with(|port| {
+        port.update_fc_share = 1.0;
+        port.update_fc_interval = interval;
+    }));
+    pair.send(Left, write(128));
+    pair.run();
+    let freed = pair.given[Right as usize][0].complete;
+    let updates: Vec<_> = pair
+        .dllps(Right)
+        .into_iter()
+        .filter(|(_, dllp)| matches!(dllp, Dllp::UpdateFc(_)))
+        .collect();
+    assert_eq!(updates.len(), 1);
+    assert!(updates[0].0 <= freed + interval + pair.symbol() * 40);
+}
+
+#[test]
+fn with_share_0_each_freed_packet_is_told_at_once() {
+    let mut pair = Pair::ready(&with(|port| port.update_fc_share = 0.0));
+    for _ in 0..10 {
+        pair.send(Left, write(128));
+    }
+    pair.run();
+    let updates = pair.dllps(Right).into_iter();
+    let updates = updates.filter(|(_, dllp)| matches!(dllp, Dllp::UpdateFc(_)));
+    assert_eq!(updates.count(), 10);
+}
+
+#[test]
+fn infinite_credit_is_never_updated_and_never_runs_out() {
+    let mut pair = Pair::ready(&Setup {
+        infinite_completions: true,
+        ..Setup::default()
+    });
+    pair.appetite = [Appetite::Never; 2];
+    for _ in 0..600 {
+        pair.send(Left, completion(64));
+    }
+    pair.run();
+    assert_eq!(pair.numbers(Right).len(), 600);
+    for _ in 0..600 {
+        pair.free(Right);
+    }
+    pair.run();
+    let told = pair.dllps(Right).into_iter();
+    let told = told.filter(|(_, dllp)| matches!(dllp, Dllp::UpdateFc(_)));
+    assert_eq!(told.count(), 0);
+}
+
+#[test]
+fn the_smallest_buffers_that_hold_one_packet_let_traffic_flow() {
+    let mut pair = Pair::ready(&with(|port| {
+        port.posted_headers = 1;
+        port.posted_data = Bytes(128);
+        port.nonposted_headers = 1;
+        port.completion_headers = 1;
+        port.completion_data = Bytes(64);
+    }));
+    for _ in 0..50 {
+        pair.send(Left, write(128));
+        pair.send(Left, read());
+        pair.send(Left, completion(64));
+    }
+    pair.run();
+    assert_eq!(pair.numbers(Right).len(), 150);
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+/// What the far end may still be sent, as its own announcements and what has left say.
+struct Ledger {
+    limit: [(u8, u16); 3],
+    used: [(u8, u16); 3],
+    size: [(u32, u64); 3],
+}
+
+fn ledger(port: &PortParameters) -> Ledger {
+    let size = [
+        (port.posted_headers, port.posted_data.0),
+        (port.nonposted_headers, port.nonposted_data.0),
+        (port.completion_headers, port.completion_data.0),
+    ];
+    Ledger {
+        limit: size.map(|(headers, data)| (headers as u8, data.div_ceil(16) as u16)),
+        used: [(0, 0); 3],
+        size,
+    }
+}
+
+impl Ledger {
+    fn free(&self, class: usize) -> (u8, u16) {
+        let ((limit_h, limit_d), (used_h, used_d)) = (self.limit[class], self.used[class]);
+        (
+            limit_h.wrapping_sub(used_h),
+            limit_d.wrapping_sub(used_d) & 0xfff,
+        )
+    }
+
+    fn within(&self, class: usize) -> bool {
+        let (headers, data) = self.free(class);
+        u32::from(headers) <= self.size[class].0
+            && u64::from(data) <= self.size[class].1.div_ceil(16)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn credits_are_never_negative_nor_leaked(
+        seed in any::<u64>(),
+        headers in 1_u32..=127,
+        data in 8_u64..300,
+        share in 0.0_f64..=1.0,
+        slowness in 0_u64..400,
+    ) {
+        let setup = with(|port| {
+            port.posted_headers = headers;
+            port.nonposted_headers = headers.div_ceil(3);
+            port.completion_headers = headers.div_ceil(2);
+            port.posted_data = Bytes(data * 16);
+            port.completion_data = Bytes(data * 16);
+            port.update_fc_share = share;
+        });
+        let mut pair = Pair::ready(&setup);
+        pair.appetite = [Appetite::After(Span::from_ns(slowness)); 2];
+        let mut random = Stream::named(seed, "packets");
+        let mut classes = Vec::new();
+        for _ in 0..3000 {
+            let len = 1 + random.below(128) as u32;
+            let header = match random.below(3) {
+                0 => write(len),
+                1 => read(),
+                _ => completion(len),
+            };
+            classes.push((header.class(), header.data_credits()));
+            pair.send(Left, header);
+        }
+        pair.run();
+        prop_assert_eq!(pair.given[1].len(), 3000);
+        prop_assert!(pair.given[1].iter().all(|given| given.intact));
+        prop_assert_eq!(pair.packets_in_use(), 0);
+        // What was sent and announced, told again in the order in which it arrived.
+        let mut ledger = ledger(&setup.parameters);
+        let mut happened: Vec<(u64, bool, usize, u16, u8)> = Vec::new();
+        for begun in &pair.begun[0] {
+            happened.push((begun.start.as_fs(), true, begun.charge.class.index(), begun.charge.data, 0));
+        }
+        for (start, dllp) in pair.dllps(Right) {
+            if let Dllp::UpdateFc(credit) = dllp {
+                happened.push((start.as_fs(), false, credit.class.index(), credit.data, credit.headers));
+            }
+        }
+        happened.sort_by_key(|it| (it.0, it.1));
+        for (_, sent, class, data, headers) in happened {
+            if sent {
+                let (free_headers, free_data) = ledger.free(class);
+                prop_assert!(free_headers >= 1 && free_data >= data);
+                let (h, d) = ledger.used[class];
+                ledger.used[class] = (h.wrapping_add(1), (d + data) & 0xfff);
+            } else if Class::ALL[class] == Class::NonPosted {
+                ledger.limit[class] = (headers, ledger.limit[class].1);
+            } else {
+                ledger.limit[class] = (headers, data);
+            }
+            prop_assert!(ledger.within(class), "credit stays between nothing and the buffer");
+        }
+        // Everything was freed and told: all credit is back.
+        for class in 0..3 {
+            let (h, _) = ledger.free(class);
+            prop_assert_eq!(u32::from(h), ledger.size[class].0);
+        }
+    }
+}

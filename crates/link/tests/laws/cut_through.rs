@@ -1,0 +1,85 @@
+//! A cut-through end hears of a packet at its header.
+
+use kernel::Span;
+use link::Frame;
+
+use crate::pair::*;
+
+fn setup() -> Setup {
+    Setup {
+        cut_through: true,
+        delay: Span::from_ns(5),
+        ..Setup::default()
+    }
+}
+
+#[test]
+fn a_cut_through_end_sees_a_packet_when_its_header_is_there() {
+    let mut pair = Pair::ready(&setup());
+    pair.send(Left, write(128));
+    pair.run();
+    let (_, _, start, length) = pair.tlps(Left)[0];
+    let given = &pair.given[Right as usize][0];
+    // STP and sequence number or token, and three dwords of header, at two bytes a nanosecond.
+    assert_eq!(given.at, start + Span::from_ns((4 + 12) / 2 + 5));
+    assert_eq!(given.complete, start + length + Span::from_ns(5));
+}
+
+#[test]
+fn a_packet_is_not_acknowledged_before_its_last_bit() {
+    let mut setup = setup();
+    setup.parameters.ack_limit_fraction = 0.0;
+    let mut pair = Pair::ready(&setup);
+    for _ in 0..20 {
+        pair.send(Left, write(128));
+    }
+    pair.run();
+    for (at, sequence) in pair.acks(Right) {
+        let given = &pair.given[Right as usize][usize::from(sequence)];
+        assert!(at >= given.complete, "Ack {sequence}");
+    }
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+#[test]
+fn a_nak_follows_the_last_bit_of_the_damaged_packet() {
+    let mut pair = Pair::ready(&setup());
+    let mut seen = 0;
+    pair.wish(move |side, frame| {
+        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+            seen += 1;
+            if seen == 2 {
+                return Fate::Damage;
+            }
+        }
+        Fate::Pass
+    });
+    for _ in 0..4 {
+        pair.send(Left, write(128));
+    }
+    pair.run();
+    let (_, _, start, length) = pair.tlps(Left)[1];
+    let naks = pair.naks(Right);
+    assert_eq!(naks.len(), 1);
+    assert_eq!(naks[0].1, 0);
+    assert!(naks[0].0 >= start + length + Span::from_ns(5));
+    assert_eq!(pair.numbers(Right), [0, 1, 2, 3]);
+    assert_eq!(pair.packets_in_use(), 0);
+}
+
+#[test]
+fn a_nullified_packet_is_passed_on_as_corrupt() {
+    let mut pair = Pair::ready(&setup());
+    pair.wish(|side, frame| {
+        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+            Fate::Nullify
+        } else {
+            Fate::Pass
+        }
+    });
+    pair.send(Left, write(128));
+    pair.run_for(Span::from_ns(500));
+    assert_eq!(pair.given[Right as usize].len(), 1);
+    assert!(pair.given[Right as usize][0].corrupt);
+    assert!(pair.naks(Right).is_empty());
+}

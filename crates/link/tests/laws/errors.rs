@@ -1,0 +1,98 @@
+//! Bit errors: whatever they strike, everything arrives once, whole and in order (PCIe Base 3.6.1).
+
+use kernel::{Span, Stream};
+use proptest::prelude::*;
+
+use crate::pair::*;
+
+/// Sends packets of random length both ways until all have arrived, or far too much time has passed.
+fn exchange(setup: &Setup, packets: u64) -> Pair {
+    let mut pair = Pair::new(setup);
+    let mut random = Stream::named(setup.seed, "lengths");
+    for _ in 0..packets {
+        pair.send(Left, write(1 + random.below(128) as u32));
+        pair.send(Right, write(1 + random.below(128) as u32));
+    }
+    for _ in 0..3000 {
+        pair.run_for(Span::from_us(10));
+        let all = |side| pair.numbers(side).len() as u64 >= packets;
+        if all(Left) && all(Right) {
+            break;
+        }
+    }
+    // The last acknowledgements, and the replays of those that are lost.
+    pair.run_for(Span::from_us(200));
+    pair
+}
+
+fn check(pair: &Pair, packets: u64) -> Result<(), TestCaseError> {
+    for (side, first) in [(Right, 0), (Left, 1)] {
+        let expected: Vec<u64> = (0..packets).map(|n| 2 * n + first).collect();
+        prop_assert_eq!(pair.numbers(side), expected);
+        let good = pair.given[side as usize].iter();
+        prop_assert!(
+            good.filter(|given| !given.corrupt)
+                .all(|given| given.intact)
+        );
+    }
+    prop_assert_eq!(pair.packets_in_use(), 0);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn everything_arrives_once_and_in_order(
+        seed in any::<u64>(),
+        rate in prop::sample::select(vec![1e-6, 1e-5, 1e-4, 3e-4]),
+        cut_through in any::<bool>(),
+        lanes in prop::sample::select(vec![1_u8, 4, 16]),
+    ) {
+        let setup = Setup { bit_error_rate: rate, seed, cut_through, lanes, ..Setup::default() };
+        let pair = exchange(&setup, 1000);
+        check(&pair, 1000)?;
+    }
+}
+
+#[test]
+fn errors_cost_replays_in_proportion_to_their_rate() {
+    let replays = |rate| {
+        let setup = Setup {
+            bit_error_rate: rate,
+            ..Setup::default()
+        };
+        let pair = exchange(&setup, 4000);
+        pair.counters(Left).replays + pair.counters(Right).replays
+    };
+    let (few, many) = (replays(1e-6), replays(1e-5));
+    // 8000 packets of 84 bytes on average: some 5 strikes at 1e-6, 54 at 1e-5, each with a few packets behind it.
+    assert!(few >= 1, "{few}");
+    assert!(many > 4 * few, "{few} {many}");
+}
+
+#[test]
+fn a_struck_packet_at_a_cut_through_end_is_shown_as_corrupt_and_again_as_good() {
+    let setup = Setup {
+        bit_error_rate: 1e-4,
+        cut_through: true,
+        ..Setup::default()
+    };
+    let pair = exchange(&setup, 500);
+    let corrupt = pair.given[0].iter().filter(|given| given.corrupt).count();
+    assert!(corrupt > 10, "{corrupt}");
+    assert_eq!(pair.numbers(Left).len(), 500);
+}
+
+#[test]
+fn the_same_seed_strikes_the_same_bits() {
+    let run = |seed| {
+        let setup = Setup {
+            bit_error_rate: 1e-4,
+            seed,
+            ..Setup::default()
+        };
+        exchange(&setup, 300).passed(Left)
+    };
+    assert_eq!(run(5), run(5));
+    assert_ne!(run(5), run(6));
+}

@@ -1,0 +1,10 @@
+//! The data-link layer between two ends of a wire: what the specification promises, kept in a world of two.
+
+mod acknowledgement;
+mod credit;
+mod cut_through;
+mod errors;
+mod initialisation;
+mod ordering;
+mod pair;
+mod wire;

@@ -1,0 +1,548 @@
+//! Two link ends joined by a wire, with an event queue of their own and a wire that does as it is told.
+
+use std::collections::VecDeque;
+
+use kernel::{EventQueue, Span, Stream, Time};
+use link::{
+    Arrival, BitErrors, Charge, Counters, Delivery, Frame, LinkConfig, LinkContext, LinkEnd,
+    LinkTimer, Observation, Outcome, PacketId, Packets, PortParameters, Sent, Stamp, Waiting,
+};
+use protocol::{Dllp, FunctionId, Generation, Header, Tag};
+
+/// One of the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Left,
+    Right,
+}
+pub use Side::{Left, Right};
+
+impl Side {
+    pub fn far(self) -> Side {
+        match self {
+            Left => Right,
+            Right => Left,
+        }
+    }
+}
+
+/// What the wire does to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Pass,
+    /// Never arrives.
+    Lose,
+    /// Arrives with a wrong LCRC.
+    Damage,
+    /// Arrives as its sender nullified it.
+    Nullify,
+}
+
+/// What an end does with a packet once it is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appetite {
+    /// Frees its buffer after this time.
+    After(Span),
+    /// Keeps it until it is told to free.
+    Never,
+}
+
+/// What the world is built from.
+#[derive(Clone)]
+pub struct Setup {
+    pub generation: Generation,
+    pub lanes: u8,
+    pub max_payload: u16,
+    pub sources: usize,
+    pub delay: Span,
+    pub parameters: PortParameters,
+    pub cut_through: bool,
+    pub infinite_completions: bool,
+    pub bit_error_rate: f64,
+    pub seed: u64,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Setup {
+            generation: Generation::Gen2,
+            lanes: 4,
+            max_payload: 128,
+            sources: 1,
+            delay: Span::from_ns(1),
+            parameters: PortParameters::default(),
+            cut_through: false,
+            infinite_completions: false,
+            bit_error_rate: 0.0,
+            seed: 1,
+        }
+    }
+}
+
+/// Something that took a wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passed {
+    pub from: Side,
+    pub start: Time,
+    pub what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    Tlp {
+        sequence: u16,
+        replay: bool,
+        length: Span,
+    },
+    Dllp(Dllp),
+}
+
+/// A packet that an end was given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// Its number, in the order in which packets were handed to the far end.
+    pub number: u64,
+    pub at: Time,
+    pub complete: Time,
+    pub corrupt: bool,
+    /// Whether every byte is as it was sent.
+    pub intact: bool,
+    pub charge: Charge,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Arrive(Side, Frame),
+    Expire(Side, LinkTimer),
+    Free(Side, Charge),
+}
+
+type Wish = Box<dyn FnMut(Side, &Frame) -> Fate>;
+
+/// The world.
+pub struct Pair {
+    ends: [LinkEnd; 2],
+    world: Shared,
+    pub given: [Vec<Given>; 2],
+    /// Packets that have begun to leave, in order.
+    pub begun: [Vec<Sent>; 2],
+    pub appetite: [Appetite; 2],
+    held: [VecDeque<Charge>; 2],
+    sent: u64,
+}
+
+struct Shared {
+    now: Time,
+    queue: EventQueue<Happening>,
+    packets: Packets,
+    passed: Vec<Passed>,
+    delay: Span,
+    wish: Wish,
+}
+
+struct Context<'w> {
+    world: &'w mut Shared,
+    side: Side,
+}
+
+impl LinkContext for Context<'_> {
+    fn now(&self) -> Time {
+        self.world.now
+    }
+    fn packets(&mut self) -> &mut Packets {
+        &mut self.world.packets
+    }
+    fn send(&mut self, frame: Frame, after: Span) {
+        let frame = match ((self.world.wish)(self.side, &frame), frame) {
+            (Fate::Pass, frame) => frame,
+            (
+                Fate::Damage,
+                Frame::Tlp {
+                    sequence,
+                    lcrc,
+                    packet,
+                },
+            ) => Frame::Tlp {
+                sequence,
+                lcrc: lcrc ^ 1,
+                packet,
+            },
+            (
+                Fate::Nullify,
+                Frame::Tlp {
+                    sequence,
+                    lcrc,
+                    packet,
+                },
+            ) => Frame::Tlp {
+                sequence,
+                lcrc: !lcrc,
+                packet,
+            },
+            (_, Frame::Tlp { packet, .. }) => return self.world.packets.release(packet),
+            (_, Frame::Dllp(_)) => return,
+        };
+        let time = self.world.now + after + self.world.delay;
+        self.world
+            .queue
+            .push(time, Happening::Arrive(self.side.far(), frame));
+    }
+    fn wake(&mut self, timer: LinkTimer, after: Span) {
+        let time = self.world.now + after;
+        self.world
+            .queue
+            .push(time, Happening::Expire(self.side, timer));
+    }
+    fn watched(&self) -> bool {
+        true
+    }
+    fn observe(&mut self, what: Observation) {
+        let (start, what) = match what {
+            Observation::Packet {
+                sequence,
+                replay,
+                start,
+                length,
+                ..
+            } => (
+                start,
+                What::Tlp {
+                    sequence,
+                    replay,
+                    length,
+                },
+            ),
+            Observation::Dllp { bytes, start, .. } => {
+                let dllp = Dllp::parse(&bytes).expect("an end sends DLLPs that parse");
+                (start, What::Dllp(dllp))
+            }
+            _ => return,
+        };
+        let from = self.side;
+        self.world.passed.push(Passed { from, start, what });
+    }
+    fn port(&self) -> u16 {
+        0
+    }
+}
+
+impl Pair {
+    /// A world whose time has begun.
+    pub fn new(setup: &Setup) -> Self {
+        Self::with_wire(setup, |_, _| Fate::Pass)
+    }
+
+    /// The same, with a wire that does to each frame what `wish` says.
+    pub fn with_wire(setup: &Setup, wish: impl FnMut(Side, &Frame) -> Fate + 'static) -> Self {
+        let end = |name: &str| {
+            let stream = Stream::named(setup.seed, name);
+            let config = LinkConfig {
+                generation: setup.generation,
+                lanes: setup.lanes,
+                max_payload: setup.max_payload,
+                channels: 1,
+                sources: setup.sources,
+                cut_through: setup.cut_through,
+                far_cut_through: setup.cut_through,
+                infinite_completions: setup.infinite_completions,
+                report_finished: true,
+                errors: (setup.bit_error_rate > 0.0)
+                    .then(|| BitErrors::new(setup.bit_error_rate, stream)),
+            };
+            LinkEnd::new(config, &setup.parameters)
+        };
+        let mut pair = Pair {
+            ends: [end("left"), end("right")],
+            world: Shared {
+                now: Time::ZERO,
+                queue: EventQueue::default(),
+                packets: Packets::default(),
+                passed: Vec::new(),
+                delay: setup.delay,
+                wish: Box::new(wish),
+            },
+            given: [Vec::new(), Vec::new()],
+            begun: [Vec::new(), Vec::new()],
+            appetite: [Appetite::After(Span::ZERO); 2],
+            held: [VecDeque::new(), VecDeque::new()],
+            sent: 0,
+        };
+        for side in [Left, Right] {
+            pair.at(side, |end, cx| ((), end.start(cx)));
+        }
+        pair
+    }
+
+    /// A world in which flow control is initialised and the wires are quiet.
+    pub fn ready(setup: &Setup) -> Self {
+        let mut pair = Self::new(setup);
+        pair.run_for(READY);
+        pair.forget();
+        pair
+    }
+
+    /// From now on the wire does to each frame what `wish` says.
+    pub fn wish(&mut self, wish: impl FnMut(Side, &Frame) -> Fate + 'static) {
+        self.world.wish = Box::new(wish);
+    }
+
+    /// What passed so far is of no interest.
+    pub fn forget(&mut self) {
+        self.world.passed.clear();
+    }
+
+    pub fn now(&self) -> Time {
+        self.world.now
+    }
+
+    fn at<T>(
+        &mut self,
+        side: Side,
+        act: impl FnOnce(&mut LinkEnd, &mut Context<'_>) -> (T, Outcome),
+    ) -> T {
+        let mut cx = Context {
+            world: &mut self.world,
+            side,
+        };
+        let (made, outcome) = act(&mut self.ends[side as usize], &mut cx);
+        self.begun[side as usize].extend(outcome.started);
+        made
+    }
+
+    /// Hands a packet with `header` to the end at `side` and returns its number.
+    pub fn send(&mut self, side: Side, header: Header) -> u64 {
+        let now = self.now();
+        self.send_at(side, 0, header, now)
+    }
+
+    /// The same, of one of several sources, not to leave before `ready`.
+    pub fn send_at(&mut self, side: Side, source: u16, header: Header, ready: Time) -> u64 {
+        let number = self.sent;
+        self.sent += 1;
+        let packet = self.claim(header, number);
+        let waiting = Waiting::new(packet, &header, ready);
+        self.at(side, |end, cx| ((), end.enqueue(source, waiting, cx)));
+        number
+    }
+
+    fn claim(&mut self, header: Header, number: u64) -> PacketId {
+        let stamp = Stamp {
+            offset: number,
+            ..Stamp::default()
+        };
+        let packet = self.world.packets.claim();
+        let payload = self.world.packets[packet].write(header, stamp);
+        for (at, byte) in payload.iter_mut().enumerate() {
+            *byte = byte_of(number, at);
+        }
+        packet
+    }
+
+    /// Lets the end at `side` hear `dllp` now, whoever said it.
+    pub fn hear(&mut self, side: Side, dllp: Dllp) {
+        self.arrive(side, Frame::Dllp(dllp.emit()));
+    }
+
+    /// Lets the end at `side` free the oldest packet that it keeps.
+    pub fn free(&mut self, side: Side) {
+        let charge = self.held[side as usize]
+            .pop_front()
+            .expect("a packet is kept");
+        self.at(side, |end, cx| ((), end.free(charge, cx)));
+    }
+
+    /// Lets the end at `side` free the oldest packet of `class` that it keeps.
+    pub fn free_one(&mut self, side: Side, class: protocol::Class) {
+        let held = &mut self.held[side as usize];
+        let at = held
+            .iter()
+            .position(|charge| charge.class == class)
+            .expect("a packet of that class is kept");
+        let charge = held.remove(at).expect("the position was just found");
+        self.at(side, |end, cx| ((), end.free(charge, cx)));
+    }
+
+    /// Packets of `class` that the end at `side` keeps.
+    pub fn keeps(&self, side: Side, class: protocol::Class) -> usize {
+        let held = self.held[side as usize].iter();
+        held.filter(|charge| charge.class == class).count()
+    }
+
+    /// Lets the next thing happen.
+    pub fn step(&mut self) -> bool {
+        let Some(event) = self.world.queue.pop() else {
+            return false;
+        };
+        self.world.now = event.time;
+        match event.payload {
+            Happening::Arrive(side, frame) => self.arrive(side, frame),
+            Happening::Expire(side, timer) => {
+                self.at(side, |end, cx| ((), end.expire(timer, cx)));
+            }
+            Happening::Free(side, charge) => {
+                self.at(side, |end, cx| ((), end.free(charge, cx)));
+            }
+        }
+        true
+    }
+
+    fn arrive(&mut self, side: Side, frame: Frame) {
+        let arrival = self.at(side, |end, cx| end.receive(frame, cx));
+        let (Delivery { packet, complete }, corrupt) = match arrival {
+            Some(Arrival::Packet(delivery)) => (delivery, false),
+            Some(Arrival::Corrupt(delivery)) => (delivery, true),
+            None => return,
+        };
+        let content = &self.world.packets[packet];
+        let number = content.stamp.offset;
+        let charge = Charge::of(content.header());
+        let mut bytes = content.payload().iter().enumerate();
+        let intact = bytes.all(|(at, byte)| *byte == byte_of(number, at));
+        self.world.packets.release(packet);
+        self.given[side as usize].push(Given {
+            number,
+            at: self.world.now,
+            complete,
+            corrupt,
+            intact,
+            charge,
+        });
+        if corrupt {
+            return;
+        }
+        match self.appetite[side as usize] {
+            Appetite::After(time) => {
+                self.world
+                    .queue
+                    .push(complete + time, Happening::Free(side, charge));
+            }
+            Appetite::Never => self.held[side as usize].push_back(charge),
+        }
+    }
+
+    /// Lets everything happen until nothing is left to.
+    pub fn run(&mut self) {
+        while self.step() {}
+    }
+
+    /// Lets everything happen that is due within `span`.
+    pub fn run_for(&mut self, span: Span) {
+        let limit = self.now() + span;
+        while self
+            .world
+            .queue
+            .next_time()
+            .is_some_and(|time| time <= limit)
+        {
+            self.step();
+        }
+        self.world.now = limit;
+    }
+
+    /// The numbers of the packets that the end at `side` was given, in order.
+    pub fn numbers(&self, side: Side) -> Vec<u64> {
+        let good = self.given[side as usize]
+            .iter()
+            .filter(|given| !given.corrupt);
+        good.map(|given| given.number).collect()
+    }
+
+    /// What left `side`, in the order in which it left.
+    pub fn passed(&self, side: Side) -> Vec<Passed> {
+        let from = self.world.passed.iter().filter(|it| it.from == side);
+        from.copied().collect()
+    }
+
+    /// The DLLPs that left `side`, and when.
+    pub fn dllps(&self, side: Side) -> Vec<(Time, Dllp)> {
+        let passed = self.passed(side);
+        let dllps = passed.iter().filter_map(|it| match it.what {
+            What::Dllp(dllp) => Some((it.start, dllp)),
+            What::Tlp { .. } => None,
+        });
+        dllps.collect()
+    }
+
+    /// The acknowledgements that left `side`: when, and which sequence number.
+    pub fn acks(&self, side: Side) -> Vec<(Time, u16)> {
+        let dllps = self.dllps(side).into_iter();
+        let acks = dllps.filter_map(|(start, dllp)| match dllp {
+            Dllp::Ack { sequence } => Some((start, sequence)),
+            _ => None,
+        });
+        acks.collect()
+    }
+
+    /// The refusals that left `side`.
+    pub fn naks(&self, side: Side) -> Vec<(Time, u16)> {
+        let dllps = self.dllps(side).into_iter();
+        let naks = dllps.filter_map(|(start, dllp)| match dllp {
+            Dllp::Nak { sequence } => Some((start, sequence)),
+            _ => None,
+        });
+        naks.collect()
+    }
+
+    /// The packets that left `side`: sequence number, whether again, when, and how long.
+    pub fn tlps(&self, side: Side) -> Vec<(u16, bool, Time, Span)> {
+        let passed = self.passed(side);
+        let tlps = passed.iter().filter_map(|it| match it.what {
+            What::Tlp {
+                sequence,
+                replay,
+                length,
+            } => Some((sequence, replay, it.start, length)),
+            What::Dllp(_) => None,
+        });
+        tlps.collect()
+    }
+
+    pub fn counters(&self, side: Side) -> &Counters {
+        self.ends[side as usize].counters()
+    }
+
+    pub fn waiting(&self, side: Side) -> usize {
+        self.ends[side as usize].waiting()
+    }
+
+    /// One symbol time.
+    pub fn symbol(&self) -> Span {
+        self.ends[0].timing().symbol()
+    }
+
+    /// How long `bytes` take on the wire.
+    pub fn length(&self, bytes: u32) -> Span {
+        self.ends[0].timing().length(bytes)
+    }
+
+    /// Packets that anyone holds.
+    pub fn packets_in_use(&self) -> usize {
+        self.world.packets.in_use()
+    }
+}
+
+/// Flow control is initialised by then on any wire.
+pub const READY: Span = Span::from_us(3);
+
+fn byte_of(number: u64, at: usize) -> u8 {
+    (number.wrapping_mul(167) ^ (at as u64).wrapping_mul(29) ^ (number >> 8)) as u8
+}
+
+/// A posted write of `len` bytes.
+pub fn write(len: u32) -> Header {
+    Header::memory_write(REQUESTER, 0x1000, len).expect("a legal write")
+}
+
+/// A read request.
+pub fn read() -> Header {
+    Header::memory_read(REQUESTER, Tag(1), 0x1000, 64).expect("a legal read")
+}
+
+/// A completion with `len` bytes.
+pub fn completion(len: u32) -> Header {
+    let request = Header::memory_read(FunctionId::new(9, 0, 0), Tag(2), 0x1000, len);
+    let request = request.expect("a legal read");
+    Header::completion_with_data(&request, REQUESTER, 0, len).expect("the answer to a read")
+}
+
+pub const REQUESTER: FunctionId = FunctionId::new(1, 0, 0);

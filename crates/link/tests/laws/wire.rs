@@ -1,0 +1,153 @@
+//! What takes the wire, and for how long (PCIe Base 3.0 4.2.7, and the framing of 4.2.2 and 4.2.1.2).
+
+use kernel::Span;
+use protocol::Generation;
+
+use crate::pair::*;
+
+#[test]
+fn a_packet_takes_its_bytes_and_eight_of_framing_and_crc() {
+    let mut pair = Pair::ready(&Setup::default());
+    pair.send(Left, write(128));
+    pair.run();
+    let (_, _, _, length) = pair.tlps(Left)[0];
+    // Gen2 x4 moves two bytes a nanosecond.
+    assert_eq!(length, Span::from_ns((128 + 12 + 8) / 2));
+}
+
+#[test]
+fn an_address_of_64_bits_costs_four_bytes() {
+    let mut pair = Pair::ready(&Setup::default());
+    let wide = protocol::Header::memory_write(REQUESTER, 1 << 40, 128).expect("a legal write");
+    pair.send(Left, wide);
+    pair.run();
+    assert_eq!(pair.tlps(Left)[0].3, Span::from_ns((128 + 16 + 8) / 2));
+}
+
+#[test]
+fn a_packet_is_given_when_its_last_bit_has_flown() {
+    let mut pair = Pair::ready(&Setup {
+        delay: Span::from_ns(17),
+        ..Setup::default()
+    });
+    pair.send(Left, write(128));
+    pair.run();
+    let (_, _, start, length) = pair.tlps(Left)[0];
+    let given = &pair.given[Right as usize][0];
+    assert_eq!(given.at, start + length + Span::from_ns(17));
+    assert_eq!(given.complete, given.at);
+}
+
+#[test]
+fn nothing_on_a_wire_overlaps() {
+    for generation in Generation::ALL {
+        let mut pair = Pair::new(&Setup {
+            generation,
+            ..Setup::default()
+        });
+        for number in 0..500_u32 {
+            pair.send(Left, write(4 + number % 125));
+            pair.send(Right, write(4 + number % 61));
+        }
+        pair.run();
+        for side in [Left, Right] {
+            let length = |it: &Passed| match it.what {
+                What::Tlp { length, .. } => length,
+                What::Dllp(_) => pair.length(8),
+            };
+            let passed = pair.passed(side);
+            for both in passed.windows(2) {
+                assert!(both[0].start + length(&both[0]) <= both[1].start);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_busy_wire_gives_ordered_sets_their_share() {
+    for generation in Generation::ALL {
+        for lanes in [1, 4, 16] {
+            let mut setup = Setup {
+                generation,
+                lanes,
+                ..Setup::default()
+            };
+            setup.parameters.skip_position = 0.0;
+            let mut pair = Pair::ready(&setup);
+            let before = pair.counters(Left).ordered_set_bytes;
+            for _ in 0..20_000 {
+                pair.send(Left, write(128));
+            }
+            pair.run();
+            let tlps = pair.tlps(Left);
+            let last = tlps.last().expect("packets left");
+            let elapsed = (last.2 + last.3).since(tlps[0].2);
+            let sets = (pair.counters(Left).ordered_set_bytes - before) as f64;
+            let skip = generation.skp();
+            let of_one = f64::from(skip.symbols * u32::from(lanes) + skip.token_bytes);
+            let interval = pair.symbol() * u64::from(*skip.interval_symbols.start());
+            let expected = elapsed.as_ns() / interval.as_ns();
+            // The sets of the quiet time after the last acknowledgement are not counted on either side.
+            assert!(
+                (sets / of_one - expected).abs() <= expected * 0.01 + 2.0,
+                "{generation:?} x{lanes}: {} sets, {expected} expected",
+                sets / of_one
+            );
+        }
+    }
+}
+
+#[test]
+fn data_link_packets_take_eight_bytes_of_the_wire_from_the_packets() {
+    let run = |share| {
+        let mut setup = Setup::default();
+        setup.parameters.update_fc_share = share;
+        setup.parameters.ack_limit_fraction = share;
+        let mut pair = Pair::ready(&setup);
+        // Packets to the left make the right end send credit updates and acknowledgements among its own packets.
+        for _ in 0..500 {
+            pair.send(Left, write(128));
+            pair.send(Right, write(128));
+        }
+        let before = pair.counters(Right).dllp_bytes;
+        let start = pair.now();
+        pair.run();
+        let tlps = pair.tlps(Right);
+        let last = tlps.last().expect("packets left");
+        let counters = pair.counters(Right);
+        let dllps = counters.dllp_bytes - before;
+        ((last.2 + last.3).since(start), dllps)
+    };
+    let ((eager, many), (lazy, few)) = (run(0.0), run(0.9));
+    assert!(many > 2 * few, "{many} {few}");
+    let difference = eager.saturating_sub(lazy).as_ns();
+    let expected = (many - few) as f64 / 2.0;
+    // A few more skip ordered sets fall into the longer time.
+    assert!(
+        (difference / expected - 1.0).abs() < 0.05,
+        "{difference} ns for {expected} ns of DLLPs"
+    );
+}
+
+#[test]
+fn what_is_counted_is_what_took_the_wire() {
+    let mut pair = Pair::new(&Setup::default());
+    for number in 0..1000_u32 {
+        pair.send(Left, write(4 + number % 125));
+    }
+    pair.run();
+    let counters = *pair.counters(Left);
+    let packets = counters.payload_bytes + counters.overhead_bytes;
+    let bytes = packets + counters.dllp_bytes + counters.ordered_set_bytes;
+    assert_eq!(counters.busy, pair.length(bytes as u32));
+    assert_eq!(counters.packets, 1000);
+    let time = |lengths: Vec<Span>| {
+        lengths
+            .into_iter()
+            .fold(Span::ZERO, |sum, length| sum + length)
+    };
+    let tlps = pair.tlps(Left).iter().map(|tlp| tlp.3).collect();
+    assert_eq!(pair.length(packets as u32), time(tlps));
+    let dllps = pair.dllps(Left).len() as u64;
+    assert_eq!(counters.dllp_bytes, 8 * dllps);
+}

@@ -1,0 +1,113 @@
+//! Scenarios run to their end, and what to ask of them.
+
+use std::fs::File;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use kernel::{Span, Time};
+use serde_json::Value;
+use sim::Simulation;
+use sim::result::{FlowResult, LinkResult, RunResult};
+
+pub fn simulation(text: &str) -> Simulation {
+    Simulation::read(text, "law.toml", None).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+pub fn run(text: &str) -> RunResult {
+    let mut simulation = simulation(text);
+    assert!(simulation.run(&mut |_| true));
+    simulation.result()
+}
+
+/// The same, and then on until acknowledgements and credit have come home.
+pub fn run_to_rest(text: &str) -> RunResult {
+    let mut simulation = simulation(text);
+    assert!(simulation.run(&mut |_| true));
+    let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
+    simulation.run_until(rest);
+    simulation.result()
+}
+
+pub trait Ask {
+    fn flow(&self, id: &str) -> &FlowResult;
+    fn link(&self, id: &str, direction: &str) -> &LinkResult;
+    /// How often `place` ended a packet for the reason `what`.
+    fn errors(&self, place: &str, what: &str) -> u64;
+    /// Asserts that every flow is complete and every byte right.
+    fn all_intact(self) -> Self;
+}
+
+impl Ask for RunResult {
+    fn flow(&self, id: &str) -> &FlowResult {
+        let found = self.flows.iter().find(|flow| flow.id == id);
+        found.unwrap_or_else(|| panic!("there is no flow {id}"))
+    }
+
+    fn link(&self, id: &str, direction: &str) -> &LinkResult {
+        let mut links = self.links.iter();
+        let found = links.find(|link| link.id == id && link.direction == direction);
+        found.unwrap_or_else(|| panic!("there is no link {id} {direction}"))
+    }
+
+    fn errors(&self, place: &str, what: &str) -> u64 {
+        let mut errors = self.errors.iter();
+        errors
+            .find(|error| error.place == place && error.what == what)
+            .map_or(0, |error| error.count)
+    }
+
+    fn all_intact(self) -> Self {
+        for flow in &self.flows {
+            assert!(flow.completed && flow.intact, "{flow:?}");
+        }
+        assert!(self.errors.is_empty(), "{:?}", self.errors);
+        self
+    }
+}
+
+/// Latency of the only request of flow `f`, in nanoseconds.
+pub fn latency(text: &str) -> f64 {
+    let result = run(text).all_intact();
+    let latency = result.flow("f").latency_ns.as_ref();
+    latency.expect("a request came to its end").max
+}
+
+/// The run's trace, a value a line.
+pub fn trace(text: &str) -> (RunResult, Vec<Value>) {
+    let (result, bytes) = trace_bytes(text);
+    let text = String::from_utf8(bytes).expect("a trace is text");
+    let line = |line: &str| serde_json::from_str(line).expect("a line is a JSON object");
+    (result, text.lines().map(line).collect())
+}
+
+/// The run's trace as it stands in the file.
+pub fn trace_bytes(text: &str) -> (RunResult, Vec<u8>) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("peerlane-law-{}-{number}.jsonl", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let mut simulation = simulation(text);
+    simulation.trace_to(File::create(&path).expect("a file in the temporary folder"));
+    assert!(simulation.run(&mut |_| true));
+    simulation.finish_trace().expect("the trace is written");
+    let bytes = std::fs::read(&path).expect("the trace is there");
+    std::fs::remove_file(&path).expect("the trace can be removed");
+    (simulation.result(), bytes)
+}
+
+/// `actual` is `expected`, give or take `percent`.
+pub fn close(actual: f64, expected: f64, percent: f64) {
+    let error = (actual / expected - 1.0).abs() * 100.0;
+    assert!(
+        error <= percent,
+        "{actual} is {error:.3} % off {expected}, more than {percent} %"
+    );
+}
+
+pub fn rate(flow: &FlowResult) -> f64 {
+    flow.bytes_per_second.expect("the flow moved bytes")
+}
+
+pub fn steady(flow: &FlowResult) -> f64 {
+    let rate = flow.steady_bytes_per_second;
+    rate.expect("the scenario measures a window")
+}

@@ -1,0 +1,241 @@
+//! Latency without load, added up by hand.
+//!
+//! Gen2 x4: two bytes a nanosecond, symbols of 2 ns on whose beginnings an idle wire starts, 1 ns of flight. A write of 128
+//! bytes has 148 on the wire, 74 ns; its header is there after 16 bytes, 8 ns. All begin at 10 us, between two skip ordered
+//! sets. Memory of 25.6 GB/s takes a line of 64 bytes each 2.5 ns.
+
+use crate::fixture::*;
+
+const GEN2_X4: &str = "[links]\ngeneration = 2\nlanes = 4\n[hosts.h0]\n";
+
+const ONE_WRITE: &str = r#"
+[[flows]]
+id = "f"
+from = "a"
+to = "h0"
+count = 1
+request_size = "128 B"
+start = "10 us"
+"#;
+
+fn ns(text: &str, expected: f64) {
+    let actual = latency(text);
+    assert!(
+        (actual - expected).abs() < 0.001,
+        "{actual} ns, {expected} ns expected"
+    );
+}
+
+#[test]
+fn a_write_to_memory_without_a_switch() {
+    let text = format!("{GEN2_X4}[devices.a]\nupstream = \"h0\"\n{ONE_WRITE}");
+    ns(&text, 74.0 + 1.0 + 100.0 + 2.0 * 2.5);
+}
+
+#[test]
+fn a_write_through_one_cut_through_switch() {
+    let text = format!(
+        "{GEN2_X4}[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\n{ONE_WRITE}"
+    );
+    // The header is in at 9 ns and out 150 ns later, at the next symbol.
+    ns(&text, 160.0 + 74.0 + 1.0 + 105.0);
+}
+
+#[test]
+fn a_write_through_two_cut_through_switches() {
+    let text = format!(
+        "{GEN2_X4}[switches.s]\nupstream = \"h0\"\n[switches.t]\nupstream = \"s\"\n[devices.a]\nupstream = \"t\"\n{ONE_WRITE}"
+    );
+    ns(&text, 160.0 + 160.0 + 74.0 + 1.0 + 105.0);
+}
+
+#[test]
+fn a_store_and_forward_switch_waits_for_the_last_bit() {
+    let text = format!(
+        "{GEN2_X4}[switches.s]\nupstream = \"h0\"\ncut_through = false\n[devices.a]\nupstream = \"s\"\n{ONE_WRITE}"
+    );
+    // Whole at 75 ns, and the next symbol after 150 ns more is at 226.
+    ns(&text, 226.0 + 74.0 + 1.0 + 105.0);
+}
+
+#[test]
+fn a_cut_through_switch_does_not_let_a_faster_egress_run_dry() {
+    let text = format!(
+        "{GEN2_X4}[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = {{ to = \"s\", lanes = 1 }}\n{ONE_WRITE}"
+    );
+    // On one lane the packet takes 296 ns: its last bit may leave at 297 + 150, so its first at 373, the next symbol 374.
+    ns(&text, 374.0 + 74.0 + 1.0 + 105.0);
+}
+
+#[test]
+fn a_slower_egress_starts_after_the_latency() {
+    let text = format!(
+        "{GEN2_X4}[switches.s]\nupstream = {{ to = \"h0\", lanes = 1 }}\n[devices.a]\nupstream = \"s\"\n{ONE_WRITE}"
+    );
+    ns(&text, 160.0 + 296.0 + 1.0 + 105.0);
+}
+
+#[test]
+fn a_write_at_gen3_takes_130_bits_for_128() {
+    let text = format!(
+        "[links]\ngeneration = 3\nlanes = 8\n[hosts.h0]\n[devices.a]\nupstream = \"h0\"\n{ONE_WRITE}"
+    );
+    // The first symbol of 130/128 ns at or after 10 us.
+    let symbol = 130.0 / 128.0;
+    let start = (10_000.0_f64 / symbol).ceil() * symbol - 10_000.0;
+    ns(&text, start + 148.0 * symbol / 8.0 + 1.0 + 105.0);
+}
+
+#[test]
+fn a_read_of_memory_and_back() {
+    let text = format!(
+        "{GEN2_X4}[devices.a]\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ndirection = \"read\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"10 us\"\n"
+    );
+    // Request 20 bytes; 100 ns to memory, a line, 80 ns for the data, 100 ns back; completion 84 bytes from the next symbol on.
+    let data = 10.0 + 1.0 + 100.0 + 2.5 + 80.0 + 100.0;
+    assert_eq!(data, 293.5);
+    ns(&text, 294.0 + 42.0 + 1.0);
+}
+
+#[test]
+fn the_memory_of_a_device_answers_after_its_own_latency() {
+    let text = format!(
+        "{GEN2_X4}[devices.a]\nupstream = \"h0\"\nread_latency = \"300 ns\"\nreceive_latency = \"40 ns\"\nsend_latency = \"60 ns\"\n[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"a\"\ndirection = \"read\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"10 us\"\n"
+    );
+    // 100 ns from the CPU to the root port, 11 ns of wire, and what the device is told; at the host it is counted on arrival.
+    let out = 100.0 + 11.0 + 40.0 + 300.0 + 60.0;
+    assert_eq!(out, 511.0);
+    ns(&text, 512.0 + 42.0 + 1.0);
+}
+
+const TWO_BELOW_A_SWITCH: &str = r#"
+[links]
+generation = 2
+lanes = 4
+[hosts.h0]
+[devices.a]
+upstream = "s"
+[devices.b]
+upstream = "s"
+[[flows]]
+id = "f"
+from = "a"
+to = "b"
+count = 1
+request_size = "128 B"
+start = "10 us"
+[switches.s]
+upstream = "h0"
+"#;
+
+#[test]
+fn a_peer_write_turns_at_the_switch() {
+    ns(TWO_BELOW_A_SWITCH, 160.0 + 74.0 + 1.0);
+}
+
+#[test]
+fn acs_redirect_takes_a_peer_write_via_the_root() {
+    let text = format!("{TWO_BELOW_A_SWITCH}acs_redirect = true\n");
+    // At the root at 235 ns; 200 ns from port to port and the next symbol: 436; then the switch again.
+    ns(&text, 436.0 + 160.0 + 74.0 + 1.0);
+    let (_, lines) = trace(&text);
+    let wires: Vec<_> = lines
+        .iter()
+        .filter(|line| line["tlp"] == "MWr")
+        .map(|line| (line["link"].as_str(), line["direction"].as_str()))
+        .collect();
+    let hop = |link, direction| (Some(link), Some(direction));
+    assert_eq!(
+        wires,
+        [
+            hop("s-a", "up"),
+            hop("h0-s", "up"),
+            hop("h0-s", "down"),
+            hop("s-b", "down")
+        ]
+    );
+}
+
+#[test]
+fn acs_redirect_of_requests_leaves_completions_alone() {
+    let text = format!("{TWO_BELOW_A_SWITCH}acs_redirect = true\n")
+        .replace("count = 1", "count = 1\ndirection = \"read\"");
+    let (result, lines) = trace(&text);
+    result.all_intact();
+    let wires = |tlp: &str| {
+        let on = lines.iter().filter(|line| line["tlp"] == tlp);
+        on.count()
+    };
+    assert_eq!((wires("MRd"), wires("CplD")), (4, 2));
+}
+
+#[test]
+fn acs_redirect_takes_a_peer_write_through_every_switch_above() {
+    let text = format!("{TWO_BELOW_A_SWITCH}acs_redirect = true\n[switches.top]\nupstream = \"h0\"\nacs_redirect = true\n")
+        .replace("[switches.s]\nupstream = \"h0\"", "[switches.s]\nupstream = \"top\"");
+    let (result, lines) = trace(&text);
+    result.all_intact();
+    let writes = lines.iter().filter(|line| line["tlp"] == "MWr");
+    assert_eq!(writes.count(), 6);
+}
+
+#[test]
+fn a_write_between_root_ports_takes_the_peer_latency() {
+    let text = r#"
+        [links]
+        generation = 2
+        lanes = 4
+        [hosts.h0]
+        peer_latency = "333 ns"
+        [devices.a]
+        upstream = "h0"
+        [devices.b]
+        upstream = "h0"
+        [[flows]]
+        id = "f"
+        from = "a"
+        to = "b"
+        count = 1
+        request_size = "128 B"
+        start = "10 us"
+    "#;
+    // 75 + 333 is a symbol's beginning.
+    ns(text, 408.0 + 74.0 + 1.0);
+}
+
+#[test]
+fn a_round_trip_is_two_writes_one_after_the_other() {
+    let text = r#"
+        [links]
+        generation = 2
+        lanes = 4
+        [hosts.h0]
+        [switches.s]
+        upstream = "h0"
+        [devices.a]
+        upstream = "s"
+        [devices.r]
+        upstream = "s"
+        model = "reflector"
+        [[flows]]
+        id = "f"
+        from = "a"
+        to = "r"
+        direction = "round-trip"
+        count = 1
+        start = "10 us"
+    "#;
+    // Four bytes: 24 on the wire, 12 ns. There at 160 + 13; back from the next symbol, 174, on.
+    ns(text, 174.0 + 160.0 + 13.0);
+}
+
+#[test]
+fn flight_time_counts_once_on_each_link() {
+    let with = |delay: &str| {
+        let text = format!(
+            "[links]\ngeneration = 2\nlanes = 4\ndelay = \"{delay}\"\n[hosts.h0]\n[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\n{ONE_WRITE}"
+        );
+        latency(&text)
+    };
+    assert_eq!(with("41 ns") - with("1 ns"), 80.0);
+}

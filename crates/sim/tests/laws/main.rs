@@ -1,0 +1,15 @@
+//! Whole fabrics, from scenario texts small enough to work out by hand.
+
+mod any_fabric;
+mod bit_errors;
+mod bytes;
+mod completions;
+mod fixture;
+mod latency;
+mod limits;
+mod ordering;
+mod rates;
+mod refusals;
+mod repetition;
+mod star;
+mod wires;

@@ -1,0 +1,252 @@
+//! Rates that the protocol decides.
+
+use std::fmt::Write;
+
+use crate::fixture::*;
+
+/// `n` devices below one switch that all write to memory as fast as they can.
+fn contenders(n: usize, links: &str, extra: &str) -> String {
+    let mut text = format!(
+        "[links]\n{links}\n[measure]\nfrom = \"60 us\"\nuntil = \"360 us\"\n[hosts.h0]\nmemory_bandwidth = \"100 GB/s\"\n[switches.s]\nupstream = \"h0\"\n"
+    );
+    for device in 0..n {
+        writeln!(text, "[devices.d{device}]\nupstream = \"s\"\n{extra}").expect("a string");
+    }
+    for device in 0..n {
+        writeln!(
+            text,
+            "[[flows]]\nid = \"f{device}\"\nfrom = \"d{device}\"\nto = \"h0\"\nduration = \"400 us\"\nrequest_size = \"128 B\"\nstart = \"{} ns\"",
+            3000 + 17 * device
+        )
+        .expect("a string");
+    }
+    text
+}
+
+#[test]
+fn flows_that_saturate_one_uplink_have_equal_shares() {
+    for n in 2..=7 {
+        let result = run(&contenders(n, "generation = 2\nlanes = 4", "")).all_intact();
+        let rates: Vec<f64> = result.flows.iter().map(steady).collect();
+        let sum: f64 = rates.iter().sum();
+        for rate in rates {
+            close(rate, sum / n as f64, 1.0);
+        }
+        // 128 of 148 bytes of 2 GB/s, less ordered sets (4 of 1359 symbols) and DLLPs.
+        close(sum, 2e9 * 128.0 / 148.0 * (1.0 - 4.0 / 1359.0), 1.0);
+    }
+}
+
+#[test]
+fn shares_are_equal_however_slow_the_ingress_is_acknowledged() {
+    let extra = "ack_limit_fraction = 0.2\nreplay_buffer = \"2 KiB\"";
+    let result = run(&contenders(
+        3,
+        "generation = 3\nlanes = 8\ndelay = \"10 ns\"",
+        extra,
+    ));
+    let rates: Vec<f64> = result.flows.iter().map(steady).collect();
+    let mean = rates.iter().sum::<f64>() / 3.0;
+    for rate in rates {
+        close(rate, mean, 1.0);
+    }
+}
+
+#[test]
+fn a_device_near_the_root_does_not_starve_those_behind_a_switch() {
+    let text = r#"
+        [links]
+        generation = 2
+        lanes = 4
+        [measure]
+        from = "60 us"
+        until = "360 us"
+        [hosts.h0]
+        [switches.s]
+        upstream = "h0"
+        [switches.t]
+        upstream = "s"
+        [devices.near]
+        upstream = "s"
+        [devices.far0]
+        upstream = "t"
+        [devices.far1]
+        upstream = "t"
+        [[flows]]
+        id = "near"
+        from = "near"
+        to = "h0"
+        duration = "400 us"
+        [[flows]]
+        id = "far0"
+        from = "far0"
+        to = "h0"
+        duration = "400 us"
+        [[flows]]
+        id = "far1"
+        from = "far1"
+        to = "h0"
+        duration = "400 us"
+    "#;
+    let result = run(text).all_intact();
+    // Turns are taken among ports: half for the near one, a quarter for each far one.
+    let sum: f64 = result.flows.iter().map(steady).sum();
+    close(steady(result.flow("near")), sum / 2.0, 1.0);
+    close(steady(result.flow("far0")), sum / 4.0, 1.0);
+    close(steady(result.flow("far1")), sum / 4.0, 1.0);
+}
+
+fn reads(tags: u32) -> f64 {
+    let text = format!(
+        "[links]\ngeneration = 2\nlanes = 4\n[hosts.h0]\n[devices.a]\nupstream = \"h0\"\ntags = {tags}\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ndirection = \"read\"\ncount = 3000\nrequest_size = \"64 B\"\nstart = \"10 us\"\n"
+    );
+    rate(run(&text).all_intact().flow("f"))
+}
+
+#[test]
+fn with_one_tag_a_read_waits_for_the_one_before() {
+    // A read takes 337 ns (see the latencies), and the next begins at the next symbol.
+    close(reads(1), 64.0 / 338e-9, 1.0);
+}
+
+#[test]
+fn a_few_tags_make_as_many_reads_in_that_time() {
+    close(reads(2), 2.0 * 64.0 / 338e-9, 1.5);
+    close(reads(4), 4.0 * 64.0 / 338e-9, 1.5);
+}
+
+#[test]
+fn with_32_tags_the_wire_of_the_completions_is_the_limit() {
+    let wire = 2e9 * 64.0 / 84.0 * (1.0 - 4.0 / 1359.0);
+    let actual = reads(32);
+    assert!(actual < wire, "{actual} {wire}");
+    // The acknowledgements of the requests and the credit for them share the wire with the completions.
+    assert!(actual > 0.85 * wire, "{actual} {wire}");
+}
+
+#[test]
+fn an_interval_between_requests_sets_the_rate() {
+    let text = r#"
+        [hosts.h0]
+        [devices.a]
+        upstream = "h0"
+        [[flows]]
+        id = "f"
+        from = "a"
+        to = "h0"
+        count = 1000
+        request_size = "128 B"
+        interval = "400 ns"
+        start = "5 us"
+    "#;
+    close(rate(run(text).all_intact().flow("f")), 128.0 / 400e-9, 0.3);
+}
+
+#[test]
+fn the_datapath_of_a_device_sets_the_rate_where_it_is_slower_than_the_wire() {
+    let text = r#"
+        [hosts.h0]
+        [devices.a]
+        upstream = "h0"
+        clock = "250 MHz"
+        datapath = "16 B"
+        idle_cycles = 1
+        [[flows]]
+        id = "f"
+        from = "a"
+        to = "h0"
+        count = 2000
+        request_size = "128 B"
+    "#;
+    // 140 bytes of packet in beats of 16 are 9 cycles of 4 ns, and one idle.
+    close(rate(run(text).all_intact().flow("f")), 128.0 / 40e-9, 0.5);
+}
+
+#[test]
+fn the_memory_sets_the_rate_where_it_is_slower_than_the_wire() {
+    let text = r#"
+        [hosts.h0]
+        memory_bandwidth = "1 GB/s"
+        [devices.a]
+        upstream = "h0"
+        [[flows]]
+        id = "f"
+        from = "a"
+        to = "h0"
+        count = 4000
+        request_size = "128 B"
+        [[flows]]
+        id = "half a line"
+        from = "a"
+        to = "h0"
+        count = 4000
+        request_size = "32 B"
+        start = "2 ms"
+    "#;
+    let result = run(text).all_intact();
+    close(rate(result.flow("f")), 1e9, 1.0);
+    close(rate(result.flow("half a line")), 0.5e9, 1.0);
+    assert!(result.link("h0-a", "up").credit_stall_ns > 0.0);
+}
+
+#[test]
+fn writes_and_reads_at_once_use_both_wires() {
+    let text = r#"
+        [links]
+        generation = 3
+        lanes = 8
+        [measure]
+        from = "20 us"
+        until = "120 us"
+        [hosts.h0]
+        memory_bandwidth = "100 GB/s"
+        [devices.a]
+        upstream = "h0"
+        tags = 64
+        [[flows]]
+        id = "w"
+        from = "a"
+        to = "h0"
+        duration = "150 us"
+        request_size = "256 B"
+        [[flows]]
+        id = "r"
+        from = "a"
+        to = "h0"
+        duration = "150 us"
+        direction = "read"
+        request_size = "512 B"
+    "#;
+    let result = run(text).all_intact();
+    let wire = 8.0 * 8e9 / 8.0 * 128.0 / 130.0;
+    for flow in &result.flows {
+        let share = steady(flow) / wire;
+        assert!((0.75..0.97).contains(&share), "{} {share}", flow.id);
+    }
+}
+
+#[test]
+fn hosts_do_not_disturb_each_other() {
+    let one = |n: usize| {
+        let mut text = String::from("[links]\ngeneration = 3\nlanes = 4\n");
+        for host in 0..n {
+            write!(
+                text,
+                "[hosts.h{host}]\n[switches.s{host}]\nupstream = \"h{host}\"\n[devices.d{host}]\nupstream = \"s{host}\"\n"
+            )
+            .expect("a string");
+        }
+        for host in 0..n {
+            write!(
+                text,
+                "[[flows]]\nid = \"f{host}\"\nfrom = \"d{host}\"\nto = \"h{host}\"\ndirection = \"both\"\nsize = \"256 KiB\"\n"
+            )
+            .expect("a string");
+        }
+        run(&text).all_intact()
+    };
+    let (alone, together) = (one(1), one(4));
+    for flow in &together.flows {
+        assert_eq!(rate(flow), rate(alone.flow("f0")), "{}", flow.id);
+    }
+}

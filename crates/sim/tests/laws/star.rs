@@ -1,0 +1,322 @@
+//! Devices that do as they are told, around a switch or a root complex.
+
+use std::collections::VecDeque;
+
+use fabric::{
+    RootComplex, RootComplexConfig, RootComplexParameters, Routes, Switch, SwitchConfig,
+    SwitchParameters, Window,
+};
+use kernel::{Action, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World};
+use link::{
+    Arrival, At, BitErrors, Charge, Frame, LinkConfig, LinkEnd, LinkTimer, Pcie, PortParameters,
+    Stamp, Waiting,
+};
+use protocol::{Class, FunctionId, Generation, Header, Tag};
+
+/// A device that sends what it is told and keeps what it is given until it is told to free it.
+pub struct Stub {
+    link: LinkEnd,
+    pub held: VecDeque<Charge>,
+    /// Numbers of the packets that came.
+    pub given: Vec<u64>,
+}
+
+#[derive(Clone, Copy)]
+pub struct StubTimer(LinkTimer);
+
+impl Label for StubTimer {
+    fn number(self) -> u32 {
+        self.0 as u32
+    }
+    fn from_number(number: u32) -> Self {
+        StubTimer(LinkTimer::from_number(number))
+    }
+}
+
+impl From<(Port, LinkTimer)> for StubTimer {
+    fn from((_, timer): (Port, LinkTimer)) -> Self {
+        StubTimer(timer)
+    }
+}
+
+const PORT: Port = Port(0);
+
+impl Component for Stub {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = StubTimer;
+
+    fn start(&mut self, fx: &mut Effects<'_, Self>) {
+        let _ = self.link.start(&mut At::new(fx, PORT));
+    }
+
+    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        let (arrival, _) = self.link.receive(frame, &mut At::new(fx, PORT));
+        if let Some(Arrival::Packet(delivery)) = arrival {
+            let packet = &fx.store()[delivery.packet];
+            self.held.push_back(Charge::of(packet.header()));
+            self.given.push(packet.stamp.offset);
+            fx.store().release(delivery.packet);
+        }
+    }
+
+    fn expire(&mut self, StubTimer(timer): StubTimer, fx: &mut Effects<'_, Self>) {
+        let _ = self.link.expire(timer, &mut At::new(fx, PORT));
+    }
+}
+
+impl Stub {
+    fn send(&mut self, header: Header, number: u64, fx: &mut Effects<'_, Self>) {
+        let packet = fx.store().claim();
+        let stamp = Stamp {
+            offset: number,
+            ..Stamp::default()
+        };
+        fx.store()[packet].write(header, stamp).fill(0);
+        let waiting = Waiting::new(packet, &header, fx.now());
+        let _ = self.link.enqueue(0, waiting, &mut At::new(fx, PORT));
+    }
+
+    /// Frees the oldest packet of `class`, if there is one.
+    fn free(&mut self, class: Class, fx: &mut Effects<'_, Self>) {
+        let oldest = self.held.iter().position(|charge| charge.class == class);
+        if let Some(charge) = oldest.and_then(|at| self.held.remove(at)) {
+            let _ = self.link.free(charge, &mut At::new(fx, PORT));
+        }
+    }
+}
+
+/// What stands between the stubs.
+enum Middle {
+    Switch(Switch),
+    Root(Box<RootComplex>),
+}
+
+/// Stubs around a switch or a root complex; stub `n` is component `n`, the middle the last one.
+pub struct Star {
+    pub stubs: Vec<Stub>,
+    middle: Middle,
+    world: World<Pcie>,
+    /// Who sent each packet, and its header.
+    pub headers: Vec<(usize, Header)>,
+}
+
+fn end(
+    port: &PortParameters,
+    errors: Option<BitErrors>,
+    sources: usize,
+    cut_through: (bool, bool),
+    finished: bool,
+) -> LinkEnd {
+    let config = LinkConfig {
+        generation: Generation::Gen3,
+        lanes: 4,
+        max_payload: 512,
+        channels: 1,
+        sources,
+        cut_through: cut_through.0,
+        far_cut_through: cut_through.1,
+        infinite_completions: false,
+        report_finished: finished,
+        errors,
+    };
+    LinkEnd::new(config, port)
+}
+
+/// The BAR and bus of stub `n`.
+const fn base(stub: usize) -> u64 {
+    0xc000_0000 + ((stub as u64) << 20)
+}
+
+const fn function(stub: usize) -> FunctionId {
+    FunctionId::new(stub as u8 + 4, 0, 0)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    CutThrough,
+    StoreAndForward,
+    Root,
+}
+
+impl Star {
+    /// `stubs` devices; `inner` describes the ports of the middle, `outer` those of the stubs.
+    pub fn new(kind: Kind, stubs: usize, inner: &PortParameters, outer: &PortParameters) -> Self {
+        Self::with_errors(kind, stubs, inner, outer, 0.0, 1)
+    }
+
+    /// The same, on wires on which each bit is wrong at `rate`.
+    pub fn with_errors(
+        kind: Kind,
+        stubs: usize,
+        inner: &PortParameters,
+        outer: &PortParameters,
+        rate: f64,
+        seed: u64,
+    ) -> Self {
+        let errors =
+            |name: String| (rate > 0.0).then(|| BitErrors::new(rate, Stream::named(seed, &name)));
+        let cut_through = kind == Kind::CutThrough;
+        let first = usize::from(kind != Kind::Root);
+        let windows: Vec<Window> = (first..stubs)
+            .map(|stub| Window {
+                port: Port(stub as u16),
+                memory: (base(stub), base(stub) + 0xf_ffff),
+                prefetchable: (1, 0),
+                buses: (function(stub).bus(), function(stub).bus()),
+            })
+            .collect();
+        let routes = Routes::new(&windows);
+        let ports: Vec<_> = (0..stubs)
+            .map(|stub| {
+                let errors = errors(format!("up {stub}"));
+                (
+                    end(inner, errors, stubs + 2, (cut_through, false), true),
+                    512,
+                )
+            })
+            .collect();
+        let middle = if kind == Kind::Root {
+            Middle::Root(Box::new(RootComplex::new(RootComplexConfig {
+                parameters: RootComplexParameters::default(),
+                id: FunctionId(0),
+                routes,
+                ports,
+                patterns: Vec::new(),
+                jitter: Stream::named(1, "jitter"),
+            })))
+        } else {
+            Middle::Switch(Switch::new(SwitchConfig {
+                parameters: SwitchParameters {
+                    cut_through,
+                    ..SwitchParameters::default()
+                },
+                id: FunctionId::new(2, 0, 0),
+                routes,
+                ports,
+            }))
+        };
+        let mut world = World::default();
+        let hub = ComponentId(stubs as u32);
+        for stub in 0..stubs as u32 {
+            world.connect((hub, stub), (ComponentId(stub), 0), Span::from_ns(1));
+        }
+        let stub = |stub| Stub {
+            link: end(
+                outer,
+                errors(format!("down {stub}")),
+                1,
+                (false, cut_through),
+                false,
+            ),
+            held: VecDeque::new(),
+            given: Vec::new(),
+        };
+        let mut star = Star {
+            stubs: (0..stubs).map(stub).collect(),
+            middle,
+            world,
+            headers: Vec::new(),
+        };
+        for (id, stub) in star.stubs.iter_mut().enumerate() {
+            stub.start(&mut star.world.effects(ComponentId(id as u32)));
+        }
+        match &mut star.middle {
+            Middle::Switch(switch) => switch.start(&mut star.world.effects(hub)),
+            Middle::Root(root) => root.start(&mut star.world.effects(hub)),
+        }
+        star
+    }
+
+    pub fn run_for(&mut self, span: Span) {
+        let limit = Time::from_fs(self.world.now().as_fs() + span.as_fs());
+        while let Some(what) = self.world.advance(limit) {
+            let id = what.target();
+            if let Some(stub) = self.stubs.get_mut(id.0 as usize) {
+                pass(stub, what.action(), &mut self.world.effects(id));
+            } else {
+                match &mut self.middle {
+                    Middle::Switch(it) => pass(it, what.action(), &mut self.world.effects(id)),
+                    Middle::Root(it) => pass(&mut **it, what.action(), &mut self.world.effects(id)),
+                }
+            }
+        }
+        self.world.pass_to(limit);
+        self.world.observations.clear();
+    }
+
+    /// Makes stub `from` send a packet of `class` to stub `to`.
+    pub fn send(&mut self, from: usize, to: usize, class: Class, len: u32) {
+        let number = self.headers.len() as u64;
+        let read = |requester, address| {
+            let tag = Tag(number as u16 % 256);
+            Header::memory_read(requester, tag, address, len).expect("a legal read")
+        };
+        let header = match class {
+            Class::Posted => Header::memory_write(function(from), base(to), len),
+            Class::NonPosted => Ok(read(function(from), base(to))),
+            Class::Completion => {
+                Header::completion_with_data(&read(function(to), 0), function(from), 0, len)
+            }
+        };
+        let header = header.expect("a legal packet");
+        self.headers.push((from, header));
+        let id = ComponentId(from as u32);
+        self.stubs[from].send(header, number, &mut self.world.effects(id));
+    }
+
+    pub fn free(&mut self, stub: usize, class: Class) {
+        let id = ComponentId(stub as u32);
+        self.stubs[stub].free(class, &mut self.world.effects(id));
+    }
+
+    /// Frees everything until every packet has arrived or none has for long.
+    pub fn drain(&mut self) {
+        let mut quiet = 0;
+        while quiet < 10 {
+            let before = self.arrived();
+            for stub in 0..self.stubs.len() {
+                while let Some(charge) = self.stubs[stub].held.front().copied() {
+                    self.free(stub, charge.class);
+                }
+            }
+            self.run_for(Span::from_us(70));
+            quiet = if self.arrived() == before {
+                quiet + 1
+            } else {
+                0
+            };
+        }
+    }
+
+    /// How many packets have arrived.
+    pub fn arrived(&self) -> usize {
+        self.stubs.iter().map(|stub| stub.given.len()).sum()
+    }
+
+    /// Packets that anyone holds.
+    pub fn packets_in_use(&self) -> usize {
+        self.world.store.in_use()
+    }
+}
+
+fn pass<C: Component<Traffic = Pcie>>(it: &mut C, action: Action<Frame>, fx: &mut Effects<'_, C>) {
+    match action {
+        Action::Receive(port, frame) => it.receive(C::Port::from_number(port), frame, fx),
+        Action::Expire(timer) => it.expire(C::Timer::from_number(timer), fx),
+    }
+}
+
+pub fn buffers(headers: [u32; 3], data: u64) -> PortParameters {
+    PortParameters {
+        posted_headers: headers[0],
+        nonposted_headers: headers[1],
+        completion_headers: headers[2],
+        posted_data: kernel::Bytes(data),
+        completion_data: kernel::Bytes(data),
+        ..PortParameters::default()
+    }
+}
+
+/// Everything that queues.
+pub const KINDS: [Kind; 3] = [Kind::CutThrough, Kind::StoreAndForward, Kind::Root];

@@ -1,0 +1,102 @@
+"""The same scenario and seed come to the same end, byte for byte, however they are run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import PAIR
+from peerlane import Fabric
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Run, Write
+
+BUSY = (
+    PAIR.replace("lanes = 4", "lanes = 4\nbit_error_rate = 1e-5")
+    + """
+[[flows]]
+id = "b-and-h0"
+from = "b"
+to = "h0"
+direction = "both"
+size = "64 KiB"
+
+[[flows]]
+id = "h0-to-a"
+from = "h0"
+to = "a"
+direction = "read"
+size = "4 KiB"
+
+[measure]
+from = "2 us"
+until = "10 us"
+"""
+)
+"""Every kind of traffic that shares links, and errors that the seed decides."""
+
+
+def run_here(folder: Path, *more: str) -> tuple[bytes, bytes]:
+    """Runs the scenario as a process of its own; its trace and its result."""
+    folder.mkdir()
+    (folder / "fabric.toml").write_text(BUSY, encoding="utf-8")
+    command = [sys.executable, "-m", "peerlane", "run", "fabric.toml"]
+    files = ["--trace", "trace", "--json", "result"]
+    subprocess.run([*command, *files, *more], cwd=folder, check=True, capture_output=True)
+    return (folder / "trace").read_bytes(), (folder / "result").read_bytes()
+
+
+def test_twice_in_a_row(tmp_path: Path) -> None:
+    first = run_here(tmp_path / "first")
+    assert first == run_here(tmp_path / "second")
+    lines = [json.loads(line) for line in first[0].splitlines()]
+    assert any(line.get("replay") for line in lines)
+    assert [line["ns"] for line in lines if "tlp" in line]
+
+
+def test_in_concurrent_processes(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(run_here, [tmp_path / str(number) for number in range(4)]))
+    assert len(set(outcomes)) == 1
+
+
+def test_each_seed_is_another_run(tmp_path: Path) -> None:
+    traces = [run_here(tmp_path / str(seed), "--seed", str(seed))[0] for seed in range(8)]
+    assert len(set(traces)) == len(traces)
+
+
+def test_with_and_without_probes(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    path = scenario(text=BUSY)
+    probed = peerlane("run", path, "--trace", tmp_path / "trace", "--json", "-")
+    assert probed.status == 0, probed.err
+    assert probed.out == peerlane("run", path, "--json", "-").out
+
+
+def test_the_measured_window_changes_nothing_else() -> None:
+    measured = Fabric.from_toml(BUSY).run().to_json()
+    plain = Fabric.from_toml(BUSY.split("[measure]")[0]).run().to_json()
+    for result in (measured, plain):
+        for flow in result["flows"]:
+            flow.pop("steady_bytes_per_second")
+    assert measured == plain
+
+
+@pytest.mark.parametrize("pieces_ns", [1.0, 333.3, 5000.0])
+def test_in_pieces(tmp_path: Path, pieces_ns: float) -> None:
+    traces = []
+    for name in ("whole", "pieces"):
+        simulation = Fabric.from_toml(BUSY).simulation()
+        simulation.trace_to(tmp_path / name)
+        if name == "pieces":
+            while any(not flow.completed for flow in simulation.result().flows):
+                simulation.run_until(simulation.now_ns + pieces_ns)
+        simulation.run()
+        traces.append((tmp_path / name).read_bytes())
+    assert traces[1].startswith(traces[0])
