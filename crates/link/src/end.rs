@@ -7,7 +7,7 @@ use crate::alarm::{Alarm, Ring};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
-use crate::{BitErrors, Charge, Frame, LinkContext, PacketId, Waiting, WireTiming};
+use crate::{BitErrors, Charge, Frame, LinkContext, TlpFrame, Waiting, WireTiming};
 
 /// What a link end is told when the fabric is built.
 #[derive(Clone, Debug)]
@@ -220,21 +220,13 @@ impl LinkEnd {
         cx: &mut impl LinkContext,
     ) -> (Option<Arrival>, Option<Finished>) {
         match frame {
-            Frame::Tlp {
-                sequence,
-                lcrc,
-                packet,
-            } => {
-                let arrival = self.receive_packet(sequence, lcrc, packet, cx);
+            Frame::Tlp(frame) => {
+                let arrival = self.receive_packet(&frame, cx);
                 if arrival.is_none() {
-                    cx.packets().release(packet);
+                    cx.packets().release(frame.packet);
                 }
-                let outcome = if self.refuse_now || self.acknowledge_now {
-                    self.pump(cx)
-                } else {
-                    None
-                };
-                (arrival, outcome)
+                let urgent = self.refuse_now || self.acknowledge_now;
+                (arrival, if urgent { self.pump(cx) } else { None })
             }
             Frame::Dllp(mut bytes) => {
                 for bit in self.receiver.strike(protocol::DLLP_BYTES) {
@@ -254,13 +246,8 @@ impl LinkEnd {
         }
     }
 
-    fn receive_packet(
-        &mut self,
-        sequence: u16,
-        lcrc: u32,
-        packet: PacketId,
-        cx: &mut impl LinkContext,
-    ) -> Option<Arrival> {
+    fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl LinkContext) -> Option<Arrival> {
+        let packet = frame.packet;
         if self.phase == Phase::Two {
             self.phase = Phase::Active;
         }
@@ -273,7 +260,7 @@ impl LinkEnd {
             cx.now()
         };
         let wrong = self.receiver.strike(wire_len);
-        match self.receiver.judge(sequence, lcrc, packet, &wrong, cx) {
+        match self.receiver.judge(frame, &wrong, cx) {
             Verdict::Accept => {
                 let channel = self.channel_of(charge.traffic_class);
                 self.receiver.accept(channel, charge, complete);

@@ -18,7 +18,7 @@ pub use end::{LinkConfig, LinkEnd, LinkTimer};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use traffic::{
-    Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Refusal, Stamp,
+    Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Refusal, Stamp, TlpFrame,
 };
 pub use transmitter::{Counters, Finished};
 pub use waiting::Waiting;

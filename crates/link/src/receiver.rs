@@ -8,7 +8,7 @@ use protocol::{Class, Credit, Dllp, lcrc};
 use crate::credit::{Buffer, Room};
 use crate::parameters::PortParameters;
 use crate::transmitter::SEQUENCES;
-use crate::{BitErrors, Charge, LinkContext, PacketId};
+use crate::{BitErrors, Charge, LinkContext, PacketId, TlpFrame};
 
 /// What a frame that arrived holds for the component.
 #[derive(Clone, Copy, Debug)]
@@ -118,25 +118,34 @@ impl Receiver {
     }
 
     /// Checks a TLP whose wire image was struck at the bits `wrong`.
+    ///
+    /// The LCRC of an image that no bit was struck of is what its sender made of the very same bytes a moment ago, so
+    /// that only debug builds make it again.
     pub(crate) fn judge(
         &mut self,
-        sequence: u16,
-        carried: u32,
-        packet: PacketId,
+        frame: &TlpFrame,
         wrong: &[u64],
         cx: &mut impl LinkContext,
     ) -> Verdict {
+        let TlpFrame {
+            sequence,
+            nullified,
+            lcrc: carried,
+            packet,
+        } = *frame;
         let bytes = cx.packets()[packet].bytes();
-        let computed = if wrong.is_empty() {
-            lcrc(sequence, bytes) ^ carried
-        } else {
-            residue_of_struck(sequence, bytes, carried, wrong)
-        };
-        if computed == u32::MAX {
-            return Verdict::Nullified;
-        }
-        if computed != 0 {
+        let expected = |computed: u32| if nullified { !computed } else { computed };
+        if wrong.is_empty() {
+            debug_assert_eq!(
+                carried,
+                expected(lcrc(sequence, bytes)),
+                "a wire without errors changes nothing"
+            );
+        } else if residue_of_struck(sequence, bytes, carried, wrong) != 0 {
             return self.refuse();
+        }
+        if nullified {
+            return Verdict::Nullified;
         }
         if sequence == self.expected {
             return Verdict::Accept;
@@ -277,7 +286,7 @@ pub(crate) enum News {
 }
 
 /// The LCRC check on the image that really arrived: sequence number, packet and LCRC with the struck bits flipped.
-/// Never the residue of a good or a nullified packet: a strike on framing symbols alone is an error that the physical
+/// Never zero: a strike on framing symbols alone is an error that the physical
 /// layer reports, and the one pattern in 2^32 that the LCRC misses is taken as seen.
 fn residue_of_struck(sequence: u16, bytes: &[u8], carried: u32, wrong: &[u64]) -> u32 {
     let mut image = Vec::with_capacity(bytes.len() + 6);
@@ -292,8 +301,5 @@ fn residue_of_struck(sequence: u16, bytes: &[u8], carried: u32, wrong: &[u64]) -
     let end = image.len() - 4;
     let sequence = u16::from_be_bytes([image[0], image[1]]);
     let carried = u32::from_be_bytes([image[end], image[end + 1], image[end + 2], image[end + 3]]);
-    match lcrc(sequence, &image[2..end]) ^ carried {
-        0 | u32::MAX => 1,
-        residue => residue,
-    }
+    (lcrc(sequence, &image[2..end]) ^ carried).max(1)
 }

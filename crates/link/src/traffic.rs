@@ -16,17 +16,23 @@ impl Traffic for Pcie {
 /// What one transmission on a wire carries.
 #[derive(Clone, Copy, Debug)]
 pub enum Frame {
-    /// A transaction-layer packet as the data-link layer frames it.
-    Tlp {
-        /// 12-bit sequence number.
-        sequence: u16,
-        /// Link CRC as it stands on the wire; inverted when the packet was nullified.
-        lcrc: u32,
-        /// The packet.
-        packet: PacketId,
-    },
+    /// A transaction-layer packet.
+    Tlp(TlpFrame),
     /// The six bytes of a data-link-layer packet.
     Dllp([u8; 6]),
+}
+
+/// A transaction-layer packet as the data-link layer frames it.
+#[derive(Clone, Copy, Debug)]
+pub struct TlpFrame {
+    /// 12-bit sequence number.
+    pub sequence: u16,
+    /// Whether it ends with EDB: the receiver forgets it (PCIe Base 3.6.3.1).
+    pub nullified: bool,
+    /// Link CRC as it stands on the wire; inverted when the packet is nullified.
+    pub lcrc: u32,
+    /// The packet.
+    pub packet: PacketId,
 }
 
 /// The name of a packet in the store.

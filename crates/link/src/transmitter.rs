@@ -9,7 +9,8 @@ use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
 use crate::{
-    Charge, Frame, LinkConfig, LinkContext, Observation, PacketId, Packets, Waiting, WireTiming,
+    Charge, Frame, LinkConfig, LinkContext, Observation, PacketId, Packets, TlpFrame, Waiting,
+    WireTiming,
 };
 
 /// What one direction of a link carried.
@@ -299,7 +300,7 @@ impl Transmitter {
         at: Time,
         kept: Kept,
         replay: bool,
-        nullify: bool,
+        nullified: bool,
         cx: &mut impl LinkContext,
     ) {
         let Kept { packet, sequence } = kept;
@@ -325,12 +326,13 @@ impl Transmitter {
         };
         // The wire and the far end hold the packet, too.
         cx.packets().retain(packet);
-        let frame = Frame::Tlp {
+        let frame = TlpFrame {
             sequence,
-            lcrc: if nullify { !lcrc } else { lcrc },
+            nullified,
+            lcrc: if nullified { !lcrc } else { lcrc },
             packet,
         };
-        cx.send(frame, seen.since(cx.now()));
+        cx.send(Frame::Tlp(frame), seen.since(cx.now()));
     }
 
     fn occupy(&mut self, at: Time, length: Span) {

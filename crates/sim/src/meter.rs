@@ -122,10 +122,6 @@ impl Meter {
 
     /// Takes in what a component told at `now`.
     pub fn observe(&mut self, now: Time, what: &Observation) {
-        let within = |time: Time| {
-            self.window
-                .is_some_and(|(from, until)| from <= time && time < until)
-        };
         match *what {
             Observation::Sent {
                 flow,
@@ -133,10 +129,10 @@ impl Meter {
                 start,
                 end,
             } => {
-                let counts = within(end);
+                let steady = self.is_within(end);
                 let meter = &mut self.flows[flow.0 as usize];
                 meter.sent = Some((meter.sent.map_or(start, |(first, _)| first), end));
-                meter.steady.0 += if counts { u64::from(bytes) } else { 0 };
+                meter.steady.0 += if steady { u64::from(bytes) } else { 0 };
             }
             Observation::Delivered {
                 flow,
@@ -146,12 +142,12 @@ impl Meter {
                 intact,
                 ..
             } => {
-                let counts = within(now);
+                let steady = self.is_within(now);
                 self.change(flow, now, |meter| {
                     meter.delivered += u64::from(bytes);
                     meter.intact &= intact;
                     meter.arrived = Some((meter.arrived.map_or(now, |(first, _)| first), now));
-                    meter.steady.1 += if counts { u64::from(bytes) } else { 0 };
+                    meter.steady.1 += if steady { u64::from(bytes) } else { 0 };
                     if last {
                         meter.record_latency(now.since(born));
                     }
@@ -161,15 +157,18 @@ impl Meter {
                 flow: Some(flow),
                 bytes,
                 ..
-            } => {
-                self.change(flow, now, |meter| meter.refused += u64::from(bytes));
-            }
+            } => self.change(flow, now, |meter| meter.refused += u64::from(bytes)),
             Observation::Ended { flow, bytes } => {
-                self.change(flow, now, |meter| meter.asked = Some(bytes))
+                self.change(flow, now, |meter| meter.asked = Some(bytes));
             }
             Observation::Refused { .. } | Observation::Packet { .. } | Observation::Dllp { .. } => {
             }
         }
+    }
+
+    fn is_within(&self, time: Time) -> bool {
+        self.window
+            .is_some_and(|(from, until)| from <= time && time < until)
     }
 
     fn change(&mut self, flow: FlowId, now: Time, change: impl FnOnce(&mut FlowMeter)) {

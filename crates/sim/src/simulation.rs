@@ -133,6 +133,7 @@ impl Simulation {
     /// Runs until every flow is complete or nothing more will come. `watch` is asked now and then, with the share of the
     /// bytes that arrived, whether to go on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
+        self.start();
         let expected = self.expected_bytes();
         while self.is_open() {
             for _ in 0..CHUNK {
@@ -183,20 +184,20 @@ impl Simulation {
 
     /// Lets the next event happen. False when nothing is left to happen.
     pub fn step(&mut self) -> bool {
+        self.start();
         self.step_until(Time::NEVER)
     }
 
     /// Lets everything happen that is due by `time`. False when nothing is left to happen after it.
     pub fn run_until(&mut self, time: Time) -> bool {
+        self.start();
         while self.step_until(time) {}
         self.world.pass_to(time);
         self.world.next_time().is_some()
     }
 
+    #[inline]
     fn step_until(&mut self, limit: Time) -> bool {
-        if !self.started {
-            self.start();
-        }
         let Some(what) = self.world.advance(limit) else {
             return false;
         };
@@ -208,8 +209,11 @@ impl Simulation {
         true
     }
 
+    /// Time begins, if it has not.
     fn start(&mut self) {
-        self.started = true;
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
         for (index, model) in self.models.iter_mut().enumerate() {
             model.start(ComponentId(index as u32), &mut self.world);
         }
@@ -302,9 +306,7 @@ impl Simulation {
         if address.checked_add(len).is_none() {
             return Err(AccessError::UnsupportedRequest(address));
         }
-        if !self.started {
-            self.start();
-        }
+        self.start();
         let id = self.meter.add();
         self.models[node].add_flow(Flow {
             id,

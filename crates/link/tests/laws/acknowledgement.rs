@@ -103,7 +103,7 @@ fn a_nak_makes_everything_unacknowledged_go_again_in_order() {
     let mut pair = Pair::ready(&Setup::default());
     let mut seen = 0;
     pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+        if side == Left && matches!(frame, Frame::Tlp(_)) {
             seen += 1;
             if seen == 3 {
                 return Fate::Damage;
@@ -136,7 +136,7 @@ fn only_one_nak_is_sent_until_a_good_packet_comes() {
     let mut pair = Pair::ready(&Setup::default());
     let mut seen = 0;
     pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+        if side == Left && matches!(frame, Frame::Tlp(_)) {
             seen += 1;
             if (2..=4).contains(&seen) {
                 return Fate::Damage;
@@ -157,7 +157,7 @@ fn a_lost_packet_is_noticed_by_the_sequence_number_of_the_next() {
     let mut pair = Pair::ready(&Setup::default());
     let mut seen = 0;
     pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+        if side == Left && matches!(frame, Frame::Tlp(_)) {
             seen += 1;
             if seen == 2 {
                 return Fate::Lose;
@@ -213,7 +213,7 @@ fn a_lost_nak_ends_in_a_replay_by_timer() {
     let mut pair = Pair::ready(&Setup::default());
     let (mut damaged, mut lost) = (false, false);
     pair.wish(move |side, frame| match (side, frame) {
-        (Left, Frame::Tlp { .. }) if !damaged => {
+        (Left, Frame::Tlp(_)) if !damaged => {
             damaged = true;
             Fate::Damage
         }
@@ -241,7 +241,7 @@ fn a_replay_restarts_the_replay_timer() {
     let limit = replay_limit(&setup, &pair);
     // The packet is lost, and so is all that its receiver says, but for a Nak that comes just before the timer runs out.
     pair.wish(|_, frame| match frame {
-        Frame::Tlp { .. } => Fate::Lose,
+        Frame::Tlp(_) => Fate::Lose,
         Frame::Dllp(_) => Fate::Pass,
     });
     pair.send(Left, write(128));
@@ -324,7 +324,7 @@ fn a_nullified_packet_is_dropped_without_nak_and_uses_no_sequence_number() {
     let mut pair = Pair::ready(&Setup::default());
     let mut seen = 0;
     pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+        if side == Left && matches!(frame, Frame::Tlp(_)) {
             seen += 1;
             if seen == 1 {
                 return Fate::Nullify;

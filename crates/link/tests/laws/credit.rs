@@ -138,6 +138,33 @@ fn the_smallest_buffers_that_hold_one_packet_let_traffic_flow() {
     assert_eq!(pair.packets_in_use(), 0);
 }
 
+#[test]
+fn credit_that_will_be_free_is_told_no_earlier_and_no_later_than_credit_that_is() {
+    for share in [0.0, 0.1, 0.5, 1.0] {
+        let updates = |appetite| {
+            let mut pair = Pair::ready(&with(|port| {
+                port.update_fc_share = share;
+                port.posted_headers = 8;
+            }));
+            pair.appetite = [appetite; 2];
+            for number in 0..200 {
+                pair.send(Left, write(4 + number % 100));
+                pair.send(Left, read());
+                pair.send(Left, completion(64));
+            }
+            pair.run();
+            assert_eq!(pair.numbers(Right).len(), 600);
+            pair.passed(Right)
+        };
+        let slow = Span::from_ns(777);
+        assert_eq!(
+            updates(Appetite::Foreseen(slow)),
+            updates(Appetite::After(slow)),
+            "share {share}"
+        );
+    }
+}
+
 /// What the far end may still be sent, as its own announcements and what has left say.
 struct Ledger {
     limit: [(u8, u16); 3],
@@ -183,6 +210,7 @@ proptest! {
         data in 8_u64..300,
         share in 0.0_f64..=1.0,
         slowness in 0_u64..400,
+        foreseen in any::<bool>(),
     ) {
         let setup = with(|port| {
             port.posted_headers = headers;
@@ -193,7 +221,8 @@ proptest! {
             port.update_fc_share = share;
         });
         let mut pair = Pair::ready(&setup);
-        pair.appetite = [Appetite::After(Span::from_ns(slowness)); 2];
+        let slowness = Span::from_ns(slowness);
+        pair.appetite = [if foreseen { Appetite::Foreseen(slowness) } else { Appetite::After(slowness) }; 2];
         let mut random = Stream::named(seed, "packets");
         let mut classes = Vec::new();
         for _ in 0..3000 {
@@ -213,8 +242,8 @@ proptest! {
         // What was sent and announced, told again in the order in which it arrived.
         let mut ledger = ledger(&setup.parameters);
         let mut happened: Vec<(u64, bool, usize, u16, u8)> = Vec::new();
-        for begun in &pair.begun[0] {
-            happened.push((begun.start.as_fs(), true, begun.charge.class.index(), begun.charge.data, 0));
+        for (start, _, charge) in pair.begun(Left) {
+            happened.push((start.as_fs(), true, charge.class.index(), charge.data, 0));
         }
         for (start, dllp) in pair.dllps(Right) {
             if let Dllp::UpdateFc(credit) = dllp {

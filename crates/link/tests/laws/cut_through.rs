@@ -46,7 +46,7 @@ fn a_nak_follows_the_last_bit_of_the_damaged_packet() {
     let mut pair = Pair::ready(&setup());
     let mut seen = 0;
     pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+        if side == Left && matches!(frame, Frame::Tlp(_)) {
             seen += 1;
             if seen == 2 {
                 return Fate::Damage;
@@ -71,7 +71,7 @@ fn a_nak_follows_the_last_bit_of_the_damaged_packet() {
 fn a_nullified_packet_is_passed_on_as_corrupt() {
     let mut pair = Pair::ready(&setup());
     pair.wish(|side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp { .. }) {
+        if side == Left && matches!(frame, Frame::Tlp(_)) {
             Fate::Nullify
         } else {
             Fate::Pass

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use kernel::{EventQueue, Span, Stream, Time};
 use link::{
-    Arrival, BitErrors, Charge, Counters, Delivery, Frame, LinkConfig, LinkContext, LinkEnd,
-    LinkTimer, Observation, Outcome, PacketId, Packets, PortParameters, Sent, Stamp, Waiting,
+    Arrival, BitErrors, Charge, Counters, Delivery, Finished, Frame, LinkConfig, LinkContext,
+    LinkEnd, LinkTimer, Observation, PacketId, Packets, PortParameters, Stamp, TlpFrame, Waiting,
 };
 use protocol::{Dllp, FunctionId, Generation, Header, Tag};
 
@@ -43,6 +43,8 @@ pub enum Fate {
 pub enum Appetite {
     /// Frees its buffer after this time.
     After(Span),
+    /// Says at once that it will have freed its buffer after this time.
+    Foreseen(Span),
     /// Keeps it until it is told to free.
     Never,
 }
@@ -90,6 +92,8 @@ pub struct Passed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     Tlp {
+        /// The packet's number, in the order in which packets were handed to an end.
+        number: u64,
         sequence: u16,
         replay: bool,
         length: Span,
@@ -100,7 +104,6 @@ pub enum What {
 /// A packet that an end was given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Given {
-    /// Its number, in the order in which packets were handed to the far end.
     pub number: u64,
     pub at: Time,
     pub complete: Time,
@@ -124,11 +127,10 @@ pub struct Pair {
     ends: [LinkEnd; 2],
     world: Shared,
     pub given: [Vec<Given>; 2],
-    /// Packets that have begun to leave, in order.
-    pub begun: [Vec<Sent>; 2],
     pub appetite: [Appetite; 2],
     held: [VecDeque<Charge>; 2],
-    sent: u64,
+    /// Source and charge of each packet, by number.
+    sent: Vec<(u16, Charge)>,
 }
 
 struct Shared {
@@ -155,31 +157,16 @@ impl LinkContext for Context<'_> {
     fn send(&mut self, frame: Frame, after: Span) {
         let frame = match ((self.world.wish)(self.side, &frame), frame) {
             (Fate::Pass, frame) => frame,
-            (
-                Fate::Damage,
-                Frame::Tlp {
-                    sequence,
-                    lcrc,
-                    packet,
-                },
-            ) => Frame::Tlp {
-                sequence,
-                lcrc: lcrc ^ 1,
-                packet,
-            },
-            (
-                Fate::Nullify,
-                Frame::Tlp {
-                    sequence,
-                    lcrc,
-                    packet,
-                },
-            ) => Frame::Tlp {
-                sequence,
-                lcrc: !lcrc,
-                packet,
-            },
-            (_, Frame::Tlp { packet, .. }) => return self.world.packets.release(packet),
+            (Fate::Damage, Frame::Tlp(tlp)) => Frame::Tlp(TlpFrame {
+                lcrc: tlp.lcrc ^ 1,
+                ..tlp
+            }),
+            (Fate::Nullify, Frame::Tlp(tlp)) => Frame::Tlp(TlpFrame {
+                lcrc: !tlp.lcrc,
+                nullified: true,
+                ..tlp
+            }),
+            (_, Frame::Tlp(tlp)) => return self.world.packets.release(tlp.packet),
             (_, Frame::Dllp(_)) => return,
         };
         let time = self.world.now + after + self.world.delay;
@@ -200,6 +187,7 @@ impl LinkContext for Context<'_> {
         let (start, what) = match what {
             Observation::Packet {
                 sequence,
+                packet,
                 replay,
                 start,
                 length,
@@ -207,6 +195,7 @@ impl LinkContext for Context<'_> {
             } => (
                 start,
                 What::Tlp {
+                    number: self.world.packets[packet].stamp.offset,
                     sequence,
                     replay,
                     length,
@@ -246,6 +235,7 @@ impl Pair {
                 far_cut_through: setup.cut_through,
                 infinite_completions: setup.infinite_completions,
                 report_finished: true,
+                own: None,
                 errors: (setup.bit_error_rate > 0.0)
                     .then(|| BitErrors::new(setup.bit_error_rate, stream)),
             };
@@ -262,10 +252,9 @@ impl Pair {
                 wish: Box::new(wish),
             },
             given: [Vec::new(), Vec::new()],
-            begun: [Vec::new(), Vec::new()],
             appetite: [Appetite::After(Span::ZERO); 2],
             held: [VecDeque::new(), VecDeque::new()],
-            sent: 0,
+            sent: Vec::new(),
         };
         for side in [Left, Right] {
             pair.at(side, |end, cx| ((), end.start(cx)));
@@ -298,15 +287,13 @@ impl Pair {
     fn at<T>(
         &mut self,
         side: Side,
-        act: impl FnOnce(&mut LinkEnd, &mut Context<'_>) -> (T, Outcome),
+        act: impl FnOnce(&mut LinkEnd, &mut Context<'_>) -> (T, Option<Finished>),
     ) -> T {
         let mut cx = Context {
             world: &mut self.world,
             side,
         };
-        let (made, outcome) = act(&mut self.ends[side as usize], &mut cx);
-        self.begun[side as usize].extend(outcome.started);
-        made
+        act(&mut self.ends[side as usize], &mut cx).0
     }
 
     /// Hands a packet with `header` to the end at `side` and returns its number.
@@ -317,10 +304,10 @@ impl Pair {
 
     /// The same, of one of several sources, not to leave before `ready`.
     pub fn send_at(&mut self, side: Side, source: u16, header: Header, ready: Time) -> u64 {
-        let number = self.sent;
-        self.sent += 1;
+        let number = self.sent.len() as u64;
+        self.sent.push((source, Charge::of(&header)));
         let packet = self.claim(header, number);
-        let waiting = Waiting::new(packet, &header, ready);
+        let waiting = Waiting::new(packet, &self.world.packets, ready);
         self.at(side, |end, cx| ((), end.enqueue(source, waiting, cx)));
         number
     }
@@ -416,6 +403,10 @@ impl Pair {
                     .queue
                     .push(complete + time, Happening::Free(side, charge));
             }
+            Appetite::Foreseen(time) => self.at(side, |end, cx| {
+                end.free_later(charge, complete + time, cx);
+                ((), None)
+            }),
             Appetite::Never => self.held[side as usize].push_back(charge),
         }
     }
@@ -491,10 +482,28 @@ impl Pair {
                 sequence,
                 replay,
                 length,
+                ..
             } => Some((sequence, replay, it.start, length)),
             What::Dllp(_) => None,
         });
         tlps.collect()
+    }
+
+    /// The packets that left `side` for the first time: when, of which source, and what they take.
+    pub fn begun(&self, side: Side) -> Vec<(Time, u16, Charge)> {
+        let passed = self.passed(side);
+        let begun = passed.iter().filter_map(|it| match it.what {
+            What::Tlp {
+                number,
+                replay: false,
+                ..
+            } => {
+                let (source, charge) = self.sent[number as usize];
+                Some((it.start, source, charge))
+            }
+            _ => None,
+        });
+        begun.collect()
     }
 
     pub fn counters(&self, side: Side) -> &Counters {

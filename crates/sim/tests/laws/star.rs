@@ -73,7 +73,8 @@ impl Stub {
             ..Stamp::default()
         };
         fx.store()[packet].write(header, stamp).fill(0);
-        let waiting = Waiting::new(packet, &header, fx.now());
+        let now = fx.now();
+        let waiting = Waiting::new(packet, fx.store(), now);
         let _ = self.link.enqueue(0, waiting, &mut At::new(fx, PORT));
     }
 
@@ -118,6 +119,7 @@ fn end(
         far_cut_through: cut_through.1,
         infinite_completions: false,
         report_finished: finished,
+        own: None,
         errors,
     };
     LinkEnd::new(config, port)
