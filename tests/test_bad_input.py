@@ -98,6 +98,16 @@ WRONG_SCENARIOS = {
         "bit_error_rate",
         ["0.5"],
     ),
+    "a memory that never moves a byte is refused": (
+        ('memory = "1 MiB"', 'memory = "1 MiB"\nmemory_bandwidth = "0 GB/s"'),
+        "memory_bandwidth",
+        ["memory_bandwidth"],
+    ),
+    "a buffer that holds no packet of the payload size is refused": (
+        ("[devices.b]", '[devices.b]\nposted_data = "64 B"'),
+        "posted_data",
+        ["posted_data"],
+    ),
     "a name with signs that no terminal shows is escaped": (
         ("[devices.a]", r'[devices."a\n\u001b[31m"]'),
         "[devices.",

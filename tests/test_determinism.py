@@ -88,7 +88,7 @@ def test_the_measured_window_changes_nothing_else() -> None:
     assert measured == plain
 
 
-@pytest.mark.parametrize("pieces_ns", [1.0, 333.3, 5000.0])
+@pytest.mark.parametrize("pieces_ns", [33.3, 5000.0])
 def test_in_pieces(tmp_path: Path, pieces_ns: float) -> None:
     traces = []
     for name in ("whole", "pieces"):

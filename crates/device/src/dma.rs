@@ -97,6 +97,11 @@ impl Dma {
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let (header, stamp) = (*content.header(), content.stamp);
+        if let (Kind::Completion(_), Err(why)) = (&header.kind, self.endpoint.verdict(&header)) {
+            self.endpoint.refuse(&header, stamp, why, fx);
+            return fx.store().release(packet);
+        }
+        let content = &fx.store()[packet];
         if let Kind::Completion(completion) = &header.kind {
             match self.requester.take(completion, content.payload()) {
                 Some(taken) => fx.observe(taken.observation()),
@@ -108,7 +113,7 @@ impl Dma {
         }
         self.endpoint.serve(packet, fx);
         if let Some(flow) = stamp.flow {
-            self.requester.came_back(flow);
+            self.requester.came_back(flow, fx.now());
         }
     }
 }

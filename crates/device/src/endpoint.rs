@@ -196,7 +196,11 @@ impl Endpoint {
                 self.link.expire(timer, &mut At::new(fx, PORT));
             }
             EndpointTimer::Inbound => {}
-            EndpointTimer::Engine => self.engine_wake = Time::NEVER,
+            EndpointTimer::Engine => {
+                if fx.now() >= self.engine_wake {
+                    self.engine_wake = Time::NEVER;
+                }
+            }
         }
     }
 
@@ -241,9 +245,6 @@ impl Endpoint {
         }
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
-                if header.poisoned {
-                    return Err(Refusal::PoisonedTlp);
-                }
                 let start = request.first_byte().checked_sub(self.bar_base);
                 let held =
                     start.is_some_and(|start| self.bar.holds(start, u64::from(request.byte_len())));

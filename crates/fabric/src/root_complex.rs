@@ -28,7 +28,7 @@ kernel::parameters! {
         /// The answer takes up to this much longer, evenly distributed.
         memory_read_jitter: Span = Span::ZERO, from "our choice: none";
         /// Rate at which the memory takes and gives lines, reads and writes together.
-        memory_bandwidth: Bandwidth = Bandwidth(25_600_000_000), from "two channels of DDR3-1600";
+        memory_bandwidth: Bandwidth = Bandwidth(204_800_000_000), from "eight channels of DDR4-3200: seldom the limit";
         /// The unit of memory accesses: a shorter write takes the time of a whole line.
         memory_line: Bytes = Bytes(64), among [Bytes(32), Bytes(64), Bytes(128)], from "one burst of a 64-bit DDR channel";
         /// Boundary at which completions end (Link Control, Read Completion Boundary).
@@ -81,6 +81,8 @@ pub struct RootComplex {
     reads: BinaryHeap<Reverse<Job>>,
     read_count: u64,
     requester: Requester,
+    /// Requests of the CPU that wait for a wire or are on it.
+    cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
     cpu_wake: Time,
 }
@@ -188,7 +190,9 @@ impl Component for RootComplex {
             }
             RootTimer::Read => self.finish_reads(fx),
             RootTimer::Cpu => {
-                self.cpu_wake = Time::NEVER;
+                if fx.now() >= self.cpu_wake {
+                    self.cpu_wake = Time::NEVER;
+                }
                 self.ask(fx);
             }
         }
@@ -196,12 +200,10 @@ impl Component for RootComplex {
 }
 
 impl RootComplex {
-    /// Sources of each port's wire besides the root ports: the memory, and the CPU.
-    pub const SOURCES: usize = 2;
-
-    /// The number of the CPU among the sources, where there are so many root ports.
-    pub const fn cpu(ports: usize) -> u16 {
-        ports as u16 + 1
+    /// Where there are so many root ports, the source of what the host itself sends, the CPU's requests and the memory's
+    /// answers: the one after the last port.
+    pub const fn source(ports: usize) -> u16 {
+        ports as u16
     }
 
     /// A root complex that has not begun.
@@ -240,6 +242,7 @@ impl RootComplex {
             reads: BinaryHeap::new(),
             read_count: 0,
             requester: Requester::new(id, limits),
+            cpu_waiting: 0,
             cpu_wake: Time::NEVER,
             parameters,
         }
@@ -274,12 +277,8 @@ impl RootComplex {
         &mut self.ports[port.index()].link
     }
 
-    fn from_memory(&self) -> u16 {
-        self.ports.len() as u16
-    }
-
-    fn from_cpu(&self) -> u16 {
-        Self::cpu(self.ports.len())
+    fn own(&self) -> u16 {
+        Self::source(self.ports.len())
     }
 
     /// What left for another port frees the buffer that it came in by; what the CPU sent makes room for more.
@@ -290,7 +289,8 @@ impl RootComplex {
         if let Some(ingress) = self.ports.get_mut(usize::from(source)) {
             let next = ingress.link.free(charge, &mut At::new(fx, Port(source)));
             self.settle(next, fx);
-        } else if source == self.from_cpu() {
+        } else if charge.class != Class::Completion {
+            self.cpu_waiting -= 1;
             self.ask(fx);
         }
     }
@@ -389,9 +389,13 @@ impl RootComplex {
         if let Some(told) = deliver(content, request, &mut self.memory, 0, &self.patterns) {
             fx.foresee(done, told);
         }
+        let flow = fx.store()[packet].stamp.flow;
         fx.store().release(packet);
         self.link(port)
             .free_later(charge, done, &mut At::new(fx, port));
+        if flow.is_some_and(|flow| self.requester.came_back(flow, done)) {
+            self.ask(fx);
+        }
     }
 
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
@@ -421,7 +425,7 @@ impl RootComplex {
                     .read(address, &mut payload[lead..lead + len as usize]);
                 let ready = fx.now() + self.parameters.latency;
                 let waiting = Waiting::new(packet, fx.store(), ready);
-                self.enqueue(job.port, self.from_memory(), waiting, fx);
+                self.enqueue(job.port, self.own(), waiting, fx);
             }
             fx.store().release(job.packet);
             self.free(job.port, &header, fx);
@@ -449,19 +453,13 @@ impl RootComplex {
             let packet = unsupported(header, self.id, stamp, fx);
             let ready = fx.now() + self.parameters.latency;
             let waiting = Waiting::new(packet, fx.store(), ready);
-            self.enqueue(port, self.from_memory(), waiting, fx);
+            self.enqueue(port, self.own(), waiting, fx);
         }
     }
 
     /// Lets the CPU send what it may.
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
-        while self
-            .ports
-            .iter()
-            .map(|port| port.link.waiting())
-            .sum::<usize>()
-            < CPU_WINDOW
-        {
+        while self.cpu_waiting < CPU_WINDOW {
             let now = fx.now();
             match self.requester.next(now, fx.store()) {
                 Next::Packet(packet) => self.send(packet, fx),
@@ -483,9 +481,10 @@ impl RootComplex {
         let (header, stamp) = (*fx.store()[packet].header(), fx.store()[packet].stamp);
         match self.routes.of(&header) {
             Route::Down(port) => {
+                self.cpu_waiting += 1;
                 let ready = fx.now() + self.parameters.latency;
                 let waiting = Waiting::new(packet, fx.store(), ready);
-                self.enqueue(port, self.from_cpu(), waiting, fx);
+                self.enqueue(port, self.own(), waiting, fx);
             }
             Route::Elsewhere => {
                 fx.store().release(packet);

@@ -184,12 +184,12 @@ impl Switch {
 
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
         match self.routes.of(header) {
-            Route::Down(port) if port == from => None,
             Route::Down(_)
                 if from != UPSTREAM && self.acs_redirect && header.class() != Class::Completion =>
             {
                 Some(UPSTREAM)
             }
+            Route::Down(port) if port == from => None,
             Route::Down(port) => Some(port),
             Route::Elsewhere if from == UPSTREAM => None,
             Route::Elsewhere => Some(UPSTREAM),

@@ -32,6 +32,8 @@ pub struct LinkConfig {
     pub report_finished: bool,
     /// The source whose packets begin here, and are told to the probes when they are sent.
     pub own: Option<u16>,
+    /// Time of flight to the far end.
+    pub flight: Span,
     /// The errors of the direction that arrives here.
     pub errors: Option<BitErrors>,
 }
@@ -124,7 +126,8 @@ impl LinkEnd {
             refuse_now: false,
             cut_through: config.cut_through,
             acknowledge_limit: symbols(acknowledge, parameters.ack_limit_fraction),
-            replay_limit: symbols(replay, parameters.replay_timer_factor),
+            // The specification's limit knows no long cables.
+            replay_limit: symbols(replay, parameters.replay_timer_factor) + config.flight * 2,
             update_interval: parameters.update_fc_interval,
             tell_by: Time::NEVER,
             wire: Alarm::IDLE,
@@ -134,9 +137,9 @@ impl LinkEnd {
         }
     }
 
-    /// What this end has sent.
-    pub fn counters(&self) -> &Counters {
-        &self.transmitter.counters
+    /// What this end has sent by `now`.
+    pub fn counters(&self, now: Time) -> Counters {
+        self.transmitter.counters(now)
     }
 
     /// How long bytes take on this wire.
@@ -293,6 +296,7 @@ impl LinkEnd {
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
                 self.transmitter.replay();
+                self.replay.clear();
             }
             Dllp::InitFc1(credit) => self.greeted(&credit, false, cx),
             Dllp::InitFc2(credit) => self.greeted(&credit, true, cx),
@@ -335,10 +339,7 @@ impl LinkEnd {
         match timer {
             LinkTimer::Wire => {}
             LinkTimer::Acknowledge => self.acknowledge_now = !self.refuse_now,
-            LinkTimer::Replay => {
-                self.transmitter.replay();
-                self.set_replay(cx.now() + self.replay_limit, cx);
-            }
+            LinkTimer::Replay => self.transmitter.replay(),
             LinkTimer::UpdateCredit if self.phase == Phase::Active => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.greet(cx),
         }
@@ -356,7 +357,10 @@ impl LinkEnd {
         }
         let (worth, promised) = self.receiver.next_worth();
         if again || promised {
-            self.tell_by(now + self.update_interval, cx);
+            self.tell_by = self.tell_by.min(now + self.update_interval);
+        }
+        if self.tell_by != Time::NEVER {
+            self.look_at_credit(self.tell_by, cx);
         }
         if let Some(worth) = worth {
             self.look_at_credit(worth, cx);

@@ -178,12 +178,8 @@ pub enum Refusal {
     UnsupportedRequest,
     /// The payload exceeds the receiver's max payload size.
     MalformedTlp,
-    /// The data was marked as bad.
-    PoisonedTlp,
     /// A completion that nobody waits for.
     UnexpectedCompletion,
-    /// No completion came in time.
-    CompletionTimeout,
 }
 
 /// What the components of a fabric tell the probes.

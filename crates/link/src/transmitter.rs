@@ -122,6 +122,17 @@ impl Transmitter {
         }
     }
 
+    /// What was sent by `now`, with the stall that lasts.
+    pub(crate) fn counters(&self, now: Time) -> Counters {
+        let stall = self
+            .stalled_since
+            .map_or(Span::ZERO, |since| now.since(since));
+        Counters {
+            credit_stall: self.counters.credit_stall + stall,
+            ..self.counters
+        }
+    }
+
     pub(crate) fn timing(&self) -> &WireTiming {
         &self.timing
     }

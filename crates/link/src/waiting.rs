@@ -42,7 +42,7 @@ struct Source {
 pub(crate) struct Queue {
     sources: Vec<Source>,
     /// One bit for each source that has a packet here.
-    occupied: u64,
+    occupied: u128,
     turn: usize,
     arrivals: u64,
 }
@@ -62,7 +62,7 @@ pub(crate) enum Pick {
 
 impl Queue {
     pub(crate) fn new(sources: usize) -> Self {
-        assert!(sources <= 64, "an arbiter has at most 64 sources");
+        assert!(sources <= 128, "an arbiter has at most 128 sources");
         Queue {
             sources: vec![Source::default(); sources],
             occupied: 0,
@@ -157,7 +157,9 @@ impl Source {
             let passes = held
                 .iter()
                 .flatten()
-                .all(|earlier| waiting.passes(&earlier.waiting, packets));
+                .all(|earlier| waiting.passes(&earlier.waiting, packets))
+                && (!packets[waiting.packet].header().attributes.id_ordering
+                    || self.passes_all_older(place, packets));
             match waiting.obstacle(now, budgets) {
                 Some(why) => otherwise = otherwise.or(why),
                 None if passes => return Ok(waiting.charge.class),
@@ -166,6 +168,17 @@ impl Source {
             held[waiting.charge.class.index()] = Some(place);
         }
         Err(otherwise)
+    }
+
+    /// Whether `place` may pass every older packet, not the oldest of each class alone: they differ in ID.
+    fn passes_all_older(&self, place: &Place, packets: &Packets) -> bool {
+        let older = |class: &VecDeque<Place>| {
+            class
+                .iter()
+                .take_while(|other| other.arrival < place.arrival)
+                .all(|other| place.waiting.passes(&other.waiting, packets))
+        };
+        self.classes.iter().all(older)
     }
 
     fn heads_by_age(&self) -> [Option<&Place>; 3] {

@@ -171,13 +171,14 @@ fn link_end(
         infinite_completions: false,
         report_finished: true,
         own: None,
+        flight: link.delay,
         errors,
     };
     let config = match &node.kind {
         NodeKind::Host(parameters) => LinkConfig {
-            sources: below + RootComplex::SOURCES,
+            sources: below + 1,
             infinite_completions: !parameters.peer_to_peer,
-            own: Some(RootComplex::cpu(below)),
+            own: Some(RootComplex::source(below)),
             ..config
         },
         NodeKind::Switch(_) => LinkConfig {
@@ -242,7 +243,7 @@ fn part(flow: &FlowPlan, direction: Way, id: FlowId, pattern: Pattern) -> Flow {
     };
     let extent = match flow.amount {
         Amount::Bytes(bytes) => Extent::Bytes(bytes),
-        Amount::Requests(count) => Extent::Bytes(count * u64::from(request_size)),
+        Amount::Requests(count) => Extent::Bytes(count.saturating_mul(u64::from(request_size))),
         Amount::Lasting(span) => Extent::Lasting(span),
     };
     Flow {

@@ -149,9 +149,7 @@ fn name_of(why: Refusal) -> &'static str {
     match why {
         Refusal::UnsupportedRequest => "unsupported request",
         Refusal::MalformedTlp => "malformed TLP",
-        Refusal::PoisonedTlp => "poisoned TLP",
         Refusal::UnexpectedCompletion => "unexpected completion",
-        Refusal::CompletionTimeout => "completion timeout",
     }
 }
 
@@ -246,7 +244,7 @@ fn links(plan: &Plan, models: &[Model], now: Time) -> Vec<LinkResult> {
             let end = models[node.0 as usize]
                 .link(port as usize)
                 .expect("a link hangs between two ports");
-            let counters = end.counters();
+            let counters = end.counters(now);
             let elapsed = now.as_fs().max(1) as f64;
             results.push(LinkResult {
                 id: link.id.clone(),

@@ -10,7 +10,7 @@ use transaction::{Content, Direction, Extent, Flow};
 use crate::build::{self, Parts};
 use crate::meter::Meter;
 use crate::model::Model;
-use crate::plan::{NodePlan, Plan};
+use crate::plan::{Amount, FlowPlan, NodePlan, Plan};
 use crate::result::{Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
 use crate::trace::Trace;
@@ -70,7 +70,7 @@ pub enum AccessError {
 /// Events between two looks at the outside.
 const CHUNK: u32 = 16 * 1024;
 
-/// A run without payload arriving for so long has come to a stop.
+/// When no payload has arrived for so long, none will.
 const PATIENCE: Span = Span::from_us(100_000);
 
 impl Simulation {
@@ -130,6 +130,11 @@ impl Simulation {
         self.world.events()
     }
 
+    /// How many packets someone holds: none when everything is delivered and acknowledged.
+    pub fn packets_in_use(&self) -> usize {
+        self.world.store.in_use()
+    }
+
     /// Runs until every flow is complete or nothing more will come. `watch` is asked now and then, with the share of the
     /// bytes that arrived, whether to go on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
@@ -146,7 +151,7 @@ impl Simulation {
                     return true;
                 }
             }
-            if self.world.now() > self.last_start().max(self.meter.progress()) + PATIENCE {
+            if self.is_stuck() {
                 return true;
             }
             if !watch((self.meter.delivered() as f64 / expected).min(1.0)) {
@@ -160,24 +165,20 @@ impl Simulation {
         self.meter.open() > 0
     }
 
-    /// When the last flow begins.
-    fn last_start(&self) -> Time {
-        self.plan
-            .flows
-            .iter()
-            .map(|flow| flow.start)
-            .max()
-            .unwrap_or(Time::ZERO)
+    /// Whether nothing more will arrive although something goes on happening: links with errors tell their credit for ever.
+    fn is_stuck(&self) -> bool {
+        let quiet =
+            |flow: &FlowPlan| flow.start.max(self.meter.progress()) + flow.interval + PATIENCE;
+        let patient = self.plan.flows.iter().map(quiet).max();
+        patient.is_some_and(|until| self.world.now() > until)
     }
 
     /// Bytes that all flows will ask for; of those that last a time, what their windows hold.
     fn expected_bytes(&self) -> f64 {
-        let of = |flow: &crate::plan::FlowPlan| match flow.amount {
-            crate::plan::Amount::Bytes(bytes) => bytes,
-            crate::plan::Amount::Requests(count) => {
-                count.saturating_mul(u64::from(flow.write_size))
-            }
-            crate::plan::Amount::Lasting(_) => flow.window,
+        let of = |flow: &FlowPlan| match flow.amount {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Requests(count) => count.saturating_mul(u64::from(flow.write_size)),
+            Amount::Lasting(_) => flow.window,
         };
         self.plan.flows.iter().map(of).sum::<u64>().max(1) as f64
     }
@@ -324,7 +325,8 @@ impl Simulation {
         Ok((node, id))
     }
 
-    /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access.
+    /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access. A write that
+    /// waits its turn at the memory shows already.
     pub fn memory(&self, name: &str, address: u64, len: u64) -> Result<Vec<u8>, AccessError> {
         let index = self.node(name)?;
         let (Some(memory), Some(region)) =

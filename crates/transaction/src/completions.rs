@@ -33,7 +33,7 @@ impl Completions {
             next: first,
             first,
             end: first + u64::from(request.byte_len()).max(1),
-            largest: u64::from(largest),
+            largest: u64::from(largest.max(boundary)),
             boundary: u64::from(boundary),
         }
     }

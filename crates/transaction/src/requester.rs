@@ -299,11 +299,14 @@ impl Requester {
     }
 
     /// A round trip of `flow` is back: the next may leave. False when none of that flow is away.
-    pub fn came_back(&mut self, flow: FlowId) -> bool {
-        self.flows
-            .iter_mut()
+    pub fn came_back(&mut self, flow: FlowId, at: Time) -> bool {
+        let mut flows = self.flows.iter_mut();
+        flows
             .find(|running| running.flow.id == flow)
-            .is_some_and(|running| std::mem::replace(&mut running.away, false))
+            .is_some_and(|running| {
+                running.next_at = running.next_at.max(at);
+                std::mem::replace(&mut running.away, false)
+            })
     }
 }
 

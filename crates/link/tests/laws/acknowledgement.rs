@@ -357,3 +357,34 @@ fn time_passes_between_two_packets_only_for_what_else_takes_the_wire() {
     let taken = pair.length(148) * 20 + pair.length(8) * (counters.dllp_bytes / 8);
     assert!(end.since(tlps[0].2) <= taken + Span::from_ns(skips));
 }
+
+#[test]
+fn never_more_than_half_of_the_sequence_numbers_are_unacknowledged() {
+    let setup = Setup {
+        parameters: PortParameters {
+            replay_buffer: Bytes(1 << 30),
+            posted_headers: 0,
+            posted_data: Bytes(0),
+            ..PortParameters::default()
+        },
+        ..Setup::default()
+    };
+    let mut pair = Pair::ready(&setup);
+    pair.wish(|side, _| {
+        if side == Right {
+            Fate::Lose
+        } else {
+            Fate::Pass
+        }
+    });
+    for _ in 0..5000 {
+        pair.send(Left, write(4));
+    }
+    pair.run_for(Span::from_us(500));
+    let first = pair.tlps(Left).iter().filter(|tlp| !tlp.1).count();
+    assert!((1..2048).contains(&first), "{first}");
+    pair.wish(|_, _| Fate::Pass);
+    pair.run();
+    assert_eq!(pair.numbers(Right), (0..5000).collect::<Vec<_>>());
+    assert_eq!(pair.packets_in_use(), 0);
+}

@@ -154,13 +154,27 @@ fn credit_that_will_be_free_is_told_no_earlier_and_no_later_than_credit_that_is(
             }
             pair.run();
             assert_eq!(pair.numbers(Right).len(), 600);
-            pair.passed(Right)
+            // What is told by the interval may be told together with what was freed a little earlier.
+            let last = &pair.given[Right as usize][599];
+            let mut passed = pair.passed(Right);
+            passed.retain(|it| it.start < last.complete + Span::from_us(1));
+            passed
         };
         let slow = Span::from_ns(777);
-        assert_eq!(
+        let (foreseen, after) = (
             updates(Appetite::Foreseen(slow)),
             updates(Appetite::After(slow)),
-            "share {share}"
+        );
+        let different = foreseen
+            .iter()
+            .zip(&after)
+            .position(|both| both.0 != both.1);
+        let place = different.unwrap_or(foreseen.len().min(after.len()));
+        assert!(
+            foreseen == after,
+            "share {share}: {:?} and {:?}",
+            foreseen.get(place),
+            after.get(place)
         );
     }
 }

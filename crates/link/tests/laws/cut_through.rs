@@ -21,7 +21,7 @@ fn a_cut_through_end_sees_a_packet_when_its_header_is_there() {
     let (_, _, start, length) = pair.tlps(Left)[0];
     let given = &pair.given[Right as usize][0];
     // STP and sequence number or token, and three dwords of header, at two bytes a nanosecond.
-    assert_eq!(given.at, start + Span::from_ns((4 + 12) / 2 + 5));
+    assert_eq!(given.at, start + Span::from_ns(16 / 2 + 5));
     assert_eq!(given.complete, start + length + Span::from_ns(5));
 }
 

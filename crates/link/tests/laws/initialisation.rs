@@ -6,7 +6,7 @@ use protocol::{Class, Dllp};
 
 use crate::pair::*;
 
-fn stage(dllp: &Dllp) -> Option<(u8, Class)> {
+fn stage(dllp: Dllp) -> Option<(u8, Class)> {
     match dllp {
         Dllp::InitFc1(credit) => Some((1, credit.class)),
         Dllp::InitFc2(credit) => Some((2, credit.class)),
@@ -26,7 +26,7 @@ fn each_end_sends_initfc1_then_initfc2_for_posted_nonposted_completion() {
         let sent: Vec<_> = pair
             .dllps(side)
             .iter()
-            .filter_map(|(_, dllp)| stage(dllp))
+            .filter_map(|(_, dllp)| stage(*dllp))
             .collect();
         assert_eq!(sent, expected, "{side:?}");
     }
@@ -44,12 +44,12 @@ fn no_packet_leaves_before_flow_control_is_initialised() {
         .expect("the packet leaves in the end");
     let greetings = passed[..first]
         .iter()
-        .filter(|it| matches!(it.what, What::Dllp(dllp) if stage(&dllp).is_some()));
+        .filter(|it| matches!(it.what, What::Dllp(dllp) if stage(dllp).is_some()));
     assert_eq!(greetings.count(), 6);
     let heard = pair
         .dllps(Right)
         .into_iter()
-        .find(|(_, dllp)| stage(dllp) == Some((2, Class::Posted)));
+        .find(|(_, dllp)| stage(*dllp) == Some((2, Class::Posted)));
     let (heard, _) = heard.expect("the far end sends InitFC2");
     assert!(passed[first].start >= heard + pair.length(8) + Span::from_ns(1));
     assert_eq!(pair.numbers(Right), [0]);

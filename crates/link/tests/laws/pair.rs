@@ -7,7 +7,7 @@ use link::{
     Arrival, BitErrors, Charge, Counters, Delivery, Finished, Frame, LinkConfig, LinkContext,
     LinkEnd, LinkTimer, Observation, PacketId, Packets, PortParameters, Stamp, TlpFrame, Waiting,
 };
-use protocol::{Dllp, FunctionId, Generation, Header, Tag};
+use protocol::{Dllp, FunctionId, Generation, Header, Tag, lcrc};
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Fate {
     Pass,
     /// Never arrives.
     Lose,
-    /// Arrives with a wrong LCRC.
+    /// Arrives with a sequence number that is not its own.
     Damage,
     /// Arrives as its sender nullified it.
     Nullify,
@@ -55,6 +55,7 @@ pub struct Setup {
     pub generation: Generation,
     pub lanes: u8,
     pub max_payload: u16,
+    pub channels: usize,
     pub sources: usize,
     pub delay: Span,
     pub parameters: PortParameters,
@@ -70,6 +71,7 @@ impl Default for Setup {
             generation: Generation::Gen2,
             lanes: 4,
             max_payload: 128,
+            channels: 1,
             sources: 1,
             delay: Span::from_ns(1),
             parameters: PortParameters::default(),
@@ -157,10 +159,15 @@ impl LinkContext for Context<'_> {
     fn send(&mut self, frame: Frame, after: Span) {
         let frame = match ((self.world.wish)(self.side, &frame), frame) {
             (Fate::Pass, frame) => frame,
-            (Fate::Damage, Frame::Tlp(tlp)) => Frame::Tlp(TlpFrame {
-                lcrc: tlp.lcrc ^ 1,
-                ..tlp
-            }),
+            (Fate::Damage, Frame::Tlp(tlp)) => {
+                let sequence = (tlp.sequence + 1000) % 4096;
+                let lcrc = lcrc(sequence, self.world.packets[tlp.packet].bytes());
+                Frame::Tlp(TlpFrame {
+                    sequence,
+                    lcrc,
+                    ..tlp
+                })
+            }
             (Fate::Nullify, Frame::Tlp(tlp)) => Frame::Tlp(TlpFrame {
                 lcrc: !tlp.lcrc,
                 nullified: true,
@@ -229,13 +236,14 @@ impl Pair {
                 generation: setup.generation,
                 lanes: setup.lanes,
                 max_payload: setup.max_payload,
-                channels: 1,
+                channels: setup.channels,
                 sources: setup.sources,
                 cut_through: setup.cut_through,
                 far_cut_through: setup.cut_through,
                 infinite_completions: setup.infinite_completions,
                 report_finished: true,
                 own: None,
+                flight: Span::ZERO,
                 errors: (setup.bit_error_rate > 0.0)
                     .then(|| BitErrors::new(setup.bit_error_rate, stream)),
             };
@@ -506,8 +514,8 @@ impl Pair {
         begun.collect()
     }
 
-    pub fn counters(&self, side: Side) -> &Counters {
-        self.ends[side as usize].counters()
+    pub fn counters(&self, side: Side) -> Counters {
+        self.ends[side as usize].counters(self.world.now)
     }
 
     pub fn waiting(&self, side: Side) -> usize {

@@ -136,7 +136,7 @@ fn what_is_counted_is_what_took_the_wire() {
         pair.send(Left, write(4 + number % 125));
     }
     pair.run();
-    let counters = *pair.counters(Left);
+    let counters = pair.counters(Left);
     let packets = counters.payload_bytes + counters.overhead_bytes;
     let bytes = packets + counters.dllp_bytes + counters.ordered_set_bytes;
     assert_eq!(counters.busy, pair.length(bytes as u32));

@@ -8,6 +8,16 @@ use serde_json::Value;
 use sim::Simulation;
 use sim::result::{FlowResult, LinkResult, RunResult};
 
+/// A host whose times are known, whatever its defaults become.
+pub const HOST: &str = r#"
+[hosts.h0]
+latency = "100 ns"
+peer_latency = "200 ns"
+memory_read_latency = "80 ns"
+memory_bandwidth = "25.6 GB/s"
+memory_line = "64 B"
+"#;
+
 pub fn simulation(text: &str) -> Simulation {
     Simulation::read(text, "law.toml", None).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }

@@ -51,6 +51,25 @@ proptest! {
 }
 
 #[test]
+fn what_nobody_owns_leaves_no_packet_behind() {
+    for kind in KINDS {
+        for errors in [0.0, 1e-4] {
+            let roomy = PortParameters::default();
+            let mut star = Star::with_errors(kind, 3, &roomy, &buffers([2, 2, 2], 512), errors, 3);
+            for number in 0..60 {
+                star.send_nowhere(number % 3, Class::Posted);
+                star.send_nowhere(number % 3, Class::NonPosted);
+                star.send(1, 2, Class::Posted, 64);
+            }
+            star.drain();
+            assert_eq!(star.packets_in_use(), 0, "{kind:?} {errors}");
+            let answered = star.stubs[0].given.len();
+            assert!(answered > 0, "{kind:?}");
+        }
+    }
+}
+
+#[test]
 fn a_write_passes_a_read_that_is_blocked_in_the_middle() {
     for kind in KINDS {
         let mut star = Star::new(

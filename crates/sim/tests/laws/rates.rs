@@ -98,7 +98,7 @@ fn a_device_near_the_root_does_not_starve_those_behind_a_switch() {
 
 fn reads(tags: u32) -> f64 {
     let text = format!(
-        "[links]\ngeneration = 2\nlanes = 4\n[hosts.h0]\n[devices.a]\nupstream = \"h0\"\ntags = {tags}\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ndirection = \"read\"\ncount = 3000\nrequest_size = \"64 B\"\nstart = \"10 us\"\n"
+        "[links]\ngeneration = 2\nlanes = 4\ndelay = \"1 ns\"\n{HOST}[devices.a]\nupstream = \"h0\"\ntags = {tags}\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ndirection = \"read\"\ncount = 3000\nrequest_size = \"64 B\"\nstart = \"10 us\"\n"
     );
     rate(run(&text).all_intact().flow("f"))
 }
@@ -167,6 +167,7 @@ fn the_memory_sets_the_rate_where_it_is_slower_than_the_wire() {
     let text = r#"
         [hosts.h0]
         memory_bandwidth = "1 GB/s"
+        memory_line = "64 B"
         [devices.a]
         upstream = "h0"
         [[flows]]
@@ -247,6 +248,67 @@ fn hosts_do_not_disturb_each_other() {
     };
     let (alone, together) = (one(1), one(4));
     for flow in &together.flows {
-        assert_eq!(rate(flow), rate(alone.flow("f0")), "{}", flow.id);
+        close(rate(flow), rate(alone.flow("f0")), 1e-9);
     }
+}
+
+#[test]
+fn a_flow_alone_on_its_way_costs_headers_framing_and_ordered_sets_alone() {
+    for (payload, generation, lanes) in [(128_u32, 2, 4), (256, 2, 4), (64, 3, 8)] {
+        let text = format!(
+            "[links]\ngeneration = {generation}\nlanes = {lanes}\n[measure]\nfrom = \"50 us\"\nuntil = \"1050 us\"\n[hosts.h0]\nmemory_bandwidth = \"100 GB/s\"\n[switches.s]\nupstream = \"h0\"\nskip_position = 0.5\n[devices.a]\nupstream = \"s\"\nskip_position = 0.5\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\nduration = \"1100 us\"\nrequest_size = \"{payload} B\"\n"
+        );
+        // Four symbols of 1359; or a block of 16 symbols and a token of 4 bytes on 8 lanes, of 372.5 blocks.
+        let (wire, kept) = if generation == 2 {
+            (0.5 * f64::from(lanes) * 1e9, 1.0 - 4.0 / 1359.0)
+        } else {
+            (f64::from(lanes) * 128.0 / 130.0 * 1e9, 1.0 - 16.5 / 5960.0)
+        };
+        let expected = wire * f64::from(payload) / f64::from(payload + 20) * kept;
+        let result = run(&text).all_intact();
+        close(steady(result.flow("f")), expected, 0.1);
+        assert!(result.link("s-a", "up").credit_stall_ns <= 0.0);
+    }
+}
+
+#[test]
+fn the_senders_clock_stops_when_the_last_bit_has_left() {
+    let text = r#"
+        [links]
+        generation = 2
+        lanes = 4
+        [hosts.h0]
+        [devices.a]
+        upstream = "h0"
+        [[flows]]
+        id = "f"
+        from = "a"
+        to = "h0"
+        count = 1
+        request_size = "128 B"
+        clock = "sender"
+        start = "10 us"
+    "#;
+    close(rate(run(text).all_intact().flow("f")), 128.0 / 74e-9, 0.001);
+}
+
+#[test]
+fn traffic_the_other_way_costs_its_acknowledgements_and_credit() {
+    let one_way = |both: bool| {
+        let mut text = contenders(1, "generation = 2\nlanes = 4", "");
+        if both {
+            text.push_str("[[flows]]\nid = \"down\"\nfrom = \"h0\"\nto = \"d0\"\nduration = \"400 us\"\nwindow = \"4 KiB\"\nrequest_size = \"128 B\"\n");
+        }
+        let result = run(&text).all_intact();
+        let dllps = result.link("s-d0", "up").dllp_bytes;
+        (steady(result.flow("f0")), dllps)
+    };
+    let ((alone, few), (together, many)) = (one_way(false), one_way(true));
+    assert!(many > 50 * few, "{few} {many}");
+    // No more is lost than the bytes of the DLLPs.
+    let lost = (alone - together) * 400e-6 * 148.0 / 128.0;
+    assert!(
+        lost > 0.5 * many as f64 && lost < 1.2 * many as f64,
+        "{lost} {many}"
+    );
 }

@@ -120,6 +120,7 @@ fn end(
         infinite_completions: false,
         report_finished: finished,
         own: None,
+        flight: Span::ZERO,
         errors,
     };
     LinkEnd::new(config, port)
@@ -129,6 +130,9 @@ fn end(
 const fn base(stub: usize) -> u64 {
     0xc000_0000 + ((stub as u64) << 20)
 }
+
+/// Beyond every BAR and all memory.
+const NOWHERE: u64 = 0xe000_0000;
 
 const fn function(stub: usize) -> FunctionId {
     FunctionId::new(stub as u8 + 4, 0, 0)
@@ -260,6 +264,19 @@ impl Star {
             Class::Completion => {
                 Header::completion_with_data(&read(function(to), 0), function(from), 0, len)
             }
+        };
+        let header = header.expect("a legal packet");
+        self.headers.push((from, header));
+        let id = ComponentId(from as u32);
+        self.stubs[from].send(header, number, &mut self.world.effects(id));
+    }
+
+    /// Makes stub `from` send a packet to an address of nobody.
+    pub fn send_nowhere(&mut self, from: usize, class: Class) {
+        let number = self.headers.len() as u64;
+        let header = match class {
+            Class::Posted => Header::memory_write(function(from), NOWHERE, 64),
+            _ => Header::memory_read(function(from), Tag(0), NOWHERE, 64),
         };
         let header = header.expect("a legal packet");
         self.headers.push((from, header));
