@@ -33,7 +33,7 @@ kernel::parameters! {
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
         /// Packets that wait between engine and wire before the engine is held.
-        send_queue: u32 = 32, within 1..=4096, from "common for FPGA cores";
+        send_queue: u32 = 8, within 1..=4096, from "our choice: as short as keeps any link busy";
     }
 }
 

@@ -28,7 +28,8 @@ kernel::parameters! {
         /// The answer takes up to this much longer, evenly distributed.
         memory_read_jitter: Span = Span::ZERO, from "our choice: none";
         /// Rate at which the memory takes and gives lines, reads and writes together.
-        memory_bandwidth: Bandwidth = Bandwidth(204_800_000_000), from "eight channels of DDR4-3200: seldom the limit";
+        memory_bandwidth: Bandwidth = Bandwidth(204_800_000_000),
+            within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "eight channels of DDR4-3200: seldom the limit";
         /// The unit of memory accesses: a shorter write takes the time of a whole line.
         memory_line: Bytes = Bytes(64), among [Bytes(32), Bytes(64), Bytes(128)], from "one burst of a 64-bit DDR channel";
         /// Boundary at which completions end (Link Control, Read Completion Boundary).

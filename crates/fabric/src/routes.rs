@@ -52,6 +52,7 @@ impl Routes {
     }
 
     /// Where a packet with `header` goes.
+    #[inline]
     pub fn of(&self, header: &Header) -> Route {
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
@@ -67,6 +68,7 @@ impl Routes {
     }
 }
 
+#[inline]
 fn lookup<K: Copy + Ord>(table: &[(K, K, Port)], key: K) -> Route {
     let after = table.partition_point(|(first, _, _)| *first <= key);
     match after.checked_sub(1).map(|index| table[index]) {

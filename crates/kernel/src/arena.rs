@@ -10,6 +10,7 @@ pub struct Id<T>(u32, PhantomData<fn() -> T>);
 
 impl<T> Id<T> {
     /// The slot's number.
+    #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -53,6 +54,7 @@ struct Slot<T> {
 
 impl<T: Default> Arena<T> {
     /// A slot with one holder. Its value is whatever the last user left: the caller writes every field.
+    #[inline]
     pub fn claim(&mut self) -> Id<T> {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot {
@@ -68,11 +70,13 @@ impl<T: Default> Arena<T> {
 
 impl<T> Arena<T> {
     /// One more holder of `id`.
+    #[inline]
     pub fn retain(&mut self, id: Id<T>) {
         self.slots[id.index()].holders += 1;
     }
 
     /// One holder of `id` less; the last one gives the slot back.
+    #[inline]
     pub fn release(&mut self, id: Id<T>) {
         let slot = &mut self.slots[id.index()];
         assert!(

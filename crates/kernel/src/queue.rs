@@ -97,6 +97,7 @@ impl<P: Copy> Default for EventQueue<P> {
 
 impl<P: Copy> EventQueue<P> {
     /// Schedules `payload` at `time`, which is not in the past of the last event popped.
+    #[inline]
     pub fn push(&mut self, time: Time, payload: P) {
         let event = Event {
             time,
@@ -107,6 +108,7 @@ impl<P: Copy> EventQueue<P> {
         self.place(event);
     }
 
+    #[inline]
     fn place(&mut self, event: Event<P>) {
         let date = event.time.as_fs() >> self.day_bits;
         if date <= self.date {

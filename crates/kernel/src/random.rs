@@ -14,9 +14,12 @@ impl Stream {
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
             (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
         });
+        // The generator ignores the lowest bits of its state: the seed does not stand there as it is.
+        let seed = seed.wrapping_add(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let seed = (seed ^ (seed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         let mut state = [0; 16];
-        state[..8].copy_from_slice(&seed.to_le_bytes());
-        state[8..].copy_from_slice(&hash.to_le_bytes());
+        state[..8].copy_from_slice(&hash.to_le_bytes());
+        state[8..].copy_from_slice(&(seed ^ (seed >> 32)).to_le_bytes());
         let mut generator = Pcg64Mcg::from_seed(state);
         generator.next_u64();
         Stream(generator)
@@ -50,7 +53,9 @@ mod tests {
         let draw = |seed, name| Stream::named(seed, name).below(u64::MAX);
         assert_eq!(draw(1, "wire a"), draw(1, "wire a"));
         assert_ne!(draw(1, "wire a"), draw(1, "wire b"));
-        assert_ne!(draw(1, "wire a"), draw(2, "wire a"));
+        let seeds: std::collections::BTreeSet<u64> =
+            (0..1000).map(|seed| draw(seed, "wire a")).collect();
+        assert_eq!(seeds.len(), 1000);
     }
 
     #[test]

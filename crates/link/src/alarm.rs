@@ -15,6 +15,7 @@ impl Alarm {
         pending: Time::NEVER,
     };
 
+    #[inline]
     pub(crate) fn is_set(&self) -> bool {
         self.deadline != Time::NEVER
     }
@@ -25,6 +26,7 @@ impl Alarm {
 
     /// Moves the deadline; the span after which to be woken, unless an earlier wake-up is on its way.
     #[must_use]
+    #[inline]
     pub(crate) fn set(&mut self, now: Time, deadline: Time) -> Option<Span> {
         self.deadline = deadline;
         if self.pending <= deadline {
@@ -39,6 +41,7 @@ impl Alarm {
     }
 
     /// A wake-up came. `Due` when the deadline is reached, and then it is cleared.
+    #[inline]
     pub(crate) fn ring(&mut self, now: Time) -> Ring {
         if now >= self.pending {
             self.pending = Time::NEVER;

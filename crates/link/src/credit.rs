@@ -29,12 +29,14 @@ impl<const BITS: u32> Gate<BITS> {
     }
 
     /// PCIe Base 2.6.1.2: (CREDIT_LIMIT - CUMULATIVE_CREDITS_REQUIRED) mod 2^BITS <= 2^BITS / 2.
+    #[inline]
     pub(crate) fn allows(&self, needed: u16) -> bool {
         self.infinite
             || self.limit.wrapping_sub(self.consumed.wrapping_add(needed)) & Self::MASK
                 <= 1 << (BITS - 1)
     }
 
+    #[inline]
     pub(crate) fn consume(&mut self, used: u16) {
         self.consumed = self.consumed.wrapping_add(used) & Self::MASK;
     }
@@ -100,6 +102,7 @@ impl<const BITS: u32> Room<BITS> {
         self.size
     }
 
+    #[inline]
     fn take(&mut self, credits: u16) {
         if self.size > 0 {
             self.used += credits;
@@ -110,6 +113,7 @@ impl<const BITS: u32> Room<BITS> {
         }
     }
 
+    #[inline]
     fn free(&mut self, credits: u16) {
         if self.size > 0 {
             assert!(self.used >= credits, "a buffer frees no more than it holds");
@@ -118,10 +122,12 @@ impl<const BITS: u32> Room<BITS> {
         }
     }
 
+    #[inline]
     fn unannounced(&self) -> u16 {
         self.allocated.wrapping_sub(self.announced) & Self::MASK
     }
 
+    #[inline]
     fn is_worth_telling(&self) -> bool {
         self.unannounced() >= self.worth
     }
@@ -170,6 +176,7 @@ impl Buffer {
         self.headers.will_be_worth_telling() || self.data.will_be_worth_telling()
     }
 
+    #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.headers.unannounced() > 0 || self.data.unannounced() > 0
     }

@@ -263,7 +263,7 @@ impl LinkEnd {
             cx.now()
         };
         let wrong = self.receiver.strike(wire_len);
-        match self.receiver.judge(frame, &wrong, cx) {
+        match self.receiver.judge(frame, &wrong, cx.packets()) {
             Verdict::Accept => {
                 let channel = self.channel_of(charge.traffic_class);
                 self.receiver.accept(channel, charge, complete);

@@ -1,7 +1,7 @@
 //! What travels on the links of the fabric, and where its bytes live.
 
 use kernel::{Arena, Id, Span, Time, Traffic};
-use protocol::{Class, Header, Kind, TLP_FRAMING, TrafficClass};
+use protocol::{Class, Header, Kind, TLP_FRAMING, TrafficClass, lcrc};
 
 /// The traffic of a PCI Express fabric.
 #[derive(Clone, Copy, Debug)]
@@ -23,16 +23,26 @@ pub enum Frame {
 }
 
 /// A transaction-layer packet as the data-link layer frames it.
+///
+/// Its image on the wire, with the LCRC, follows from this and is made when somebody looks at it.
 #[derive(Clone, Copy, Debug)]
 pub struct TlpFrame {
     /// 12-bit sequence number.
     pub sequence: u16,
-    /// Whether it ends with EDB: the receiver forgets it (PCIe Base 3.6.3.1).
+    /// Whether it ends with EDB and its LCRC is inverted: the receiver forgets it (PCIe Base 3.6.3.1).
     pub nullified: bool,
-    /// Link CRC as it stands on the wire; inverted when the packet is nullified.
-    pub lcrc: u32,
     /// The packet.
     pub packet: PacketId,
+}
+
+impl TlpFrame {
+    /// Sequence number, header, data and LCRC as they leave the sender.
+    pub fn image(&self, packets: &Packets) -> Vec<u8> {
+        let bytes = packets[self.packet].bytes();
+        let lcrc = lcrc(self.sequence, bytes);
+        let lcrc = if self.nullified { !lcrc } else { lcrc };
+        [&self.sequence.to_be_bytes(), bytes, &lcrc.to_le_bytes()].concat()
+    }
 }
 
 /// The name of a packet in the store.
@@ -83,6 +93,7 @@ impl Default for Packet {
 
 impl Packet {
     /// Writes the packet anew and returns its payload, to be filled by the caller.
+    #[inline]
     pub fn write(&mut self, header: Header, stamp: Stamp) -> &mut [u8] {
         let (bytes, len) = header.emit();
         self.header = header;
@@ -104,31 +115,37 @@ impl Packet {
     }
 
     /// The header's fields.
+    #[inline]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
     /// What it takes of a receiver's buffer.
+    #[inline]
     pub fn charge(&self) -> Charge {
         self.charge
     }
 
     /// Header and payload as the wire carries them.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The payload, whole dwords.
+    #[inline]
     pub fn payload(&self) -> &[u8] {
         &self.bytes[self.header_len..]
     }
 
     /// Bytes on the wire, framing and link CRC included.
+    #[inline]
     pub fn wire_len(&self) -> u32 {
         self.bytes.len() as u32 + TLP_FRAMING
     }
 
     /// What to tell when it takes the wire for the first time where it was made: a request of a flow is sent.
+    #[inline]
     pub fn sent(&self, start: Time, end: Time) -> Option<Observation> {
         let flow = self.stamp.flow?;
         let bytes = match &self.header.kind {
@@ -144,6 +161,7 @@ impl Packet {
     }
 
     /// Bytes on the wire until the header is complete.
+    #[inline]
     pub fn wire_len_to_header(&self) -> u32 {
         self.header_len as u32 + TLP_FRAMING / 2
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use protocol::{Class, Credit, DLLP_BYTES, Dllp, lcrc};
+use protocol::{Class, Credit, DLLP_BYTES, Dllp};
 
 use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
@@ -137,19 +137,23 @@ impl Transmitter {
         &self.timing
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, channel: usize, source: u16, waiting: Waiting) {
         self.waiting += 1;
         self.channels[channel].queue.push(source, waiting);
     }
 
+    #[inline]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
+    #[inline]
     pub(crate) fn has_work(&self) -> bool {
         self.waiting > 0 || self.replaying.is_some()
     }
 
+    #[inline]
     pub(crate) fn awaits_acknowledgement(&self) -> bool {
         !self.kept.is_empty()
     }
@@ -177,6 +181,7 @@ impl Transmitter {
 
     /// When the free wire can take the next bits: straight after the last ones, or at a symbol's beginning after idling,
     /// and not during the ordered sets that are due.
+    #[inline]
     pub(crate) fn next_slot(&mut self, now: Time) -> Time {
         let at = if now == self.busy_until {
             now
@@ -240,6 +245,7 @@ impl Transmitter {
     }
 
     /// Whose turn it is: channels take turns, and within one its queue decides.
+    #[inline]
     fn pick(&self, at: Time, packets: &Packets) -> (usize, Pick) {
         let mut otherwise = Pick::Empty;
         let channels = self.channels.len();
@@ -256,6 +262,7 @@ impl Transmitter {
     }
 
     /// Takes what was picked and spends its credit.
+    #[inline]
     fn take(&mut self, index: usize, source: u16, class: Class) -> Waiting {
         self.channel_turn = if index + 1 == self.channels.len() {
             0
@@ -271,6 +278,7 @@ impl Transmitter {
         waiting
     }
 
+    #[inline]
     fn send_new(&mut self, at: Time, waiting: Waiting, source: u16, cx: &mut impl LinkContext) {
         let Waiting { packet, charge, .. } = waiting;
         let kept = Kept {
@@ -306,6 +314,7 @@ impl Transmitter {
         }
     }
 
+    #[inline]
     fn transmit(
         &mut self,
         at: Time,
@@ -317,7 +326,6 @@ impl Transmitter {
         let Kept { packet, sequence } = kept;
         let content = &cx.packets()[packet];
         let (wire_len, to_header) = (content.wire_len(), content.wire_len_to_header());
-        let lcrc = lcrc(sequence, content.bytes());
         let length = self.timing.length(wire_len);
         if cx.watched() {
             cx.observe(Observation::Packet {
@@ -340,17 +348,18 @@ impl Transmitter {
         let frame = TlpFrame {
             sequence,
             nullified,
-            lcrc: if nullified { !lcrc } else { lcrc },
             packet,
         };
         cx.send(Frame::Tlp(frame), seen.since(cx.now()));
     }
 
+    #[inline]
     fn occupy(&mut self, at: Time, length: Span) {
         self.busy_until = at + length;
         self.counters.busy += length;
     }
 
+    #[inline]
     fn end_stall(&mut self, at: Time) {
         if let Some(since) = self.stalled_since.take() {
             self.counters.credit_stall += at.since(since);

@@ -61,6 +61,7 @@ pub(crate) enum Pick {
 }
 
 impl Queue {
+    #[inline]
     pub(crate) fn new(sources: usize) -> Self {
         assert!(sources <= 128, "an arbiter has at most 128 sources");
         Queue {
@@ -71,6 +72,7 @@ impl Queue {
         }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, source: u16, waiting: Waiting) {
         let place = Place {
             arrival: self.arrivals,
@@ -85,6 +87,7 @@ impl Queue {
     }
 
     /// Whose turn it is at `now` under `budgets`.
+    #[inline]
     pub(crate) fn pick(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
         if self.occupied.is_power_of_two() {
             let source = self.occupied.trailing_zeros();
@@ -109,6 +112,7 @@ impl Queue {
     }
 
     /// Takes what was picked; the next source has the next turn.
+    #[inline]
     pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
         let source = usize::from(source);
         self.turn = if source + 1 == self.sources.len() {
@@ -143,6 +147,7 @@ impl Pick {
 
 impl Source {
     /// The class whose head may leave now: the oldest one that is ready, has credit and passes nobody it must not pass.
+    #[inline]
     fn choose(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Result<Class, Pick> {
         if self.occupied.is_power_of_two() {
             let only = &self.classes[self.occupied.trailing_zeros() as usize][0].waiting;
@@ -211,6 +216,7 @@ impl Waiting {
     }
 
     /// What keeps it, if nobody is before it.
+    #[inline]
     fn obstacle(&self, now: Time, budgets: &[Budget; 3]) -> Option<Pick> {
         if self.ready > now {
             return Some(Pick::NotBefore(self.ready));

@@ -34,16 +34,19 @@ impl WireTiming {
     }
 
     /// How long `bytes` bytes striped over the lanes take, to the nearest femtosecond.
+    #[inline]
     pub fn length(&self, bytes: u32) -> Span {
         Span::from_fs((self.byte_fs_x65536 * u64::from(bytes) + (1 << 15)) >> 16)
     }
 
     /// How long one skip ordered set takes, and its bytes over all lanes.
+    #[inline]
     pub fn skip(&self) -> (Span, u32) {
         (self.skip_length, self.skip_bytes)
     }
 
     /// One symbol time: a byte on every lane.
+    #[inline]
     pub fn symbol(&self) -> Span {
         self.symbol
     }
@@ -64,6 +67,7 @@ impl Skips {
 
     /// When the wire is free for a packet that may start at `at`, if it was last busy until `busy_until`;
     /// and how many ordered sets were sent up to then.
+    #[inline]
     pub(crate) fn pass(&mut self, at: Time, busy_until: Time, timing: &WireTiming) -> (Time, u64) {
         if at < self.next {
             return (at, 0);

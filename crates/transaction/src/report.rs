@@ -6,6 +6,7 @@ use protocol::{MemoryRequest, Status};
 use crate::{Memory, Pattern, Taken};
 
 /// The bytes that a write carries: its payload without the bytes that are not enabled.
+#[inline]
 pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
     let lead = (request.first_byte() - request.address()) as usize;
     &packet.payload()[lead..lead + request.byte_len() as usize]
@@ -13,6 +14,7 @@ pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
 
 /// Puts what `packet` carries into `memory`, which begins at address `base` and holds it. If it belongs to a flow: what to
 /// tell, the payload checked against the flow's pattern (a flow without one carries what the user gave it).
+#[inline]
 pub fn deliver(
     packet: &Packet,
     request: &MemoryRequest,
