@@ -62,7 +62,7 @@ $(VENV)/bin/python: | tools
 	$(PYTHON) -m venv $(VENV)
 
 tools:
-	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.88 or later" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust 1.93 or later" >&2; exit 1; }
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, such as gcc (Rust links with it)" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	  || { echo "$(PYTHON) is missing or too old: install Python 3.11 or later, or say PYTHON=..." >&2; exit 1; }

@@ -77,7 +77,7 @@ const WIDEST_DAY_BITS: u32 = 49;
 /// Days between two judgements of the width.
 const CENSUS_DAYS: u32 = 2048;
 /// More events a day than this: halve the day. Fewer than a quarter of it: double it.
-const CROWDED: u32 = 8;
+const CROWDED: u32 = 12;
 
 impl<P: Copy> Default for EventQueue<P> {
     fn default() -> Self {

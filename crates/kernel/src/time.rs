@@ -40,6 +40,7 @@ impl Time {
     }
 
     /// The first multiple of `grid` that is not before this point.
+    #[must_use]
     pub const fn round_up(self, grid: Span) -> Time {
         Time(self.0.next_multiple_of(grid.0))
     }
@@ -80,6 +81,7 @@ impl Span {
     }
 
     /// This length without `other`; zero when `other` is longer.
+    #[must_use]
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }

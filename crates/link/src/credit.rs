@@ -28,7 +28,7 @@ impl<const BITS: u32> Gate<BITS> {
         self.limit = limit;
     }
 
-    /// PCIe Base 2.6.1.2: (CREDIT_LIMIT - CUMULATIVE_CREDITS_REQUIRED) mod 2^BITS <= 2^BITS / 2.
+    /// PCIe Base 2.6.1.2: (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^BITS <= 2^BITS / 2.
     #[inline]
     pub(crate) fn allows(&self, needed: u16) -> bool {
         self.infinite
@@ -70,7 +70,7 @@ impl Budget {
 pub(crate) struct Room<const BITS: u32> {
     size: u16,
     used: u16,
-    /// CREDITS_ALLOCATED, and its value when it was last announced.
+    /// `CREDITS_ALLOCATED`, and its value when it was last announced.
     allocated: u16,
     announced: u16,
     /// Credits that are worth an UpdateFC when they are free and unannounced.

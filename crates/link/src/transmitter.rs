@@ -245,7 +245,7 @@ impl Transmitter {
     }
 
     /// Whose turn it is: channels take turns, and within one its queue decides.
-    #[inline]
+    #[inline(always)]
     fn pick(&self, at: Time, packets: &Packets) -> (usize, Pick) {
         let mut otherwise = Pick::Empty;
         let channels = self.channels.len();
@@ -262,7 +262,7 @@ impl Transmitter {
     }
 
     /// Takes what was picked and spends its credit.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, index: usize, source: u16, class: Class) -> Waiting {
         self.channel_turn = if index + 1 == self.channels.len() {
             0
@@ -278,7 +278,7 @@ impl Transmitter {
         waiting
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_new(&mut self, at: Time, waiting: Waiting, source: u16, cx: &mut impl LinkContext) {
         let Waiting { packet, charge, .. } = waiting;
         let kept = Kept {

@@ -72,7 +72,7 @@ impl Queue {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, source: u16, waiting: Waiting) {
         let place = Place {
             arrival: self.arrivals,
@@ -87,7 +87,7 @@ impl Queue {
     }
 
     /// Whose turn it is at `now` under `budgets`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pick(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
         if self.occupied.is_power_of_two() {
             let source = self.occupied.trailing_zeros();
@@ -112,7 +112,7 @@ impl Queue {
     }
 
     /// Takes what was picked; the next source has the next turn.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
         let source = usize::from(source);
         self.turn = if source + 1 == self.sources.len() {
@@ -147,7 +147,7 @@ impl Pick {
 
 impl Source {
     /// The class whose head may leave now: the oldest one that is ready, has credit and passes nobody it must not pass.
-    #[inline]
+    #[inline(always)]
     fn choose(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Result<Class, Pick> {
         if self.occupied.is_power_of_two() {
             let only = &self.classes[self.occupied.trailing_zeros() as usize][0].waiting;
@@ -192,9 +192,9 @@ impl Source {
             self.classes[1].front(),
             self.classes[2].front(),
         ];
-        let age = |head: &Option<&Place>| head.map_or(u64::MAX, |place| place.arrival);
+        let age = |head: Option<&Place>| head.map_or(u64::MAX, |place| place.arrival);
         for (a, b) in [(0, 1), (1, 2), (0, 1)] {
-            if age(&heads[a]) > age(&heads[b]) {
+            if age(heads[a]) > age(heads[b]) {
                 heads.swap(a, b);
             }
         }

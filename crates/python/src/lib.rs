@@ -13,14 +13,14 @@ use serde::Serialize;
 use sim::{AccessError, Tree, bench, scenario};
 
 pyo3::create_exception!(
-    _core,
+    peerlane._core,
     ScenarioError,
     PyValueError,
     "A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."
 );
 
 /// One fabric, its workload, and the present moment in simulated time.
-#[pyclass(unsendable)]
+#[pyclass(module = "peerlane._core")]
 struct Simulation(sim::Simulation);
 
 #[pymethods]
@@ -45,12 +45,12 @@ impl Simulation {
     }
 
     #[pyo3(signature = (progress = None))]
-    fn run(&mut self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    fn run(&mut self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
         let mut raised = None;
         self.0.run(&mut |share| {
             let told = progress
                 .as_ref()
-                .map_or(Ok(()), |progress| progress.call1(py, (share,)).map(|_| ()));
+                .map_or(Ok(()), |progress| progress.call1((share,)).map(|_| ()));
             raised = told.and_then(|()| py.check_signals()).err();
             raised.is_none()
         });
@@ -63,15 +63,19 @@ impl Simulation {
         }
     }
 
-    fn run_until(&mut self, time_ns: f64) -> PyResult<bool> {
+    fn run_until(&mut self, py: Python<'_>, time_ns: f64) -> PyResult<bool> {
         if !(0.0..=1e13).contains(&time_ns) {
             return Err(PyValueError::new_err(format!(
                 "{time_ns} ns is no time to run to; give 0 to 1e13 ns"
             )));
         }
-        Ok(self
-            .0
-            .run_until(Time::from_fs((time_ns * 1e6).round() as u64)))
+        let until = Time::from_fs((time_ns * 1e6).round() as u64);
+        let mut raised = None;
+        let more = self.0.run_until(until, &mut || {
+            raised = py.check_signals().err();
+            raised.is_none()
+        });
+        raised.map_or(Ok(more), Err)
     }
 
     fn step(&mut self) -> bool {
@@ -96,11 +100,17 @@ impl Simulation {
         address: u64,
         length: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self
-            .0
-            .read_back(requester, address, length)
-            .map_err(|error| access_error(&error))?;
-        Ok(PyBytes::new(py, &bytes))
+        let mut raised = None;
+        let read = self.0.read_back(requester, address, length, &mut || {
+            raised = py.check_signals().err();
+            raised.is_none()
+        });
+        match raised {
+            Some(error) => Err(error),
+            None => read
+                .map(|bytes| PyBytes::new(py, &bytes))
+                .map_err(|error| access_error(&error)),
+        }
     }
 
     fn memory<'py>(
@@ -203,6 +213,7 @@ fn access_error(error: &AccessError) -> PyErr {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Simulation>()?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;

@@ -20,7 +20,7 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
     let mut text = String::from("name = \"bench fabric\"\n[links]\ngeneration = 3\nlanes = 16\n");
     let mut put = |line: std::fmt::Arguments<'_>| {
         text.write_fmt(line)
-            .expect("a string takes all that is written")
+            .expect("a string takes all that is written");
     };
     for host in 0..endpoints.div_ceil(PER_SWITCH * SWITCHES_PER_HOST) {
         put(format_args!("[hosts.h{host}]\n"));

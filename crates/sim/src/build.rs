@@ -15,15 +15,15 @@ use crate::scenario::{DeviceParameters, Direction, NodeKind};
 pub struct Parts(pub Vec<FlowId>);
 
 /// The components of `plan`, at the indices of their nodes, and its wired world.
-pub fn fabric(plan: &Plan, parts: &[Parts]) -> (Vec<Model>, World<Pcie>) {
+pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
     let mut world = World::default();
     for link in &plan.links {
         let (upstream, downstream) = ends(plan, link);
         world.connect(upstream, downstream, link.delay);
     }
-    let patterns = patterns(plan, parts);
+    let patterns = patterns(plan, flows);
     let models = (0..plan.nodes.len())
-        .map(|index| component(plan, index, parts, &patterns))
+        .map(|index| component(plan, index, flows, &patterns))
         .collect();
     (models, world)
 }
@@ -64,14 +64,14 @@ pub fn parts(plan: &Plan) -> Vec<Parts> {
 }
 
 /// The pattern of each part; the parts of one flow share it.
-fn patterns(plan: &Plan, parts: &[Parts]) -> Vec<Pattern> {
+fn patterns(plan: &Plan, flows: &[Parts]) -> Vec<Pattern> {
     let each = |(index, parts): (usize, &Parts)| {
         vec![Pattern::new(plan.seed, index as u32); parts.0.len()]
     };
-    parts.iter().enumerate().flat_map(each).collect()
+    flows.iter().enumerate().flat_map(each).collect()
 }
 
-fn component(plan: &Plan, index: usize, parts: &[Parts], patterns: &[Pattern]) -> Model {
+fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -> Model {
     let node = &plan.nodes[index];
     match &node.kind {
         NodeKind::Host(parameters) => Model::RootComplex(RootComplex::new(RootComplexConfig {
@@ -105,7 +105,7 @@ fn component(plan: &Plan, index: usize, parts: &[Parts], patterns: &[Pattern]) -
             match device {
                 DeviceParameters::Dma(parameters) => Model::Dma(Dma::new(config, parameters)),
                 DeviceParameters::Reflector(_) => {
-                    Model::Reflector(Reflector::new(config, replies(plan, index, parts)))
+                    Model::Reflector(Reflector::new(config, replies(plan, index, flows)))
                 }
             }
         }
@@ -200,11 +200,11 @@ fn is_cut_through(node: &NodePlan) -> bool {
 }
 
 /// Where a reflector sends the writes of each flow back to.
-fn replies(plan: &Plan, reflector: usize, parts: &[Parts]) -> Vec<Reply> {
+fn replies(plan: &Plan, reflector: usize, flows: &[Parts]) -> Vec<Reply> {
     let there = plan
         .flows
         .iter()
-        .zip(parts)
+        .zip(flows)
         .filter(|(flow, _)| flow.to == Some(reflector));
     there
         .filter_map(|(flow, parts)| {
@@ -217,8 +217,8 @@ fn replies(plan: &Plan, reflector: usize, parts: &[Parts]) -> Vec<Reply> {
 }
 
 /// Gives the flows to their requesters and fills what will be read.
-pub fn load(plan: &Plan, parts: &[Parts], models: &mut [Model]) {
-    for (index, (flow, parts)) in plan.flows.iter().zip(parts).enumerate() {
+pub fn load(plan: &Plan, flows: &[Parts], models: &mut [Model]) {
+    for (index, (flow, parts)) in plan.flows.iter().zip(flows).enumerate() {
         let pattern = Pattern::new(plan.seed, index as u32);
         if flow.direction.reads() {
             fill(plan, flow, pattern, models);

@@ -117,11 +117,6 @@ impl Meter {
         self.progress
     }
 
-    /// Bytes that arrived, of all flows.
-    pub fn delivered(&self) -> u64 {
-        self.flows.iter().map(|flow| flow.delivered).sum()
-    }
-
     /// Takes in what a component told at `now`.
     pub fn observe(&mut self, now: Time, what: &Observation) {
         match *what {

@@ -56,6 +56,12 @@ pub enum AccessError {
         /// How many bytes were.
         len: u64,
     },
+    /// A host's own memory is not across the fabric.
+    #[error("{0} holds {1:#x} itself; look at its memory instead of asking the fabric")]
+    OwnMemory(String, u64),
+    /// More than a read may ask for.
+    #[error("{0} bytes are too many for one read; ask for 1 GiB at most")]
+    TooLong(u64),
     /// Nothing was asked for.
     #[error("an access moves at least one byte")]
     Empty,
@@ -69,6 +75,9 @@ pub enum AccessError {
 
 /// Events between two looks at the outside.
 const CHUNK: u32 = 16 * 1024;
+
+/// A read from outside holds what it read.
+const LONGEST_READ: u64 = 1 << 30;
 
 /// When no payload has arrived for so long, none will.
 const PATIENCE: Span = Span::from_us(100_000);
@@ -139,7 +148,6 @@ impl Simulation {
     /// bytes that arrived, whether to go on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
         self.start();
-        let expected = self.expected_bytes();
         while self.is_open() {
             for _ in 0..CHUNK {
                 if !self.step_until(Time::NEVER) {
@@ -147,14 +155,14 @@ impl Simulation {
                 }
                 if !self.is_open() {
                     // What is foreseen happens, too.
-                    self.run_until(self.meter.progress());
+                    self.run_until(self.meter.progress(), &mut || true);
                     return true;
                 }
             }
             if self.is_stuck() {
                 return true;
             }
-            if !watch((self.meter.delivered() as f64 / expected).min(1.0)) {
+            if !watch(self.share_done()) {
                 return false;
             }
         }
@@ -173,14 +181,24 @@ impl Simulation {
         patient.is_some_and(|until| self.world.now() > until)
     }
 
-    /// Bytes that all flows will ask for; of those that last a time, what their windows hold.
-    fn expected_bytes(&self) -> f64 {
-        let of = |flow: &FlowPlan| match flow.amount {
-            Amount::Bytes(bytes) => bytes,
-            Amount::Requests(count) => count.saturating_mul(u64::from(flow.write_size)),
-            Amount::Lasting(_) => flow.window,
-        };
-        self.plan.flows.iter().map(of).sum::<u64>().max(1) as f64
+    /// How far the flows are: by bytes where their amount is known, by time where they last one.
+    fn share_done(&self) -> f64 {
+        let parts = self.plan.flows.iter().zip(&self.parts);
+        let shares = parts.map(|(flow, parts)| {
+            let delivered: u64 = parts
+                .0
+                .iter()
+                .map(|part| self.meter.flow(*part).delivered)
+                .sum();
+            let bytes =
+                |each: u64| delivered as f64 / each.saturating_mul(parts.0.len() as u64) as f64;
+            match flow.amount {
+                Amount::Bytes(size) => bytes(size),
+                Amount::Requests(count) => bytes(count.saturating_mul(u64::from(flow.write_size))),
+                Amount::Lasting(span) => self.world.now().since(flow.start).as_ns() / span.as_ns(),
+            }
+        });
+        shares.map(|share| share.min(1.0)).sum::<f64>() / self.plan.flows.len().max(1) as f64
     }
 
     /// Lets the next event happen. False when nothing is left to happen.
@@ -189,15 +207,24 @@ impl Simulation {
         self.step_until(Time::NEVER)
     }
 
-    /// Lets everything happen that is due by `time`. False when nothing is left to happen after it.
-    pub fn run_until(&mut self, time: Time) -> bool {
+    /// Lets everything happen that is due by `time`, while `watch`, asked now and then, says to go on. False when nothing is
+    /// left to happen after it.
+    pub fn run_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
         self.start();
-        while self.step_until(time) {}
-        self.world.pass_to(time);
-        self.world.next_time().is_some()
+        loop {
+            for _ in 0..CHUNK {
+                if !self.step_until(time) {
+                    self.world.pass_to(time);
+                    return self.world.next_time().is_some();
+                }
+            }
+            if !watch() {
+                return true;
+            }
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn step_until(&mut self, limit: Time) -> bool {
         let Some(what) = self.world.advance(limit) else {
             return false;
@@ -258,22 +285,29 @@ impl Simulation {
             .map(|_| ())
     }
 
-    /// Makes `requester` read `len` bytes at `address` and runs until they are there.
+    /// Makes `requester` read `len` bytes at `address` and runs until they are there, while `watch` says to go on.
     pub fn read_back(
         &mut self,
         requester: &str,
         address: u64,
         len: u64,
+        watch: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<u8>, AccessError> {
-        let (node, flow) = self.inject(
-            requester,
-            Direction::Read,
-            address,
-            len,
-            vec![0; len as usize],
-        )?;
+        if len > LONGEST_READ {
+            return Err(AccessError::TooLong(len));
+        }
+        let empty = vec![0; len as usize];
+        let (node, flow) = self.inject(requester, Direction::Read, address, len, empty)?;
         while !self.meter.flow(flow).is_complete() {
-            if !self.step() {
+            for _ in 0..CHUNK {
+                if self.meter.flow(flow).is_complete() {
+                    break;
+                }
+                if !self.step() {
+                    return Err(AccessError::NoAnswer(address));
+                }
+            }
+            if !watch() {
                 return Err(AccessError::NoAnswer(address));
             }
         }
@@ -303,6 +337,12 @@ impl Simulation {
         }
         if self.models[node].requester().is_none() {
             return Err(AccessError::NoRequester(requester.to_owned()));
+        }
+        if self.plan.nodes[node]
+            .memory
+            .is_some_and(|memory| memory.contains(address))
+        {
+            return Err(AccessError::OwnMemory(requester.to_owned(), address));
         }
         if address.checked_add(len).is_none() {
             return Err(AccessError::UnsupportedRequest(address));

@@ -24,7 +24,7 @@ impl Pattern {
     pub fn fill(self, offset: u64, bytes: &mut [u8]) {
         let (words, rest) = bytes.as_chunks_mut::<8>();
         let tail = offset + 8 * words.len() as u64;
-        if offset % 8 == 0 {
+        if offset.is_multiple_of(8) {
             let mut word = self.word(offset / 8);
             for bytes in words {
                 *bytes = word.to_le_bytes();
@@ -44,7 +44,7 @@ impl Pattern {
     pub fn matches(self, offset: u64, bytes: &[u8]) -> bool {
         let (words, rest) = bytes.as_chunks::<8>();
         let tail = offset + 8 * words.len() as u64;
-        let same = if offset % 8 == 0 {
+        let same = if offset.is_multiple_of(8) {
             let mut word = self.word(offset / 8);
             let mut difference = 0;
             for bytes in words {
@@ -61,10 +61,10 @@ impl Pattern {
     }
 }
 
-/// 2^64 divided by the golden ratio: the step of the SplitMix64 sequence.
+/// 2^64 divided by the golden ratio: the step of the `SplitMix64` sequence.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The finaliser of SplitMix64.
+/// The finaliser of `SplitMix64`.
 fn mix(mut word: u64) -> u64 {
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -231,7 +231,7 @@ impl Requester {
             match &flow.content {
                 Content::Pattern(pattern) => pattern.fill(offset, payload),
                 Content::Bytes(bytes) => {
-                    payload.copy_from_slice(&bytes[offset as usize..][..len as usize])
+                    payload.copy_from_slice(&bytes[offset as usize..][..len as usize]);
                 }
             }
         }

@@ -7,7 +7,7 @@ use link::{
     Arrival, BitErrors, Charge, Counters, Delivery, Finished, Frame, LinkConfig, LinkContext,
     LinkEnd, LinkTimer, Observation, PacketId, Packets, PortParameters, Stamp, TlpFrame, Waiting,
 };
-use protocol::{Dllp, FunctionId, Generation, Header, Tag, lcrc};
+use protocol::{Dllp, FunctionId, Generation, Header, Tag};
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,15 +161,9 @@ impl LinkContext for Context<'_> {
             (Fate::Pass, frame) => frame,
             (Fate::Damage, Frame::Tlp(tlp)) => {
                 let sequence = (tlp.sequence + 1000) % 4096;
-                let lcrc = lcrc(sequence, self.world.packets[tlp.packet].bytes());
-                Frame::Tlp(TlpFrame {
-                    sequence,
-                    lcrc,
-                    ..tlp
-                })
+                Frame::Tlp(TlpFrame { sequence, ..tlp })
             }
             (Fate::Nullify, Frame::Tlp(tlp)) => Frame::Tlp(TlpFrame {
-                lcrc: !tlp.lcrc,
                 nullified: true,
                 ..tlp
             }),

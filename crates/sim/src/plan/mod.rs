@@ -126,6 +126,7 @@ impl Plan {
         let payloads = payload::sizes(scenario, &tree)?;
         let mut nodes = Vec::with_capacity(scenario.nodes.len());
         for (index, node) in scenario.nodes.iter().enumerate() {
+            payload::check_buffers(scenario, node, payloads[index])?;
             nodes.push(NodePlan {
                 name: node.name.value.clone(),
                 kind: node.kind.clone(),

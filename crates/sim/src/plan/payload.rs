@@ -22,6 +22,31 @@ pub(super) fn sizes(scenario: &Scenario, tree: &Tree) -> Result<Vec<u32>, Scenar
     nodes.iter().zip(&tree.roots).map(size).collect()
 }
 
+/// A port's buffers hold at least one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit).
+pub(super) fn check_buffers(
+    scenario: &Scenario,
+    node: &Node,
+    max_payload: u32,
+) -> Result<(), ScenarioError> {
+    let least = Bytes(u64::from(max_payload));
+    let buffers = [
+        ("posted_data", node.port.posted_data),
+        ("completion_data", node.port.completion_data),
+    ];
+    for (key, size) in buffers {
+        if size.0 > 0 && size < least {
+            let message = format!(
+                "{}.{key}: {} does not hold one packet of the max payload size; write {} at least, or 0 B for no limit",
+                node.name.value,
+                size.show(),
+                least.show()
+            );
+            return Err(scenario.error(node.lines.of(key), message));
+        }
+    }
+    Ok(())
+}
+
 /// Max read request size of `node`; a host may well ask for less than a function can.
 pub(super) fn max_read_request(scenario: &Scenario, node: &Node) -> Result<u32, ScenarioError> {
     match &node.kind {

@@ -147,10 +147,10 @@ impl Surroundings<'_> {
         Ok(Node {
             name,
             kind,
-            lines,
             port,
             settings,
             upstream,
+            lines,
         })
     }
 

@@ -9,7 +9,7 @@ use link::PortParameters;
 
 use super::ScenarioError;
 use super::document::{Item, Section, nearest};
-use super::model::MODELS;
+use super::model::{DeviceParameters, MODELS};
 
 /// The profile of a port that names none, and the base of a profile that names none.
 const DEFAULT: &str = "generic";
@@ -128,7 +128,7 @@ impl<'a> Profiles<'a> {
 }
 
 /// What `section` sets, each of which a host, a switch or a device can have.
-fn known_to_some<'a>(section: Section<'a>) -> Result<Vec<Item<'a>>, ScenarioError> {
+fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
     let (mut host, mut switch) = (
         RootComplexParameters::default(),
         SwitchParameters::default(),
@@ -136,6 +136,6 @@ fn known_to_some<'a>(section: Section<'a>) -> Result<Vec<Item<'a>>, ScenarioErro
     let (mut port, mut endpoint) = (PortParameters::default(), EndpointParameters::default());
     let mut models: Vec<_> = MODELS.iter().map(|model| (model.make)()).collect();
     let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut host, &mut switch, &mut endpoint];
-    sets.extend(models.iter_mut().map(|model| model.parameters_mut()));
+    sets.extend(models.iter_mut().map(DeviceParameters::parameters_mut));
     section.known_to_some(&mut sets)
 }

@@ -82,7 +82,7 @@ proptest! {
         simulation.write(writer, address, bytes.clone()).expect("the write is made");
         while simulation.step() {}
         prop_assert_eq!(simulation.memory(to, address, bytes.len() as u64).expect("it is there"), bytes.clone());
-        let back = simulation.read_back(reader, address, bytes.len() as u64).expect("the read is answered");
+        let back = simulation.read_back(reader, address, bytes.len() as u64, &mut || true).expect("the read is answered");
         prop_assert_eq!(back, bytes);
     }
 }
@@ -97,7 +97,7 @@ fn a_read_after_a_write_of_the_same_requester_sees_it() {
             simulation
                 .write("a", address, bytes.clone())
                 .expect("the write is made");
-            let back = simulation.read_back("a", address, 64);
+            let back = simulation.read_back("a", address, 64, &mut || true);
             assert_eq!(back.expect("the read is answered"), bytes, "{to}");
         }
     }
@@ -106,9 +106,20 @@ fn a_read_after_a_write_of_the_same_requester_sees_it() {
 #[test]
 fn reading_what_nobody_owns_is_an_error_and_later_reads_are_not() {
     let mut simulation = simulation(FABRIC);
-    assert!(simulation.read_back("a", 0xd000_0000, 64).is_err());
-    assert!(simulation.read_back("h0", 0xd000_0000, 64).is_err());
-    assert_eq!(simulation.read_back("a", 0, 8), Ok(vec![0; 8]));
+    assert!(
+        simulation
+            .read_back("a", 0xd000_0000, 64, &mut || true)
+            .is_err()
+    );
+    assert!(
+        simulation
+            .read_back("h0", 0xd000_0000, 64, &mut || true)
+            .is_err()
+    );
+    assert_eq!(
+        simulation.read_back("a", 0, 8, &mut || true),
+        Ok(vec![0; 8])
+    );
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub fn run_to_rest(text: &str) -> RunResult {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true));
     let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
-    simulation.run_until(rest);
+    simulation.run_until(rest, &mut || true);
     simulation.result()
 }
 

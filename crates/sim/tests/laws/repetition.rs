@@ -49,7 +49,7 @@ fn looking_changes_nothing() {
 fn stopping_on_the_way_changes_nothing() {
     let mut simulation = simulation(BUSY);
     for step in 1..200 {
-        simulation.run_until(kernel::Time::from_fs(step * 500_000_000));
+        simulation.run_until(kernel::Time::from_fs(step * 500_000_000), &mut || true);
     }
     simulation.run(&mut |_| true);
     let (stopped, whole) = (simulation.result(), run(BUSY));

@@ -92,13 +92,17 @@ def _mean_rate(result: RunResult) -> float:
     """MiB/s, the mean over flows, once every byte is known to have arrived."""
     if result.failures:
         raise RuntimeError("; ".join(result.failures))
-    return fmean(flow.bytes_per_second for flow in result.flows) / MIB
+    return fmean(_known(flow, flow.bytes_per_second) for flow in result.flows) / MIB
 
 
 def _steady(flow: FlowResult) -> float:
-    if flow.steady_bytes_per_second is None:
-        raise RuntimeError(f"flow {flow.id} has no steady rate")
-    return flow.steady_bytes_per_second
+    return _known(flow, flow.steady_bytes_per_second)
+
+
+def _known(flow: FlowResult, rate: float | None) -> float:
+    if rate is None:
+        raise RuntimeError(f"flow {flow.id} has no rate")
+    return rate
 
 
 def _half_round_trip(sender: str, reflector: str) -> float:
