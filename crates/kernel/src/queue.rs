@@ -74,8 +74,9 @@ const DAYS: usize = 1024;
 /// A day of 16 ns at first, of 9 minutes at most.
 const FIRST_DAY_BITS: u32 = 24;
 const WIDEST_DAY_BITS: u32 = 49;
-/// Days between two judgements of the width.
+/// Days, or events, between two judgements of the width.
 const CENSUS_DAYS: u32 = 2048;
+const CENSUS_EVENTS: u32 = 4096;
 /// More events a day than this: halve the day. Fewer than a quarter of it: double it.
 const CROWDED: u32 = 12;
 
@@ -167,7 +168,7 @@ impl<P: Copy> EventQueue<P> {
     }
 
     fn turn_page(&mut self) -> Option<()> {
-        if self.census.days >= CENSUS_DAYS {
+        if self.census.days >= CENSUS_DAYS || self.census.events >= CENSUS_EVENTS {
             self.judge_width();
             if !self.today.is_empty() {
                 return Some(());
@@ -234,7 +235,7 @@ impl<P: Copy> EventQueue<P> {
     /// Halves or doubles the day when the last stretch was crowded or empty, and lays the year out anew.
     #[cold]
     fn judge_width(&mut self) {
-        let mean_x4 = self.census.events.saturating_mul(4) / self.census.days;
+        let mean_x4 = self.census.events.saturating_mul(4) / self.census.days.max(1);
         self.census = Census::default();
         let day_bits = if mean_x4 > 4 * CROWDED && self.day_bits > 0 {
             self.day_bits - 1

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use kernel::Time;
+
 use crate::{Plan, Simulation};
 
 /// Payload of each write, in bytes.
@@ -11,9 +13,11 @@ pub const PAYLOAD: u64 = 128;
 const PER_SWITCH: usize = 16;
 const SWITCHES_PER_HOST: usize = 4;
 
-/// Of several endpoints, those below one host make a request each so often, one after another: its x16 Gen3 link takes
-/// 9.4 ns for each, so that it is busy and no queue grows.
-const SHARE_NS: usize = 10;
+/// Memory that all endpoints together write to, again and again: what is measured is the fabric, not this machine's memory.
+const MEMORY: u64 = 1 << 20;
+
+/// The flows begin when every link has its credits.
+const START_NS: u64 = 2_000;
 
 /// A fabric of Gen3 x16 links in which `endpoints` endpoints make `tlps` writes of 128 bytes together.
 pub fn scenario(endpoints: usize, tlps: u64) -> String {
@@ -37,17 +41,15 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
             endpoint / PER_SWITCH
         ));
     }
-    let interval = if endpoints == 1 {
-        0
-    } else {
-        SHARE_NS * endpoints.min(PER_SWITCH * SWITCHES_PER_HOST)
-    };
+    let window = (MEMORY / endpoints as u64)
+        .max(PAYLOAD)
+        .next_multiple_of(PAYLOAD);
     for endpoint in 0..endpoints {
         let share =
             tlps / endpoints as u64 + u64::from((endpoint as u64) < tlps % endpoints as u64);
         if share > 0 {
             put(format_args!(
-                "[[flows]]\nid = \"f{endpoint}\"\nfrom = \"e{endpoint}\"\nto = \"h{}\"\ncount = {share}\nrequest_size = \"{PAYLOAD} B\"\nwindow = \"1 MiB\"\ninterval = \"{interval} ns\"\n",
+                "[[flows]]\nid = \"f{endpoint}\"\nfrom = \"e{endpoint}\"\nto = \"h{}\"\ncount = {share}\nrequest_size = \"{PAYLOAD} B\"\nwindow = \"{window} B\"\nstart = \"{START_NS} ns\"\n",
                 endpoint / (PER_SWITCH * SWITCHES_PER_HOST)
             ));
         }
@@ -55,11 +57,13 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
     text
 }
 
-/// The fabric of [`scenario`], ready to run.
+/// The fabric of [`scenario`], its links initialised and its flows about to begin.
 pub fn simulation(endpoints: usize, tlps: u64) -> Simulation {
     let plan = Plan::read(&scenario(endpoints, tlps), "bench fabric")
         .expect("the bench's own scenario is right");
-    Simulation::new(plan)
+    let mut simulation = Simulation::new(plan);
+    simulation.run_until(Time::from_fs(START_NS * 1_000_000 - 1), &mut || true);
+    simulation
 }
 
 #[cfg(test)]

@@ -150,8 +150,8 @@ fn stall(extra: &str) -> f64 {
 #[test]
 fn a_sender_stalls_only_when_it_lacks_credit() {
     assert!(stall("") <= 0.0);
-    // Three packets fit into the buffer, and each is in it for longer than 100 ns.
+    // Three packets fit into the buffer for 100 ns each, or four for 300 ns.
     assert!(stall("posted_headers = 3") > 1000.0);
-    assert!(stall("posted_data = \"384 B\"") > 1000.0);
+    assert!(stall("posted_data = \"512 B\"\nlatency = \"300 ns\"") > 1000.0);
     assert!(stall("posted_headers = 0\nposted_data = \"0 B\"") <= 0.0);
 }
