@@ -58,7 +58,8 @@ def report(outcome: Report) -> RenderableType:
     if outcome.calibration:
         fitted = _table("calibrated", "value", "meaning", "from")
         for entry in outcome.calibration:
-            value = f"{number(entry.value)} {entry.unit}"
+            unit = "" if entry.unit == "1" else f" {entry.unit}"
+            value = number(entry.value) + unit
             fitted.add_row(entry.name, value, entry.meaning, entry.origin)
         parts.append(fitted)
     return Group(*parts, _verdict(outcome.rows))

@@ -8,7 +8,7 @@ use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{
     Arrival, At, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie, Refusal, Stamp, Waiting,
 };
-use protocol::{Class, FunctionId, Header, Kind, MemoryRequest, Status};
+use protocol::{Class, FunctionId, Header, Kind, Status};
 use transaction::{Completions, Memory, Pattern, deliver};
 
 kernel::parameters! {
@@ -231,7 +231,7 @@ impl Endpoint {
                         fx.observe(told);
                     }
                 }
-                Kind::MemoryRead(request) => self.answer(&header, request, stamp, fx),
+                Kind::MemoryRead(_) => self.answer(packet, fx),
                 _ => self.refuse(&header, stamp, Refusal::UnsupportedRequest, fx),
             },
         }
@@ -284,25 +284,13 @@ impl Endpoint {
         }
     }
 
-    fn answer<C: Device>(
-        &mut self,
-        header: &Header,
-        request: &MemoryRequest,
-        stamp: Stamp,
-        fx: &mut Effects<'_, C>,
-    ) {
+    fn answer<C: Device>(&mut self, request: PacketId, fx: &mut Effects<'_, C>) {
         let due = fx.now() + self.parameters.read_latency;
-        for (answer, address, len) in
-            Completions::of(header, request, self.id, self.max_payload, BOUNDARY)
+        let header = fx.store()[request].header();
+        let mut answers = Completions::of(header, self.id, self.max_payload, BOUNDARY);
+        while let Some(answer) = answers.next_packet(request, &self.bar, self.bar_base, fx.store())
         {
-            let packet = fx.store().claim();
-            let lead = (address % 4) as usize;
-            let payload = fx.store()[packet].write(answer, stamp);
-            self.bar.read(
-                address - self.bar_base,
-                &mut payload[lead..lead + len as usize],
-            );
-            self.answers.push_back((due, packet));
+            self.answers.push_back((due, answer));
         }
     }
 

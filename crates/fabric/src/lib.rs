@@ -1,5 +1,6 @@
 //! Switches, root complexes and host memory: what stands between the devices.
 
+mod memory_controller;
 mod root_complex;
 mod routes;
 mod switch;

@@ -1,8 +1,5 @@
 //! A root complex: root ports, the host's memory behind them, and the CPU's own requests.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
 use kernel::{Bandwidth, Bytes, Component, Effects, Label, Port, Span, Stream, Time};
 use link::{
     Arrival, At, Charge, Finished, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie, Refusal,
@@ -11,6 +8,7 @@ use link::{
 use protocol::{Class, FunctionId, Header, Kind, MemoryRequest};
 use transaction::{Completions, Flow, Memory, Next, Pattern, Requester, RequesterLimits, deliver};
 
+use crate::memory_controller::MemoryController;
 use crate::switch::{refused_bytes, unsupported};
 use crate::{Route, Routes};
 
@@ -72,15 +70,7 @@ pub struct RootComplex {
     routes: Routes,
     ports: Vec<RootPort>,
     patterns: Vec<Pattern>,
-    jitter: Stream,
-    memory: Memory,
-    /// When the memory is free for the next line.
-    memory_free: Time,
-    /// Time a line takes.
-    line: Span,
-    /// Reads that the memory will have answered, the first to be answered on top.
-    reads: BinaryHeap<Reverse<Job>>,
-    read_count: u64,
+    memory: MemoryController,
     requester: Requester,
     /// Requests of the CPU that wait for a wire or are on it.
     cpu_waiting: usize,
@@ -93,32 +83,6 @@ struct RootPort {
     link: LinkEnd,
     max_payload: u32,
 }
-
-/// A read that the memory answers, and the port whose buffer holds it.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    due: Time,
-    order: u64,
-    packet: PacketId,
-    port: Port,
-}
-
-impl Ord for Job {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.due, self.order).cmp(&(other.due, other.order))
-    }
-}
-impl PartialOrd for Job {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for Job {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Job {}
 
 /// What a root complex asks to be woken for.
 #[derive(Clone, Copy, Debug)]
@@ -226,8 +190,6 @@ impl RootComplex {
             max_read_request: parameters.max_read_request.0 as u32,
             tags: parameters.tags as u16,
         };
-        let line_fs = u128::from(parameters.memory_line.0) * FS_PER_SECOND
-            / u128::from(parameters.memory_bandwidth.0);
         RootComplex {
             id,
             routes,
@@ -236,12 +198,7 @@ impl RootComplex {
                 .map(|(link, max_payload)| RootPort { link, max_payload })
                 .collect(),
             patterns,
-            jitter,
-            memory: Memory::new(parameters.memory.0),
-            memory_free: Time::ZERO,
-            line: Span::from_fs(line_fs as u64),
-            reads: BinaryHeap::new(),
-            read_count: 0,
+            memory: MemoryController::new(&parameters, jitter),
             requester: Requester::new(id, limits),
             cpu_waiting: 0,
             cpu_wake: Time::NEVER,
@@ -256,12 +213,12 @@ impl RootComplex {
 
     /// The host's memory.
     pub fn memory(&self) -> &Memory {
-        &self.memory
+        self.memory.bytes()
     }
 
     /// The host's memory, to be filled before a run.
     pub fn memory_mut(&mut self) -> &mut Memory {
-        &mut self.memory
+        self.memory.bytes_mut()
     }
 
     /// The CPU's requests.
@@ -323,27 +280,13 @@ impl RootComplex {
                 let waiting = Waiting::new(packet, fx.store(), ready);
                 self.enqueue(to, port.0, waiting, fx);
             }
-            (Route::Elsewhere, Kind::MemoryWrite(request)) if self.holds(request) => {
+            (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
                 self.write(port, packet, request, fx);
             }
-            (Route::Elsewhere, Kind::MemoryRead(request)) if self.holds(request) => {
-                let jitter = self.parameters.memory_read_jitter.as_fs();
-                let late = if jitter > 0 {
-                    self.jitter.below(jitter)
-                } else {
-                    0
-                };
-                let latency = self.parameters.memory_read_latency + Span::from_fs(late);
-                let due = self.take_lines(request, fx.now()) + latency;
-                self.read_count += 1;
-                let job = Job {
-                    due,
-                    order: self.read_count,
-                    packet,
-                    port,
-                };
-                self.reads.push(Reverse(job));
-                fx.wake(RootTimer::Read, job.due.since(fx.now()));
+            (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
+                let there = fx.now() + self.parameters.latency;
+                let due = self.memory.begin_read(packet, port, request, there);
+                fx.wake(RootTimer::Read, due.since(fx.now()));
             }
             (Route::Elsewhere, Kind::Completion(completion)) => {
                 let taken = self
@@ -361,21 +304,6 @@ impl RootComplex {
         }
     }
 
-    fn holds(&self, request: &MemoryRequest) -> bool {
-        self.memory
-            .holds(request.first_byte(), u64::from(request.byte_len()))
-    }
-
-    /// Gives the memory's next lines to a request: when they are done.
-    fn take_lines(&mut self, request: &MemoryRequest, now: Time) -> Time {
-        let line = self.parameters.memory_line.0.trailing_zeros();
-        let first = request.first_byte();
-        let end = first + u64::from(request.byte_len()).max(1);
-        let lines = ((end - 1) >> line) - (first >> line) + 1;
-        self.memory_free = self.memory_free.max(now + self.parameters.latency) + self.line * lines;
-        self.memory_free
-    }
-
     /// Nothing overtakes a write to memory or looks at its bytes before it is done: its end is known when its lines are.
     fn write(
         &mut self,
@@ -384,10 +312,12 @@ impl RootComplex {
         request: &MemoryRequest,
         fx: &mut Effects<'_, Self>,
     ) {
-        let done = self.take_lines(request, fx.now());
+        let done = self
+            .memory
+            .take_lines(request, fx.now() + self.parameters.latency);
         let content = &fx.store()[packet];
         let charge = content.charge();
-        if let Some(told) = deliver(content, request, &mut self.memory, 0, &self.patterns) {
+        if let Some(told) = deliver(content, request, self.memory.bytes_mut(), 0, &self.patterns) {
             fx.foresee(done, told);
         }
         let flow = fx.store()[packet].stamp.flow;
@@ -400,36 +330,21 @@ impl RootComplex {
     }
 
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(Reverse(job)) = self
-            .reads
-            .peek()
-            .copied()
-            .filter(|Reverse(job)| job.due <= fx.now())
-        {
-            self.reads.pop();
-            let packet = &fx.store()[job.packet];
-            let (header, stamp) = (*packet.header(), packet.stamp);
-            let Kind::MemoryRead(request) = header.kind else {
-                unreachable!("only reads are queued as reads")
-            };
-            let largest = self.ports[job.port.index()]
-                .max_payload
-                .min(self.parameters.largest_completion.0 as u32);
+        while let Some((packet, port)) = self.memory.next_read(fx.now()) {
+            let request = fx.store()[packet].header();
+            let max_payload = self.ports[port.index()].max_payload;
+            let largest = max_payload.min(self.parameters.largest_completion.0 as u32);
             let boundary = self.parameters.read_completion_boundary.0 as u32;
-            for (answer, address, len) in
-                Completions::of(&header, &request, self.id, largest, boundary)
+            let mut answers = Completions::of(request, self.id, largest, boundary);
+            let header = *request;
+            let ready = fx.now() + self.parameters.latency;
+            while let Some(answer) = answers.next_packet(packet, self.memory.bytes(), 0, fx.store())
             {
-                let packet = fx.store().claim();
-                let lead = (address % 4) as usize;
-                let payload = fx.store()[packet].write(answer, stamp);
-                self.memory
-                    .read(address, &mut payload[lead..lead + len as usize]);
-                let ready = fx.now() + self.parameters.latency;
-                let waiting = Waiting::new(packet, fx.store(), ready);
-                self.enqueue(job.port, self.own(), waiting, fx);
+                let waiting = Waiting::new(answer, fx.store(), ready);
+                self.enqueue(port, self.own(), waiting, fx);
             }
-            fx.store().release(job.packet);
-            self.free(job.port, &header, fx);
+            fx.store().release(packet);
+            self.free(port, &header, fx);
         }
     }
 
@@ -502,5 +417,3 @@ impl RootComplex {
         }
     }
 }
-
-const FS_PER_SECOND: u128 = 1_000_000_000_000_000;

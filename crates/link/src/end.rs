@@ -1,9 +1,10 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, joined as the data-link layer joins them.
 
 use kernel::{Span, Time};
-use protocol::{Class, Credit, Dllp, Generation, TrafficClass};
+use protocol::{Credit, Dllp, Generation, TrafficClass};
 
 use crate::alarm::{Alarm, Ring};
+use crate::handshake::{Handshake, Heard};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
@@ -66,23 +67,12 @@ impl LinkTimer {
     }
 }
 
-/// Flow-control initialisation (PCIe Base 3.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// `FC_INIT1`, and the classes heard of.
-    One(u32),
-    Two,
-    Active,
-}
-
 /// One end of a link.
 #[derive(Clone, Debug)]
 pub struct LinkEnd {
     transmitter: Transmitter,
     receiver: Receiver,
-    phase: Phase,
-    /// InitFC packets of the current phase yet to send.
-    greetings: usize,
+    handshake: Handshake,
     acknowledge_now: bool,
     refuse_now: bool,
     cut_through: bool,
@@ -120,8 +110,7 @@ impl LinkEnd {
                 config.channels,
                 config.errors,
             ),
-            phase: Phase::One(0),
-            greetings: 0,
+            handshake: Handshake::new(config.channels),
             acknowledge_now: false,
             refuse_now: false,
             cut_through: config.cut_through,
@@ -251,9 +240,7 @@ impl LinkEnd {
 
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl LinkContext) -> Option<Arrival> {
         let packet = frame.packet;
-        if self.phase == Phase::Two {
-            self.phase = Phase::Active;
-        }
+        self.handshake.hear_traffic();
         let content = &cx.packets()[packet];
         let (wire_len, charge) = (content.wire_len(), content.charge());
         let complete = if self.cut_through {
@@ -301,9 +288,7 @@ impl LinkEnd {
             Dllp::InitFc1(credit) => self.greeted(&credit, false, cx),
             Dllp::InitFc2(credit) => self.greeted(&credit, true, cx),
             Dllp::UpdateFc(credit) => {
-                if self.phase == Phase::Two {
-                    self.phase = Phase::Active;
-                }
+                self.handshake.hear_traffic();
                 self.transmitter.raise(&credit);
             }
         }
@@ -340,7 +325,7 @@ impl LinkEnd {
             LinkTimer::Wire => {}
             LinkTimer::Acknowledge => self.acknowledge_now = !self.refuse_now,
             LinkTimer::Replay => self.transmitter.replay(),
-            LinkTimer::UpdateCredit if self.phase == Phase::Active => self.update_credit(cx),
+            LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.greet(cx),
         }
         self.pump(cx)
@@ -367,46 +352,27 @@ impl LinkEnd {
         }
     }
 
-    /// A round of InitFC packets of the current phase.
+    /// A round of InitFC packets.
     fn greet(&mut self, cx: &mut impl LinkContext) {
-        self.greetings = 3 * self.receiver.channels();
+        self.handshake.begin_round();
         self.set_update(cx.now() + GREETING_INTERVAL, cx);
     }
 
     fn greeted(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
-        match &mut self.phase {
-            Phase::One(heard) => {
-                *heard |= 1 << (usize::from(credit.channel) * 3 + credit.class.index());
-                let all = heard.count_ones() as usize == 3 * self.receiver.channels();
+        match self.handshake.hear(credit, second) {
+            Heard::Limit => self.transmitter.open(credit),
+            Heard::LastLimit => {
                 self.transmitter.open(credit);
-                if all {
-                    self.phase = Phase::Two;
-                    self.greet(cx);
-                }
+                self.greet(cx);
             }
-            Phase::Two if second => {
-                self.phase = Phase::Active;
+            Heard::Done => {
                 self.update.clear();
                 if self.receiver.has_errors() {
                     self.tell_by(cx.now() + self.update_interval, cx);
                 }
             }
-            // The far end has lost the second round: tell it again.
-            Phase::Active if !second => self.greetings = 3 * self.receiver.channels(),
-            _ => {}
+            Heard::Nothing => {}
         }
-    }
-
-    fn next_greeting(&mut self) -> Option<Dllp> {
-        let left = self.greetings.checked_sub(1)?;
-        let index = 3 * self.receiver.channels() - self.greetings;
-        self.greetings = left;
-        let credit = self.receiver.grant(index / 3, Class::ALL[index % 3]);
-        Some(if matches!(self.phase, Phase::One(_)) {
-            Dllp::InitFc1(credit)
-        } else {
-            Dllp::InitFc2(credit)
-        })
     }
 
     /// Gives a free wire to what is most urgent (PCIe Base 3.6.3.1): Nak, Ack, credit, packets sent again, new packets.
@@ -431,7 +397,7 @@ impl LinkEnd {
             self.transmitter.send_dllp(at, dllp, cx);
             at = self.transmitter.busy_until;
         }
-        if self.phase != Phase::Active {
+        if !self.handshake.is_done() {
             return;
         }
         match self.transmitter.send_packet(at, cx) {
@@ -453,7 +419,7 @@ impl LinkEnd {
     }
 
     fn has_work(&self) -> bool {
-        self.greetings > 0
+        self.handshake.has_greeting()
             || self.acknowledge_now
             || self.refuse_now
             || self.receiver.has_news()
@@ -461,8 +427,11 @@ impl LinkEnd {
     }
 
     fn next_dllp(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Dllp> {
-        if self.greetings > 0 {
-            return self.next_greeting();
+        if let Some(greeting) = self
+            .handshake
+            .next(|channel, class| self.receiver.grant(channel, class))
+        {
+            return Some(greeting);
         }
         if self.refuse_now && self.acknowledge.is_set() {
             // The bad packet is still arriving; its Nak follows it.

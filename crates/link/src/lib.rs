@@ -6,6 +6,7 @@ mod alarm;
 mod context;
 mod credit;
 mod end;
+mod handshake;
 mod parameters;
 mod receiver;
 mod traffic;

@@ -1,6 +1,9 @@
 //! The answer to a memory read, split as its completer splits it (PCIe Base 2.3.1.1).
 
-use protocol::{FunctionId, Header, MemoryRequest};
+use link::{PacketId, Packets};
+use protocol::{FunctionId, Header, Kind};
+
+use crate::Memory;
 
 /// The completions of one read, in order of address.
 #[derive(Clone, Debug)]
@@ -17,25 +20,39 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Splits the answer to `request` (whose header is `header`) into completions of at most `largest` bytes of payload
-    /// that end at multiples of `boundary`, the read completion boundary.
-    pub fn of(
-        header: &Header,
-        request: &MemoryRequest,
-        completer: FunctionId,
-        largest: u32,
-        boundary: u32,
-    ) -> Self {
-        let first = request.first_byte();
+    /// Splits the answer to `request`, a memory read, into completions of at most `largest` bytes of payload that end at
+    /// multiples of `boundary`, the read completion boundary. There is none to any other request.
+    pub fn of(request: &Header, completer: FunctionId, largest: u32, boundary: u32) -> Self {
+        let (first, len) = match &request.kind {
+            Kind::MemoryRead(read) => (read.first_byte(), u64::from(read.byte_len()).max(1)),
+            _ => (0, 0),
+        };
         Completions {
-            request: *header,
+            request: *request,
             completer,
             next: first,
             first,
-            end: first + u64::from(request.byte_len()).max(1),
+            end: first + len,
             largest: u64::from(largest.max(boundary)),
             boundary: u64::from(boundary),
         }
+    }
+
+    /// The next completion as a packet with the stamp of the `request`, filled from `memory`, which begins at address `base`.
+    pub fn next_packet(
+        &mut self,
+        request: PacketId,
+        memory: &Memory,
+        base: u64,
+        packets: &mut Packets,
+    ) -> Option<PacketId> {
+        let (header, address, len) = self.next()?;
+        let stamp = packets[request].stamp;
+        let packet = packets.claim();
+        let lead = (address % 4) as usize;
+        let payload = packets[packet].write(header, stamp);
+        memory.read(address - base, &mut payload[lead..lead + len as usize]);
+        Some(packet)
     }
 }
 
@@ -70,15 +87,12 @@ impl Iterator for Completions {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use protocol::{Kind, Tag};
+    use protocol::Tag;
 
     fn split(address: u64, len: u32, largest: u32, boundary: u32) -> Vec<(Header, u64, u32)> {
         let header =
             Header::memory_read(FunctionId(8), Tag(3), address, len).expect("a legal read");
-        let Kind::MemoryRead(request) = header.kind else {
-            unreachable!("a read was built")
-        };
-        Completions::of(&header, &request, FunctionId(0), largest, boundary).collect()
+        Completions::of(&header, FunctionId(0), largest, boundary).collect()
     }
 
     #[test]

@@ -4,13 +4,15 @@
 //! answer to a read; [`Memory`] holds the bytes. None of them knows a link, a port or a clock of its own.
 
 mod completions;
+mod flow;
 mod memory;
 mod pattern;
 mod report;
 mod requester;
 
 pub use completions::Completions;
+pub use flow::{Content, Direction, Extent, Flow};
 pub use memory::Memory;
 pub use pattern::Pattern;
 pub use report::{deliver, written};
-pub use requester::{Content, Direction, Extent, Flow, Next, Requester, RequesterLimits, Taken};
+pub use requester::{Next, Requester, RequesterLimits, Taken};

@@ -1,62 +1,10 @@
 //! A requester: flows become requests, reads wait under tags, completions find their request.
 
-use kernel::{Span, Time};
+use kernel::Time;
 use link::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Kind, Status, Tag};
 
-use crate::Pattern;
-
-/// Which way the payload goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Posted writes to the target.
-    Write,
-    /// Reads from the target.
-    Read,
-    /// Posted writes that the target sends back, one at a time.
-    RoundTrip,
-}
-
-/// When a flow ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// After this many bytes.
-    Bytes(u64),
-    /// With the last request that begins within this time of the flow's start.
-    Lasting(Span),
-}
-
-/// What a flow carries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// The flow's own pattern.
-    Pattern(Pattern),
-    /// These bytes (writes), or whatever is read, which replaces them.
-    Bytes(Vec<u8>),
-}
-
-/// A stream of requests to one region of addresses.
-#[derive(Clone, Debug)]
-pub struct Flow {
-    /// Its name to the probes.
-    pub id: FlowId,
-    /// Which way.
-    pub direction: Direction,
-    /// The first address.
-    pub address: u64,
-    /// The region's length: a longer flow begins again at its first address, and with the same bytes.
-    pub region: u64,
-    /// When it ends.
-    pub extent: Extent,
-    /// Bytes a request, at most.
-    pub request_size: u32,
-    /// When it begins.
-    pub start: Time,
-    /// Least time from one request to the next.
-    pub interval: Span,
-    /// What it carries.
-    pub content: Content,
-}
+use crate::flow::{Content, Direction, Flow, Running};
 
 /// What a function may ask for.
 #[derive(Clone, Copy, Debug)]
@@ -67,18 +15,6 @@ pub struct RequesterLimits {
     pub max_read_request: u32,
     /// Non-posted requests that may wait for completions.
     pub tags: u16,
-}
-
-#[derive(Clone, Debug)]
-struct Running {
-    flow: Flow,
-    issued: u64,
-    /// Where in the region the next request begins.
-    within: u64,
-    next_at: Time,
-    /// A round trip that is not back yet.
-    away: bool,
-    ended: bool,
 }
 
 /// A read that waits for its completions.
@@ -312,56 +248,11 @@ impl Requester {
 
 const LEGAL: &str = "a request of a flow stays within its page and the largest request";
 
-impl Running {
-    fn is_through(&self, now: Time) -> bool {
-        match self.flow.extent {
-            Extent::Bytes(bytes) => self.issued >= bytes,
-            Extent::Lasting(span) => now.max(self.next_at) >= self.flow.start + span,
-        }
-    }
-
-    /// Address and length of the next request: within the region, its 4 KiB page and the function's limits.
-    fn next_range(&self, limits: &RequesterLimits) -> (u64, u32) {
-        let flow = &self.flow;
-        let address = flow.address + self.within;
-        let page = PAGE - address % PAGE;
-        let left = match flow.extent {
-            Extent::Bytes(bytes) => bytes - self.issued,
-            Extent::Lasting(_) => u64::MAX,
-        };
-        let largest = if flow.direction == Direction::Read {
-            limits.max_read_request
-        } else {
-            limits.max_payload
-        };
-        // Off its boundary a request is cut short, so that it carries no more dwords than an aligned one.
-        let largest = u64::from(largest) - address % 4;
-        let len = u64::from(flow.request_size)
-            .min(largest)
-            .min(page)
-            .min(flow.region - self.within)
-            .min(left);
-        (address, len as u32)
-    }
-
-    /// Whether `bytes`, read at `offset`, are what the target holds; bytes that are wanted are kept.
-    fn take(&mut self, offset: u64, bytes: &[u8]) -> bool {
-        match &mut self.flow.content {
-            Content::Pattern(pattern) => pattern.matches(offset, bytes),
-            Content::Bytes(kept) => {
-                kept[offset as usize..][..bytes.len()].copy_from_slice(bytes);
-                true
-            }
-        }
-    }
-}
-
-/// No request crosses a page of 4 KiB (PCIe Base 2.2.7).
-const PAGE: u64 = 4096;
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Extent, Pattern};
+    use kernel::Span;
 
     const LIMITS: RequesterLimits = RequesterLimits {
         max_payload: 128,

@@ -1,0 +1,128 @@
+//! A host's memory behind its controller: lines in order, reads after a latency.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use kernel::{Port, Span, Stream, Time};
+use link::PacketId;
+use protocol::MemoryRequest;
+use transaction::Memory;
+
+use crate::RootComplexParameters;
+
+/// The controller and the bytes behind it.
+#[derive(Debug)]
+pub(crate) struct MemoryController {
+    bytes: Memory,
+    /// When the memory is free for the next line.
+    free: Time,
+    /// Time a line takes, and the bits of an address within it.
+    line: Span,
+    line_bits: u32,
+    read_latency: Span,
+    /// A read takes up to this much longer.
+    read_jitter: Span,
+    jitter: Stream,
+    /// Reads under way, the first to be answered on top.
+    reads: BinaryHeap<Reverse<Read>>,
+    reads_begun: u64,
+}
+
+/// A read that the memory answers, and the port whose buffer holds it.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    due: Time,
+    order: u64,
+    packet: PacketId,
+    port: Port,
+}
+
+impl Ord for Read {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.due, self.order).cmp(&(other.due, other.order))
+    }
+}
+impl PartialOrd for Read {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Read {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Read {}
+
+impl MemoryController {
+    pub(crate) fn new(parameters: &RootComplexParameters, jitter: Stream) -> Self {
+        MemoryController {
+            bytes: Memory::new(parameters.memory.0),
+            free: Time::ZERO,
+            line: parameters
+                .memory_bandwidth
+                .time_of(parameters.memory_line.0),
+            line_bits: parameters.memory_line.0.trailing_zeros(),
+            read_latency: parameters.memory_read_latency,
+            read_jitter: parameters.memory_read_jitter,
+            jitter,
+            reads: BinaryHeap::new(),
+            reads_begun: 0,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &Memory {
+        &self.bytes
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut Memory {
+        &mut self.bytes
+    }
+
+    pub(crate) fn holds(&self, request: &MemoryRequest) -> bool {
+        self.bytes
+            .holds(request.first_byte(), u64::from(request.byte_len()))
+    }
+
+    /// Gives the next lines to a request that is there at `there`: when they are done.
+    pub(crate) fn take_lines(&mut self, request: &MemoryRequest, there: Time) -> Time {
+        let first = request.first_byte();
+        let last = first + u64::from(request.byte_len()).max(1) - 1;
+        let lines = (last >> self.line_bits) - (first >> self.line_bits) + 1;
+        self.free = self.free.max(there) + self.line * lines;
+        self.free
+    }
+
+    /// Begins to answer a read that is there at `there`: when the answer is.
+    pub(crate) fn begin_read(
+        &mut self,
+        packet: PacketId,
+        port: Port,
+        request: &MemoryRequest,
+        there: Time,
+    ) -> Time {
+        let late = match self.read_jitter.as_fs() {
+            0 => 0,
+            most => self.jitter.below(most),
+        };
+        let due = self.take_lines(request, there) + self.read_latency + Span::from_fs(late);
+        self.reads_begun += 1;
+        self.reads.push(Reverse(Read {
+            due,
+            order: self.reads_begun,
+            packet,
+            port,
+        }));
+        due
+    }
+
+    /// The next read whose answer is there by `now`, and its port.
+    pub(crate) fn next_read(&mut self, now: Time) -> Option<(PacketId, Port)> {
+        if self.reads.peek()?.0.due > now {
+            return None;
+        }
+        self.reads
+            .pop()
+            .map(|Reverse(read)| (read.packet, read.port))
+    }
+}
