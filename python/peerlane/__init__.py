@@ -12,9 +12,7 @@ measure it the way hardware papers do:
     True
 """
 
-from importlib.metadata import version
-
-from peerlane._core import ScenarioError
+from peerlane._core import ScenarioError, __version__
 from peerlane.collection import Collection
 from peerlane.fabric import Fabric
 from peerlane.results import (
@@ -26,8 +24,6 @@ from peerlane.results import (
 )
 from peerlane.simulation import Simulation
 from peerlane.tree import Node, Region, Tree, Upstream
-
-__version__ = version("peerlane")
 
 __all__ = [
     "Collection",

@@ -3,7 +3,16 @@
 from collections.abc import Callable
 from typing import Self, final
 
-__all__ = ["ScenarioError", "Simulation", "bench_fabric", "catalogue", "pack_tlp"]
+__all__ = [
+    "ScenarioError",
+    "Simulation",
+    "__version__",
+    "bench_fabric",
+    "catalogue",
+    "pack_tlp",
+]
+
+__version__: str
 
 class ScenarioError(ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
