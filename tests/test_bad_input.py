@@ -88,6 +88,11 @@ WRONG_SCENARIOS = {
         "size",
         ["1 MiB", "64 KiB"],
     ),
+    "a request larger than any engine makes is refused": (
+        ('size = "16 KiB"', 'size = "16 KiB"\nrequest_size = "1 GiB"'),
+        "request_size",
+        ["request_size", "1 GiB"],
+    ),
     "an unknown model is named with the nearest": (
         ("[devices.b]", '[devices.b]\nmodel = "reflektor"'),
         "model",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import PAIR
 from peerlane.peers import cocotbext
 
 if TYPE_CHECKING:
@@ -102,6 +103,55 @@ def test_json_in_a_file_leaves_the_table(peerlane: Run, scenario: Write, tmp_pat
     ran = peerlane("run", scenario(), "--json", tmp_path / "result.json")
     assert "a-to-b" in ran.out
     assert json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["name"] == "pair"
+
+
+MEASURE = ("[[flows]]", '[measure]\nfrom = "2 us"\nuntil = "4 us"\n\n[[flows]]')
+
+
+def test_a_run_shows_the_steady_rate_where_there_is_one(peerlane: Run, scenario: Write) -> None:
+    plain, measured = peerlane("run", scenario()), peerlane("run", scenario(MEASURE))
+    assert "steady" not in plain.out
+    assert "steady GB/s" in measured.out
+    (flow,) = json.loads(peerlane("run", scenario(MEASURE), "--json", "-").out)["flows"]
+    assert f" {flow['steady_bytes_per_second'] / 1e9:.4g} " in measured.out
+
+
+OVERWRITTEN = """
+[[flows]]
+id = "first"
+from = "a"
+to = "b"
+size = "4 KiB"
+offset = "32 KiB"
+
+[[flows]]
+id = "reads-it"
+from = "h0"
+to = "b"
+direction = "read"
+size = "4 KiB"
+offset = "32 KiB"
+"""
+
+
+def test_data_that_was_lost_is_not_data_that_differs(peerlane: Run, scenario: Write) -> None:
+    lost = peerlane("run", scenario(('to = "b"', 'to = "0xdead0000"')))
+    assert re.search(r"a-to-b .* incomplete", lost.out)
+    wrong = peerlane("run", scenario(text=PAIR + OVERWRITTEN))
+    assert wrong.status == 1
+    assert re.search(r"reads-it .* differs", wrong.out)
+    assert "incomplete" not in wrong.out
+
+
+def test_a_trace_is_in_order_on_each_wire(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    assert peerlane("run", scenario(), "--trace", tmp_path / "trace").status == 0
+    free: dict[tuple[str, str], float] = {}
+    for text in (tmp_path / "trace").read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        assert ("tlp" in line) != ("dllp" in line)
+        wire = line["link"], line["direction"]
+        assert line["ns"] >= free.get(wire, 0)
+        free[wire] = line["ns"] + line.get("length_ns", 0) - 1e-5
 
 
 def test_the_seed_of_the_command_line_counts(peerlane: Run, scenario: Write) -> None:

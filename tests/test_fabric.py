@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric, ScenarioError, Simulation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 
 def pair() -> Fabric:
@@ -38,14 +45,56 @@ def test_none_takes_a_setting_away() -> None:
     assert devices["b"] == {"upstream": {"to": "s0"}, "max_payload": "128 B"}
 
 
-def test_a_name_is_given_once() -> None:
-    with pytest.raises(ValueError, match="'a' is already"):
-        pair().device("a", "s0")
+def test_a_setting_of_a_link_is_changed_with_the_link() -> None:
+    for text in (pair().to_toml(), pair().to_toml().replace('{ to = "s0" }', '"s0"')):
+        fabric = Fabric.from_toml(text).set("b", lanes=1, bar="32 KiB")
+        device = tomllib.loads(fabric.to_toml())["devices"]["b"]
+        assert device == {"upstream": {"to": "s0", "lanes": 1}, "bar": "32 KiB"}
 
 
-def test_a_node_that_is_not_there_cannot_be_set() -> None:
-    with pytest.raises(KeyError, match="nobody"):
-        pair().set("nobody", bar="1 KiB")
+def test_numbers_of_numpy_are_numbers() -> None:
+    lanes, errors = cast("int", np.int64(8)), np.float64(1e-6)
+    fabric = Fabric().host("h0").device("d", "h0", lanes=lanes, bit_error_rate=errors)
+    upstream = tomllib.loads(fabric.to_toml())["devices"]["d"]["upstream"]
+    assert upstream == {"to": "h0", "lanes": 8, "bit_error_rate": 1e-6}
+
+
+REFUSED: dict[str, Callable[[Fabric], object]] = {
+    "there is no host, switch or device 'nobody'; there are h0, s0, a, b": lambda fabric: (
+        fabric.set("nobody", bar="1 KiB")
+    ),
+    "'h0' has no link above it": lambda fabric: fabric.set("h0", memory="2 MiB", lanes=8),
+    "'a' is already among the devices": lambda fabric: fabric.device("a", "s0"),
+    "tags = ": lambda fabric: fabric.device("c", "s0", tags=cast("int", b"8")),
+    "lanes = ": lambda fabric: fabric.links(generation=3, lanes=cast("int", [4])),
+    "size = ": lambda fabric: fabric.flow("a", "b", size=cast("str", object())),
+    "bar = ": lambda fabric: fabric.set("b", max_payload="128 B", bar=cast("str", 1j)),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_refusal_leaves_the_fabric_as_it_was(why: str) -> None:
+    fabric = pair()
+    with pytest.raises(ScenarioError, match=f"^{re.escape(why)}"):
+        REFUSED[why](fabric)
+    assert fabric.to_toml() == pair().to_toml()
+
+
+def test_what_is_not_toml_is_refused_with_its_line(tmp_path: Path) -> None:
+    broken = PAIR.replace("[devices.a]", "[devices.a")
+    with pytest.raises(ScenarioError, match=r"^<text>:13: .*TOML"):
+        Fabric.from_toml(broken)
+    path = tmp_path / "fabric.toml"
+    path.write_text(broken, encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"fabric\.toml:13: .*TOML"):
+        Fabric.load(path)
+
+
+@pytest.mark.parametrize("text", ["hosts = 3", "devices = []", "links = 1", "flows = {}"])
+def test_a_section_of_another_kind_is_refused(text: str) -> None:
+    fabric = Fabric.from_toml(text)
+    with pytest.raises(ScenarioError, match=text.split(maxsplit=1)[0]):
+        fabric.host("h0").device("a", "h0").links(lanes=4).flow("a", "h0", size="1 KiB")
 
 
 def test_a_copy_is_its_own_fabric() -> None:

@@ -70,10 +70,11 @@ def test_results_become_frames() -> None:
     (flow,) = result.flows.to_pandas().to_dict("records")
     assert flow["latency_ns_p50"] > 0
     assert flow["bytes"] == 16 * 1024
+    assert result.to_pandas().equals(result.flows.to_pandas())
     links = result.links.to_pandas()
     assert len(links) == len(result.links) == 6
     assert set(links["direction"]) == {link.direction for link in result.links}
-    assert list(Simulation(PAIR).tree().nodes.to_pandas()["name"]) == ["h0", "s0", "a", "b"]
+    assert list(Simulation(PAIR).tree().to_pandas()["name"]) == ["h0", "s0", "a", "b"]
 
 
 def test_latencies_spread_when_packets_queue() -> None:

@@ -77,7 +77,7 @@ def test_both_directions_carry_at_once() -> None:
     [
         ("512 B", 2048),
         ("128 B", 8192),
-        ("100 B", 256 * 41),  # a 4 KiB page ends after 40 of them and 96 bytes
+        ("100 B", 10486 + 245),  # of 255 pages within the buffer 245 end inside a request
     ],
 )
 def test_a_packet_costs_header_and_framing_on_each_link(size: str, packets: int) -> None:
@@ -144,19 +144,26 @@ def test_an_interval_is_the_offered_load() -> None:
 
 
 def test_a_flow_starts_when_it_is_told_to() -> None:
-    first = flow_of(run(start="10 us")).first_byte_ns
-    assert first is not None
-    assert 10_000 <= first < 10_010
+    at_once, later = flow_of(run()).first_byte_ns, flow_of(run(start="10 us")).first_byte_ns
+    assert at_once is not None
+    assert later == pytest.approx(at_once + 10_000, abs=10)
 
 
 def test_a_duration_is_how_long_requests_are_made() -> None:
     flow = flow_of(run(duration="100 us", window="1 MiB"))
-    assert flow.sent_last_ns is not None
-    assert flow.sent_last_ns == pytest.approx(100_000, rel=0.03)
+    assert flow.sent_first_ns is not None
+    assert flow.sent_last_ns == pytest.approx(flow.sent_first_ns + 100_000, rel=0.03)
 
 
 def test_a_count_is_that_many_requests() -> None:
     assert flow_of(run(count=17, request_size="64 B")).bytes == 17 * 64
+
+
+@pytest.mark.parametrize("direction", ["write", "read"])
+def test_a_large_request_is_split_and_done_when_all_of_it_is(direction: str) -> None:
+    assert overhead(run(direction, request_size="4 KiB")) == overhead(run(direction))
+    large = alone(direction, request_size="4 KiB")
+    assert large > alone(direction, request_size="512 B") + 3584 / GEN3_X8 * 1e9
 
 
 def test_the_clock_of_the_sender_stops_before_that_of_the_arrival() -> None:

@@ -139,7 +139,10 @@ def run(
         typer.Option(
             metavar="FILE",
             callback=_trace_file,
-            help="Write every packet on every link to FILE, one JSON object a line.",
+            help="Write one JSON object to FILE for every TLP and DLLP: `ns` is when its first "
+            "bit takes the wire, `length_ns` how long a TLP is there, `length` the bytes that a "
+            "request carries or asks for. The lines of each direction of each link are in the "
+            "order of time; those of different links interleave.",
         ),
     ] = None,
     json_to: JsonTo = None,
@@ -148,6 +151,35 @@ def run(
 
     The exit status is 1 when the fabric answered with an error, or when a flow's bytes did not
     all arrive as they were sent.
+
+    Of a flow:
+
+    - latency: from the making of a request, so its wait for the wire is in it, to its last byte: at
+      the target for writes, back at the requester for reads and round trips.
+    - GB/s, MiB/s: bytes between the two readings of the flow's `clock`. "arrival" reads the first
+      bit on the wire and the last byte at its destination; "sender" the first and the last bit of
+      its requests on the wire. JSON has the readings as `first_byte_ns` and `last_byte_ns`.
+    - steady: the rate within `[measure]`; nothing (JSON: null) when the flow was not under way all
+      that time.
+    - direction "both": `size` each way, and one row for both together. Write two flows to see them
+      apart.
+    - data: "intact" when every byte arrived, exactly once, as it was sent; "incomplete" when some
+      did not arrive; "differs" when some are wrong.
+
+    Of each direction of a link, over the whole run:
+
+    - used: share of the time that anything was on the wire.
+    - payload, overhead: bytes of data; bytes of headers, framing and link CRC, and all of the
+      packets sent again.
+    - DLLPs, ordered sets: bytes of acknowledgements and credits; bytes that keep the lanes in step.
+    - replays: TLPs sent again.
+    - stalled: time in which a packet waited for nothing but credit.
+
+    Flows begin when every link is up: `start` and `[measure]` count from there. The times in
+    results count from the beginning of the run, link initialisation included.
+
+    A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
+    that of the whole.
     """
     simulation = Simulation.open(file, seed=seed)
     if trace is not None:

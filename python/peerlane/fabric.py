@@ -10,8 +10,10 @@ import json
 import re
 import tomllib
 from copy import deepcopy
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
+from peerlane._core import ScenarioError
 from peerlane.simulation import Simulation, read_scenario
 
 if TYPE_CHECKING:
@@ -24,14 +26,15 @@ if TYPE_CHECKING:
 Setting = str | int | float | bool | None
 """A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
 
+_NODES = ("hosts", "switches", "devices")
 _LINK_KEYS = ("port", "generation", "lanes", "delay", "bit_error_rate")
 
 
 class Fabric:
     """Hosts, switches, devices, the links between them, and the flows to run.
 
-    Every method that adds something returns the fabric, so that calls can be chained.
-    `peerlane list parameters` names every parameter that a node takes.
+    Every method that adds something returns the fabric, so that calls can be chained; one that
+    raises leaves it as it was. `peerlane list parameters` names every parameter that a node takes.
 
     Args:
         name: Stands in results and messages.
@@ -42,10 +45,18 @@ class Fabric:
         self._scenario: dict[str, Any] = _given({"name": name, "seed": seed})
 
     @classmethod
-    def from_toml(cls, text: str) -> Self:
-        """The fabric that a scenario's text describes."""
+    def from_toml(cls, text: str, *, source: str = "<text>") -> Self:
+        """The fabric that a scenario's text describes.
+
+        Args:
+            text: The scenario, as TOML.
+            source: What to call it in messages, usually its file name.
+
+        Raises:
+            ScenarioError: It is not TOML.
+        """
         fabric = cls()
-        fabric._scenario = tomllib.loads(text)
+        fabric._scenario = _parsed(text, source)
         return fabric
 
     @classmethod
@@ -54,10 +65,9 @@ class Fabric:
 
         Raises:
             OSError: The file cannot be read.
-            ScenarioError: It is empty or is not text.
-            tomllib.TOMLDecodeError: It is not TOML.
+            ScenarioError: It is empty, is not text, or is not TOML.
         """
-        return cls.from_toml(read_scenario(path))
+        return cls.from_toml(read_scenario(path), source=str(path))
 
     def copy(self) -> Self:
         """A fabric of its own with the same contents."""
@@ -65,7 +75,7 @@ class Fabric:
 
     def links(self, **settings: Setting) -> Self:
         """Sets what every link has unless a node says otherwise."""
-        self._table("links").update(_given(settings))
+        self._scenario["links"] = self._table("links") | _given(settings)
         return self
 
     def profile(self, name: str, *, base: str | None = None, **settings: Setting) -> Self:
@@ -73,7 +83,12 @@ class Fabric:
         return self._add("profiles", name, {"base": base} | settings)
 
     def host(self, name: str, **settings: Setting) -> Self:
-        """Adds a host: a root complex and its memory."""
+        """Adds a host: a root complex and its memory.
+
+        Raises:
+            ScenarioError: There is one of this name, or a setting is neither text, a number nor a
+                boolean; so for all that is added.
+        """
         return self._add("hosts", name, settings)
 
     def switch(self, name: str, to: str, **settings: Setting) -> Self:
@@ -95,16 +110,20 @@ class Fabric:
         """Changes parameters of a host, switch or device that is there; `None` takes one away.
 
         Raises:
-            KeyError: There is no such node.
+            ScenarioError: There is no such node, or it has no link above it to change.
         """
-        for kind in ("hosts", "switches", "devices"):
-            node = self._scenario.get(kind, {}).get(name)
-            if node is not None:
-                node.update(settings)
-                for key in [key for key, value in node.items() if value is None]:
-                    del node[key]
-                return self
-        raise KeyError(name)
+        tables = {node: table for kind in _NODES for node, table in self._table(kind).items()}
+        table = tables.get(name)
+        if not isinstance(table, dict):
+            there = f"there are {', '.join(tables)}" if tables else "there is none yet"
+            raise ScenarioError(f"there is no host, switch or device {name!r}; {there}")
+        link, own = _split(settings)
+        changed = _merged(table, own)
+        if link:
+            changed["upstream"] = _merged(_upstream(name, table), link)
+        table.clear()
+        table.update(changed)
+        return self
 
     def flow(
         self,
@@ -125,7 +144,10 @@ class Fabric:
         """
         to = hex(target) if isinstance(target, int) else target
         flow = _given({"id": id, "from": source, "to": to} | settings)
-        self._scenario.setdefault("flows", []).append(flow)
+        flows = self._scenario.get("flows", [])
+        if not isinstance(flows, list):
+            raise ScenarioError("flows is not a list of tables; write [[flows]]")
+        self._scenario["flows"] = [*flows, flow]
         return self
 
     def without_flows(self) -> Self:
@@ -134,7 +156,7 @@ class Fabric:
         return self
 
     def measure(self, start: str, until: str) -> Self:
-        """Sets the window of the steady rates."""
+        """Sets the window of the steady rates, in time from when every link is up."""
         self._scenario["measure"] = {"from": start, "until": until}
         return self
 
@@ -167,7 +189,7 @@ class Fabric:
 
         Args:
             seed: Replaces the fabric's own.
-            trace: A file for the packet trace.
+            trace: A file for the packet trace, as `Simulation.trace_to` writes it.
             progress: Hears the fraction done, 0 to 1.
         """
         simulation = self.simulation(seed=seed)
@@ -176,25 +198,64 @@ class Fabric:
         return simulation.run(progress)
 
     def _table(self, name: str) -> dict[str, Any]:
-        table: dict[str, Any] = self._scenario.setdefault(name, {})
+        table = self._scenario.get(name, {})
+        if not isinstance(table, dict):
+            raise ScenarioError(f"{name} is not a table; write [{name}]")
         return table
 
     def _add(self, kind: str, name: str, fields: Mapping[str, Any]) -> Self:
         table = self._table(kind)
         if name in table:
-            raise ValueError(f"{name!r} is already among the {kind}")
-        table[name] = _given(fields)
+            raise ScenarioError(f"{name!r} is already among the {kind}")
+        self._scenario[kind] = table | {name: _given(fields)}
         return self
 
 
+def _parsed(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        reason = str(error)
+    Simulation(text, source=source)  # the simulator's own parser names the line
+    raise ScenarioError(f"{source}: {reason}")
+
+
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if value is not None}
+    """What is not left at its default, all of it something that can be written as TOML."""
+    return {key: _plain(key, value) for key, value in fields.items() if value is not None}
+
+
+def _plain(key: str, value: object) -> object:
+    if isinstance(value, str | bool | dict):
+        return value
+    if isinstance(value, Integral):  # numpy's too
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise ScenarioError(f"{key} = {value!r}: write text, a number or a boolean")
 
 
 def _attached(to: str, settings: Mapping[str, Setting]) -> dict[str, Any]:
+    link, own = _split(settings)
+    return {"upstream": _given({"to": to} | link)} | own
+
+
+def _split(settings: Mapping[str, Setting]) -> tuple[dict[str, Setting], dict[str, Setting]]:
+    """The settings of the link above a node, and those of the node itself."""
     link = {key: settings[key] for key in _LINK_KEYS if key in settings}
-    rest = {key: value for key, value in settings.items() if key not in _LINK_KEYS}
-    return {"upstream": _given({"to": to} | link)} | rest
+    return link, {key: value for key, value in settings.items() if key not in link}
+
+
+def _merged(table: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
+    kept = {key: value for key, value in table.items() if key not in settings}
+    return kept | _given(settings)
+
+
+def _upstream(name: str, node: Mapping[str, Any]) -> dict[str, Any]:
+    upstream = node.get("upstream")
+    if upstream is None:
+        raise ScenarioError(f"{name!r} has no link above it; set that of a node below")
+    return upstream if isinstance(upstream, dict) else {"to": upstream}
 
 
 def _document(scenario: Mapping[str, Any]) -> Iterator[str]:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peerlane.collection import Collection
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _NOT_INTACT = "its bytes did not all arrive, once, as they were sent"
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Quantiles over the packets or round trips of one flow, in nanoseconds."""
+    """Quantiles over the requests or round trips of one flow, in nanoseconds.
+
+    From the making of a request, so that its wait for the wire is in it, to its last byte: at the
+    target for writes, back at the requester for reads and round trips.
+    """
 
     min: float
     p50: float
@@ -24,12 +31,18 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class FlowResult:
-    """One workload of the scenario, as measured by the clock that it names.
+    """One flow of the scenario, as measured by the clock that it names.
 
-    `bytes_per_second` is `bytes` over the time between the two ends of `clock`: `arrival` counts
-    from the first byte sent to the last byte at the target, `sender` to the last byte sent.
-    `steady_bytes_per_second` counts only the scenario's `[measure]` window. What was never seen is
-    `None`: the times of a flow that was not sent, the rate of one whose bytes did not arrive.
+    `bytes_per_second` is `bytes` over the time between `first_byte_ns` and `last_byte_ns`, the two
+    readings of `clock`: first bit of the flow on the wire and last byte at its destination
+    (`arrival`), or first bit and last bit of its requests on the wire (`sender`). Direction `both`
+    counts both ways together. `steady_bytes_per_second` is the rate within the scenario's
+    `[measure]`, and `None` when the flow was not under way all that time. Times count from the
+    beginning of the run, link initialisation included.
+
+    `completed` says that everything asked for arrived or ended with an error, `intact` that every
+    byte arrived, exactly once, as it was sent. What was never seen is `None`: the times of a flow
+    that was not sent, the rate of one whose bytes did not arrive.
     """
 
     id: str
@@ -51,7 +64,12 @@ class FlowResult:
 
 @dataclass(frozen=True, slots=True)
 class LinkResult:
-    """One direction of one link: where its byte times went."""
+    """One direction of one link, `down` from the root or `up`, over the whole run.
+
+    `utilisation` is the share of the time that anything was on the wire. `overhead_bytes` are
+    headers, framing, link CRC, and packets sent again, of which `replays` counts the TLPs. During
+    `credit_stall_ns` a packet waited for nothing but credit.
+    """
 
     id: str
     direction: str
@@ -107,6 +125,14 @@ class RunResult:
             "links": [asdict(link) for link in self.links],
             "errors": [asdict(fault) for fault in self.errors],
         }
+
+    def to_pandas(self) -> DataFrame:
+        """The flows, one line for each; `links.to_pandas()` has the links.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+        """
+        return self.flows.to_pandas()
 
     @property
     def failures(self) -> list[str]:

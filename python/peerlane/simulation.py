@@ -49,7 +49,12 @@ class Simulation:
         return Tree.from_json(self._core.tree())
 
     def trace_to(self, path: str | PathLike[str]) -> None:
-        """Writes every packet from now on to `path`, one JSON object a line."""
+        """Writes every TLP and DLLP from now on to `path`, one JSON object a line.
+
+        `ns` is when its first bit takes the wire, `length_ns` how long a TLP is there, `length` the
+        bytes that a request carries or asks for. The lines of each direction of each link are in
+        the order of time; those of different links interleave.
+        """
         self._core.trace_to(str(path))
 
     def run(self, progress: Callable[[float], object] | None = None) -> RunResult:

@@ -23,11 +23,13 @@ _STYLE = {True: "green", False: "bold red"}
 
 def run(result: RunResult) -> RenderableType:
     """What a run measured: its flows, then its links."""
+    steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     flows = _table("flow", "from", "to", "direction")
-    _numbers(flows, "bytes", "GB/s", "MiB/s", "latency p50", "p99", "max")
+    _numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
+    _numbers(flows, "latency p50", "p99", "max")
     flows.add_column("data")
     for flow in result.flows:
-        flows.add_row(*_flow(flow))
+        flows.add_row(*_flow(flow, steady=steady), _data(flow, lost=bool(result.errors)))
     links = _table("link", "direction")
     _numbers(links, "used", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
     for link in result.links:
@@ -134,22 +136,32 @@ def _numbers(table: Table, *columns: str) -> None:
         table.add_column(column, justify="right", no_wrap=True)
 
 
-def _flow(flow: FlowResult) -> list[RenderableType]:
+def _flow(flow: FlowResult, *, steady: bool) -> list[str]:
     rate = flow.bytes_per_second
     latency = flow.latency_ns
     quantiles = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
-    state = "intact" if flow.intact else "differs" if flow.completed else "incomplete"
     return [
         flow.id,
         flow.source,
         flow.target,
         flow.direction,
         size(flow.bytes),
-        "-" if rate is None else f"{rate / 1e9:.4g}",
+        _gigabytes(rate),
         "-" if rate is None else f"{rate / (1 << 20):.1f}",
+        *[_gigabytes(flow.steady_bytes_per_second)] * steady,
         *map(duration, quantiles),
-        Text(state, style=_STYLE[flow.intact]),
     ]
+
+
+def _gigabytes(rate: float | None) -> str:
+    return "-" if rate is None else f"{rate / 1e9:.4g}"
+
+
+def _data(flow: FlowResult, *, lost: bool) -> Text:
+    """What became of the bytes; where packets were lost, some did not arrive."""
+    arrived = flow.completed and not lost
+    state = "intact" if flow.intact else "differs" if arrived else "incomplete"
+    return Text(state, style=_STYLE[flow.intact])
 
 
 def _link(link: LinkResult) -> list[str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peerlane.collection import Collection
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,14 @@ class Tree:
     def to_json(self) -> dict[str, Any]:
         """The tree as the command line writes it."""
         return {"name": self.name, "nodes": [asdict(node) for node in self.nodes]}
+
+    def to_pandas(self) -> DataFrame:
+        """The nodes, one line for each.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+        """
+        return self.nodes.to_pandas()
 
     def below(self, name: str) -> list[Node]:
         """The nodes one link below `name`, in the order of their ports."""

@@ -13,6 +13,8 @@ use crate::RootComplexParameters;
 /// The controller and the bytes behind it.
 #[derive(Debug)]
 pub(crate) struct MemoryController {
+    /// The first address.
+    base: u64,
     bytes: Memory,
     /// When the memory is free for the next line.
     free: Time,
@@ -57,6 +59,7 @@ impl Eq for Read {}
 impl MemoryController {
     pub(crate) fn new(parameters: &RootComplexParameters, jitter: Stream) -> Self {
         MemoryController {
+            base: parameters.memory_base(),
             bytes: Memory::new(parameters.memory.0),
             free: Time::ZERO,
             line: parameters
@@ -71,6 +74,10 @@ impl MemoryController {
         }
     }
 
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
     pub(crate) fn bytes(&self) -> &Memory {
         &self.bytes
     }
@@ -80,8 +87,8 @@ impl MemoryController {
     }
 
     pub(crate) fn holds(&self, request: &MemoryRequest) -> bool {
-        self.bytes
-            .holds(request.first_byte(), u64::from(request.byte_len()))
+        let offset = request.first_byte().checked_sub(self.base);
+        offset.is_some_and(|offset| self.bytes.holds(offset, u64::from(request.byte_len())))
     }
 
     /// Gives the next lines to a request that is there at `there`: when they are done.

@@ -17,8 +17,10 @@ kernel::parameters! {
     pub struct RootComplexParameters {
         /// Root ports.
         ports: u32 = 8, within 1..=60, from "common among servers";
-        /// Size of the memory, which begins at address 0.
-        memory: Bytes = Bytes(1 << 30), within Bytes(4096)..=Bytes(3 << 30), from "our choice";
+        /// Size of the memory.
+        memory: Bytes = Bytes(1 << 30), within Bytes(4096)..=Bytes(1 << 36), from "our choice";
+        /// Where the memory is: 32 for address 0 on (up to 3 GiB), 64 for 4 GiB on, which requests reach with 16-byte headers.
+        memory_address_bits: u32 = 32, among [32, 64], from "our choice: 12-byte headers";
         /// Time from a packet's last bit in at a root port to the memory controller, and from there to a root port.
         latency: Span = Span::from_ns(100), from "our choice: half of what is left of common round trips";
         /// Time that the memory takes to answer a read, after its turn has come.
@@ -160,6 +162,17 @@ impl Component for RootComplex {
                 }
                 self.ask(fx);
             }
+        }
+    }
+}
+
+impl RootComplexParameters {
+    /// The first address of the memory.
+    pub fn memory_base(&self) -> u64 {
+        if self.memory_address_bits == 64 {
+            1 << 32
+        } else {
+            0
         }
     }
 }
@@ -317,7 +330,16 @@ impl RootComplex {
             .take_lines(request, fx.now() + self.parameters.latency);
         let content = &fx.store()[packet];
         let charge = content.charge();
-        if let Some(told) = deliver(content, request, self.memory.bytes_mut(), 0, &self.patterns) {
+        if let Some(told) = {
+            let base = self.memory.base();
+            deliver(
+                content,
+                request,
+                self.memory.bytes_mut(),
+                base,
+                &self.patterns,
+            )
+        } {
             fx.foresee(done, told);
         }
         let flow = fx.store()[packet].stamp.flow;
@@ -338,7 +360,8 @@ impl RootComplex {
             let mut answers = Completions::of(request, self.id, largest, boundary);
             let header = *request;
             let ready = fx.now() + self.parameters.latency;
-            while let Some(answer) = answers.next_packet(packet, self.memory.bytes(), 0, fx.store())
+            while let Some(answer) =
+                answers.next_packet(packet, self.memory.bytes(), self.memory.base(), fx.store())
             {
                 let waiting = Waiting::new(answer, fx.store(), ready);
                 self.enqueue(port, self.own(), waiting, fx);

@@ -159,7 +159,12 @@ impl Switch {
             if corrupt {
                 return fx.store().release(delivery.packet);
             }
-            return self.refuse(from, delivery, &header, Refusal::UnsupportedRequest, fx);
+            let why = if header.class() == Class::Completion {
+                Refusal::UnexpectedCompletion
+            } else {
+                Refusal::UnsupportedRequest
+            };
+            return self.refuse(from, delivery, &header, why, fx);
         };
         let Delivery { packet, complete } = delivery;
         let ready = self.ready(to, complete, wire_len, fx.now());
@@ -214,10 +219,8 @@ impl Switch {
             bytes,
         });
         fx.store().release(packet);
-        let finished = self
-            .link(from)
-            .free(Charge::of(header), &mut At::new(fx, from));
-        self.settle(finished, fx);
+        self.link(from)
+            .free_later(Charge::of(header), complete, &mut At::new(fx, from));
         if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
             let answer = unsupported(header, self.id, stamp, fx);
             let waiting = Waiting::new(answer, fx.store(), complete + self.latency);

@@ -40,7 +40,7 @@ impl Stream {
         if probability >= 1.0 {
             return 0;
         }
-        (self.unit().ln() / (-probability).ln_1p()) as u64
+        (libm::log(self.unit()) / libm::log1p(-probability)) as u64
     }
 }
 

@@ -75,6 +75,8 @@ pub(crate) struct Room<const BITS: u32> {
     announced: u16,
     /// Credits that are worth an UpdateFC when they are free and unannounced.
     worth: u16,
+    /// What the far end needs for a packet: with less it starves, and any freed credit is worth an UpdateFC.
+    packet: u16,
     /// Credits that will be free.
     promised: u16,
 }
@@ -84,8 +86,8 @@ impl<const BITS: u32> Room<BITS> {
     /// A receiver never announces more than half the counter's range (PCIe Base 2.6.1.2).
     pub(crate) const LARGEST: u16 = (1 << (BITS - 1)) - 1;
 
-    /// Room for `size` credits, a `share` of which is worth an UpdateFC.
-    pub(crate) fn new(size: u16, share: f64) -> Self {
+    /// Room for `size` credits, a `share` of which is worth an UpdateFC; the largest packet takes `packet` of them.
+    pub(crate) fn new(size: u16, share: f64, packet: u16) -> Self {
         let size = size.min(Self::LARGEST);
         let worth = (f64::from(size) * share).ceil().max(1.0) as u16;
         Room {
@@ -94,6 +96,7 @@ impl<const BITS: u32> Room<BITS> {
             allocated: size,
             announced: size,
             worth,
+            packet,
             promised: 0,
         }
     }
@@ -129,11 +132,23 @@ impl<const BITS: u32> Room<BITS> {
 
     #[inline]
     fn is_worth_telling(&self) -> bool {
-        self.unannounced() >= self.worth
+        self.is_worth(self.unannounced())
     }
 
     fn will_be_worth_telling(&self) -> bool {
-        self.size > 0 && self.unannounced() + self.promised >= self.worth
+        self.size > 0 && self.is_worth(self.unannounced() + self.promised)
+    }
+
+    /// PCIe Base 2.6.1.2: an UpdateFC must be scheduled when credit is freed and the far end had too little for a packet.
+    #[inline]
+    fn is_worth(&self, credits: u16) -> bool {
+        credits >= self.worth || credits > 0 && self.starves()
+    }
+
+    /// Whether the far end has too little credit left for a packet.
+    #[inline]
+    fn starves(&self) -> bool {
+        self.size > 0 && self.size - self.used - self.unannounced() < self.packet
     }
 }
 
@@ -185,6 +200,11 @@ impl Buffer {
         self.headers.is_worth_telling() || self.data.is_worth_telling()
     }
 
+    #[inline]
+    pub(crate) fn starves(&self) -> bool {
+        self.headers.starves() || self.data.starves()
+    }
+
     pub(crate) fn is_limited(&self) -> bool {
         self.headers.size > 0 || self.data.size > 0
     }
@@ -213,7 +233,7 @@ mod tests {
     proptest! {
         #[test]
         fn credits_are_never_negative_nor_leaked(steps in prop::collection::vec((any::<bool>(), 0_u16..40), 1..2000)) {
-            let mut buffer = Buffer { headers: Room::new(20, 0.0), data: Room::new(300, 0.0) };
+            let mut buffer = Buffer { headers: Room::new(20, 0.0, 1), data: Room::new(300, 0.0, 40) };
             let mut budget = Budget::CLOSED;
             budget.headers.open(20);
             budget.data.open(300);

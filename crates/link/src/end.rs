@@ -86,7 +86,7 @@ pub struct LinkEnd {
     update: Alarm,
 }
 
-/// Between InitFC rounds, and between UpdateFC packets on a wire that can lose them (PCIe Base 3.4.1, 2.6.1.2).
+/// Between rounds of InitFC packets (PCIe Base 3.4.1).
 const GREETING_INTERVAL: Span = Span::from_us(34);
 
 impl LinkEnd {
@@ -94,7 +94,10 @@ impl LinkEnd {
     pub fn new(config: LinkConfig, parameters: &PortParameters) -> Self {
         let timing = WireTiming::new(config.generation, config.lanes, parameters.skip_position);
         let symbols = |count: u32, factor: f64| {
-            Span::from_fs((timing.symbol().as_fs() as f64 * f64::from(count) * factor) as u64)
+            // In thousandths of the limit: time is whole numbers from here on.
+            let thousandths = (factor * 1000.0).round() as u64;
+            let symbol_x64 = config.generation.lane_byte_fs_x64();
+            Span::from_fs(symbol_x64 * u64::from(count) * thousandths / 64_000)
         };
         let acknowledge = config
             .generation
@@ -104,12 +107,6 @@ impl LinkEnd {
             .replay_timer_limit(config.lanes, config.max_payload);
         LinkEnd {
             transmitter: Transmitter::new(timing, &config, parameters.replay_buffer.0),
-            receiver: Receiver::new(
-                parameters,
-                config.infinite_completions,
-                config.channels,
-                config.errors,
-            ),
             handshake: Handshake::new(config.channels),
             acknowledge_now: false,
             refuse_now: false,
@@ -117,6 +114,7 @@ impl LinkEnd {
             acknowledge_limit: symbols(acknowledge, parameters.ack_limit_fraction),
             // The specification's limit knows no long cables.
             replay_limit: symbols(replay, parameters.replay_timer_factor) + config.flight * 2,
+            receiver: Receiver::new(parameters, config),
             update_interval: parameters.update_fc_interval,
             tell_by: Time::NEVER,
             wire: Alarm::IDLE,
@@ -141,9 +139,9 @@ impl LinkEnd {
         self.transmitter.waiting()
     }
 
-    /// When the wire is free for the next packet.
-    pub fn free_at(&self) -> Time {
-        self.transmitter.busy_until
+    /// Whether both ends know each other's limits.
+    pub fn is_up(&self) -> bool {
+        self.handshake.is_done()
     }
 
     /// Time begins: flow control is initialised.
@@ -250,10 +248,14 @@ impl LinkEnd {
             cx.now()
         };
         let wrong = self.receiver.strike(wire_len);
+        let expected = self.receiver.expects(frame.sequence);
         match self.receiver.judge(frame, &wrong, cx.packets()) {
             Verdict::Accept => {
                 let channel = self.channel_of(charge.traffic_class);
-                self.receiver.accept(channel, charge, complete);
+                self.receiver.settle(cx.now());
+                if let Some(worth) = self.receiver.accept(channel, charge, complete) {
+                    self.look_at_credit(worth, cx);
+                }
                 if !self.acknowledge.is_set() {
                     self.set_acknowledge(complete + self.acknowledge_limit, cx);
                 }
@@ -268,13 +270,10 @@ impl LinkEnd {
                 self.refuse_now = true;
                 self.acknowledge.clear();
             }
-            Verdict::Nullified if self.cut_through => {
-                return Some(Arrival::Corrupt(Delivery { packet, complete }));
-            }
             Verdict::Nullified | Verdict::Ignore => {}
         }
-        (self.cut_through && !wrong.is_empty())
-            .then_some(Arrival::Corrupt(Delivery { packet, complete }))
+        // What is not in sequence, a cut-through port does not begin to forward.
+        (self.cut_through && expected).then_some(Arrival::Corrupt(Delivery { packet, complete }))
     }
 
     fn receive_dllp(&mut self, dllp: Dllp, cx: &mut impl LinkContext) -> Option<Finished> {

@@ -94,11 +94,6 @@ impl Handshake {
                 self.phase = Phase::Done;
                 Heard::Done
             }
-            Phase::Done if !second => {
-                // The far end has lost the second round.
-                self.begin_round();
-                Heard::Nothing
-            }
             Phase::Second | Phase::Done => Heard::Nothing,
         }
     }

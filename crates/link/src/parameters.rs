@@ -14,7 +14,7 @@ kernel::parameters! {
         /// Freed credit is told at once when it is at least this share of the buffer; 0 tells it after each packet.
         update_fc_share: f64 = 0.25, within 0.0..=1.0, from "our choice: a quarter of the buffer";
         /// Freed credit is told at the latest after this time.
-        update_fc_interval: Span = Span::from_us(30), from "PCIe Base 2.6.1.2: 30 us";
+        update_fc_interval: Span = Span::from_us(30), within Span::from_ns(100)..=Span::from_us(1_000_000), from "PCIe Base 2.6.1.2: 30 us";
         /// Header credits for posted requests; 0 is infinite.
         posted_headers: u32 = 64, within 0..=127, from "typical of switch ports";
         /// Buffer for data of posted requests; 0 is infinite.

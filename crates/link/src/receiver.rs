@@ -8,7 +8,7 @@ use protocol::{Class, Credit, Dllp, lcrc};
 use crate::credit::{Buffer, Room};
 use crate::parameters::PortParameters;
 use crate::transmitter::SEQUENCES;
-use crate::{BitErrors, Charge, PacketId, Packets, TlpFrame};
+use crate::{BitErrors, Charge, LinkConfig, PacketId, Packets, TlpFrame};
 
 /// What a frame that arrived holds for the component.
 #[derive(Clone, Copy, Debug)]
@@ -56,27 +56,33 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(
-        parameters: &PortParameters,
-        infinite_completions: bool,
-        channels: usize,
-        errors: Option<BitErrors>,
-    ) -> Self {
+    pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
+        let LinkConfig {
+            infinite_completions,
+            channels,
+            errors,
+            ..
+        } = config;
         let share = parameters.update_fc_share;
+        let largest = config.max_payload.div_ceil(16);
         let data_credits =
             |bytes: u64| bytes.div_ceil(16).min(u64::from(Room::<12>::LARGEST)) as u16;
-        let buffer = |headers: u32, data: u64| Buffer {
-            headers: Room::new(headers.min(u32::from(Room::<8>::LARGEST)) as u16, share),
-            data: Room::new(data_credits(data), share),
+        let buffer = |headers: u32, data: u64, packet: u16| Buffer {
+            headers: Room::new(headers.min(u32::from(Room::<8>::LARGEST)) as u16, share, 1),
+            data: Room::new(data_credits(data), share, packet),
         };
         let completions = if infinite_completions {
-            buffer(0, 0)
+            buffer(0, 0, largest)
         } else {
-            buffer(parameters.completion_headers, parameters.completion_data.0)
+            buffer(
+                parameters.completion_headers,
+                parameters.completion_data.0,
+                largest,
+            )
         };
         let buffers = [
-            buffer(parameters.posted_headers, parameters.posted_data.0),
-            buffer(parameters.nonposted_headers, parameters.nonposted_data.0),
+            buffer(parameters.posted_headers, parameters.posted_data.0, largest),
+            buffer(parameters.nonposted_headers, parameters.nonposted_data.0, 1),
             completions,
         ];
         Receiver {
@@ -103,6 +109,11 @@ impl Receiver {
             headers: buffer.headers.size() as u8,
             data: buffer.data.size(),
         }
+    }
+
+    /// Whether a packet with that sequence number is the one that is due.
+    pub(crate) fn expects(&self, sequence: u16) -> bool {
+        sequence == self.expected
     }
 
     /// Which of the next `bytes` on the wire are struck, as bit positions.
@@ -151,13 +162,28 @@ impl Receiver {
         }
     }
 
-    /// The packet just judged is taken into the buffer; its last bit arrives at `complete`.
+    /// The packet just judged is taken into the buffer; its last bit arrives at `complete`. If that leaves the far end
+    /// without credit for another one: when the first packet will leave that makes an UpdateFC worth sending.
     #[inline]
-    pub(crate) fn accept(&mut self, channel: usize, charge: Charge, complete: Time) {
+    pub(crate) fn accept(
+        &mut self,
+        channel: usize,
+        charge: Charge,
+        complete: Time,
+    ) -> Option<Time> {
         self.expected = (self.expected + 1) % SEQUENCES;
         self.nak_scheduled = false;
         self.newest_complete = complete;
-        self.channels[channel][charge.class.index()].take(charge.data);
+        let buffer = &mut self.channels[channel][charge.class.index()];
+        buffer.take(charge.data);
+        if !buffer.starves() {
+            return None;
+        }
+        let mut leaving = self.leaving.iter();
+        let first = leaving.find(|leaving| {
+            usize::from(leaving.channel) == channel && leaving.charge.class == charge.class
+        });
+        first.map(|leaving| leaving.due)
     }
 
     /// The sequence number of the newest packet that was whole by `time`.

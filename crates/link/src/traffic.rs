@@ -64,6 +64,8 @@ pub struct Stamp {
     pub offset: u64,
     /// When its transaction began.
     pub born: Time,
+    /// Whether its transaction, which may be of several packets, ends with it.
+    pub last: bool,
 }
 
 /// A transaction-layer packet: its header twice (as fields and as bytes), its payload, and its stamp.
@@ -213,6 +215,8 @@ pub enum Observation {
         packet: PacketId,
         /// Whether it was sent before.
         replay: bool,
+        /// Whether it ends with EDB, to be forgotten.
+        nullified: bool,
         /// When its first bit leaves.
         start: Time,
         /// How long it is on the wire.
@@ -259,6 +263,13 @@ pub enum Observation {
         last: bool,
         /// Whether every byte was what the flow sent.
         intact: bool,
+    },
+    /// Payload of a flow will not come: its request was answered with an error, which was told where it was made.
+    Failed {
+        /// The flow.
+        flow: FlowId,
+        /// How much.
+        bytes: u32,
     },
     /// A packet ended before its target.
     Refused {

@@ -34,6 +34,14 @@ pub struct Counters {
     pub busy: Span,
 }
 
+impl Counters {
+    fn skip(&mut self, ordered_sets: u64, timing: &WireTiming) {
+        let (length, bytes) = timing.skip();
+        self.ordered_set_bytes += ordered_sets * u64::from(bytes);
+        self.busy += length * ordered_sets;
+    }
+}
+
 /// A packet whose last bit has left: what it took of the buffer that it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
@@ -122,15 +130,17 @@ impl Transmitter {
         }
     }
 
-    /// What was sent by `now`, with the stall that lasts.
+    /// What was sent by `now`, with the stall that lasts and the ordered sets of an idle wire.
     pub(crate) fn counters(&self, now: Time) -> Counters {
-        let stall = self
+        let mut counters = self.counters;
+        counters.credit_stall += self
             .stalled_since
             .map_or(Span::ZERO, |since| now.since(since));
-        Counters {
-            credit_stall: self.counters.credit_stall + stall,
-            ..self.counters
+        if now >= self.busy_until {
+            let (_, skips) = self.skips.clone().pass(now, self.busy_until, &self.timing);
+            counters.skip(skips, &self.timing);
         }
+        counters
     }
 
     pub(crate) fn timing(&self) -> &WireTiming {
@@ -189,9 +199,9 @@ impl Transmitter {
             now.round_up(self.timing.symbol())
         };
         let (free, skips) = self.skips.pass(at, self.busy_until, &self.timing);
-        let (length, bytes) = self.timing.skip();
-        self.counters.ordered_set_bytes += skips * u64::from(bytes);
-        self.counters.busy += length * skips;
+        if skips > 0 {
+            self.counters.skip(skips, &self.timing);
+        }
         self.busy_until = self.busy_until.max(free);
         free
     }
@@ -333,6 +343,7 @@ impl Transmitter {
                 sequence,
                 packet,
                 replay,
+                nullified,
                 start: at,
                 length,
             });

@@ -221,6 +221,9 @@ impl Waiting {
         if self.ready > now {
             return Some(Pick::NotBefore(self.ready));
         }
+        if self.corrupt {
+            return None;
+        }
         let has_credit = budgets[self.charge.class.index()].allows(self.charge.data);
         (!has_credit).then_some(Pick::NoCredit)
     }

@@ -16,9 +16,6 @@ const SWITCHES_PER_HOST: usize = 4;
 /// Memory that all endpoints together write to, again and again: what is measured is the fabric, not this machine's memory.
 const MEMORY: u64 = 1 << 20;
 
-/// The flows begin when every link has its credits.
-const START_NS: u64 = 2_000;
-
 /// A fabric of Gen3 x16 links in which `endpoints` endpoints make `tlps` writes of 128 bytes together.
 pub fn scenario(endpoints: usize, tlps: u64) -> String {
     let mut text = String::from("name = \"bench fabric\"\n[links]\ngeneration = 3\nlanes = 16\n");
@@ -49,7 +46,7 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
             tlps / endpoints as u64 + u64::from((endpoint as u64) < tlps % endpoints as u64);
         if share > 0 {
             put(format_args!(
-                "[[flows]]\nid = \"f{endpoint}\"\nfrom = \"e{endpoint}\"\nto = \"h{}\"\ncount = {share}\nrequest_size = \"{PAYLOAD} B\"\nwindow = \"{window} B\"\nstart = \"{START_NS} ns\"\n",
+                "[[flows]]\nid = \"f{endpoint}\"\nfrom = \"e{endpoint}\"\nto = \"h{}\"\ncount = {share}\nrequest_size = \"{PAYLOAD} B\"\nwindow = \"{window} B\"\n",
                 endpoint / (PER_SWITCH * SWITCHES_PER_HOST)
             ));
         }
@@ -62,7 +59,7 @@ pub fn simulation(endpoints: usize, tlps: u64) -> Simulation {
     let plan = Plan::read(&scenario(endpoints, tlps), "bench fabric")
         .expect("the bench's own scenario is right");
     let mut simulation = Simulation::new(plan);
-    simulation.run_until(Time::from_fs(START_NS * 1_000_000 - 1), &mut || true);
+    simulation.run_until(Time::ZERO, &mut || true);
     simulation
 }
 

@@ -2,7 +2,7 @@
 
 use device::{Dma, EndpointConfig, Reflector, Reply};
 use fabric::{RootComplex, RootComplexConfig, Routes, Switch, SwitchConfig, Window};
-use kernel::{ComponentId, Port, Stream, World};
+use kernel::{ComponentId, Port, Span, Stream, World};
 use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
 use transaction::{Content, Direction as Way, Extent, Flow, Pattern};
 
@@ -216,13 +216,10 @@ fn replies(plan: &Plan, reflector: usize, flows: &[Parts]) -> Vec<Reply> {
         .collect()
 }
 
-/// Gives the flows to their requesters and fills what will be read.
-pub fn load(plan: &Plan, flows: &[Parts], models: &mut [Model]) {
+/// Gives the flows to their requesters, to begin `up` later than planned: when the links are up.
+pub fn load(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
     for (index, (flow, parts)) in plan.flows.iter().zip(flows).enumerate() {
         let pattern = Pattern::new(plan.seed, index as u32);
-        if flow.direction.reads() {
-            fill(plan, flow, pattern, models);
-        }
         let ways: &[Way] = match flow.direction {
             Direction::Write => &[Way::Write],
             Direction::Read => &[Way::Read],
@@ -230,7 +227,20 @@ pub fn load(plan: &Plan, flows: &[Parts], models: &mut [Model]) {
             Direction::RoundTrip => &[Way::RoundTrip],
         };
         for (way, id) in ways.iter().zip(&parts.0) {
-            models[flow.from].add_flow(part(flow, *way, *id, pattern));
+            let part = part(flow, *way, *id, pattern);
+            models[flow.from].add_flow(Flow {
+                start: part.start + up,
+                ..part
+            });
+        }
+    }
+}
+
+/// Fills what will be read.
+pub fn fill(plan: &Plan, models: &mut [Model]) {
+    for (index, flow) in plan.flows.iter().enumerate() {
+        if flow.direction.reads() {
+            fill_one(plan, flow, Pattern::new(plan.seed, index as u32), models);
         }
     }
 }
@@ -243,7 +253,7 @@ fn part(flow: &FlowPlan, direction: Way, id: FlowId, pattern: Pattern) -> Flow {
     };
     let extent = match flow.amount {
         Amount::Bytes(bytes) => Extent::Bytes(bytes),
-        Amount::Requests(count) => Extent::Bytes(count.saturating_mul(u64::from(request_size))),
+        Amount::Requests(count) => Extent::Bytes(count.saturating_mul(request_size)),
         Amount::Lasting(span) => Extent::Lasting(span),
     };
     Flow {
@@ -252,7 +262,7 @@ fn part(flow: &FlowPlan, direction: Way, id: FlowId, pattern: Pattern) -> Flow {
         address: flow.address,
         region: flow.window,
         extent,
-        request_size,
+        request_size: flow.sized.then_some(request_size),
         start: flow.start,
         interval: flow.interval,
         content: Content::Pattern(pattern),
@@ -260,7 +270,7 @@ fn part(flow: &FlowPlan, direction: Way, id: FlowId, pattern: Pattern) -> Flow {
 }
 
 /// Puts what a flow will read where it will read it.
-fn fill(plan: &Plan, flow: &FlowPlan, pattern: Pattern, models: &mut [Model]) {
+fn fill_one(plan: &Plan, flow: &FlowPlan, pattern: Pattern, models: &mut [Model]) {
     let Some(to) = flow.to else { return };
     let base = plan.nodes[to].region().map_or(0, |region| region.base);
     let memory = models[to].memory_mut().expect("a flow ends at memory");

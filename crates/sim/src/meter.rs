@@ -10,7 +10,7 @@ pub struct Meter {
     flows: Vec<FlowMeter>,
     window: Option<(Time, Time)>,
     open: usize,
-    /// When payload last arrived or was lost.
+    /// When anything was last heard of a flow.
     progress: Time,
 }
 
@@ -85,14 +85,24 @@ impl FlowMeter {
 }
 
 impl Meter {
-    /// A meter of `flows` flows; rates are also taken within `window`.
-    pub fn new(flows: usize, window: Option<(Time, Time)>) -> Self {
+    /// A meter of `flows` flows.
+    pub fn new(flows: usize) -> Self {
         Meter {
             flows: vec![FlowMeter::new(); flows],
-            window,
+            window: None,
             open: flows,
             progress: Time::ZERO,
         }
+    }
+
+    /// Rates are also taken within `window`.
+    pub fn measure(&mut self, window: Option<(Time, Time)>) {
+        self.window = window;
+    }
+
+    /// The window in which rates are also taken.
+    pub fn window(&self) -> Option<(Time, Time)> {
+        self.window
     }
 
     /// One more flow.
@@ -112,7 +122,7 @@ impl Meter {
         self.open
     }
 
-    /// When payload last arrived or was lost.
+    /// When anything was last heard of a flow.
     pub fn progress(&self) -> Time {
         self.progress
     }
@@ -155,6 +165,9 @@ impl Meter {
                 bytes,
                 ..
             } => self.change(flow, now, |meter| meter.refused += u64::from(bytes)),
+            Observation::Failed { flow, bytes } => {
+                self.change(flow, now, |meter| meter.refused += u64::from(bytes));
+            }
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
             }
@@ -169,7 +182,7 @@ impl Meter {
     }
 
     fn change(&mut self, flow: FlowId, now: Time, change: impl FnOnce(&mut FlowMeter)) {
-        self.progress = now;
+        self.progress = self.progress.max(now);
         let meter = &mut self.flows[flow.0 as usize];
         let before = meter.is_complete();
         change(meter);

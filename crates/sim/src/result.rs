@@ -50,7 +50,7 @@ pub struct FlowResult {
     pub last_byte_ns: Option<f64>,
     /// Bytes between the two readings, a second.
     pub bytes_per_second: Option<f64>,
-    /// Bytes a second in the measured window.
+    /// Bytes a second in the measured window, if the flow was under way all that time.
     pub steady_bytes_per_second: Option<f64>,
     /// First bit of the first request on the wire.
     pub sent_first_ns: Option<f64>,
@@ -128,7 +128,7 @@ pub(crate) fn gather(
 ) -> RunResult {
     let flows = plan.flows.iter().zip(parts).map(|(flow, parts)| {
         let meters: Vec<&FlowMeter> = parts.0.iter().map(|part| meter.flow(*part)).collect();
-        flow_result(plan, flow, &meters)
+        flow_result(plan, flow, meter, &meters)
     });
     let errors = refusals.iter().map(|((node, why), count)| ErrorCount {
         place: plan.nodes[*node as usize].name.clone(),
@@ -153,7 +153,7 @@ fn name_of(why: Refusal) -> &'static str {
     }
 }
 
-fn flow_result(plan: &Plan, flow: &FlowPlan, meters: &[&FlowMeter]) -> FlowResult {
+fn flow_result(plan: &Plan, flow: &FlowPlan, meter: &Meter, meters: &[&FlowMeter]) -> FlowResult {
     let span = |pick: fn(&FlowMeter) -> Option<(Time, Time)>| {
         let spans = meters.iter().filter_map(|meter| pick(meter));
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
@@ -171,12 +171,15 @@ fn flow_result(plan: &Plan, flow: &FlowPlan, meters: &[&FlowMeter]) -> FlowResul
     };
     let reading = sent.zip(last).map(|((first, _), (_, last))| (first, last));
     let rate = reading.map(|(first, last)| per_second(bytes, last.since(first).as_fs()));
-    let steady = plan.measure.map(|(from, until)| {
+    // A flow that was not under way all the time has no steady rate.
+    let window = meter.window().zip(reading);
+    let steady = window.and_then(|((from, until), (first, last))| {
         let counted = meters.iter().map(|meter| match flow.clock {
             Clock::Arrival => meter.steady.1,
             Clock::Sender => meter.steady.0,
         });
-        per_second(counted.sum(), until.since(from).as_fs())
+        let all_the_time = first <= from && last >= until;
+        all_the_time.then(|| per_second(counted.sum(), until.since(from).as_fs()))
     });
     FlowResult {
         id: flow.id.clone(),

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use kernel::{ComponentId, Span, Time, World};
-use link::{FlowId, Observation, Pcie};
+use link::{FlowId, LinkEnd, Observation, Pcie};
 use thiserror::Error;
 use transaction::{Content, Direction, Extent, Flow};
 
@@ -76,6 +76,15 @@ pub enum AccessError {
 /// Events between two looks at the outside.
 const CHUNK: u32 = 16 * 1024;
 
+/// Flows wait no longer than this for links whose bit errors keep them down.
+const COMING_UP: Span = Span::from_us(10_000);
+
+/// A whole number of symbol times of every generation: flows begin with a symbol.
+const SYMBOLS: Span = Span::from_ns(260);
+
+/// Events between two looks at whether the links are up.
+const EVENTS_BETWEEN_LOOKS: u32 = 16;
+
 /// A read from outside holds what it read.
 const LONGEST_READ: u64 = 1 << 30;
 
@@ -94,8 +103,8 @@ impl Simulation {
     pub fn new(plan: Plan) -> Self {
         let parts = build::parts(&plan);
         let (mut models, world) = build::fabric(&plan, &parts);
-        build::load(&plan, &parts, &mut models);
-        let meter = Meter::new(parts.iter().map(|parts| parts.0.len()).sum(), plan.measure);
+        build::fill(&plan, &mut models);
+        let meter = Meter::new(parts.iter().map(|parts| parts.0.len()).sum());
         Simulation {
             plan,
             parts,
@@ -116,7 +125,7 @@ impl Simulation {
     /// Writes everything that takes a wire from now on to `file`, a JSON object a line.
     pub fn trace_to(&mut self, file: File) {
         self.world.watched = true;
-        self.trace = Some(Trace::new(file, &self.plan));
+        self.trace = Some(Trace::new(file, &self.plan, &self.parts));
     }
 
     /// The first thing that went wrong with the trace.
@@ -194,7 +203,7 @@ impl Simulation {
                 |each: u64| delivered as f64 / each.saturating_mul(parts.0.len() as u64) as f64;
             match flow.amount {
                 Amount::Bytes(size) => bytes(size),
-                Amount::Requests(count) => bytes(count.saturating_mul(u64::from(flow.write_size))),
+                Amount::Requests(count) => bytes(count.saturating_mul(flow.write_size)),
                 Amount::Lasting(span) => self.world.now().since(flow.start).as_ns() / span.as_ns(),
             }
         });
@@ -237,7 +246,7 @@ impl Simulation {
         true
     }
 
-    /// Time begins, if it has not.
+    /// Time begins, if it has not: the links come up, and then the flows.
     fn start(&mut self) {
         if std::mem::replace(&mut self.started, true) {
             return;
@@ -246,6 +255,34 @@ impl Simulation {
             model.start(ComponentId(index as u32), &mut self.world);
         }
         self.listen();
+        while !self.is_up() && self.world.now() < Time::ZERO + COMING_UP {
+            for _ in 0..EVENTS_BETWEEN_LOOKS {
+                self.step_until(Time::NEVER);
+            }
+        }
+        let up = self.world.now().round_up(SYMBOLS).since(Time::ZERO);
+        self.meter.measure(
+            self.plan
+                .measure
+                .map(|(from, until)| (from + up, until + up)),
+        );
+        build::load(&self.plan, &self.parts, up, &mut self.models);
+        for (index, model) in self.models.iter_mut().enumerate() {
+            model.ask(ComponentId(index as u32), &mut self.world);
+        }
+        self.listen();
+    }
+
+    /// Whether every link is up.
+    fn is_up(&self) -> bool {
+        self.plan.links.iter().all(|link| {
+            let (upper, lower) = build::ends(&self.plan, link);
+            [upper, lower].into_iter().all(|(node, port)| {
+                self.models[node.0 as usize]
+                    .link(port as usize)
+                    .is_some_and(LinkEnd::is_up)
+            })
+        })
     }
 
     fn listen(&mut self) {
@@ -355,7 +392,7 @@ impl Simulation {
             address,
             region: len,
             extent: Extent::Bytes(len),
-            request_size: u32::MAX,
+            request_size: None,
             start: self.world.now(),
             interval: Span::ZERO,
             content: Content::Bytes(bytes),

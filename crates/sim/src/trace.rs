@@ -1,14 +1,14 @@
-//! The packet trace: a JSON object a line for everything that takes a wire.
+//! The packet trace: a JSON object a line for every TLP and DLLP that takes a wire.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use kernel::Observed;
 use link::{Observation, Packets};
-use protocol::{Class, Dllp, Header, Kind};
+use protocol::{Class, Dllp, Header, Kind, MemoryRequest, Status};
 use serde::Serialize;
 
-use crate::build;
+use crate::build::{self, Parts};
 use crate::plan::Plan;
 
 /// A trace being written.
@@ -17,6 +17,8 @@ pub struct Trace {
     file: BufWriter<File>,
     /// By component and port: the link, and the direction of what leaves there.
     wires: Vec<Vec<(usize, &'static str)>>,
+    /// The names of the flows, by number.
+    flows: Vec<String>,
     /// The first thing that went wrong with the file.
     pub failure: Option<std::io::Error>,
 }
@@ -33,18 +35,7 @@ struct Line<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum What {
-    Tlp {
-        tlp: &'static str,
-        sequence: u16,
-        replay: bool,
-        class: &'static str,
-        requester: String,
-        tag: u16,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        address: Option<String>,
-        bytes: usize,
-        length_ns: f64,
-    },
+    Tlp(Tlp),
     Acknowledge {
         dllp: &'static str,
         sequence: u16,
@@ -58,9 +49,40 @@ enum What {
     },
 }
 
+/// A transaction-layer packet. Only a request has an address and a length, only a completion the fields of its header.
+#[derive(Default, Serialize)]
+struct Tlp {
+    #[serde(rename = "tlp")]
+    kind: &'static str,
+    sequence: u16,
+    replay: bool,
+    nullified: bool,
+    class: &'static str,
+    requester: String,
+    tag: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    /// Bytes that a request carries or asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    byte_count: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lower_address: Option<u8>,
+    /// Payload on the wire.
+    bytes: usize,
+    length_ns: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow: Option<String>,
+}
+
 impl Trace {
     /// A trace of a run of `plan` into `file`.
-    pub fn new(file: File, plan: &Plan) -> Self {
+    pub fn new(file: File, plan: &Plan, flows: &[Parts]) -> Self {
         let mut wires: Vec<Vec<(usize, &'static str)>> = vec![Vec::new(); plan.nodes.len()];
         for (index, link) in plan.links.iter().enumerate() {
             let (upstream, downstream) = build::ends(plan, link);
@@ -70,9 +92,12 @@ impl Trace {
                 ports[port as usize] = (index, direction);
             }
         }
+        let flows = plan.flows.iter().zip(flows);
+        let flows = flows.flat_map(|(flow, parts)| vec![flow.id.clone(); parts.0.len()]);
         Trace {
             file: BufWriter::new(file),
             wires,
+            flows: flows.collect(),
             failure: None,
         }
     }
@@ -85,13 +110,24 @@ impl Trace {
                 sequence,
                 packet,
                 replay,
+                nullified,
                 start,
                 length,
-            } => (
-                port,
-                start,
-                tlp(packets[packet].header(), sequence, replay, length.as_ns()),
-            ),
+            } => {
+                let packet = &packets[packet];
+                let tlp = Tlp {
+                    sequence,
+                    replay,
+                    nullified,
+                    length_ns: length.as_ns(),
+                    flow: packet
+                        .stamp
+                        .flow
+                        .and_then(|flow| self.flows.get(flow.0 as usize).cloned()),
+                    ..tlp(packet.header())
+                };
+                (port, start, What::Tlp(tlp))
+            }
             Observation::Dllp { port, bytes, start } => match Dllp::parse(&bytes) {
                 Ok(dllp) => (port, start, data_link(&dllp)),
                 Err(_) => return,
@@ -124,26 +160,55 @@ impl Trace {
     }
 }
 
-fn tlp(header: &Header, sequence: u16, replay: bool, length_ns: f64) -> What {
-    let hex = |address: u64| Some(format!("{address:#x}"));
-    let (tlp, address) = match &header.kind {
-        Kind::MemoryRead(request) => ("MRd", hex(request.first_byte())),
-        Kind::MemoryWrite(request) => ("MWr", hex(request.first_byte())),
-        Kind::Completion(completion) if completion.dwords == 0 => ("Cpl", None),
-        Kind::Completion(_) => ("CplD", None),
-        Kind::ConfigRead(_) => ("CfgRd", None),
-        Kind::ConfigWrite(_) => ("CfgWr", None),
-    };
-    What::Tlp {
-        tlp,
-        sequence,
-        replay,
+fn tlp(header: &Header) -> Tlp {
+    let common = Tlp {
         class: class(header.class()),
         requester: header.requester().to_string(),
         tag: header.tag().0,
-        address,
         bytes: header.payload_len(),
-        length_ns,
+        ..Tlp::default()
+    };
+    let request = |kind, request: &MemoryRequest| {
+        (
+            kind,
+            Some(format!("{:#x}", request.first_byte())),
+            Some(request.byte_len()),
+        )
+    };
+    let (kind, address, length) = match &header.kind {
+        Kind::MemoryRead(read) => request("MRd", read),
+        Kind::MemoryWrite(write) => request("MWr", write),
+        Kind::Completion(completion) => {
+            return Tlp {
+                kind: if completion.dwords == 0 {
+                    "Cpl"
+                } else {
+                    "CplD"
+                },
+                completer: Some(completion.completer.to_string()),
+                status: Some(status(completion.status)),
+                byte_count: Some(completion.byte_count),
+                lower_address: Some(completion.lower_address),
+                ..common
+            };
+        }
+        Kind::ConfigRead(_) => ("CfgRd", None, None),
+        Kind::ConfigWrite(_) => ("CfgWr", None, None),
+    };
+    Tlp {
+        kind,
+        address,
+        length,
+        ..common
+    }
+}
+
+fn status(status: Status) -> &'static str {
+    match status {
+        Status::Successful => "successful",
+        Status::UnsupportedRequest => "unsupported-request",
+        Status::ConfigurationRetry => "configuration-retry",
+        Status::CompleterAbort => "completer-abort",
     }
 }
 

@@ -1,6 +1,6 @@
 //! What requesters and completers tell the probes.
 
-use link::{Observation, Packet, Refusal};
+use link::{Observation, Packet};
 use protocol::{MemoryRequest, Status};
 
 use crate::{Memory, Pattern, Taken};
@@ -34,7 +34,7 @@ pub fn deliver(
         bytes: bytes.len() as u32,
         offset: stamp.offset,
         born: stamp.born,
-        last: true,
+        last: stamp.last,
         intact,
     })
 }
@@ -61,11 +61,7 @@ impl Taken {
                 intact,
             }
         } else {
-            Observation::Refused {
-                why: Refusal::UnsupportedRequest,
-                flow: Some(flow),
-                bytes,
-            }
+            Observation::Failed { flow, bytes }
         }
     }
 }

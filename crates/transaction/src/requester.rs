@@ -24,6 +24,7 @@ struct Pending {
     offset: u64,
     len: u32,
     received: u32,
+    request: u32,
     born: Time,
 }
 
@@ -73,13 +74,16 @@ pub struct Requester {
 impl Requester {
     /// A requester without flows.
     pub fn new(id: FunctionId, limits: RequesterLimits) -> Self {
+        // PCIe Base 2.2.6.2: a 10-bit tag has bits above the eighth, so that nobody takes it for an 8-bit one.
+        let first = if limits.tags > 256 { 256 } else { 0 };
+        let tags = first..first + limits.tags;
         Requester {
             id,
             limits,
             flows: Vec::new(),
             turn: 0,
-            free_tags: (0..limits.tags).rev().collect(),
-            pending: vec![None; usize::from(limits.tags)],
+            free_tags: tags.clone().rev().collect(),
+            pending: vec![None; usize::from(tags.end)],
         }
     }
 
@@ -90,15 +94,7 @@ impl Requester {
 
     /// Adds a flow.
     pub fn add(&mut self, flow: Flow) {
-        let next_at = flow.start;
-        self.flows.push(Running {
-            flow,
-            issued: 0,
-            within: 0,
-            next_at,
-            away: false,
-            ended: false,
-        });
+        self.flows.push(Running::new(flow));
     }
 
     /// The content of a flow: of a read, what came back.
@@ -122,8 +118,8 @@ impl Requester {
                 running.ended = true;
                 return Next::Ended(running.flow.id, running.issued);
             }
-            if running.next_at > now {
-                earliest = earliest.min(running.next_at);
+            if running.next_at() > now {
+                earliest = earliest.min(running.next_at());
             } else if running.flow.direction != Direction::Read || !self.free_tags.is_empty() {
                 self.turn = if index + 1 == flows { 0 } else { index + 1 };
                 return Next::Packet(self.issue(index, now, packets));
@@ -138,12 +134,15 @@ impl Requester {
 
     fn issue(&mut self, index: usize, now: Time, packets: &mut Packets) -> PacketId {
         let running = &mut self.flows[index];
+        running.begin(now, &self.limits);
         let (address, len) = running.next_range(&self.limits);
-        let (offset, flow) = (running.within, &running.flow);
+        let (offset, flow, born) = (running.within, &running.flow, running.born);
+        let last = u64::from(len) == running.left;
         let stamp = Stamp {
             flow: Some(flow.id),
             offset,
-            born: now,
+            born,
+            last,
         };
         let id = packets.claim();
         if flow.direction == Direction::Read {
@@ -156,7 +155,8 @@ impl Requester {
                 offset,
                 len,
                 received: 0,
-                born: now,
+                request: running.request,
+                born,
             });
             let header = Header::memory_read(self.id, Tag(tag), address, len).expect(LEGAL);
             packets[id].write(header, stamp);
@@ -171,12 +171,7 @@ impl Requester {
                 }
             }
         }
-        running.issued += u64::from(len);
-        running.within += u64::from(len);
-        if running.within == running.flow.region {
-            running.within = 0;
-        }
-        running.next_at = now.max(running.next_at) + running.flow.interval;
+        running.advance(len);
         running.away = running.flow.direction == Direction::RoundTrip;
         id
     }
@@ -197,17 +192,18 @@ impl Requester {
         pending.received += bytes;
         let Pending {
             flow,
+            request,
             born,
             received,
             len,
             ..
         } = *pending;
-        let last = received == len;
-        if last {
+        if received == len {
             *slot = None;
             self.free_tags.push(completion.tag.0);
         }
         let running = &mut self.flows[flow];
+        let last = running.answered(request, bytes);
         let lead = usize::from(completion.lower_address) % 4;
         let intact = good
             && running.take(
@@ -267,7 +263,7 @@ mod tests {
             address,
             region: bytes,
             extent: Extent::Bytes(bytes),
-            request_size: 4096,
+            request_size: None,
             start: Time::ZERO,
             interval: Span::ZERO,
             content: Content::Pattern(Pattern::new(1, 0)),

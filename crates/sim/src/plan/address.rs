@@ -215,7 +215,7 @@ fn show(bytes: u64) -> String {
 pub(super) fn memory(node: &Node) -> Option<Region> {
     match &node.kind {
         NodeKind::Host(host) => Some(Region {
-            base: 0,
+            base: host.memory_base(),
             size: host.memory.0,
         }),
         _ => None,

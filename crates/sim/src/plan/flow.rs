@@ -41,10 +41,12 @@ pub struct FlowPlan {
     pub direction: Direction,
     /// How much of it.
     pub amount: Amount,
+    /// Whether requests have that size wherever they begin; otherwise each is one packet, cut at pages.
+    pub sized: bool,
     /// Bytes of one write request.
-    pub write_size: u32,
+    pub write_size: u64,
     /// Bytes of one read request.
-    pub read_size: u32,
+    pub read_size: u64,
     /// When the first request is made.
     pub start: Time,
     /// Least time from one request to the next.
@@ -91,7 +93,10 @@ struct Planner<'a> {
 }
 
 /// Bytes of one round trip where nothing is written: a doorbell.
-const DOORBELL: u32 = 4;
+const DOORBELL: u64 = 4;
+
+/// Bytes of one request at most: the engine makes packets of it.
+const LARGEST_REQUEST: u64 = 64 << 20;
 
 /// Bytes that a flow of some duration uses where nothing is written.
 const LASTING_WINDOW: u64 = 1 << 20;
@@ -111,16 +116,17 @@ impl Planner<'_> {
             (true, false) => write_size,
             _ => read_size,
         };
-        let (offset, window) = self.place(flow, to, region, amount, request.into())?;
+        let (offset, window) = self.place(flow, to, region, amount, request)?;
         Ok(FlowPlan {
             id: flow.id.value.clone(),
             from,
             to,
             address: region.base + offset,
             window,
-            reply: self.reply(flow, from, write_size.into())?,
+            reply: self.reply(flow, from, write_size)?,
             direction,
             amount,
+            sized: flow.parameters.request_size.is_some() || direction == Direction::RoundTrip,
             write_size,
             read_size,
             start: Time::from_fs(flow.parameters.start.as_fs()),
@@ -209,12 +215,12 @@ impl Planner<'_> {
         )
     }
 
-    fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u32, u32), ScenarioError> {
+    fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {
         let direction = flow.parameters.direction;
         let Some(Bytes(wanted)) = flow.parameters.request_size else {
             return Ok(match direction {
                 Direction::RoundTrip => (DOORBELL, DOORBELL),
-                _ => (from.max_payload, from.max_read_request),
+                _ => (from.max_payload.into(), from.max_read_request.into()),
             });
         };
         if wanted == 0 {
@@ -224,22 +230,17 @@ impl Planner<'_> {
                 "0 B moves nothing; write 1 B at least",
             ));
         }
-        let limits = [
-            (direction.writes(), from.max_payload, "max_payload"),
-            (direction.reads(), from.max_read_request, "max_read_request"),
-        ];
-        for (used, limit, name) in limits {
-            if used && wanted > u64::from(limit) {
-                let message = format!(
-                    "{} is above the {name} of {}; write {} at most",
-                    Bytes(wanted).show(),
-                    from.name,
-                    Bytes(limit.into()).show()
-                );
-                return Err(self.error(flow, "request_size", &message));
-            }
+        let largest = match direction {
+            // A reflector answers a packet with a packet.
+            Direction::RoundTrip => u64::from(from.max_payload),
+            _ => LARGEST_REQUEST,
+        };
+        if wanted > largest {
+            let (wanted, largest) = (show(wanted), show(largest));
+            let message = format!("{wanted} is too much for one request; write {largest} at most");
+            return Err(self.error(flow, "request_size", &message));
         }
-        Ok((wanted as u32, wanted as u32))
+        Ok((wanted, wanted))
     }
 
     fn amount(&self, flow: &Flow) -> Result<Amount, ScenarioError> {

@@ -127,6 +127,7 @@ impl Plan {
         let mut nodes = Vec::with_capacity(scenario.nodes.len());
         for (index, node) in scenario.nodes.iter().enumerate() {
             payload::check_buffers(scenario, node, payloads[index])?;
+            payload::check_memory(scenario, node)?;
             nodes.push(NodePlan {
                 name: node.name.value.clone(),
                 kind: node.kind.clone(),

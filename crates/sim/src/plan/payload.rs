@@ -32,11 +32,12 @@ pub(super) fn check_buffers(
     let buffers = [
         ("posted_data", node.port.posted_data),
         ("completion_data", node.port.completion_data),
+        ("replay_buffer", node.port.replay_buffer),
     ];
     for (key, size) in buffers {
-        if size.0 > 0 && size < least {
+        if size < least && (size.0 > 0 || key == "replay_buffer") {
             let message = format!(
-                "{}.{key}: {} does not hold one packet of the max payload size; write {} at least, or 0 B for no limit",
+                "{}.{key}: {} does not hold one packet of the max payload size; write {} at least",
                 node.name.value,
                 size.show(),
                 least.show()
@@ -46,6 +47,25 @@ pub(super) fn check_buffers(
     }
     Ok(())
 }
+
+/// Memory from address 0 on ends where BARs begin.
+pub(super) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+    let NodeKind::Host(host) = &node.kind else {
+        return Ok(());
+    };
+    if host.memory_address_bits == 32 && host.memory > LOW_MEMORY {
+        let message = format!(
+            "{}.memory: {} does not fit below 4 GiB; write {} at most, or memory_address_bits = 64",
+            node.name.value,
+            host.memory.show(),
+            LOW_MEMORY.show()
+        );
+        return Err(scenario.error(node.lines.of("memory"), message));
+    }
+    Ok(())
+}
+
+const LOW_MEMORY: Bytes = Bytes(3 << 30);
 
 /// Max read request size of `node`; a host may well ask for less than a function can.
 pub(super) fn max_read_request(scenario: &Scenario, node: &Node) -> Result<u32, ScenarioError> {

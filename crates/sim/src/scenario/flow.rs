@@ -81,7 +81,7 @@ kernel::parameters! {
         count: Option<u64> = None, from "each flow";
         /// Time during which new requests are made; one of size, count and duration is given.
         duration: Option<Span> = None, from "each flow";
-        /// Bytes of one request; none for max payload (writes), max read request (reads) or 4 B (round trips).
+        /// Bytes of one request, which the engine sends as packets within max payload (writes) or max read request (reads); none for one packet, or 4 B (round trips).
         request_size: Option<Bytes> = None, from "the largest that the fabric allows";
         /// When the first request is made.
         start: Span = Span::ZERO, from "the beginning of the run";

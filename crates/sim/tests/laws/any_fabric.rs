@@ -104,7 +104,7 @@ impl Scenario {
             let data = payload * self.pick(&[1, 1, 2, 5, 32]);
             self.put(format_args!("{key} = \"{data} B\""));
         }
-        let replay = self.pick(&[160, 600, 4096, 32768]);
+        let replay = payload * self.pick(&[1, 1, 3, 32]);
         let (share, ack) = (
             self.pick(&[0.0, 0.1, 0.5, 1.0]),
             self.pick(&[0.0, 0.3, 1.0]),
