@@ -157,11 +157,6 @@ impl Endpoint {
         &self.link
     }
 
-    /// Max payload size in bytes.
-    pub fn max_payload(&self) -> u32 {
-        self.max_payload
-    }
-
     /// The bytes behind BAR 0.
     pub fn bar(&self) -> &Memory {
         &self.bar

@@ -317,7 +317,8 @@ impl RootComplex {
         }
     }
 
-    /// Nothing overtakes a write to memory or looks at its bytes before it is done: its end is known when its lines are.
+    /// The end of a write is known when its lines are. Its bytes are there from now on: a read that was begun earlier and
+    /// is not answered yet may see them, as it may in a memory with several banks.
     fn write(
         &mut self,
         port: Port,

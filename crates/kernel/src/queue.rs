@@ -275,6 +275,28 @@ mod tests {
         assert_eq!(order, [0, 1, 2, 3, 4]);
     }
 
+    #[test]
+    fn the_order_holds_while_days_grow_narrow_and_wide_again() {
+        let mut queue = EventQueue::default();
+        let mut model = std::collections::BTreeSet::new();
+        let mut stream = crate::Stream::named(1, "crowds");
+        let (mut now, mut number) = (0, 0);
+        for (pending, reach) in [(5_000, 1_000_000), (50, 1_000_000), (20, 1_000_000_000_000)] {
+            for _ in 0..40_000 {
+                while model.len() < pending {
+                    let time = now + stream.below(reach);
+                    queue.push(Time::from_fs(time), number);
+                    model.insert((time, number));
+                    number += 1;
+                }
+                let event = queue.pop().expect("some are pending");
+                let first = model.pop_first().expect("some are pending");
+                assert_eq!((event.time.as_fs(), event.payload), first);
+                now = first.0;
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn events_come_in_the_order_of_a_sorted_list(gaps in prop::collection::vec((0_u64..60, 0_u64..1000), 1..3000)) {

@@ -17,7 +17,7 @@ mod wire;
 
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
-pub use crc::{dllp_crc, lcrc, lcrc_parts};
+pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError};
 pub use error::TlpError;
 pub use generation::{Generation, SIMPLIFIED_REPLAY_TIMER, SkipOrderedSet, lanes_exist};
