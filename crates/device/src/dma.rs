@@ -1,6 +1,6 @@
 //! A generic DMA engine: reads and writes of any number of flows, and memory behind BAR 0 for the flows of others.
 
-use kernel::{Component, Effects, Port};
+use kernel::{Component, Effects, Port, Span};
 use link::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::Kind;
 use transaction::{Flow, Next, Requester, RequesterLimits};
@@ -12,6 +12,8 @@ kernel::parameters! {
     pub struct DmaParameters {
         /// Non-posted requests that may wait for completions.
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
+        /// How long a non-posted request waits for its completions.
+        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
 
@@ -50,6 +52,7 @@ impl Dma {
             max_payload: config.max_payload,
             max_read_request: config.parameters.max_read_request.0 as u32,
             tags: parameters.tags as u16,
+            completion_timeout: parameters.completion_timeout,
         };
         let requester = Requester::new(config.id, limits);
         Dma {
@@ -88,6 +91,7 @@ impl Dma {
             match self.requester.next(now, fx.store()) {
                 Next::Packet(packet) => self.endpoint.hand_over(packet, fx),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
+                Next::TimedOut(flow, bytes) => fx.observe(Observation::timed_out(flow, bytes)),
                 Next::NotBefore(time) => return self.endpoint.wake_engine(time, fx),
                 Next::Nothing => return,
             }

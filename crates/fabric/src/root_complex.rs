@@ -42,6 +42,8 @@ kernel::parameters! {
         peer_to_peer: bool = true, from "our choice; many hosts do not";
         /// Non-posted requests of the CPU that may wait for completions.
         tags: u32 = 32, within 1..=256, from "our choice";
+        /// How long a non-posted request waits for its completions.
+        completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
         /// Largest read request of the CPU.
         max_read_request: Bytes = Bytes(64), among [Bytes(4), Bytes(8), Bytes(16), Bytes(32), Bytes(64), Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)], from "a cache line";
     }
@@ -202,6 +204,7 @@ impl RootComplex {
                 .unwrap_or(128),
             max_read_request: parameters.max_read_request.0 as u32,
             tags: parameters.tags as u16,
+            completion_timeout: parameters.completion_timeout,
         };
         RootComplex {
             id,
@@ -404,6 +407,7 @@ impl RootComplex {
             match self.requester.next(now, fx.store()) {
                 Next::Packet(packet) => self.send(packet, fx),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
+                Next::TimedOut(flow, bytes) => fx.observe(Observation::timed_out(flow, bytes)),
                 Next::NotBefore(time) => {
                     if time < self.cpu_wake {
                         self.cpu_wake = time;

@@ -200,6 +200,8 @@ pub enum Refusal {
     MalformedTlp,
     /// A completion that nobody waits for.
     UnexpectedCompletion,
+    /// No completion came in time.
+    CompletionTimeout,
 }
 
 /// What the components of a fabric tell the probes.
@@ -280,4 +282,15 @@ pub enum Observation {
         /// Payload lost with it (writes) or not to come (reads).
         bytes: u32,
     },
+}
+
+impl Observation {
+    /// A read of `flow` was not answered in time: `bytes` will not come.
+    pub fn timed_out(flow: FlowId, bytes: u32) -> Self {
+        Observation::Refused {
+            why: Refusal::CompletionTimeout,
+            flow: Some(flow),
+            bytes,
+        }
+    }
 }

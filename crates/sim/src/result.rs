@@ -150,6 +150,7 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::UnsupportedRequest => "unsupported request",
         Refusal::MalformedTlp => "malformed TLP",
         Refusal::UnexpectedCompletion => "unexpected completion",
+        Refusal::CompletionTimeout => "completion timeout",
     }
 }
 

@@ -1,6 +1,8 @@
 //! A requester: flows become requests, reads wait under tags, completions find their request.
 
-use kernel::Time;
+use std::collections::VecDeque;
+
+use kernel::{Span, Time};
 use link::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Kind, Status, Tag};
 
@@ -15,6 +17,8 @@ pub struct RequesterLimits {
     pub max_read_request: u32,
     /// Non-posted requests that may wait for completions.
     pub tags: u16,
+    /// How long each of them waits.
+    pub completion_timeout: Span,
 }
 
 /// A read that waits for its completions.
@@ -26,6 +30,7 @@ struct Pending {
     received: u32,
     request: u32,
     born: Time,
+    deadline: Time,
 }
 
 /// What a requester does next.
@@ -35,6 +40,8 @@ pub enum Next {
     Packet(PacketId),
     /// A flow has asked for all that it will: this many bytes.
     Ended(FlowId, u64),
+    /// A read was not answered in time: so many bytes of this flow will not come.
+    TimedOut(FlowId, u32),
     /// Nothing before then.
     NotBefore(Time),
     /// Nothing until a completion or a round trip is back, or for good.
@@ -69,6 +76,8 @@ pub struct Requester {
     turn: usize,
     free_tags: Vec<u16>,
     pending: Vec<Option<Pending>>,
+    /// When each request that waits, or waited, is given up, the oldest first.
+    deadlines: VecDeque<(Time, u16)>,
 }
 
 impl Requester {
@@ -84,6 +93,7 @@ impl Requester {
             turn: 0,
             free_tags: tags.clone().rev().collect(),
             pending: vec![None; usize::from(tags.end)],
+            deadlines: VecDeque::new(),
         }
     }
 
@@ -107,7 +117,10 @@ impl Requester {
 
     /// The next request of the flow whose turn it is.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
-        let mut earliest = Time::NEVER;
+        let mut earliest = self.oldest_deadline();
+        if earliest <= now {
+            return self.give_up();
+        }
         let flows = self.flows.len();
         for index in (self.turn..flows).chain(0..self.turn) {
             let running = &mut self.flows[index];
@@ -132,6 +145,31 @@ impl Requester {
         }
     }
 
+    /// When the request that has waited longest is given up.
+    fn oldest_deadline(&mut self) -> Time {
+        while let Some((deadline, tag)) = self.deadlines.front() {
+            let pending = &self.pending[usize::from(*tag)];
+            if pending.is_some_and(|pending| pending.deadline == *deadline) {
+                return *deadline;
+            }
+            self.deadlines.pop_front();
+        }
+        Time::NEVER
+    }
+
+    /// Gives up the request that has waited longest (PCIe Base 2.8).
+    fn give_up(&mut self) -> Next {
+        let (_, tag) = self.deadlines.pop_front().expect("a request waits");
+        let pending = self.pending[usize::from(tag)]
+            .take()
+            .expect("a request waits");
+        self.free_tags.push(tag);
+        let bytes = pending.len - pending.received;
+        let running = &mut self.flows[pending.flow];
+        running.answered(pending.request, bytes);
+        Next::TimedOut(running.flow.id, bytes)
+    }
+
     fn issue(&mut self, index: usize, now: Time, packets: &mut Packets) -> PacketId {
         let running = &mut self.flows[index];
         running.begin(now, &self.limits);
@@ -150,6 +188,7 @@ impl Requester {
                 .free_tags
                 .pop()
                 .expect("a read is issued only with a free tag");
+            let deadline = now + self.limits.completion_timeout;
             self.pending[usize::from(tag)] = Some(Pending {
                 flow: index,
                 offset,
@@ -157,7 +196,9 @@ impl Requester {
                 received: 0,
                 request: running.request,
                 born,
+                deadline,
             });
+            self.deadlines.push_back((deadline, tag));
             let header = Header::memory_read(self.id, Tag(tag), address, len).expect(LEGAL);
             packets[id].write(header, stamp);
         } else {
@@ -248,12 +289,12 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 mod tests {
     use super::*;
     use crate::{Extent, Pattern};
-    use kernel::Span;
 
     const LIMITS: RequesterLimits = RequesterLimits {
         max_payload: 128,
         max_read_request: 512,
         tags: 2,
+        completion_timeout: Span::from_us(50),
     };
 
     fn flow(direction: Direction, address: u64, bytes: u64) -> Flow {
@@ -319,6 +360,30 @@ mod tests {
             .expect("the request waits");
         assert!(taken.last && taken.intact);
         assert_eq!(drain(&mut requester, &mut packets).len(), 1);
+    }
+
+    #[test]
+    fn a_read_without_answer_is_given_up_and_its_tag_used_again() {
+        let mut packets = Packets::default();
+        let mut requester = requester(flow(Direction::Read, 0, 4096));
+        assert_eq!(drain(&mut requester, &mut packets).len(), 2);
+        let before = Time::from_fs(49_999_999_999);
+        assert!(
+            matches!(requester.next(before, &mut packets), Next::NotBefore(at) if at == Time::ZERO + Span::from_us(50))
+        );
+        let late = Time::ZERO + Span::from_us(50);
+        assert!(matches!(
+            requester.next(late, &mut packets),
+            Next::TimedOut(FlowId(0), 512)
+        ));
+        assert!(matches!(
+            requester.next(late, &mut packets),
+            Next::TimedOut(FlowId(0), 512)
+        ));
+        assert!(matches!(
+            requester.next(late, &mut packets),
+            Next::Packet(_)
+        ));
     }
 
     #[test]

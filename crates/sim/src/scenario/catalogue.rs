@@ -72,7 +72,7 @@ pub struct ParameterEntry {
 
 /// The whole catalogue.
 pub fn catalogue() -> Catalogue {
-    let mut parameters = Vec::new();
+    let mut parameters: Vec<ParameterEntry> = STRUCTURE.iter().map(structure).collect();
     let mut list = |place: &str, declarations: Vec<Declaration>| {
         parameters.extend(declarations.into_iter().map(|one| entry(place, one)));
     };
@@ -100,6 +100,79 @@ pub fn catalogue() -> Catalogue {
             .collect(),
         profiles: link::profiles().iter().map(profile).collect(),
         parameters,
+    }
+}
+
+/// The keys that say what there is and how it hangs together: place, key, default, help.
+const STRUCTURE: &[(&str, &str, &str, &str)] = &[
+    (
+        "the scenario",
+        "name",
+        "the file's name",
+        "What the scenario is called.",
+    ),
+    (
+        "the scenario",
+        "seed",
+        "1",
+        "What all random streams grow from.",
+    ),
+    (
+        "profiles",
+        "base",
+        "generic",
+        "The profile that this one changes; it may set any key of a host, switch or device.",
+    ),
+    (
+        "hosts, switches, devices",
+        "profile",
+        "generic",
+        "The profile that the keys of this section change.",
+    ),
+    (
+        "switches, devices",
+        "upstream",
+        "none",
+        "The link upwards: the name of the node above, or { to = NAME, port = N } with any key of links.",
+    ),
+    ("upstream", "to", "none", "The host or switch above."),
+    (
+        "upstream",
+        "port",
+        "the next free one",
+        "The number of its downstream port, from 0.",
+    ),
+    ("devices", "model", "dma", "The device's model."),
+    (
+        "flows",
+        "id",
+        "flow-1, flow-2, ...",
+        "What the flow is called in results.",
+    ),
+    (
+        "flows",
+        "from",
+        "none",
+        "The host or dma device that makes the requests.",
+    ),
+    (
+        "flows",
+        "to",
+        "none",
+        "A host (its memory), a device (its BAR 0), or an address such as \"0xc0000000\".",
+    ),
+];
+
+fn structure(
+    &(place, key, default, help): &(&str, &'static str, &str, &'static str),
+) -> ParameterEntry {
+    ParameterEntry {
+        place: place.to_owned(),
+        key,
+        unit: "",
+        default: default.to_owned(),
+        help,
+        source: "the form of a scenario",
     }
 }
 

@@ -330,8 +330,26 @@ fn integer<'a>(number: &DeInteger<'_>) -> Result<Value<'a>, String> {
         .map_err(|_| format!("{number} is too large; write a number below 2^63"))
 }
 
+/// What the field calls things that have longer names here.
+const FIELD_NAMES: [(&str, &str); 8] = [
+    ("mps", "max_payload"),
+    ("mrrs", "max_read_request"),
+    ("rcb", "read_completion_boundary"),
+    ("gen", "generation"),
+    ("speed", "generation"),
+    ("rate", "generation"),
+    ("width", "lanes"),
+    ("ber", "bit_error_rate"),
+];
+
 /// The one of `known` that was probably meant.
 pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+    let field = FIELD_NAMES
+        .iter()
+        .find(|(name, _)| *name == written.to_lowercase());
+    if let Some(key) = field.and_then(|(_, key)| known.iter().find(|one| *one == key)) {
+        return Some(key);
+    }
     let distance = |name: &str| strsim::damerau_levenshtein(&written.to_lowercase(), name);
     let near = known.iter().map(|name| (distance(name), *name)).min()?;
     let shorter = near.1.len().min(written.len());
