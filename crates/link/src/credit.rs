@@ -142,13 +142,13 @@ impl<const BITS: u32> Room<BITS> {
     /// PCIe Base 2.6.1.2: an UpdateFC must be scheduled when credit is freed and the far end had too little for a packet.
     #[inline]
     fn is_worth(&self, credits: u16) -> bool {
-        credits >= self.worth || credits > 0 && self.starves()
+        credits >= self.worth || credits > 0 && self.starves_without(0)
     }
 
-    /// Whether the far end has too little credit left for a packet.
+    /// Whether the far end has too little credit for a packet once it has spent so many.
     #[inline]
-    fn starves(&self) -> bool {
-        self.size > 0 && self.size - self.used - self.unannounced() < self.packet
+    fn starves_without(&self, credits: u16) -> bool {
+        self.size > 0 && self.size < self.used + self.unannounced() + credits + self.packet
     }
 }
 
@@ -200,9 +200,10 @@ impl Buffer {
         self.headers.is_worth_telling() || self.data.is_worth_telling()
     }
 
+    /// Whether the far end has too little credit for a packet once it has spent that of one with so much data.
     #[inline]
-    pub(crate) fn starves(&self) -> bool {
-        self.headers.starves() || self.data.starves()
+    pub(crate) fn starves_without(&self, data: u16) -> bool {
+        self.headers.starves_without(1) || self.data.starves_without(data)
     }
 
     pub(crate) fn is_limited(&self) -> bool {

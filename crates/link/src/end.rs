@@ -252,8 +252,7 @@ impl LinkEnd {
         match self.receiver.judge(frame, &wrong, cx.packets()) {
             Verdict::Accept => {
                 let channel = self.channel_of(charge.traffic_class);
-                self.receiver.settle(cx.now());
-                if let Some(worth) = self.receiver.accept(channel, charge, complete) {
+                if let Some(worth) = self.receiver.accept(channel, charge, complete, cx.now()) {
                     self.look_at_credit(worth, cx);
                 }
                 if !self.acknowledge.is_set() {

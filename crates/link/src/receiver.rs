@@ -170,15 +170,25 @@ impl Receiver {
         channel: usize,
         charge: Charge,
         complete: Time,
+        now: Time,
     ) -> Option<Time> {
         self.expected = (self.expected + 1) % SEQUENCES;
         self.nak_scheduled = false;
         self.newest_complete = complete;
         let buffer = &mut self.channels[channel][charge.class.index()];
-        buffer.take(charge.data);
-        if !buffer.starves() {
-            return None;
+        if buffer.starves_without(charge.data) {
+            return self.accept_last(channel, charge, now);
         }
+        buffer.take(charge.data);
+        None
+    }
+
+    /// Takes a packet for which the far end spent its last credit: when the first will leave that has not left by `now`.
+    #[cold]
+    fn accept_last(&mut self, channel: usize, charge: Charge, now: Time) -> Option<Time> {
+        // What left before this packet came was not worth telling for its sake.
+        self.settle(now);
+        self.channels[channel][charge.class.index()].take(charge.data);
         let mut leaving = self.leaving.iter();
         let first = leaving.find(|leaving| {
             usize::from(leaving.channel) == channel && leaving.charge.class == charge.class

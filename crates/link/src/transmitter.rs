@@ -324,7 +324,7 @@ impl Transmitter {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit(
         &mut self,
         at: Time,
