@@ -76,6 +76,11 @@ impl Dma {
         &self.requester
     }
 
+    /// The same, to take what it read.
+    pub fn requester_mut(&mut self) -> &mut Requester {
+        &mut self.requester
+    }
+
     /// Gives the engine one more flow.
     pub fn add_flow(&mut self, flow: Flow) {
         self.requester.add(flow);

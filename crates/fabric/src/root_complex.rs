@@ -242,6 +242,11 @@ impl RootComplex {
         &self.requester
     }
 
+    /// The same, to take what it read.
+    pub fn requester_mut(&mut self) -> &mut Requester {
+        &mut self.requester
+    }
+
     /// Gives the CPU one more flow.
     pub fn add_flow(&mut self, flow: Flow) {
         self.requester.add(flow);

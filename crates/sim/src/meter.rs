@@ -31,8 +31,8 @@ pub struct FlowMeter {
     pub arrived: Option<(Time, Time)>,
     /// Bytes sent and bytes arrived in the measured window.
     pub steady: (u64, u64),
-    /// From the making of a request to its end, in picoseconds.
-    pub latency: Histogram<u32>,
+    /// From the making of a request to its end, in picoseconds; none where nobody will ask.
+    pub latency: Option<Histogram<u32>>,
     /// Exact extremes, sum and count of the same, in femtoseconds.
     pub extremes: Option<(u64, u64)>,
     sum: u128,
@@ -49,7 +49,7 @@ impl FlowMeter {
             sent: None,
             arrived: None,
             steady: (0, 0),
-            latency: Histogram::new(3).expect("three digits are a legal precision"),
+            latency: None,
             extremes: None,
             sum: 0,
             count: 0,
@@ -74,9 +74,11 @@ impl FlowMeter {
 
     fn record_latency(&mut self, latency: Span) {
         let fs = latency.as_fs();
-        self.latency
-            .record(fs / 1000)
-            .expect("the histogram grows with what it holds");
+        if let Some(histogram) = &mut self.latency {
+            histogram
+                .record(fs / 1000)
+                .expect("the histogram grows with what it holds");
+        }
         self.sum += u128::from(fs);
         self.count += 1;
         let (least, most) = self.extremes.unwrap_or((fs, fs));
@@ -87,8 +89,13 @@ impl FlowMeter {
 impl Meter {
     /// A meter of `flows` flows.
     pub fn new(flows: usize) -> Self {
+        let histogram = Histogram::new(3).expect("three digits are a legal precision");
+        let measured = FlowMeter {
+            latency: Some(histogram),
+            ..FlowMeter::new()
+        };
         Meter {
-            flows: vec![FlowMeter::new(); flows],
+            flows: vec![measured; flows],
             window: None,
             open: flows,
             progress: Time::ZERO,
@@ -105,7 +112,7 @@ impl Meter {
         self.window
     }
 
-    /// One more flow.
+    /// One more flow, an access from outside.
     pub fn add(&mut self) -> FlowId {
         self.flows.push(FlowMeter::new());
         self.open += 1;

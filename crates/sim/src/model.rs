@@ -90,6 +90,15 @@ impl Model {
         }
     }
 
+    /// The same, to take what it read.
+    pub fn requester_mut(&mut self) -> Option<&mut Requester> {
+        match self {
+            Model::RootComplex(host) => Some(host.requester_mut()),
+            Model::Dma(dma) => Some(dma.requester_mut()),
+            Model::Switch(_) | Model::Reflector(_) => None,
+        }
+    }
+
     /// One more flow. False where nobody makes requests.
     pub fn add_flow(&mut self, flow: Flow) -> bool {
         match self {

@@ -217,9 +217,9 @@ fn per_second(bytes: u64, fs: u64) -> f64 {
 }
 
 fn latency(meters: &[&FlowMeter]) -> Option<Latency> {
-    let mut all = meters.first()?.latency.clone();
+    let mut all = meters.first()?.latency.clone()?;
     for meter in &meters[1..] {
-        all.add(&meter.latency).ok()?;
+        all.add(meter.latency.as_ref()?).ok()?;
     }
     let extremes = meters.iter().filter_map(|meter| meter.extremes);
     let (least, most) = extremes.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;

@@ -351,13 +351,10 @@ impl Simulation {
         if self.meter.flow(flow).refused > 0 {
             return Err(AccessError::UnsupportedRequest(address));
         }
-        match self.models[node]
-            .requester()
-            .and_then(|requester| requester.content(flow))
-        {
-            Some(Content::Bytes(bytes)) => Ok(bytes.clone()),
-            _ => Err(AccessError::NoAnswer(address)),
-        }
+        let bytes = self.models[node]
+            .requester_mut()
+            .and_then(|requester| requester.take_bytes(flow));
+        bytes.ok_or(AccessError::NoAnswer(address))
     }
 
     fn inject(

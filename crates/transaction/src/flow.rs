@@ -76,7 +76,6 @@ pub(crate) struct Running {
     pub(crate) reads: VecDeque<OpenRead>,
     /// A round trip that is not back yet.
     pub(crate) away: bool,
-    pub(crate) ended: bool,
 }
 
 /// A read request of one or more packets.
@@ -98,7 +97,6 @@ impl Running {
             born: flow.start,
             reads: VecDeque::new(),
             away: false,
-            ended: false,
             flow,
         }
     }

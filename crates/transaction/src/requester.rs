@@ -73,6 +73,8 @@ pub struct Requester {
     id: FunctionId,
     limits: RequesterLimits,
     flows: Vec<Running>,
+    /// The flows that have more to ask for, and whose turn it is among them.
+    live: Vec<usize>,
     turn: usize,
     free_tags: Vec<u16>,
     pending: Vec<Option<Pending>>,
@@ -90,6 +92,7 @@ impl Requester {
             id,
             limits,
             flows: Vec::new(),
+            live: Vec::new(),
             turn: 0,
             free_tags: tags.clone().rev().collect(),
             pending: vec![None; usize::from(tags.end)],
@@ -104,15 +107,21 @@ impl Requester {
 
     /// Adds a flow.
     pub fn add(&mut self, flow: Flow) {
+        self.live.push(self.flows.len());
         self.flows.push(Running::new(flow));
     }
 
-    /// The content of a flow: of a read, what came back.
-    pub fn content(&self, flow: FlowId) -> Option<&Content> {
-        self.flows
-            .iter()
-            .find(|running| running.flow.id == flow)
-            .map(|running| &running.flow.content)
+    /// Takes the bytes of a flow that has ended: of a read, what came back. `None` when it has none of its own.
+    pub fn take_bytes(&mut self, flow: FlowId) -> Option<Vec<u8>> {
+        let running = self
+            .flows
+            .iter_mut()
+            .rev()
+            .find(|running| running.flow.id == flow)?;
+        match &mut running.flow.content {
+            Content::Pattern(_) => None,
+            Content::Bytes(bytes) => Some(std::mem::take(bytes)),
+        }
     }
 
     /// The next request of the flow whose turn it is.
@@ -121,20 +130,22 @@ impl Requester {
         if earliest <= now {
             return self.give_up();
         }
-        let flows = self.flows.len();
-        for index in (self.turn..flows).chain(0..self.turn) {
+        let live = self.live.len();
+        for place in (self.turn..live).chain(0..self.turn) {
+            let index = self.live[place];
             let running = &mut self.flows[index];
-            if running.ended || running.away {
+            if running.away {
                 continue;
             }
             if running.is_through(now) {
-                running.ended = true;
-                return Next::Ended(running.flow.id, running.issued);
+                let ended = Next::Ended(running.flow.id, running.issued);
+                self.retire(place);
+                return ended;
             }
             if running.next_at() > now {
                 earliest = earliest.min(running.next_at());
             } else if running.flow.direction != Direction::Read || !self.free_tags.is_empty() {
-                self.turn = if index + 1 == flows { 0 } else { index + 1 };
+                self.turn = if place + 1 == live { 0 } else { place + 1 };
                 return Next::Packet(self.issue(index, now, packets));
             }
         }
@@ -142,6 +153,17 @@ impl Requester {
             Next::Nothing
         } else {
             Next::NotBefore(earliest)
+        }
+    }
+
+    /// The live flow at `place` has asked for all that it will.
+    fn retire(&mut self, place: usize) {
+        self.live.remove(place);
+        if self.turn > place {
+            self.turn -= 1;
+        }
+        if self.turn >= self.live.len() {
+            self.turn = 0;
         }
     }
 
@@ -273,13 +295,16 @@ impl Requester {
 
     /// A round trip of `flow` is back: the next may leave. False when none of that flow is away.
     pub fn came_back(&mut self, flow: FlowId, at: Time) -> bool {
-        let mut flows = self.flows.iter_mut();
-        flows
-            .find(|running| running.flow.id == flow)
-            .is_some_and(|running| {
-                running.next_at = running.next_at.max(at);
-                std::mem::replace(&mut running.away, false)
-            })
+        let Some(index) = self
+            .live
+            .iter()
+            .find(|index| self.flows[**index].flow.id == flow)
+        else {
+            return false;
+        };
+        let running = &mut self.flows[*index];
+        running.next_at = running.next_at.max(at);
+        std::mem::replace(&mut running.away, false)
     }
 }
 
