@@ -222,8 +222,7 @@ def test_bench_does_as_much_for_a_packet_among_many_endpoints_as_among_few(peerl
     ran = peerlane("bench", "fabric", "--endpoints", "1,64,512", "--repeat", "1", "--json", "-")
     runs = json.loads(ran.out)["runs"]
     events = [run["events_per_second"] / run["tlp_per_second"] for run in runs]
-    # Where many share an uplink, switches that were full tell each credit as it is freed.
-    assert max(events) < 1.5 * min(events)
+    assert max(events) < 1.2 * min(events)
 
 
 @pytest.mark.skipif(cocotbext.missing() is not None, reason=f"cocotbext: {cocotbext.missing()}")

@@ -230,7 +230,10 @@ def reproduce(
 def bench_fabric(
     endpoints: Annotated[
         str,
-        typer.Option(metavar="N[,N...]", help="Endpoints that share the work, below one switch."),
+        typer.Option(
+            metavar="N[,N...]",
+            help="Endpoints that share the work: one on x16, more on x1, 16 below a switch, 64 a host.",
+        ),
     ] = "1",
     tlps: Annotated[int, typer.Option(min=1, metavar="N", help="Posted writes in all.")] = 32768,
     repeat: Annotated[

@@ -16,7 +16,8 @@ const SWITCHES_PER_HOST: usize = 4;
 /// Memory that all endpoints together write to, again and again: what is measured is the fabric, not this machine's memory.
 const MEMORY: u64 = 1 << 20;
 
-/// A fabric of Gen3 x16 links in which `endpoints` endpoints make `tlps` writes of 128 bytes together.
+/// A fabric of Gen3 x16 links in which `endpoints` endpoints make `tlps` writes of 128 bytes together. Of several endpoints
+/// each has an x1 link, so that sixteen of them just fill their switch's uplink and no queue grows.
 pub fn scenario(endpoints: usize, tlps: u64) -> String {
     let mut text = String::from("name = \"bench fabric\"\n[links]\ngeneration = 3\nlanes = 16\n");
     let mut put = |line: std::fmt::Arguments<'_>| {
@@ -32,9 +33,10 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
             switch / SWITCHES_PER_HOST
         ));
     }
+    let lanes = if endpoints == 1 { 16 } else { 1 };
     for endpoint in 0..endpoints {
         put(format_args!(
-            "[devices.e{endpoint}]\nupstream = {{ to = \"s{}\" }}\n",
+            "[devices.e{endpoint}]\nupstream = {{ to = \"s{}\", lanes = {lanes} }}\n",
             endpoint / PER_SWITCH
         ));
     }
