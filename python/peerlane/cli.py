@@ -232,7 +232,7 @@ def bench_fabric(
         str,
         typer.Option(
             metavar="N[,N...]",
-            help="Endpoints that share the work: one on x16, more on x1, 16 below a switch, 64 a host.",
+            help="Endpoints that share the work: one on x16, more on x1; 16 a switch, 64 a host.",
         ),
     ] = "1",
     tlps: Annotated[int, typer.Option(min=1, metavar="N", help="Posted writes in all.")] = 32768,
