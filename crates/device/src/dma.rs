@@ -106,18 +106,16 @@ impl Dma {
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let (header, stamp) = (*content.header(), content.stamp);
-        if let (Kind::Completion(_), Err(why)) = (&header.kind, self.endpoint.verdict(&header)) {
-            self.endpoint.refuse(&header, stamp, why, fx);
-            return fx.store().release(packet);
-        }
-        let content = &fx.store()[packet];
         if let Kind::Completion(completion) = &header.kind {
-            match self.requester.take(completion, content.payload()) {
-                Some(taken) => fx.observe(taken.observation()),
-                None => self
-                    .endpoint
-                    .refuse(&header, stamp, Refusal::UnexpectedCompletion, fx),
+            if let Err(why) = self.endpoint.verdict(&header) {
+                return self.endpoint.refuse(packet, why, fx);
             }
+            let Some(taken) = self.requester.take(completion, content.payload()) else {
+                return self
+                    .endpoint
+                    .refuse(packet, Refusal::UnexpectedCompletion, fx);
+            };
+            fx.observe(taken.observation());
             return fx.store().release(packet);
         }
         self.endpoint.serve(packet, fx);

@@ -5,11 +5,9 @@
 use std::collections::VecDeque;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
-use link::{
-    Arrival, At, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie, Refusal, Stamp, Waiting,
-};
-use protocol::{Class, FunctionId, Header, Kind, Status};
-use transaction::{Completions, Memory, Pattern, deliver};
+use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting};
+use protocol::{FunctionId, Header, Kind};
+use transaction::{Completions, Memory, Pattern, deliver, refuse};
 
 kernel::parameters! {
     /// What every device can be told of its core.
@@ -138,7 +136,7 @@ impl Endpoint {
             bar_base,
             bar: Memory::new(parameters.bar.0),
             patterns,
-            cycle: Span::from_fs(FS_PER_SECOND / parameters.clock.0),
+            cycle: parameters.clock.period(),
             datapath_free: Time::ZERO,
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
@@ -211,24 +209,25 @@ impl Endpoint {
     /// The request of a flow that was delivered is told.
     pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let content = &fx.store()[packet];
-        let (header, stamp) = (*content.header(), content.stamp);
-        match self.verdict(&header) {
-            Err(why) => self.refuse(&header, stamp, why, fx),
-            Ok(()) => match &header.kind {
-                Kind::MemoryWrite(request) => {
-                    if let Some(told) = deliver(
-                        content,
-                        request,
-                        &mut self.bar,
-                        self.bar_base,
-                        &self.patterns,
-                    ) {
-                        fx.observe(told);
-                    }
+        let header = *content.header();
+        if let Err(why) = self.verdict(&header) {
+            return self.refuse(packet, why, fx);
+        }
+        match &header.kind {
+            Kind::MemoryWrite(request) => {
+                let told = deliver(
+                    content,
+                    request,
+                    &mut self.bar,
+                    self.bar_base,
+                    &self.patterns,
+                );
+                if let Some(told) = told {
+                    fx.observe(told);
                 }
-                Kind::MemoryRead(_) => self.answer(packet, fx),
-                _ => self.refuse(&header, stamp, Refusal::UnsupportedRequest, fx),
-            },
+            }
+            Kind::MemoryRead(_) => self.answer(packet, fx),
+            _ => return self.refuse(packet, Refusal::UnsupportedRequest, fx),
         }
         fx.store().release(packet);
     }
@@ -253,29 +252,15 @@ impl Endpoint {
         }
     }
 
-    /// Ends a packet here: the probes are told, and a request that expects an answer gets one.
+    /// Ends a packet here and lets go of it; its answer, if it gets one, is sent.
     pub(crate) fn refuse<C: Device>(
         &mut self,
-        header: &Header,
-        stamp: Stamp,
+        packet: PacketId,
         why: Refusal,
         fx: &mut Effects<'_, C>,
     ) {
-        let bytes = match &header.kind {
-            Kind::MemoryWrite(request) => request.byte_len(),
-            _ => 0,
-        };
-        fx.observe(Observation::Refused {
-            why,
-            flow: stamp.flow,
-            bytes,
-        });
-        if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
-            let answer = Header::completion(header, self.id, Status::UnsupportedRequest)
-                .expect("a non-posted request is answered");
-            let packet = fx.store().claim();
-            fx.store()[packet].write(answer, stamp);
-            self.answers.push_back((fx.now(), packet));
+        if let Some(answer) = refuse(packet, self.id, why, fx) {
+            self.answers.push_back((fx.now(), answer));
         }
     }
 
@@ -338,5 +323,3 @@ impl Endpoint {
 
 /// Completions of a device end at multiples of this (PCIe Base 2.3.1.1).
 const BOUNDARY: u32 = 128;
-
-const FS_PER_SECOND: u64 = 1_000_000_000_000_000;

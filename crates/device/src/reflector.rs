@@ -92,15 +92,14 @@ impl Reflector {
             .copied();
         let (Kind::MemoryWrite(request), Some(reply)) = (&header.kind, reply) else {
             if matches!(header.kind, Kind::Completion(_)) {
-                self.endpoint
-                    .refuse(&header, stamp, Refusal::UnexpectedCompletion, fx);
-                return fx.store().release(packet);
+                return self
+                    .endpoint
+                    .refuse(packet, Refusal::UnexpectedCompletion, fx);
             }
             return self.endpoint.serve(packet, fx);
         };
         if let Err(why) = self.endpoint.verdict(&header) {
-            self.endpoint.refuse(&header, stamp, why, fx);
-            return fx.store().release(packet);
+            return self.endpoint.refuse(packet, why, fx);
         }
         let bytes = written(content, request).to_vec();
         fx.store().release(packet);

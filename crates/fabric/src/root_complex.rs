@@ -6,10 +6,11 @@ use link::{
     Waiting,
 };
 use protocol::{Class, FunctionId, Header, Kind, MemoryRequest};
-use transaction::{Completions, Flow, Memory, Next, Pattern, Requester, RequesterLimits, deliver};
+use transaction::{
+    Completions, Flow, Memory, Next, Pattern, Requester, RequesterLimits, deliver, refuse,
+};
 
 use crate::memory_controller::MemoryController;
-use crate::switch::{refused_bytes, unsupported};
 use crate::{Route, Routes};
 
 kernel::parameters! {
@@ -309,14 +310,10 @@ impl RootComplex {
                 let due = self.memory.begin_read(packet, port, request, there);
                 fx.wake(RootTimer::Read, due.since(fx.now()));
             }
-            (Route::Elsewhere, Kind::Completion(completion)) => {
-                let taken = self
-                    .requester
-                    .take(completion, fx.store()[packet].payload());
-                let Some(taken) = taken else {
+            (Route::Elsewhere, Kind::Completion(_)) => {
+                if !self.take_answer(packet, fx) {
                     return self.refuse(port, packet, &header, Refusal::UnexpectedCompletion, fx);
-                };
-                fx.observe(taken.observation());
+                }
                 fx.store().release(packet);
                 self.free(port, &header, fx);
                 self.ask(fx);
@@ -389,18 +386,11 @@ impl RootComplex {
         why: Refusal,
         fx: &mut Effects<'_, Self>,
     ) {
-        let stamp = fx.store()[packet].stamp;
-        fx.observe(Observation::Refused {
-            why,
-            flow: stamp.flow,
-            bytes: refused_bytes(header),
-        });
-        fx.store().release(packet);
+        let answer = refuse(packet, self.id, why, fx);
         self.free(port, header, fx);
-        if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
-            let packet = unsupported(header, self.id, stamp, fx);
+        if let Some(answer) = answer {
             let ready = fx.now() + self.parameters.latency;
-            let waiting = Waiting::new(packet, fx.store(), ready);
+            let waiting = Waiting::new(answer, fx.store(), ready);
             self.enqueue(port, self.own(), waiting, fx);
         }
     }
@@ -427,8 +417,7 @@ impl RootComplex {
 
     /// Sends a request of the CPU down; what no device owns is refused on the spot.
     fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let (header, stamp) = (*fx.store()[packet].header(), fx.store()[packet].stamp);
-        match self.routes.of(&header) {
+        match self.routes.of(fx.store()[packet].header()) {
             Route::Down(port) => {
                 self.cpu_waiting += 1;
                 let ready = fx.now() + self.parameters.latency;
@@ -436,17 +425,24 @@ impl RootComplex {
                 self.enqueue(port, self.own(), waiting, fx);
             }
             Route::Elsewhere => {
-                fx.store().release(packet);
-                let bytes = match self.requester.abort(&header) {
-                    Some(taken) => taken.bytes,
-                    None => refused_bytes(&header),
-                };
-                fx.observe(Observation::Refused {
-                    why: Refusal::UnsupportedRequest,
-                    flow: stamp.flow,
-                    bytes,
-                });
+                if let Some(answer) = refuse(packet, self.id, Refusal::UnsupportedRequest, fx) {
+                    self.take_answer(answer, fx);
+                    fx.store().release(answer);
+                }
             }
         }
+    }
+
+    /// Gives a completion to the request of the CPU that waits for it. False when none does.
+    fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
+        let content = &fx.store()[answer];
+        let Kind::Completion(completion) = &content.header().kind else {
+            return false;
+        };
+        let taken = self.requester.take(completion, content.payload());
+        if let Some(taken) = taken {
+            fx.observe(taken.observation());
+        }
+        taken.is_some()
     }
 }

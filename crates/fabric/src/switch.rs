@@ -1,11 +1,9 @@
 //! A switch: every port a link end, a non-blocking core between them, and the routes of its bridges.
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
-use link::{
-    Arrival, At, Charge, Delivery, Finished, Frame, LinkEnd, LinkTimer, Observation, PacketId,
-    Pcie, Refusal, Stamp, Waiting,
-};
-use protocol::{Class, FunctionId, Header, Status};
+use link::{Arrival, At, Delivery, Finished, Frame, LinkEnd, LinkTimer, Pcie, Refusal, Waiting};
+use protocol::{Class, FunctionId, Header};
+use transaction::refuse;
 
 use crate::{Route, Routes};
 
@@ -153,7 +151,7 @@ impl Switch {
         let packet = &fx.store()[delivery.packet];
         let (header, wire_len) = (*packet.header(), packet.wire_len());
         if !corrupt && header.payload_len() as u32 > self.ports[from.index()].max_payload {
-            return self.refuse(from, delivery, &header, Refusal::MalformedTlp, fx);
+            return self.refuse(from, delivery, Refusal::MalformedTlp, fx);
         }
         let Some(to) = self.egress(from, &header) else {
             if corrupt {
@@ -164,7 +162,7 @@ impl Switch {
             } else {
                 Refusal::UnsupportedRequest
             };
-            return self.refuse(from, delivery, &header, why, fx);
+            return self.refuse(from, delivery, why, fx);
         };
         let Delivery { packet, complete } = delivery;
         let ready = self.ready(to, complete, wire_len, fx.now());
@@ -202,27 +200,13 @@ impl Switch {
     }
 
     /// Ends a packet here: its buffer is freed, the probes are told, and a request that expects an answer gets one.
-    fn refuse(
-        &mut self,
-        from: Port,
-        delivery: Delivery,
-        header: &Header,
-        why: Refusal,
-        fx: &mut Effects<'_, Self>,
-    ) {
+    fn refuse(&mut self, from: Port, delivery: Delivery, why: Refusal, fx: &mut Effects<'_, Self>) {
         let Delivery { packet, complete } = delivery;
-        let stamp = fx.store()[packet].stamp;
-        let bytes = refused_bytes(header);
-        fx.observe(Observation::Refused {
-            why,
-            flow: stamp.flow,
-            bytes,
-        });
-        fx.store().release(packet);
+        let charge = fx.store()[packet].charge();
+        let answer = refuse(packet, self.id, why, fx);
         self.link(from)
-            .free_later(Charge::of(header), complete, &mut At::new(fx, from));
-        if header.class() == Class::NonPosted && why == Refusal::UnsupportedRequest {
-            let answer = unsupported(header, self.id, stamp, fx);
+            .free_later(charge, complete, &mut At::new(fx, from));
+        if let Some(answer) = answer {
             let waiting = Waiting::new(answer, fx.store(), complete + self.latency);
             // No ingress port owns the answer: the source after the last port is the switch itself.
             let own = self.ports.len() as u16;
@@ -232,26 +216,4 @@ impl Switch {
             self.settle(finished, fx);
         }
     }
-}
-
-/// Payload that is lost with a packet, as its flow counts it: reads lose nothing until their completion says so.
-pub(crate) fn refused_bytes(header: &Header) -> u32 {
-    match &header.kind {
-        protocol::Kind::MemoryWrite(request) => request.byte_len(),
-        _ => 0,
-    }
-}
-
-/// A completion that says unsupported request.
-pub(crate) fn unsupported<C: Component<Traffic = Pcie>>(
-    request: &Header,
-    completer: FunctionId,
-    stamp: Stamp,
-    fx: &mut Effects<'_, C>,
-) -> PacketId {
-    let header = Header::completion(request, completer, Status::UnsupportedRequest)
-        .expect("a non-posted request is answered");
-    let packet = fx.store().claim();
-    fx.store()[packet].write(header, stamp);
-    packet
 }

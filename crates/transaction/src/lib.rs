@@ -7,6 +7,7 @@ mod completions;
 mod flow;
 mod memory;
 mod pattern;
+mod refusal;
 mod report;
 mod requester;
 
@@ -14,5 +15,6 @@ pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
 pub use memory::Memory;
 pub use pattern::Pattern;
+pub use refusal::refuse;
 pub use report::{deliver, written};
 pub use requester::{Next, Requester, RequesterLimits, Taken};

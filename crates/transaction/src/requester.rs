@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use link::{FlowId, PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, Header, Kind, Status, Tag};
+use protocol::{Completion, FunctionId, Header, Status, Tag};
 
 use crate::flow::{Content, Direction, Flow, Running};
 
@@ -284,15 +284,6 @@ impl Requester {
         })
     }
 
-    /// Takes back a read that nobody will answer.
-    pub fn abort(&mut self, request: &Header) -> Option<Taken> {
-        let answer = Header::completion(request, self.id, Status::UnsupportedRequest).ok()?;
-        let Kind::Completion(completion) = answer.kind else {
-            return None;
-        };
-        self.take(&completion, &[])
-    }
-
     /// A round trip of `flow` is back: the next may leave. False when none of that flow is away.
     pub fn came_back(&mut self, flow: FlowId, at: Time) -> bool {
         let Some(index) = self
@@ -314,6 +305,7 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 mod tests {
     use super::*;
     use crate::{Extent, Pattern};
+    use protocol::Kind;
 
     const LIMITS: RequesterLimits = RequesterLimits {
         max_payload: 128,
