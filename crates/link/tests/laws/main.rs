@@ -1,6 +1,7 @@
 //! The data-link layer between two ends of a wire: what the specification promises, kept in a world of two.
 
 mod acknowledgement;
+mod between;
 mod channels;
 mod credit;
 mod cut_through;

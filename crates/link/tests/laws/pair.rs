@@ -1,42 +1,16 @@
-//! Two link ends joined by a wire, with an event queue of their own and a wire that does as it is told.
+//! Two link ends joined by a wire, with what they are given and what is asked of them.
 
 use std::collections::VecDeque;
 
 use kernel::{EventQueue, Span, Stream, Time};
 use link::{
-    Arrival, BitErrors, Charge, Counters, Delivery, Finished, Frame, LinkConfig, LinkContext,
-    LinkEnd, LinkTimer, Observation, PacketId, Packets, PortParameters, Stamp, TlpFrame, Waiting,
+    Arrival, BitErrors, Charge, Counters, Delivery, Finished, Frame, LinkConfig, LinkEnd, PacketId,
+    Packets, PortParameters, Stamp, Waiting,
 };
 use protocol::{Dllp, FunctionId, Generation, Header, Tag};
 
-/// One of the two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Left,
-    Right,
-}
-pub use Side::{Left, Right};
-
-impl Side {
-    pub fn far(self) -> Side {
-        match self {
-            Left => Right,
-            Right => Left,
-        }
-    }
-}
-
-/// What the wire does to a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    Pass,
-    /// Never arrives.
-    Lose,
-    /// Arrives with a sequence number that is not its own.
-    Damage,
-    /// Arrives as its sender nullified it.
-    Nullify,
-}
+use crate::between::{Context, Happening, Shared};
+pub use crate::between::{Fate, Left, Passed, Right, Side, What};
 
 /// What an end does with a packet once it is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,26 +57,6 @@ impl Default for Setup {
     }
 }
 
-/// Something that took a wire.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Passed {
-    pub from: Side,
-    pub start: Time,
-    pub what: What,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum What {
-    Tlp {
-        /// The packet's number, in the order in which packets were handed to an end.
-        number: u64,
-        sequence: u16,
-        replay: bool,
-        length: Span,
-    },
-    Dllp(Dllp),
-}
-
 /// A packet that an end was given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Given {
@@ -115,15 +69,6 @@ pub struct Given {
     pub charge: Charge,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Happening {
-    Arrive(Side, Frame),
-    Expire(Side, LinkTimer),
-    Free(Side, Charge),
-}
-
-type Wish = Box<dyn FnMut(Side, &Frame) -> Fate>;
-
 /// The world.
 pub struct Pair {
     ends: [LinkEnd; 2],
@@ -133,87 +78,6 @@ pub struct Pair {
     held: [VecDeque<Charge>; 2],
     /// Source and charge of each packet, by number.
     sent: Vec<(u16, Charge)>,
-}
-
-struct Shared {
-    now: Time,
-    queue: EventQueue<Happening>,
-    packets: Packets,
-    passed: Vec<Passed>,
-    delay: Span,
-    wish: Wish,
-}
-
-struct Context<'w> {
-    world: &'w mut Shared,
-    side: Side,
-}
-
-impl LinkContext for Context<'_> {
-    fn now(&self) -> Time {
-        self.world.now
-    }
-    fn packets(&mut self) -> &mut Packets {
-        &mut self.world.packets
-    }
-    fn send(&mut self, frame: Frame, after: Span) {
-        let frame = match ((self.world.wish)(self.side, &frame), frame) {
-            (Fate::Pass, frame) => frame,
-            (Fate::Damage, Frame::Tlp(tlp)) => {
-                let sequence = (tlp.sequence + 1000) % 4096;
-                Frame::Tlp(TlpFrame { sequence, ..tlp })
-            }
-            (Fate::Nullify, Frame::Tlp(tlp)) => Frame::Tlp(TlpFrame {
-                nullified: true,
-                ..tlp
-            }),
-            (_, Frame::Tlp(tlp)) => return self.world.packets.release(tlp.packet),
-            (_, Frame::Dllp(_)) => return,
-        };
-        let time = self.world.now + after + self.world.delay;
-        self.world
-            .queue
-            .push(time, Happening::Arrive(self.side.far(), frame));
-    }
-    fn wake(&mut self, timer: LinkTimer, after: Span) {
-        let time = self.world.now + after;
-        self.world
-            .queue
-            .push(time, Happening::Expire(self.side, timer));
-    }
-    fn watched(&self) -> bool {
-        true
-    }
-    fn observe(&mut self, what: Observation) {
-        let (start, what) = match what {
-            Observation::Packet {
-                sequence,
-                packet,
-                replay,
-                start,
-                length,
-                ..
-            } => (
-                start,
-                What::Tlp {
-                    number: self.world.packets[packet].stamp.offset,
-                    sequence,
-                    replay,
-                    length,
-                },
-            ),
-            Observation::Dllp { bytes, start, .. } => {
-                let dllp = Dllp::parse(&bytes).expect("an end sends DLLPs that parse");
-                (start, What::Dllp(dllp))
-            }
-            _ => return,
-        };
-        let from = self.side;
-        self.world.passed.push(Passed { from, start, what });
-    }
-    fn port(&self) -> u16 {
-        0
-    }
 }
 
 impl Pair {

@@ -1,0 +1,147 @@
+//! What lies between the two ends: the time, and wires that do as they are told and remember what passed.
+
+use kernel::{EventQueue, Span, Time};
+use link::{Charge, Frame, LinkContext, LinkTimer, Observation, Packets, TlpFrame};
+use protocol::Dllp;
+
+/// One of the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Left,
+    Right,
+}
+pub use Side::{Left, Right};
+
+impl Side {
+    pub fn far(self) -> Side {
+        match self {
+            Left => Right,
+            Right => Left,
+        }
+    }
+}
+
+/// What the wire does to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Pass,
+    /// Never arrives.
+    Lose,
+    /// Arrives with a sequence number that is not its own.
+    Damage,
+    /// Arrives as its sender nullified it.
+    Nullify,
+}
+
+/// Something that took a wire.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passed {
+    pub from: Side,
+    pub start: Time,
+    pub what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    Tlp {
+        /// The packet's number, in the order in which packets were handed to an end.
+        number: u64,
+        sequence: u16,
+        replay: bool,
+        length: Span,
+    },
+    Dllp(Dllp),
+}
+
+/// What is to happen to an end.
+#[derive(Clone, Copy, Debug)]
+pub enum Happening {
+    Arrive(Side, Frame),
+    Expire(Side, LinkTimer),
+    Free(Side, Charge),
+}
+
+pub type Wish = Box<dyn FnMut(Side, &Frame) -> Fate>;
+
+/// The time, the wires, and what is on its way on them.
+pub struct Shared {
+    pub now: Time,
+    pub queue: EventQueue<Happening>,
+    pub packets: Packets,
+    pub passed: Vec<Passed>,
+    pub delay: Span,
+    pub wish: Wish,
+}
+
+/// What one end sees of it.
+pub struct Context<'w> {
+    pub world: &'w mut Shared,
+    pub side: Side,
+}
+
+impl LinkContext for Context<'_> {
+    fn now(&self) -> Time {
+        self.world.now
+    }
+    fn packets(&mut self) -> &mut Packets {
+        &mut self.world.packets
+    }
+    fn send(&mut self, frame: Frame, after: Span) {
+        let frame = match ((self.world.wish)(self.side, &frame), frame) {
+            (Fate::Pass, frame) => frame,
+            (Fate::Damage, Frame::Tlp(tlp)) => {
+                let sequence = (tlp.sequence + 1000) % 4096;
+                Frame::Tlp(TlpFrame { sequence, ..tlp })
+            }
+            (Fate::Nullify, Frame::Tlp(tlp)) => Frame::Tlp(TlpFrame {
+                nullified: true,
+                ..tlp
+            }),
+            (_, Frame::Tlp(tlp)) => return self.world.packets.release(tlp.packet),
+            (_, Frame::Dllp(_)) => return,
+        };
+        let time = self.world.now + after + self.world.delay;
+        self.world
+            .queue
+            .push(time, Happening::Arrive(self.side.far(), frame));
+    }
+    fn wake(&mut self, timer: LinkTimer, after: Span) {
+        let time = self.world.now + after;
+        self.world
+            .queue
+            .push(time, Happening::Expire(self.side, timer));
+    }
+    fn watched(&self) -> bool {
+        true
+    }
+    fn observe(&mut self, what: Observation) {
+        let (start, what) = match what {
+            Observation::Packet {
+                sequence,
+                packet,
+                replay,
+                start,
+                length,
+                ..
+            } => (
+                start,
+                What::Tlp {
+                    number: self.world.packets[packet].stamp.offset,
+                    sequence,
+                    replay,
+                    length,
+                },
+            ),
+            Observation::Dllp { bytes, start, .. } => {
+                let dllp = Dllp::parse(&bytes).expect("an end sends DLLPs that parse");
+                (start, What::Dllp(dllp))
+            }
+            _ => return,
+        };
+        let from = self.side;
+        self.world.passed.push(Passed { from, start, what });
+    }
+    fn port(&self) -> u16 {
+        0
+    }
+}
