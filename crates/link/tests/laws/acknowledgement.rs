@@ -101,16 +101,7 @@ fn sequence_numbers_count_from_0_and_wrap_at_4096() {
 #[test]
 fn a_nak_makes_everything_unacknowledged_go_again_in_order() {
     let mut pair = Pair::ready(&Setup::default());
-    let mut seen = 0;
-    pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp(_)) {
-            seen += 1;
-            if seen == 3 {
-                return Fate::Damage;
-            }
-        }
-        Fate::Pass
-    });
+    pair.wish_for(3..=3, Fate::Damage);
     for _ in 0..6 {
         pair.send(Left, write(128));
     }
@@ -134,16 +125,7 @@ fn a_nak_makes_everything_unacknowledged_go_again_in_order() {
 #[test]
 fn only_one_nak_is_sent_until_a_good_packet_comes() {
     let mut pair = Pair::ready(&Setup::default());
-    let mut seen = 0;
-    pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp(_)) {
-            seen += 1;
-            if (2..=4).contains(&seen) {
-                return Fate::Damage;
-            }
-        }
-        Fate::Pass
-    });
+    pair.wish_for(2..=4, Fate::Damage);
     for _ in 0..4 {
         pair.send(Left, write(128));
     }
@@ -155,16 +137,7 @@ fn only_one_nak_is_sent_until_a_good_packet_comes() {
 #[test]
 fn a_lost_packet_is_noticed_by_the_sequence_number_of_the_next() {
     let mut pair = Pair::ready(&Setup::default());
-    let mut seen = 0;
-    pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp(_)) {
-            seen += 1;
-            if seen == 2 {
-                return Fate::Lose;
-            }
-        }
-        Fate::Pass
-    });
+    pair.wish_for(2..=2, Fate::Lose);
     for _ in 0..3 {
         pair.send(Left, write(128));
     }
@@ -322,16 +295,7 @@ fn a_full_replay_buffer_stops_the_sender_until_an_acknowledgement() {
 #[test]
 fn a_nullified_packet_is_dropped_without_nak_and_uses_no_sequence_number() {
     let mut pair = Pair::ready(&Setup::default());
-    let mut seen = 0;
-    pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp(_)) {
-            seen += 1;
-            if seen == 1 {
-                return Fate::Nullify;
-            }
-        }
-        Fate::Pass
-    });
+    pair.wish_for(1..=1, Fate::Nullify);
     pair.send(Left, write(128));
     pair.run_for(Span::from_ns(300));
     assert!(pair.naks(Right).is_empty());

@@ -44,16 +44,7 @@ fn a_packet_is_not_acknowledged_before_its_last_bit() {
 #[test]
 fn a_nak_follows_the_last_bit_of_the_damaged_packet() {
     let mut pair = Pair::ready(&setup());
-    let mut seen = 0;
-    pair.wish(move |side, frame| {
-        if side == Left && matches!(frame, Frame::Tlp(_)) {
-            seen += 1;
-            if seen == 2 {
-                return Fate::Damage;
-            }
-        }
-        Fate::Pass
-    });
+    pair.wish_for(2..=2, Fate::Damage);
     for _ in 0..4 {
         pair.send(Left, write(128));
     }

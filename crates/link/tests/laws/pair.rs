@@ -1,6 +1,7 @@
 //! Two link ends joined by a wire, with what they are given and what is asked of them.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use kernel::{EventQueue, Span, Stream, Time};
 use link::{
@@ -139,6 +140,22 @@ impl Pair {
     /// From now on the wire does to each frame what `wish` says.
     pub fn wish(&mut self, wish: impl FnMut(Side, &Frame) -> Fate + 'static) {
         self.world.wish = Box::new(wish);
+    }
+
+    /// The wire does this to those of the packets that the left end sends from now on, counted from 1.
+    pub fn wish_for(&mut self, which: RangeInclusive<u32>, fate: Fate) {
+        let mut seen = 0;
+        self.wish(move |side, frame| {
+            if side != Left || !matches!(frame, Frame::Tlp(_)) {
+                return Fate::Pass;
+            }
+            seen += 1;
+            if which.contains(&seen) {
+                fate
+            } else {
+                Fate::Pass
+            }
+        });
     }
 
     /// What passed so far is of no interest.
