@@ -24,7 +24,7 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A range of bus addresses that a node answers to or forwards: `memory`, `bar0`, `window`."""
+    """Bus addresses that a node answers to or forwards: `memory`, `bar0` to `bar5`, `window`."""
 
     what: str
     base: int

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting};
-use protocol::{FunctionId, Header, Kind};
+use protocol::{Bar, FunctionId, Header, Kind};
 use transaction::{Completions, Memory, Pattern, deliver, refuse};
 
 kernel::parameters! {
@@ -35,6 +35,18 @@ kernel::parameters! {
     }
 }
 
+impl EndpointParameters {
+    /// BAR 0, if there is one.
+    pub fn bar(&self) -> Option<Bar> {
+        let Bytes(size) = self.bar;
+        (size > 0).then_some(Bar {
+            index: 0,
+            size,
+            wide: self.bar_address_bits == 64,
+        })
+    }
+}
+
 /// How an endpoint is built.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
@@ -46,8 +58,8 @@ pub struct EndpointConfig {
     pub link: LinkEnd,
     /// Max payload size in bytes.
     pub max_payload: u32,
-    /// First address of BAR 0.
-    pub bar_base: u64,
+    /// First address of each BAR that it has, by number.
+    pub bars: [u64; Bar::COUNT],
     /// The pattern of each flow, by number, against which arriving payload is checked.
     pub patterns: Vec<Pattern>,
 }
@@ -59,7 +71,7 @@ pub struct Endpoint {
     id: FunctionId,
     link: LinkEnd,
     max_payload: u32,
-    bar_base: u64,
+    bars: [u64; Bar::COUNT],
     bar: Memory,
     patterns: Vec<Pattern>,
     cycle: Span,
@@ -126,14 +138,14 @@ impl Endpoint {
             id,
             link,
             max_payload,
-            bar_base,
+            bars,
             patterns,
         } = config;
         Endpoint {
             id,
             link,
             max_payload,
-            bar_base,
+            bars,
             bar: Memory::new(parameters.bar.0),
             patterns,
             cycle: parameters.clock.period(),
@@ -219,7 +231,7 @@ impl Endpoint {
                     content,
                     request,
                     &mut self.bar,
-                    self.bar_base,
+                    self.bars[0],
                     &self.patterns,
                 );
                 if let Some(told) = told {
@@ -239,7 +251,7 @@ impl Endpoint {
         }
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
-                let start = request.first_byte().checked_sub(self.bar_base);
+                let start = request.first_byte().checked_sub(self.bars[0]);
                 let held =
                     start.is_some_and(|start| self.bar.holds(start, u64::from(request.byte_len())));
                 if held {
@@ -268,8 +280,7 @@ impl Endpoint {
         let due = fx.now() + self.parameters.read_latency;
         let header = fx.store()[request].header();
         let mut answers = Completions::of(header, self.id, self.max_payload, BOUNDARY);
-        while let Some(answer) = answers.next_packet(request, &self.bar, self.bar_base, fx.store())
-        {
+        while let Some(answer) = answers.next_packet(request, &self.bar, self.bars[0], fx.store()) {
             self.answers.push_back((due, answer));
         }
     }

@@ -5,6 +5,7 @@
 
 mod class;
 mod completion;
+mod config;
 mod crc;
 mod dllp;
 mod error;
@@ -17,6 +18,7 @@ mod wire;
 
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
+pub use config::Bar;
 pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError};
 pub use error::TlpError;

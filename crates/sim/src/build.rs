@@ -99,7 +99,7 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -
                 id: node.id,
                 link: upstream_end(plan, node),
                 max_payload: node.max_payload,
-                bar_base: node.bar.map_or(0, |bar| bar.base),
+                bars: node.bars.map(|bar| bar.map_or(0, |bar| bar.base)),
                 patterns: patterns.to_vec(),
             };
             match device {

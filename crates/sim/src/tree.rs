@@ -1,5 +1,6 @@
 //! The fabric as firmware left it: who hangs where, how wide, how fast, at which addresses.
 
+use protocol::Bar;
 use serde::Serialize;
 
 use crate::plan::{DownstreamPort, NodePlan, Plan, Region};
@@ -51,7 +52,7 @@ pub struct TreeLink {
 /// A range of addresses.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeRegion {
-    /// "memory", "bar0" or "window".
+    /// "memory", "bar0" to "bar5", or "window".
     pub what: &'static str,
     /// First address.
     pub base: u64,
@@ -100,6 +101,8 @@ fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
     }
 }
 
+const BARS: [&str; Bar::COUNT] = ["bar0", "bar1", "bar2", "bar3", "bar4", "bar5"];
+
 fn regions(node: &NodePlan) -> Vec<TreeRegion> {
     let named = |what| {
         move |region: &Region| TreeRegion {
@@ -110,7 +113,8 @@ fn regions(node: &NodePlan) -> Vec<TreeRegion> {
     };
     let windows = |port: &DownstreamPort| [port.memory, port.prefetchable];
     let mut regions: Vec<TreeRegion> = node.memory.iter().map(named("memory")).collect();
-    regions.extend(node.bar.iter().map(named("bar0")));
+    let bars = BARS.into_iter().zip(&node.bars);
+    regions.extend(bars.filter_map(|(name, bar)| bar.as_ref().map(named(name))));
     regions.extend(
         node.downstream
             .iter()

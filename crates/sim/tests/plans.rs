@@ -117,7 +117,7 @@ fn each_bar_is_aligned_and_inside_every_window_above_and_no_other() {
     let plan = plan(BOARDS);
     let leaves = ["l0", "l1", "r0", "r1"].map(|name| node(&plan, name));
     for leaf in leaves {
-        let bar = leaf.bar.unwrap();
+        let bar = leaf.bars[0].unwrap();
         assert_eq!(bar.base % bar.size, 0);
         let mut link = leaf.upstream;
         while let Some(index) = link {
@@ -139,13 +139,13 @@ fn each_bar_is_aligned_and_inside_every_window_above_and_no_other() {
         }
     }
     assert_eq!(
-        node(&plan, "l1").bar,
+        node(&plan, "l1").bars[0],
         Some(Region {
             base: 0xC000_0000,
             size: 16 << 20
         })
     );
-    assert_eq!(node(&plan, "r1").bar.unwrap().base, 1 << 40);
+    assert_eq!(node(&plan, "r1").bars[0].unwrap().base, 1 << 40);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn each_host_has_its_own_tree() {
     ));
     assert_eq!(node(&plan, "x").id, FunctionId::new(1, 0, 0));
     assert_eq!(node(&plan, "x").max_payload, 512);
-    assert_eq!(node(&plan, "x").bar.unwrap().base, 0xC000_0000);
+    assert_eq!(node(&plan, "x").bars[0].unwrap().base, 0xC000_0000);
     assert_eq!(plan.nodes[node(&plan, "x").root].name, "h1");
 }
 
@@ -202,7 +202,7 @@ fn a_flow_uses_the_largest_requests_there_are() {
 fn flows_to_one_target_have_buffers_of_their_own_while_there_is_room() {
     let one = "[[flows]]\nfrom = \"l0\"\nto = \"r0\"\ncount = 100\n";
     let plan = plan(&format!("{BOARDS}{one}{one}{one}{one}offset = \"256 B\"\n"));
-    let bar = node(&plan, "r0").bar.unwrap();
+    let bar = node(&plan, "r0").bars[0].unwrap();
     let offsets: Vec<u64> = plan
         .flows
         .iter()
@@ -217,7 +217,7 @@ fn the_answers_of_a_round_trip_go_to_the_node_that_asks() {
         "{BOARDS}[devices.r]\nmodel = \"reflector\"\nupstream = \"left\"\n[[flows]]\nfrom = \"l0\"\nto = \"r\"\ndirection = \"round-trip\"\ncount = 5"
     ));
     let flow = &plan.flows[0];
-    assert_eq!(flow.reply, Some(node(&plan, "l0").bar.unwrap().base));
+    assert_eq!(flow.reply, Some(node(&plan, "l0").bars[0].unwrap().base));
     assert_eq!((flow.write_size, flow.window), (4, 20));
 }
 

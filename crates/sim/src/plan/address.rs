@@ -3,6 +3,7 @@
 //! What hangs below a bridge is one naturally aligned block, so that one window forwards it.
 
 use kernel::Bytes;
+use protocol::Bar;
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
@@ -63,15 +64,17 @@ pub(super) struct Spaces {
 }
 
 impl Spaces {
-    /// BAR 0 of `node`.
-    pub(super) fn bar(&self, node: usize) -> Option<Region> {
-        self.below_4_gib.bars[node].or(self.beyond.bars[node])
+    /// The BARs of `node`, by number.
+    pub(super) fn bars(&self, node: usize) -> [Option<Region>; Bar::COUNT] {
+        std::array::from_fn(|index| {
+            self.below_4_gib.bars[node][index].or(self.beyond.bars[node][index])
+        })
     }
 }
 
 /// One zone of every tree, laid out.
 pub(super) struct Space {
-    bars: Vec<Option<Region>>,
+    bars: Vec<[Option<Region>; Bar::COUNT]>,
     /// The window of the port above each node.
     pub(super) windows: Vec<Option<Region>>,
 }
@@ -98,13 +101,13 @@ impl Space {
         let nodes = &scenario.nodes;
         let mut extents = Vec::with_capacity(nodes.len());
         for node in nodes {
-            extents.push(bar(scenario, node, zone)?);
+            extents.push(extent(&bars(scenario, node, zone)?));
         }
         for (above, _, _) in tree.links.iter().rev() {
             extents[*above] = layout(tree, &extents, *above).1;
         }
         let mut space = Self {
-            bars: vec![None; nodes.len()],
+            bars: vec![[None; Bar::COUNT]; nodes.len()],
             windows: vec![None; nodes.len()],
         };
         for (host, extent) in extents
@@ -116,23 +119,37 @@ impl Space {
             if base + extent.size > zone.end {
                 return Err(too_much(scenario, tree, zone, host));
             }
-            space.place(tree, &extents, host, base);
+            space.place(scenario, tree, &extents, zone, host, base)?;
         }
         Ok(space)
     }
 
     /// Places what hangs below `node`. The depth is bounded by the number of buses.
-    fn place(&mut self, tree: &Tree, extents: &[Extent], node: usize, base: u64) {
+    fn place(
+        &mut self,
+        scenario: &Scenario,
+        tree: &Tree,
+        extents: &[Extent],
+        zone: Zone,
+        node: usize,
+        base: u64,
+    ) -> Result<(), ScenarioError> {
         for (child, offset) in layout(tree, extents, node).0 {
-            let (base, size) = (base + offset, extents[child].size);
+            let base = base + offset;
             let window = extents[child].window().size;
             self.windows[child] = Some(Region { base, size: window });
             if tree.children[child].is_empty() {
-                self.bars[child] = Some(Region { base, size });
+                let mut next = base;
+                for bar in bars(scenario, &scenario.nodes[child], zone)? {
+                    let size = bar.size;
+                    self.bars[child][usize::from(bar.index)] = Some(Region { base: next, size });
+                    next += size;
+                }
             } else {
-                self.place(tree, extents, child, base);
+                self.place(scenario, tree, extents, zone, child, base)?;
             }
         }
+        Ok(())
     }
 }
 
@@ -155,22 +172,38 @@ fn layout(tree: &Tree, extents: &[Extent], node: usize) -> (Vec<(usize, u64)>, E
     (placed, whole)
 }
 
-/// The room that the BAR of `node` needs in `zone`.
-fn bar(scenario: &Scenario, node: &Node, zone: Zone) -> Result<Extent, ScenarioError> {
-    let NodeKind::Device(endpoint, _) = &node.kind else {
-        return Ok(Extent::default());
-    };
-    let Bytes(size) = endpoint.bar;
-    if endpoint.bar_address_bits != zone.bits || size == 0 {
-        return Ok(Extent::default());
+/// The room of `bars`, one after the other: aligned because the largest comes first.
+fn extent(bars: &[Bar]) -> Extent {
+    Extent {
+        size: bars.iter().map(|bar| bar.size).sum(),
+        align: bars.first().map_or(0, |bar| bar.size),
     }
+}
+
+/// The BARs of `node` in `zone`, the largest first.
+fn bars(scenario: &Scenario, node: &Node, zone: Zone) -> Result<Vec<Bar>, ScenarioError> {
+    let NodeKind::Device(endpoint, device) = &node.kind else {
+        return Ok(Vec::new());
+    };
+    if let Some(bar) = endpoint.bar() {
+        check(scenario, node, bar)?;
+    }
+    let mut bars = device.bars(endpoint);
+    bars.retain(|bar| bar.wide == (zone.bits == 64));
+    bars.sort_by_key(|bar| std::cmp::Reverse(bar.size));
+    Ok(bars)
+}
+
+/// Whether BAR 0 can be as it is written.
+fn check(scenario: &Scenario, node: &Node, bar: Bar) -> Result<(), ScenarioError> {
+    let size = bar.size;
     let advice = if size < SMALLEST_BAR || !size.is_power_of_two() {
         let right = size.next_power_of_two().max(SMALLEST_BAR);
         format!("is not a size that a BAR can have; write {:?}", show(right))
-    } else if zone.bits == 32 && size > LARGEST_32_BIT_BAR {
+    } else if !bar.wide && size > LARGEST_32_BIT_BAR {
         "is more than a 32-bit BAR can be; write bar_address_bits = 64".to_owned()
     } else {
-        return Ok(Extent { size, align: size });
+        return Ok(());
     };
     let message = format!("{}.bar: {} {advice}", node.name.value, show(size));
     Err(scenario.error(node.lines.of("bar"), message))

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 use kernel::{Span, Time};
 use link::PortParameters;
-use protocol::{FunctionId, Generation};
+use protocol::{Bar, FunctionId, Generation};
 
 pub use address::Region;
 pub use flow::{Amount, FlowPlan};
@@ -55,8 +55,8 @@ pub struct NodePlan {
     pub max_payload: u32,
     /// Largest read request that it makes, in bytes; a switch makes none.
     pub max_read_request: u32,
-    /// BAR 0 of a device.
-    pub bar: Option<Region>,
+    /// The BARs of a device, by number.
+    pub bars: [Option<Region>; Bar::COUNT],
     /// The memory of a host.
     pub memory: Option<Region>,
     /// The link upwards; none at a host.
@@ -68,7 +68,7 @@ pub struct NodePlan {
 impl NodePlan {
     /// What it answers to in the address space: a host's memory or a device's BAR 0.
     pub fn region(&self) -> Option<Region> {
-        self.memory.or(self.bar)
+        self.memory.or(self.bars[0])
     }
 }
 
@@ -136,7 +136,7 @@ impl Plan {
                 port: node.port.clone(),
                 max_payload: payloads[index],
                 max_read_request: payload::max_read_request(scenario, node)?,
-                bar: spaces.bar(index),
+                bars: spaces.bars(index),
                 memory: address::memory(node),
                 upstream: tree.upstream_link(index),
                 downstream: downstream(&tree, &spaces, index),

@@ -1,6 +1,8 @@
 //! The closed list of device models, and what every node has.
 
+use device::EndpointParameters;
 use kernel::{Bytes, Parameters};
+use protocol::Bar;
 
 macro_rules! models {
     ($($(#[doc = $help:literal])+ $name:literal => $variant:ident($parameters:ty);)+) => {
@@ -48,6 +50,13 @@ pub struct Model {
     pub make: fn() -> DeviceParameters,
     /// What can be set.
     pub declarations: fn() -> Vec<kernel::Declaration>,
+}
+
+impl DeviceParameters {
+    /// The BARs of a device with this model.
+    pub fn bars(&self, endpoint: &EndpointParameters) -> Vec<Bar> {
+        endpoint.bar().into_iter().collect()
+    }
 }
 
 models! {
