@@ -15,7 +15,8 @@ ALLOWED = {
     "transaction": {"protocol", "kernel", "link"},
     "fabric": {"protocol", "kernel", "link", "transaction"},
     "device": {"protocol", "kernel", "link", "transaction"},
-    "sim": {"protocol", "kernel", "link", "transaction", "fabric", "device"},
+    "host": {"protocol", "kernel", "link", "transaction", "fabric", "device"},
+    "sim": {"protocol", "kernel", "link", "transaction", "fabric", "device", "host"},
     "python": {"protocol", "kernel", "sim"},
 }
 """What each crate may depend on; `fabric` and `device` meet at packets only."""

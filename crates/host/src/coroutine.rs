@@ -1,0 +1,134 @@
+//! Programs as coroutines: straight-line code that stands still at each request until it is answered.
+//!
+//! A program is an `async` function that knows the world only by its [`Desk`]. The compiler makes the state machine of it;
+//! whoever runs it decides what its requests mean and when they are answered. No clock, no thread, no executor.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+/// A program that asks for `Ask`, is told `Answer`, and ends with `Output`.
+pub struct Coroutine<Ask, Answer, Output> {
+    program: Pin<Box<dyn Future<Output = Output> + Send>>,
+    desk: Desk<Ask, Answer>,
+}
+
+/// Where a program puts its requests and finds the answers.
+pub struct Desk<Ask, Answer>(Arc<Mutex<Tray<Ask, Answer>>>);
+
+struct Tray<Ask, Answer> {
+    ask: Option<Ask>,
+    answer: Option<Answer>,
+}
+
+/// How far a program has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<Ask, Output> {
+    /// It stands still until this is answered.
+    Ask(Ask),
+    /// It has ended.
+    Done(Output),
+}
+
+impl<Ask, Answer, Output> Coroutine<Ask, Answer, Output>
+where
+    Ask: Send + 'static,
+    Answer: Send + 'static,
+{
+    /// The program that `program` makes of its desk, before its first line.
+    pub fn new<F>(program: impl FnOnce(Desk<Ask, Answer>) -> F) -> Self
+    where
+        F: Future<Output = Output> + Send + 'static,
+    {
+        let desk = Desk(Arc::new(Mutex::new(Tray {
+            ask: None,
+            answer: None,
+        })));
+        Coroutine {
+            program: Box::pin(program(desk.clone())),
+            desk,
+        }
+    }
+
+    /// Runs to the first request or to the end. Called once.
+    pub fn begin(&mut self) -> Step<Ask, Output> {
+        match self
+            .program
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(output) => Step::Done(output),
+            Poll::Pending => Step::Ask(
+                self.desk
+                    .tray()
+                    .ask
+                    .take()
+                    .expect("a program stands still only at a request"),
+            ),
+        }
+    }
+
+    /// Answers the last request and runs to the next one or to the end.
+    pub fn resume(&mut self, answer: Answer) -> Step<Ask, Output> {
+        self.desk.tray().answer = Some(answer);
+        self.begin()
+    }
+}
+
+impl<Ask, Answer> Desk<Ask, Answer> {
+    /// Stands still until `ask` is answered.
+    pub async fn ask(&self, ask: Ask) -> Answer {
+        self.tray().ask = Some(ask);
+        poll_fn(|_| match self.tray().answer.take() {
+            Some(answer) => Poll::Ready(answer),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    fn tray(&self) -> MutexGuard<'_, Tray<Ask, Answer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<Ask, Answer> Clone for Desk<Ask, Answer> {
+    fn clone(&self) -> Self {
+        Desk(Arc::clone(&self.0))
+    }
+}
+
+impl<Ask, Answer, Output> fmt::Debug for Coroutine<Ask, Answer, Output> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Coroutine")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn doubled(desk: Desk<u32, u32>) -> u32 {
+        let mut sum = 0;
+        for ask in 1..=3 {
+            sum += desk.ask(ask).await;
+        }
+        sum
+    }
+
+    #[test]
+    fn a_program_stands_still_at_each_request_and_goes_on_with_its_answer() {
+        let mut program = Coroutine::new(doubled);
+        assert_eq!(program.begin(), Step::Ask(1));
+        assert_eq!(program.resume(10), Step::Ask(2));
+        assert_eq!(program.resume(20), Step::Ask(3));
+        assert_eq!(program.resume(30), Step::Done(60));
+    }
+
+    #[test]
+    fn a_program_without_requests_ends_at_once() {
+        let mut program: Coroutine<(), (), u32> = Coroutine::new(|_| async { 7 });
+        assert_eq!(program.begin(), Step::Done(7));
+    }
+}
