@@ -18,7 +18,10 @@ mod wire;
 
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
-pub use config::Bar;
+pub use config::{
+    Bar, BridgeFunction, ConfigSpace, CorrectableError, EndpointFunction, ErrorRecord, Express,
+    Identity, Interval, MsixTable, PortType, UncorrectableError, WINDOW_BYTES, register,
+};
 pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError};
 pub use error::TlpError;

@@ -1,0 +1,124 @@
+//! Base address registers: how a function asks for addresses, and where it was given them.
+
+use super::ConfigSpace;
+use super::header::BARS;
+
+/// A memory BAR as its function asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bar {
+    /// Which of the six registers, 0..=5; a 64-bit BAR takes the next one, too.
+    pub index: u8,
+    /// Bytes, a power of two.
+    pub size: u64,
+    /// Whether it is 64 bits wide and prefetchable.
+    pub wide: bool,
+}
+
+impl Bar {
+    /// BARs of a type 0 header.
+    pub const COUNT: usize = 6;
+
+    /// The BAR at `index` whose registers read `low`, and the next one `high`, after all ones were written to both; `None`
+    /// when it is not implemented (PCIe Base 7.5.1.2.1).
+    pub fn sized(index: u8, low: u32, high: u32) -> Option<Self> {
+        let wide = low & TYPE == WIDE;
+        let address = u64::from(low & !FLAGS);
+        let high = if wide { high } else { u32::MAX };
+        let mask = u64::from(high) << 32 | address;
+        let implemented = if wide { mask != 0 } else { address != 0 };
+        implemented.then(|| Self {
+            index,
+            size: mask.wrapping_neg(),
+            wide,
+        })
+    }
+
+    /// Registers that it takes.
+    pub fn registers(self) -> u8 {
+        if self.wide { 2 } else { 1 }
+    }
+}
+
+impl ConfigSpace {
+    /// Declares `bar` of a function that has none at its registers yet.
+    pub(super) fn declare_bar(&mut self, bar: Bar) {
+        let register = BARS + u16::from(bar.index);
+        let mask = !(bar.size - 1);
+        if bar.wide {
+            let flags = WIDE | PREFETCHABLE;
+            self.declare(register, flags, mask as u32 & !FLAGS, 0);
+            self.declare(register + 1, 0, (mask >> 32) as u32, 0);
+        } else {
+            self.declare(register, 0, mask as u32 & !FLAGS, 0);
+        }
+    }
+
+    /// The first address of BAR `index`, as it stands in its registers.
+    pub fn bar_base(&self, index: u8) -> u64 {
+        let register = BARS + u16::from(index);
+        let low = self.read(register);
+        let high = if low & TYPE == WIDE {
+            self.read(register + 1)
+        } else {
+            0
+        };
+        u64::from(high) << 32 | u64::from(low & !FLAGS)
+    }
+}
+
+/// Low bits that say what the BAR is, and hold no address.
+const FLAGS: u32 = 0xf;
+const TYPE: u32 = 0b0111;
+const WIDE: u32 = 0b0100;
+const PREFETCHABLE: u32 = 0b1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sized(bar: Bar) -> Option<Bar> {
+        let mut space = ConfigSpace::empty();
+        space.declare_bar(bar);
+        let register = BARS + u16::from(bar.index);
+        space.write(register, u32::MAX, 0xf);
+        space.write(register + 1, u32::MAX, 0xf);
+        Bar::sized(bar.index, space.read(register), space.read(register + 1))
+    }
+
+    #[test]
+    fn a_bar_tells_its_size_when_all_ones_are_written() {
+        for size in 7..31 {
+            for wide in [false, true] {
+                let bar = Bar {
+                    index: 2,
+                    size: 1 << size,
+                    wide,
+                };
+                assert_eq!(sized(bar), Some(bar));
+            }
+        }
+        for size in 31..63 {
+            let bar = Bar {
+                index: 0,
+                size: 1 << size,
+                wide: true,
+            };
+            assert_eq!(sized(bar), Some(bar));
+        }
+        assert_eq!(Bar::sized(0, 0, 0), None);
+    }
+
+    #[test]
+    fn a_base_is_written_above_the_hardwired_bits() {
+        let mut space = ConfigSpace::empty();
+        space.declare_bar(Bar {
+            index: 0,
+            size: 1 << 20,
+            wide: true,
+        });
+        space.write(BARS, 0x8012_3456, 0xf);
+        space.write(BARS + 1, 0x100, 0xf);
+        assert_eq!(space.bar_base(0), 0x100_8010_0000);
+        assert_eq!(space.read(BARS) & 0xf, 0b1100);
+    }
+}

@@ -1,0 +1,123 @@
+//! The header of type 1 (PCIe Base 7.5.1.3): which buses and addresses lie below.
+
+use super::ConfigSpace;
+
+/// Primary, secondary and subordinate bus number, from the lowest byte.
+pub const BUSES: u16 = 6;
+/// Memory Limit and Memory Base.
+pub const MEMORY_WINDOW: u16 = 8;
+/// Prefetchable Memory Limit and Base, their low halves.
+pub const PREFETCHABLE_WINDOW: u16 = 9;
+/// Prefetchable Base Upper 32 Bits.
+pub const PREFETCHABLE_BASE_HIGH: u16 = 10;
+/// Prefetchable Limit Upper 32 Bits.
+pub const PREFETCHABLE_LIMIT_HIGH: u16 = 11;
+/// Bridges forward whole MiB (PCIe Base 7.5.1.3.8).
+pub const WINDOW_BYTES: u64 = 1 << 20;
+
+/// Secondary Status, above the I/O window that is not implemented.
+const SECONDARY_STATUS: u16 = 7;
+/// Bridge Control, above interrupt line and pin.
+const BRIDGE_CONTROL: u16 = 15;
+/// Parity error response, SERR enable, secondary bus reset.
+const BRIDGE_CONTROL_BITS: u32 = 0x0043_0000;
+const STATUS_CLEARED: u32 = 0xf900_0000;
+/// Address bits 31:20 of limit and base; the low four say what the window is.
+const WINDOW_BITS: u32 = 0xfff0_fff0;
+const WIDE_WINDOW: u32 = 0x0001_0001;
+
+/// First and last number of a range; empty when first > last.
+pub type Interval<N> = (N, N);
+
+impl ConfigSpace {
+    pub(super) fn declare_bridge(&mut self) {
+        self.declare(BUSES, 0, 0x00ff_ffff, 0);
+        self.declare(SECONDARY_STATUS, 0, 0, STATUS_CLEARED);
+        self.declare(MEMORY_WINDOW, 0, WINDOW_BITS, 0);
+        self.declare(PREFETCHABLE_WINDOW, WIDE_WINDOW, WINDOW_BITS, 0);
+        self.declare(PREFETCHABLE_BASE_HIGH, 0, u32::MAX, 0);
+        self.declare(PREFETCHABLE_LIMIT_HIGH, 0, u32::MAX, 0);
+        self.declare(BRIDGE_CONTROL, 0, BRIDGE_CONTROL_BITS, 0);
+    }
+
+    /// The bus just below.
+    pub fn secondary_bus(&self) -> u8 {
+        (self.read(BUSES) >> 8) as u8
+    }
+
+    /// Secondary to subordinate bus; nothing below a bridge that was not given numbers.
+    pub fn buses(&self) -> Interval<u8> {
+        let subordinate = (self.read(BUSES) >> 16) as u8;
+        match self.secondary_bus() {
+            0 => (1, 0),
+            secondary => (secondary, subordinate),
+        }
+    }
+
+    /// First and last address of the memory window, in whatever state Memory Space Enable is.
+    pub fn memory_window(&self) -> Interval<u64> {
+        let window = self.read(MEMORY_WINDOW);
+        (window_base(window), window_last(window))
+    }
+
+    /// The same of the 64-bit prefetchable window.
+    pub fn prefetchable_window(&self) -> Interval<u64> {
+        let window = self.read(PREFETCHABLE_WINDOW);
+        let high = |register| u64::from(self.read(register)) << 32;
+        (
+            high(PREFETCHABLE_BASE_HIGH) | window_base(window),
+            high(PREFETCHABLE_LIMIT_HIGH) | window_last(window),
+        )
+    }
+}
+
+fn window_base(window: u32) -> u64 {
+    u64::from(window & 0xfff0) << 16
+}
+
+fn window_last(window: u32) -> u64 {
+    u64::from(window & 0xfff0_0000) | (WINDOW_BYTES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bridge() -> ConfigSpace {
+        let mut space = ConfigSpace::empty();
+        space.declare_bridge();
+        space
+    }
+
+    #[test]
+    fn a_window_is_whole_mib_from_base_to_limit() {
+        let mut space = bridge();
+        space.write(MEMORY_WINDOW, 0xc01f_c00f, 0xf);
+        assert_eq!(space.memory_window(), (0xc000_0000, 0xc01f_ffff));
+        space.write(MEMORY_WINDOW, 0x0000_fff0, 0xf);
+        let (first, last) = space.memory_window();
+        assert!(first > last);
+    }
+
+    #[test]
+    fn a_prefetchable_window_has_64_bits() {
+        let mut space = bridge();
+        space.write(PREFETCHABLE_WINDOW, 0x3ff0_0000, 0xf);
+        space.write(PREFETCHABLE_BASE_HIGH, 0x100, 0xf);
+        space.write(PREFETCHABLE_LIMIT_HIGH, 0x100, 0xf);
+        assert_eq!(
+            space.prefetchable_window(),
+            (0x100_0000_0000, 0x100_3fff_ffff)
+        );
+        assert_eq!(space.read(PREFETCHABLE_WINDOW) & 0x000f_000f, 0x0001_0001);
+    }
+
+    #[test]
+    fn a_bridge_without_numbers_has_no_bus_below() {
+        let mut space = bridge();
+        assert_eq!(space.buses(), (1, 0));
+        space.write(BUSES, 0xff07_0502, 0xf);
+        assert_eq!((space.buses(), space.secondary_bus()), ((5, 7), 5));
+        assert_eq!(space.read(BUSES) >> 24, 0);
+    }
+}

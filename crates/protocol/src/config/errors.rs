@@ -1,0 +1,219 @@
+//! Advanced Error Reporting (PCIe Base 7.8.4), and how errors are recorded there (PCIe Base 6.2).
+
+use super::ConfigSpace;
+
+/// The register of the capability's header.
+pub const AER: u16 = AER_BYTES / 4;
+
+/// Where the capability is, in bytes.
+pub(super) const AER_BYTES: u16 = 0x100;
+pub(super) const ID: u16 = 0x0001;
+
+const UNCORRECTABLE_STATUS: u16 = AER + 1;
+const UNCORRECTABLE_MASK: u16 = AER + 2;
+const UNCORRECTABLE_SEVERITY: u16 = AER + 3;
+const CORRECTABLE_STATUS: u16 = AER + 4;
+const CORRECTABLE_MASK: u16 = AER + 5;
+const CONTROL: u16 = AER + 6;
+const HEADER_LOG: u16 = AER + 7;
+const ROOT_COMMAND: u16 = AER + 11;
+const ROOT_STATUS: u16 = AER + 12;
+
+const FIRST_ERROR_POINTER: u32 = 0x1f;
+/// Data link protocol, flow control protocol, receiver overflow and malformed TLP are fatal (PCIe Base 7.8.4.4).
+const SEVERITY_RESET: u32 = 0x0006_2010;
+const ADVISORY_NON_FATAL: u32 = 1 << 13;
+
+const CORRECTABLE_DETECTED: u32 = 1;
+const NON_FATAL_DETECTED: u32 = 1 << 1;
+const FATAL_DETECTED: u32 = 1 << 2;
+const UNSUPPORTED_REQUEST_DETECTED: u32 = 1 << 3;
+
+/// An error that loses a packet, at its bit of the status register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UncorrectableError {
+    /// No completion came in time.
+    CompletionTimeout = 14,
+    /// A completion that nobody waits for.
+    UnexpectedCompletion = 16,
+    /// A packet that breaks a rule of its format.
+    MalformedTlp = 18,
+    /// A request that nobody serves.
+    UnsupportedRequest = 20,
+}
+
+/// An error that the link repairs, at its bit of the status register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CorrectableError {
+    /// A framing symbol was struck.
+    Receiver = 0,
+    /// The LCRC or the sequence number of a TLP was wrong.
+    BadTlp = 6,
+    /// The CRC of a DLLP was wrong.
+    BadDllp = 7,
+    /// No acknowledgement came in time.
+    ReplayTimerTimeout = 12,
+}
+
+impl CorrectableError {
+    /// Its bit in Correctable Error Status.
+    pub const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// An uncorrectable error with what is logged of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorRecord {
+    /// Which.
+    pub error: UncorrectableError,
+    /// The first 16 bytes of the header of the packet, as the wire carries them; nothing is logged of a completion timeout.
+    pub header: Option<[u8; 16]>,
+    /// Whether the requester is told by a completion, or nothing is lost: an advisory non-fatal error (PCIe Base 6.2.3.2.4).
+    pub advisory: bool,
+}
+
+impl ConfigSpace {
+    /// Declares the capability; a root port has registers for what the functions below report, too.
+    pub(super) fn declare_errors(&mut self, root_port: bool) {
+        let uncorrectable = [
+            UncorrectableError::CompletionTimeout,
+            UncorrectableError::UnexpectedCompletion,
+            UncorrectableError::MalformedTlp,
+            UncorrectableError::UnsupportedRequest,
+        ];
+        let modelled = uncorrectable
+            .iter()
+            .fold(0, |bits, error| bits | 1 << *error as u32);
+        let correctable = CorrectableError::Receiver.bit()
+            | CorrectableError::BadTlp.bit()
+            | CorrectableError::BadDllp.bit()
+            | CorrectableError::ReplayTimerTimeout.bit()
+            | ADVISORY_NON_FATAL;
+        self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
+        self.declare(UNCORRECTABLE_MASK, 0, modelled, 0);
+        self.declare(UNCORRECTABLE_SEVERITY, SEVERITY_RESET, modelled, 0);
+        self.declare(CORRECTABLE_STATUS, 0, 0, correctable);
+        self.declare(CORRECTABLE_MASK, ADVISORY_NON_FATAL, correctable, 0);
+        if root_port {
+            self.declare(ROOT_COMMAND, 0, 0x7, 0);
+            self.declare(ROOT_STATUS, 0, 0, 0x7f);
+        }
+    }
+
+    fn has_errors(&self) -> bool {
+        self.read(AER) & 0xffff == u32::from(ID)
+    }
+
+    /// Records an uncorrectable error as PCIe Base 6.2.5 orders it.
+    pub fn record(&mut self, record: &ErrorRecord) {
+        let bit = 1_u32 << record.error as u32;
+        if record.error == UncorrectableError::UnsupportedRequest {
+            self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
+        }
+        let fatal = self.read(UNCORRECTABLE_SEVERITY) & bit != 0;
+        if record.advisory && !fatal {
+            self.record_correctable(ADVISORY_NON_FATAL);
+            if !self.has_errors() || self.read(CORRECTABLE_MASK) & ADVISORY_NON_FATAL != 0 {
+                return;
+            }
+        } else {
+            self.raise_device_status(if fatal {
+                FATAL_DETECTED
+            } else {
+                NON_FATAL_DETECTED
+            });
+        }
+        if self.has_errors() {
+            self.log(record, bit);
+        }
+    }
+
+    /// Records correctable errors, bits of Correctable Error Status.
+    pub fn record_correctable(&mut self, bits: u32) {
+        if bits == 0 {
+            return;
+        }
+        self.raise_device_status(CORRECTABLE_DETECTED);
+        if self.has_errors() {
+            self.raise(CORRECTABLE_STATUS, bits);
+        }
+    }
+
+    /// The first error that is not masked keeps pointer and header until software clears its status bit.
+    fn log(&mut self, record: &ErrorRecord, bit: u32) {
+        let status = self.read(UNCORRECTABLE_STATUS);
+        let first = self.read(CONTROL) & FIRST_ERROR_POINTER;
+        let taken = status & 1 << first != 0;
+        self.raise(UNCORRECTABLE_STATUS, bit);
+        if taken || self.read(UNCORRECTABLE_MASK) & bit != 0 {
+            return;
+        }
+        self.update(CONTROL, FIRST_ERROR_POINTER, record.error as u32);
+        for (register, bytes) in
+            (HEADER_LOG..).zip(record.header.unwrap_or_default().chunks_exact(4))
+        {
+            let dword = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            self.update(register, u32::MAX, dword);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space() -> ConfigSpace {
+        let mut space = ConfigSpace::empty();
+        space.declare_extended(None, AER_BYTES, ID, 2);
+        space.declare_errors(false);
+        space
+    }
+
+    fn record(error: UncorrectableError, advisory: bool, byte: u8) -> ErrorRecord {
+        ErrorRecord {
+            error,
+            header: Some([byte; 16]),
+            advisory,
+        }
+    }
+
+    #[test]
+    fn the_first_error_keeps_the_header_log_until_it_is_cleared() {
+        let mut space = space();
+        space.record(&record(UncorrectableError::UnsupportedRequest, false, 1));
+        space.record(&record(UncorrectableError::MalformedTlp, false, 2));
+        assert_eq!(space.read(UNCORRECTABLE_STATUS), 1 << 20 | 1 << 18);
+        assert_eq!(
+            (space.read(CONTROL), space.read(HEADER_LOG)),
+            (20, 0x0101_0101)
+        );
+        space.write(UNCORRECTABLE_STATUS, 1 << 20, 0xf);
+        space.record(&record(UncorrectableError::MalformedTlp, false, 3));
+        assert_eq!(
+            (space.read(CONTROL), space.read(HEADER_LOG + 3)),
+            (18, 0x0303_0303)
+        );
+    }
+
+    #[test]
+    fn an_advisory_error_is_correctable_while_its_mask_stands() {
+        let mut space = space();
+        let advisory = record(UncorrectableError::UnsupportedRequest, true, 1);
+        space.record(&advisory);
+        assert_eq!(space.read(UNCORRECTABLE_STATUS), 0);
+        assert_eq!(space.read(CORRECTABLE_STATUS), ADVISORY_NON_FATAL);
+        space.write(CORRECTABLE_MASK, 0, 0xf);
+        space.record(&advisory);
+        assert_eq!(space.read(UNCORRECTABLE_STATUS), 1 << 20);
+    }
+
+    #[test]
+    fn a_masked_error_leaves_the_header_log_alone() {
+        let mut space = space();
+        space.write(UNCORRECTABLE_MASK, 1 << 20, 0xf);
+        space.record(&record(UncorrectableError::UnsupportedRequest, false, 1));
+        assert_eq!(space.read(UNCORRECTABLE_STATUS), 1 << 20);
+        assert_eq!(space.read(HEADER_LOG), 0);
+    }
+}

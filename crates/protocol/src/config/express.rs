@@ -1,0 +1,283 @@
+//! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and how large its packets are.
+
+use super::ConfigSpace;
+use crate::Generation;
+
+/// PCI Express Capabilities, above the capability's header.
+pub const EXPRESS: u16 = EXPRESS_BYTES / 4;
+/// Device Capabilities.
+pub const DEVICE_CAPABILITIES: u16 = EXPRESS + 1;
+/// Device Status and Device Control.
+pub const DEVICE_CONTROL: u16 = EXPRESS + 2;
+
+/// Where the capability is, in bytes.
+pub(super) const EXPRESS_BYTES: u16 = 0x70;
+pub(super) const ID: u8 = 0x10;
+
+const LINK_CAPABILITIES: u16 = EXPRESS + 3;
+const LINK_CONTROL: u16 = EXPRESS + 4;
+const ROOT_CONTROL: u16 = EXPRESS + 7;
+const ROOT_STATUS: u16 = EXPRESS + 8;
+const DEVICE_CAPABILITIES_2: u16 = EXPRESS + 9;
+const DEVICE_CONTROL_2: u16 = EXPRESS + 10;
+const LINK_CAPABILITIES_2: u16 = EXPRESS + 11;
+const LINK_CONTROL_2: u16 = EXPRESS + 12;
+
+const VERSION_2: u32 = 2 << 16;
+const EXTENDED_TAGS: u32 = 1 << 5;
+/// Endpoints bear any latency of leaving L0s and L1, which no link enters.
+const LATENCIES_WITHOUT_LIMIT: u32 = 0b11_1111 << 6;
+const ROLE_BASED_ERRORS: u32 = 1 << 15;
+/// Error reporting, relaxed ordering, MPS, extended tags, no snoop, MRRS.
+const DEVICE_CONTROL_BITS: u32 = 0x79ff;
+/// Relaxed ordering and no snoop may be used; the max read request size is 512 bytes (PCIe Base 7.5.3.4).
+const DEVICE_CONTROL_RESET: u32 = 1 << 4 | 1 << 11 | 2 << MRRS;
+const DEVICE_STATUS_CLEARED: u32 = 0xf << 16;
+const MPS: u32 = 5;
+const MRRS: u32 = 12;
+const LINK_ACTIVE_REPORTING: u32 = 1 << 20;
+/// Common clock configuration and extended synch, which change nothing here.
+const LINK_CONTROL_BITS: u32 = 0x00c0;
+const BOUNDARY_128: u32 = 1 << 3;
+const SLOT_CLOCK: u32 = 1 << 28;
+const LINK_ACTIVE: u32 = 1 << 29;
+const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
+const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
+/// Completion timeout ranges A to D, and that it can be disabled.
+const TIMEOUT_RANGES: u32 = 0x1f;
+/// Completion timeout value and disable.
+const DEVICE_CONTROL_2_BITS: u32 = 0x1f;
+
+/// Device/Port Type (PCIe Base 7.5.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortType {
+    /// A leaf of the tree.
+    Endpoint,
+    /// A port of a root complex.
+    RootPort,
+    /// The port of a switch nearest the root.
+    Upstream,
+    /// Any other port of a switch.
+    Downstream,
+}
+
+impl PortType {
+    const ENCODING: [(Self, u32); 4] = [
+        (Self::Endpoint, 0),
+        (Self::RootPort, 4),
+        (Self::Upstream, 5),
+        (Self::Downstream, 6),
+    ];
+
+    fn field(self) -> u32 {
+        let found = Self::ENCODING.iter().find(|(port, _)| *port == self);
+        found.map_or(0, |(_, field)| *field)
+    }
+
+    /// The type in a value of the register [`EXPRESS`], if it is one that is modelled.
+    pub fn in_register(value: u32) -> Option<Self> {
+        let field = value >> 20 & 0xf;
+        let found = Self::ENCODING.iter().find(|(_, known)| *known == field);
+        found.map(|(port, _)| *port)
+    }
+
+    /// Whether the link hangs below the port.
+    pub fn is_downstream(self) -> bool {
+        matches!(self, Self::RootPort | Self::Downstream)
+    }
+}
+
+/// A function's port and its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Express {
+    /// What the port is.
+    pub port: PortType,
+    /// `Max_Payload_Size Supported` in bytes, a power of two from 128 to 4096.
+    pub max_payload_supported: u32,
+    /// Data rate of the link.
+    pub generation: Generation,
+    /// Its lanes.
+    pub lanes: u8,
+    /// Port number.
+    pub number: u8,
+    /// Non-posted requests that the function may have outstanding.
+    pub tags: u16,
+    /// Read completion boundary of a root port in bytes, 64 or 128.
+    pub read_completion_boundary: u32,
+}
+
+impl ConfigSpace {
+    pub(super) fn declare_express(&mut self, express: &Express) {
+        let Express {
+            port,
+            max_payload_supported,
+            generation,
+            lanes,
+            number,
+            tags,
+            read_completion_boundary,
+        } = *express;
+        self.declare(EXPRESS, VERSION_2 | port.field() << 20, 0, 0);
+        let latencies = if port == PortType::Endpoint {
+            LATENCIES_WITHOUT_LIMIT
+        } else {
+            0
+        };
+        let capabilities =
+            size_field(max_payload_supported) | EXTENDED_TAGS | latencies | ROLE_BASED_ERRORS;
+        self.declare(DEVICE_CAPABILITIES, capabilities, 0, 0);
+        self.declare(
+            DEVICE_CONTROL,
+            DEVICE_CONTROL_RESET,
+            DEVICE_CONTROL_BITS,
+            DEVICE_STATUS_CLEARED,
+        );
+        let speed = u32::from(generation.number());
+        let link = speed | u32::from(lanes) << 4;
+        let (reporting, active) = if port.is_downstream() {
+            (LINK_ACTIVE_REPORTING, LINK_ACTIVE)
+        } else {
+            (0, 0)
+        };
+        self.declare(
+            LINK_CAPABILITIES,
+            link | reporting | u32::from(number) << 24,
+            0,
+            0,
+        );
+        // The boundary is the software's to set but in a root port, which knows it (PCIe Base 7.5.3.7).
+        let (boundary, writable) = match port {
+            PortType::RootPort if read_completion_boundary == 128 => (BOUNDARY_128, 0),
+            PortType::Endpoint => (0, BOUNDARY_128),
+            _ => (0, 0),
+        };
+        self.declare(
+            LINK_CONTROL,
+            link << 16 | SLOT_CLOCK | active | boundary,
+            LINK_CONTROL_BITS | writable,
+            0,
+        );
+        if port == PortType::RootPort {
+            self.declare(ROOT_CONTROL, 0, 0xf, 0);
+            self.declare(ROOT_STATUS, 0, 0, 1 << 16);
+        }
+        let wide_tags = if tags > 256 { TEN_BIT_TAG_REQUESTER } else { 0 };
+        let timeouts = if matches!(port, PortType::Endpoint | PortType::RootPort) {
+            TIMEOUT_RANGES
+        } else {
+            0
+        };
+        self.declare(
+            DEVICE_CAPABILITIES_2,
+            timeouts | TEN_BIT_TAG_COMPLETER | wide_tags,
+            0,
+            0,
+        );
+        self.declare(DEVICE_CONTROL_2, 0, DEVICE_CONTROL_2_BITS & timeouts, 0);
+        let speeds = (1_u32 << speed) - 1;
+        self.declare(LINK_CAPABILITIES_2, speeds << 1, 0, 0);
+        self.declare(LINK_CONTROL_2, speed, 0xf, 0);
+    }
+
+    /// `Max_Payload_Size` in Device Control, in bytes.
+    pub fn max_payload(&self) -> u32 {
+        size(self.read(DEVICE_CONTROL) >> MPS)
+    }
+
+    /// `Max_Read_Request_Size` in Device Control, in bytes.
+    pub fn max_read_request(&self) -> u32 {
+        size(self.read(DEVICE_CONTROL) >> MRRS)
+    }
+
+    /// Device Status: an error was detected.
+    pub(super) fn raise_device_status(&mut self, bits: u32) {
+        if self.read(EXPRESS) & 0xff == u32::from(ID) {
+            self.raise(DEVICE_CONTROL, bits << 16 & DEVICE_STATUS_CLEARED);
+        }
+    }
+}
+
+impl Express {
+    /// `Max_Payload_Size Supported` in bytes, in a value of the register [`DEVICE_CAPABILITIES`].
+    pub fn supported_in(capabilities: u32) -> u32 {
+        size(capabilities)
+    }
+
+    /// Device Control `old` with another `Max_Payload_Size`, in bytes.
+    pub fn with_max_payload(old: u32, bytes: u32) -> u32 {
+        old & !(7 << MPS) | size_field(bytes) << MPS
+    }
+
+    /// Device Control `old` with another `Max_Read_Request_Size`, in bytes.
+    pub fn with_max_read_request(old: u32, bytes: u32) -> u32 {
+        old & !(7 << MRRS) | size_field(bytes) << MRRS
+    }
+}
+
+/// Sizes are encoded as 128 bytes times a power of two; reserved encodings count as the largest size.
+fn size(field: u32) -> u32 {
+    128 << (field & 7).min(5)
+}
+
+fn size_field(bytes: u32) -> u32 {
+    (bytes.max(128) / 128).ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(port: PortType) -> ConfigSpace {
+        let mut space = ConfigSpace::empty();
+        space.declare_express(&Express {
+            port,
+            max_payload_supported: 512,
+            generation: Generation::Gen3,
+            lanes: 8,
+            number: 3,
+            tags: 32,
+            read_completion_boundary: 128,
+        });
+        space
+    }
+
+    #[test]
+    fn after_reset_packets_carry_128_bytes_and_reads_ask_for_512() {
+        let space = endpoint(PortType::Endpoint);
+        assert_eq!((space.max_payload(), space.max_read_request()), (128, 512));
+    }
+
+    #[test]
+    fn sizes_are_powers_of_two_from_128_bytes_to_4_kib() {
+        let mut space = endpoint(PortType::Endpoint);
+        for bytes in [128, 256, 512, 1024, 2048, 4096] {
+            let control = Express::with_max_payload(space.read(DEVICE_CONTROL), bytes);
+            space.write(
+                DEVICE_CONTROL,
+                Express::with_max_read_request(control, bytes),
+                0b0011,
+            );
+            assert_eq!(
+                (space.max_payload(), space.max_read_request()),
+                (bytes, bytes)
+            );
+        }
+        assert_eq!(Express::supported_in(space.read(DEVICE_CAPABILITIES)), 512);
+    }
+
+    #[test]
+    fn a_port_says_which_one_it_is() {
+        for (port, _) in PortType::ENCODING {
+            assert_eq!(
+                PortType::in_register(endpoint(port).read(EXPRESS)),
+                Some(port)
+            );
+        }
+    }
+
+    #[test]
+    fn link_status_tells_speed_and_width() {
+        let status = endpoint(PortType::Endpoint).read(LINK_CONTROL) >> 16;
+        assert_eq!((status & 0xf, status >> 4 & 0x3f), (3, 8));
+    }
+}

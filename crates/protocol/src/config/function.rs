@@ -1,0 +1,199 @@
+//! Whole functions: a host bridge, an endpoint, a bridge, each with its header and its capabilities in order.
+
+use super::{Bar, ConfigSpace, Express, Identity, MsixTable, PortType};
+use super::{acs, errors, express, interrupts, power};
+
+/// An endpoint's only function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointFunction {
+    /// Who made it and what it is.
+    pub identity: Identity,
+    /// Its BARs, which do not share registers.
+    pub bars: Vec<Bar>,
+    /// Interrupt vectors that it asks for with MSI, 1 to 32.
+    pub msi_vectors: u8,
+    /// Its MSI-X table, if it has one.
+    pub msix: Option<MsixTable>,
+    /// Its port and link.
+    pub express: Express,
+}
+
+/// A root port or a port of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeFunction {
+    /// Who made it and what it is.
+    pub identity: Identity,
+    /// Its port and link.
+    pub express: Express,
+}
+
+impl ConfigSpace {
+    /// The host bridge of a root complex: a header without capabilities.
+    pub fn host_bridge(identity: &Identity) -> Self {
+        let mut space = Self::empty();
+        space.declare_header(identity);
+        space.declare_subsystem(identity);
+        space
+    }
+
+    /// A function with a header of type 0.
+    pub fn endpoint(function: &EndpointFunction) -> Self {
+        let mut space = Self::host_bridge(&function.identity);
+        for bar in &function.bars {
+            space.declare_bar(*bar);
+        }
+        let last = space.declare_first(function.msi_vectors);
+        let last = match &function.msix {
+            Some(place) => {
+                space.declare_capability(Some(last), interrupts::MSIX_BYTES, interrupts::MSIX_ID);
+                space.declare_msix(place);
+                interrupts::MSIX_BYTES
+            }
+            None => last,
+        };
+        space.declare_rest(last, &function.express);
+        space
+    }
+
+    /// A function with a header of type 1.
+    pub fn bridge(function: &BridgeFunction) -> Self {
+        let mut space = Self::empty();
+        space.declare_header(&function.identity);
+        space.declare_type_1();
+        space.declare_bridge();
+        let last = space.declare_first(1);
+        space.declare_rest(last, &function.express);
+        if function.express.port.is_downstream() {
+            space.declare_extended(Some(errors::AER_BYTES), acs::ACS_BYTES, acs::ID, 1);
+            space.declare_acs();
+        }
+        space
+    }
+
+    /// Power management and MSI; where the latter is.
+    fn declare_first(&mut self, vectors: u8) -> u16 {
+        self.declare_capability(None, power::POWER, power::ID);
+        self.declare_power();
+        self.declare_capability(
+            Some(power::POWER),
+            interrupts::MSI_BYTES,
+            interrupts::MSI_ID,
+        );
+        self.declare_msi(vectors);
+        interrupts::MSI_BYTES
+    }
+
+    /// PCI Express and error reporting.
+    fn declare_rest(&mut self, last: u16, port: &Express) {
+        self.declare_capability(Some(last), express::EXPRESS_BYTES, express::ID);
+        self.declare_express(port);
+        self.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
+        self.declare_errors(port.port == PortType::RootPort);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Generation;
+    use crate::config::register::{CAPABILITIES, HEADER_TYPE, ID};
+
+    const IDENTITY: Identity = Identity {
+        vendor: 0x10ee,
+        device: 0x7024,
+        revision: 1,
+        class: 0x12_0000,
+    };
+
+    fn express(port: PortType) -> Express {
+        Express {
+            port,
+            max_payload_supported: 512,
+            generation: Generation::Gen2,
+            lanes: 4,
+            number: 0,
+            tags: 32,
+            read_completion_boundary: 64,
+        }
+    }
+
+    /// IDs of the capabilities in the order of the list.
+    fn capabilities(space: &ConfigSpace) -> Vec<u32> {
+        let mut at = space.read(CAPABILITIES) & 0xff;
+        let mut ids = Vec::new();
+        while at != 0 {
+            let header = space.read((at / 4) as u16);
+            ids.push(header & 0xff);
+            at = header >> 8 & 0xff;
+        }
+        ids
+    }
+
+    fn extended(space: &ConfigSpace) -> Vec<u32> {
+        let mut at = 0x100;
+        let mut ids = Vec::new();
+        while at != 0 {
+            let header = space.read((at / 4) as u16);
+            ids.push(header & 0xffff);
+            at = header >> 20;
+        }
+        ids
+    }
+
+    fn endpoint(msix: Option<MsixTable>) -> ConfigSpace {
+        ConfigSpace::endpoint(&EndpointFunction {
+            identity: IDENTITY,
+            bars: vec![Bar {
+                index: 0,
+                size: 4096,
+                wide: false,
+            }],
+            msi_vectors: 4,
+            msix,
+            express: express(PortType::Endpoint),
+        })
+    }
+
+    #[test]
+    fn an_endpoint_lists_its_capabilities() {
+        assert_eq!(capabilities(&endpoint(None)), [0x01, 0x05, 0x10]);
+        let table = MsixTable {
+            vectors: 8,
+            bar: 0,
+            table: 0x800,
+            pending: 0xc00,
+        };
+        assert_eq!(
+            capabilities(&endpoint(Some(table))),
+            [0x01, 0x05, 0x11, 0x10]
+        );
+        assert_eq!(extended(&endpoint(None)), [0x0001]);
+        assert_eq!(endpoint(None).read(ID), 0x7024_10ee);
+        assert!(!endpoint(None).is_bridge());
+    }
+
+    #[test]
+    fn a_port_with_a_link_below_has_access_control() {
+        let bridge = |port| {
+            ConfigSpace::bridge(&BridgeFunction {
+                identity: IDENTITY,
+                express: express(port),
+            })
+        };
+        assert_eq!(extended(&bridge(PortType::RootPort)), [0x0001, 0x000d]);
+        assert_eq!(extended(&bridge(PortType::Downstream)), [0x0001, 0x000d]);
+        assert_eq!(extended(&bridge(PortType::Upstream)), [0x0001]);
+        assert_eq!(
+            capabilities(&bridge(PortType::Upstream)),
+            [0x01, 0x05, 0x10]
+        );
+        assert!(bridge(PortType::Upstream).is_bridge());
+    }
+
+    #[test]
+    fn a_host_bridge_has_no_capabilities() {
+        let space = ConfigSpace::host_bridge(&IDENTITY);
+        assert!(capabilities(&space).is_empty());
+        assert_eq!(space.read(HEADER_TYPE), 0);
+    }
+}

@@ -1,0 +1,114 @@
+//! What headers of type 0 and 1 have in common (PCIe Base 7.5.1.1): identity, command and status, the capability list.
+
+use super::ConfigSpace;
+
+/// Device ID and vendor ID.
+pub const ID: u16 = 0;
+/// Status and Command.
+pub const COMMAND: u16 = 1;
+/// Class Code and Revision ID.
+pub const CLASS: u16 = 2;
+/// Header Type, in the third byte.
+pub const HEADER_TYPE: u16 = 3;
+/// The first base address register.
+pub const BARS: u16 = 4;
+/// Capabilities Pointer, in the lowest byte.
+pub const CAPABILITIES: u16 = 13;
+/// Subsystem ID and subsystem vendor ID of a type 0 header.
+const SUBSYSTEM: u16 = 11;
+/// Interrupt line, which software uses as it likes, and pin, which is none.
+const INTERRUPT: u16 = 15;
+
+/// Memory Space Enable (PCIe Base 7.5.1.1.3).
+pub const MEMORY_SPACE: u32 = 1 << 1;
+/// Bus Master Enable.
+pub const BUS_MASTER: u32 = 1 << 2;
+
+const PARITY_RESPONSE: u32 = 1 << 6;
+const SERR: u32 = 1 << 8;
+const INTERRUPT_DISABLE: u32 = 1 << 10;
+const CAPABILITY_LIST: u32 = 1 << 20;
+/// Status bits that software clears: aborts, parity, system error.
+const STATUS_CLEARED: u32 = 0xf900_0000;
+const MULTIFUNCTION: u32 = 1 << 23;
+const TYPE_1: u32 = 1 << 16;
+
+/// Who made a function and what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Vendor ID.
+    pub vendor: u16,
+    /// Device ID.
+    pub device: u16,
+    /// Revision ID.
+    pub revision: u8,
+    /// Class code: base class, subclass, programming interface.
+    pub class: u32,
+}
+
+impl ConfigSpace {
+    /// Declares what every header has.
+    pub(super) fn declare_header(&mut self, identity: &Identity) {
+        let Identity {
+            vendor,
+            device,
+            revision,
+            class,
+        } = *identity;
+        self.declare(ID, u32::from(device) << 16 | u32::from(vendor), 0, 0);
+        let command = MEMORY_SPACE | BUS_MASTER | PARITY_RESPONSE | SERR | INTERRUPT_DISABLE;
+        self.declare(COMMAND, 0, command, STATUS_CLEARED);
+        self.declare(CLASS, class << 8 | u32::from(revision), 0, 0);
+        // Cache Line Size is writable and means nothing (PCIe Base 7.5.1.1.7).
+        self.declare(HEADER_TYPE, 0, 0xff, 0);
+        self.declare(INTERRUPT, 0, 0xff, 0);
+    }
+
+    /// The subsystem of a type 0 header is the function itself.
+    pub(super) fn declare_subsystem(&mut self, identity: &Identity) {
+        let id = u32::from(identity.device) << 16 | u32::from(identity.vendor);
+        self.declare(SUBSYSTEM, id, 0, 0);
+    }
+
+    pub(super) fn declare_type_1(&mut self) {
+        self.declare(HEADER_TYPE, TYPE_1, 0, 0);
+    }
+
+    /// Appends the capability `id` at byte `at` to the list, whose last one so far is at byte `last`, or none.
+    pub(super) fn declare_capability(&mut self, last: Option<u16>, at: u16, id: u8) {
+        self.declare(at / 4, u32::from(id), 0, 0);
+        if let Some(last) = last {
+            return self.declare(last / 4, u32::from(at) << 8, 0, 0);
+        }
+        self.declare(CAPABILITIES, u32::from(at), 0, 0);
+        self.declare(COMMAND, CAPABILITY_LIST, 0, 0);
+    }
+
+    /// Appends the extended capability `id` at byte `at`, likewise; the first one is at byte 256.
+    pub(super) fn declare_extended(&mut self, last: Option<u16>, at: u16, id: u16, version: u8) {
+        self.declare(at / 4, u32::from(version) << 16 | u32::from(id), 0, 0);
+        if let Some(last) = last {
+            self.declare(last / 4, u32::from(at) << 20, 0, 0);
+        }
+    }
+
+    /// Its device has further functions besides function 0.
+    pub fn set_multifunction(&mut self) {
+        self.declare(HEADER_TYPE, MULTIFUNCTION, 0, 0);
+    }
+
+    /// Whether its header is that of a bridge.
+    pub fn is_bridge(&self) -> bool {
+        self.read(HEADER_TYPE) & TYPE_1 != 0
+    }
+
+    /// Whether it answers memory requests; a bridge, whether it forwards them down.
+    pub fn memory_enable(&self) -> bool {
+        self.read(COMMAND) & MEMORY_SPACE != 0
+    }
+
+    /// Whether it makes memory requests; a bridge, whether it forwards them up.
+    pub fn bus_master_enable(&self) -> bool {
+        self.read(COMMAND) & BUS_MASTER != 0
+    }
+}

@@ -1,0 +1,37 @@
+//! Configuration space (PCIe Base chapter 7): what a function tells of itself, and what software sets in it.
+//!
+//! Registers are dwords, numbered from 0. Each capability is one file: its registers, and how its component reads them.
+
+mod acs;
+mod bar;
+mod bridge;
+mod errors;
+mod express;
+mod function;
+mod header;
+mod interrupts;
+mod power;
+mod space;
+
+pub use bar::Bar;
+pub use bridge::{Interval, WINDOW_BYTES};
+pub use errors::{CorrectableError, ErrorRecord, UncorrectableError};
+pub use express::{Express, PortType};
+pub use function::{BridgeFunction, EndpointFunction};
+pub use header::Identity;
+pub use interrupts::MsixTable;
+pub use space::ConfigSpace;
+
+/// Names of the registers that software finds by number, and of the bits in them.
+pub mod register {
+    pub use super::acs::{ACS, P2P_REQUEST_REDIRECT};
+    pub use super::bridge::{
+        BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
+    };
+    pub use super::errors::AER;
+    pub use super::express::{DEVICE_CAPABILITIES, DEVICE_CONTROL, EXPRESS};
+    pub use super::header::{
+        BARS, BUS_MASTER, CAPABILITIES, CLASS, COMMAND, HEADER_TYPE, ID, MEMORY_SPACE,
+    };
+    pub use super::interrupts::{MSI, MSI_ENABLE};
+}

@@ -1,0 +1,17 @@
+//! Power Management (PCIe Base 7.5.2): every function has it, and none leaves D0.
+
+use super::ConfigSpace;
+
+/// Where the capability is, in bytes.
+pub(super) const POWER: u16 = 0x40;
+pub(super) const ID: u8 = 0x01;
+const VERSION_3: u32 = 3 << 16;
+/// No soft reset: leaving D3hot keeps the registers.
+const NO_SOFT_RESET: u32 = 1 << 3;
+
+impl ConfigSpace {
+    pub(super) fn declare_power(&mut self) {
+        self.declare(POWER / 4, VERSION_3, 0, 0);
+        self.declare(POWER / 4 + 1, NO_SOFT_RESET, 0, 0);
+    }
+}

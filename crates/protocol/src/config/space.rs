@@ -1,0 +1,159 @@
+//! The bytes of one function's configuration space, and which of their bits software may change.
+
+use crate::ConfigRequest;
+
+/// 4 KiB of registers (PCIe Base 7.2.1). Bits that nobody declared read as zero and stay so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigSpace {
+    dwords: Box<[u32; ConfigRequest::REGISTERS as usize]>,
+    /// Registers with bits that a write changes, in order.
+    fields: Vec<Field>,
+}
+
+/// The bits of one register that a write changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Field {
+    register: u16,
+    writable: u32,
+    /// Bits that writing a one clears (RW1C).
+    cleared: u32,
+}
+
+impl ConfigSpace {
+    /// A space of zeros.
+    pub(super) fn empty() -> Self {
+        Self {
+            dwords: Box::new([0; ConfigRequest::REGISTERS as usize]),
+            fields: Vec::new(),
+        }
+    }
+
+    /// The dword `register`; all zeros beyond the last one.
+    #[inline]
+    pub fn read(&self, register: u16) -> u32 {
+        self.dwords
+            .get(usize::from(register))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Writes those bytes of the dword `register` that `enables` names, bit 0 the lowest.
+    pub fn write(&mut self, register: u16, value: u32, enables: u8) {
+        let Ok(index) = self
+            .fields
+            .binary_search_by_key(&register, |field| field.register)
+        else {
+            return;
+        };
+        let Field {
+            writable, cleared, ..
+        } = self.fields[index];
+        let bytes = byte_mask(enables);
+        let dword = &mut self.dwords[usize::from(register)];
+        *dword = *dword & !(writable & bytes) | value & writable & bytes;
+        *dword &= !(value & cleared & bytes);
+    }
+
+    /// All 4096 bytes, in order.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.dwords
+            .iter()
+            .flat_map(|dword| dword.to_le_bytes())
+            .collect()
+    }
+
+    /// Declares bits of `register`: those of `value` are set after reset, a write changes `writable`, and clears `cleared`.
+    pub(super) fn declare(&mut self, register: u16, value: u32, writable: u32, cleared: u32) {
+        self.dwords[usize::from(register)] |= value;
+        if writable | cleared == 0 {
+            return;
+        }
+        match self
+            .fields
+            .binary_search_by_key(&register, |field| field.register)
+        {
+            Ok(index) => {
+                self.fields[index].writable |= writable;
+                self.fields[index].cleared |= cleared;
+            }
+            Err(index) => self.fields.insert(
+                index,
+                Field {
+                    register,
+                    writable,
+                    cleared,
+                },
+            ),
+        }
+    }
+
+    /// The hardware's own change of `register`: the bits of `mask` become those of `value`.
+    pub(super) fn update(&mut self, register: u16, mask: u32, value: u32) {
+        let dword = &mut self.dwords[usize::from(register)];
+        *dword = *dword & !mask | value & mask;
+    }
+
+    /// The hardware sets status bits of `register`.
+    pub(super) fn raise(&mut self, register: u16, bits: u32) {
+        self.update(register, bits, bits);
+    }
+}
+
+/// The bits of the bytes that `enables` names.
+const fn byte_mask(enables: u8) -> u32 {
+    let mut mask = 0;
+    let mut byte = 0;
+    while byte < 4 {
+        if enables >> byte & 1 != 0 {
+            mask |= 0xff << (8 * byte);
+        }
+        byte += 1;
+    }
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_write_changes_only_enabled_bytes() {
+        let mut space = ConfigSpace::empty();
+        space.declare(3, 0x1122_3344, u32::MAX, 0);
+        space.write(3, 0xaabb_ccdd, 0b0101);
+        assert_eq!(space.read(3), 0x11bb_33dd);
+    }
+
+    #[test]
+    fn status_bits_are_cleared_by_writing_ones() {
+        let mut space = ConfigSpace::empty();
+        space.declare(1, 0, 0xff, 0xffff_0000);
+        space.raise(1, 0x0030_0000);
+        space.write(1, 0x0010_0001, 0b0011);
+        assert_eq!(space.read(1), 0x0030_0001);
+        space.write(1, 0x0010_0001, 0b1111);
+        assert_eq!(space.read(1), 0x0020_0001);
+    }
+
+    #[test]
+    fn registers_beyond_the_last_and_undeclared_ones_are_zero() {
+        let mut space = ConfigSpace::empty();
+        space.write(1023, u32::MAX, 0xf);
+        assert_eq!((space.read(1023), space.read(1024)), (0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_not_writable_never_changes(reset: u32, writable: u32, writes: Vec<(u32, u8)>) {
+            let mut space = ConfigSpace::empty();
+            space.declare(9, reset, writable, 0);
+            for (value, enables) in writes {
+                space.write(9, value, enables);
+                prop_assert_eq!(space.read(9) & !writable, reset & !writable);
+            }
+            space.write(9, u32::MAX, 0xf);
+            prop_assert_eq!(space.read(9), reset | writable);
+        }
+    }
+}
