@@ -1,10 +1,12 @@
 //! Requesters and completers: what a root complex and a device both do with transactions.
 //!
 //! A [`Requester`] turns flows into requests under tags and takes in their completions; [`Completions`] splits the
-//! answer to a read; [`Memory`] holds the bytes. None of them knows a link, a port or a clock of its own.
+//! answer to a read; [`Memory`] holds the bytes; [`Functions`] answers configuration requests. None of them knows a link or a
+//! clock of its own.
 
 mod completions;
 mod flow;
+mod functions;
 mod memory;
 mod pattern;
 mod refusal;
@@ -13,6 +15,7 @@ mod requester;
 
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
+pub use functions::{Functions, Place, PortFunction, Reach, retype};
 pub use memory::Memory;
 pub use pattern::Pattern;
 pub use refusal::refuse;

@@ -1,0 +1,421 @@
+//! The functions of one component, and how configuration requests reach them and go on from them (PCIe Base 7.3).
+//!
+//! A component in a running fabric and firmware that plans one both ask here, so that they cannot disagree.
+
+use kernel::{Component, Effects};
+use link::{PacketId, Packets, Pcie, Refusal};
+use protocol::{
+    Class, ConfigKind, ConfigRequest, ConfigSpace, ErrorRecord, FunctionId, Header, Kind,
+    UncorrectableError,
+};
+
+use crate::refuse;
+
+/// What a component is to configuration requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Device,
+    Switch,
+    Root,
+}
+
+/// The functions of a device, a switch or a root complex.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Functions {
+    role: Role,
+    /// Bus and device number, captured from the last configuration write (PCIe Base 2.2.6.2).
+    id: FunctionId,
+    own: ConfigSpace,
+    ports: Vec<PortFunction>,
+}
+
+/// The function of a port with a link below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortFunction {
+    /// Device number on its bus.
+    pub device: u8,
+    /// Function number in that device.
+    pub function: u8,
+    /// Its configuration space.
+    pub space: ConfigSpace,
+}
+
+/// One of the functions of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A device's function, a switch's upstream port, or a host bridge.
+    Own,
+    /// The port with this index among those with a link below.
+    Port(usize),
+}
+
+/// Where a configuration request goes from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// To a function here.
+    Here(Place),
+    /// Down the port with this index, as a request of this type.
+    Below(usize, ConfigKind),
+    /// Nowhere: an unsupported request.
+    Nobody,
+}
+
+impl Functions {
+    /// A device with one function.
+    pub fn device(own: ConfigSpace) -> Self {
+        Self::new(Role::Device, own, Vec::new())
+    }
+
+    /// A switch with an upstream port and those below it.
+    pub fn switch(upstream: ConfigSpace, ports: Vec<PortFunction>) -> Self {
+        Self::new(Role::Switch, upstream, ports)
+    }
+
+    /// A root complex: a host bridge and root ports, all on bus 0.
+    pub fn root(host_bridge: ConfigSpace, ports: Vec<PortFunction>) -> Self {
+        Self::new(Role::Root, host_bridge, ports)
+    }
+
+    fn new(role: Role, own: ConfigSpace, mut ports: Vec<PortFunction>) -> Self {
+        let shared: Vec<u8> = ports
+            .iter()
+            .filter(|port| port.function > 0)
+            .map(|port| port.device)
+            .collect();
+        for port in &mut ports {
+            if port.function == 0 && shared.contains(&port.device) {
+                port.space.set_multifunction();
+            }
+        }
+        Functions {
+            role,
+            id: FunctionId::default(),
+            own,
+            ports,
+        }
+    }
+
+    /// The ID of a device's function, a switch's upstream port, or a host bridge.
+    pub fn id(&self) -> FunctionId {
+        self.id
+    }
+
+    /// The ID of the function at `place`.
+    pub fn id_of(&self, place: Place) -> FunctionId {
+        match place {
+            Place::Own => self.id,
+            Place::Port(index) => {
+                let port = &self.ports[index];
+                FunctionId::new(self.internal_bus(), port.device, port.function)
+            }
+        }
+    }
+
+    /// The configuration space of the function at `place`.
+    pub fn space(&self, place: Place) -> &ConfigSpace {
+        match place {
+            Place::Own => &self.own,
+            Place::Port(index) => &self.ports[index].space,
+        }
+    }
+
+    /// The functions of the ports with a link below.
+    pub fn ports(&self) -> impl ExactSizeIterator<Item = &ConfigSpace> {
+        self.ports.iter().map(|port| &port.space)
+    }
+
+    /// Every function there is.
+    pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
+        std::iter::once(Place::Own).chain((0..self.ports.len()).map(Place::Port))
+    }
+
+    /// The bus of the port functions.
+    fn internal_bus(&self) -> u8 {
+        match self.role {
+            Role::Root => 0,
+            Role::Switch | Role::Device => self.own.secondary_bus(),
+        }
+    }
+
+    /// Where `request` goes, which came from above or, in a root complex, from the CPU.
+    pub fn reach(&self, request: &ConfigRequest) -> Reach {
+        let id = request.target;
+        match (self.role, request.kind) {
+            (Role::Device | Role::Switch, ConfigKind::Type0) if id.function() == 0 => {
+                Reach::Here(Place::Own)
+            }
+            (Role::Switch, ConfigKind::Type1) if self.own.buses().0 > self.own.buses().1 => {
+                Reach::Nobody
+            }
+            (Role::Root, _) if id == FunctionId::default() => Reach::Here(Place::Own),
+            (Role::Root, _) | (Role::Switch, ConfigKind::Type1) => self.reach_port(id),
+            (Role::Device | Role::Switch, _) => Reach::Nobody,
+        }
+    }
+
+    fn reach_port(&self, id: FunctionId) -> Reach {
+        if id.bus() == self.internal_bus() {
+            let found = self
+                .ports
+                .iter()
+                .position(|port| (port.device, port.function) == (id.device(), id.function()));
+            return found.map_or(Reach::Nobody, |index| Reach::Here(Place::Port(index)));
+        }
+        let below = self.ports().position(|port| {
+            let (first, last) = port.buses();
+            (first..=last).contains(&id.bus())
+        });
+        match below {
+            Some(index) if self.ports[index].space.secondary_bus() != id.bus() => {
+                Reach::Below(index, ConfigKind::Type1)
+            }
+            // PCIe Base 7.3.1: below a port there is only device 0.
+            Some(index) if id.device() == 0 => Reach::Below(index, ConfigKind::Type0),
+            _ => Reach::Nobody,
+        }
+    }
+
+    /// What the function at `place` answers to a read.
+    pub fn read(&self, place: Place, register: u16) -> u32 {
+        self.space(place).read(register)
+    }
+
+    /// Carries out a write to the function at `place`.
+    pub fn write(&mut self, place: Place, request: &ConfigRequest, value: u32) {
+        if self.role != Role::Root && request.kind == ConfigKind::Type0 {
+            self.id = FunctionId::new(request.target.bus(), request.target.device(), 0);
+        }
+        self.space_mut(place)
+            .write(request.register, value, request.first_be);
+    }
+
+    fn space_mut(&mut self, place: Place) -> &mut ConfigSpace {
+        match place {
+            Place::Own => &mut self.own,
+            Place::Port(index) => &mut self.ports[index].space,
+        }
+    }
+
+    /// Serves the configuration request `packet` at `place` and lets go of it. Its completion is the caller's to send.
+    pub fn serve(&mut self, place: Place, packet: PacketId, packets: &mut Packets) -> PacketId {
+        let content = &packets[packet];
+        let (header, stamp) = (*content.header(), content.stamp);
+        let written = content.payload().first_chunk::<4>().copied();
+        let completed = "a configuration request is completed";
+        let (answer, data) = match &header.kind {
+            Kind::ConfigRead(request) => {
+                let data = self.read(place, request.register);
+                let answer = Header::completion_with_data(&header, self.id_of(place), 0, 4);
+                (answer, Some(data))
+            }
+            Kind::ConfigWrite(request) => {
+                let value = written.map_or(0, u32::from_le_bytes);
+                self.write(place, request, value);
+                let status = protocol::Status::Successful;
+                (Header::completion(&header, self.id_of(place), status), None)
+            }
+            _ => panic!("only configuration requests are served here"),
+        };
+        packets.release(packet);
+        let id = packets.claim();
+        let payload = packets[id].write(answer.expect(completed), stamp);
+        if let Some(data) = data {
+            payload.copy_from_slice(&data.to_le_bytes());
+        }
+        id
+    }
+
+    /// Ends `packet` at the function at `place`, which records why and lets go of it; its answer, if it gets one, is the
+    /// caller's to send.
+    pub fn refuse<C: Component<Traffic = Pcie>>(
+        &mut self,
+        place: Place,
+        packet: PacketId,
+        why: Refusal,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<PacketId> {
+        let content = &fx.store()[packet];
+        let mut header = [0; 16];
+        let bytes = content.bytes();
+        let length = content.header().header_len().min(bytes.len());
+        header[..length].copy_from_slice(&bytes[..length]);
+        let answered = content.header().class() == Class::NonPosted;
+        self.record(place, why, Some(header), answered);
+        refuse(packet, self.id_of(place), why, fx)
+    }
+
+    /// Records a request that was not completed in time at the function at `place`.
+    pub fn record_timeout(&mut self, place: Place) {
+        self.record(place, Refusal::CompletionTimeout, None, false);
+    }
+
+    fn record(&mut self, place: Place, why: Refusal, header: Option<[u8; 16]>, answered: bool) {
+        let (error, advisory) = match why {
+            // PCIe Base 6.2.3.2.4.1: the completion tells the requester.
+            Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
+            Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
+            // PCIe Base 6.2.3.2.4.5.
+            Refusal::UnexpectedCompletion => (UncorrectableError::UnexpectedCompletion, true),
+            Refusal::CompletionTimeout => (UncorrectableError::CompletionTimeout, false),
+        };
+        self.space_mut(place).record(&ErrorRecord {
+            error,
+            header,
+            advisory,
+        });
+    }
+
+    /// Records errors that the link below or above the function at `place` has repaired.
+    pub fn record_correctable(&mut self, place: Place, bits: u32) {
+        self.space_mut(place).record_correctable(bits);
+    }
+}
+
+/// The configuration request `packet` as one of type `kind`: the same packet, or another one in its place.
+pub fn retype(packet: PacketId, kind: ConfigKind, packets: &mut Packets) -> PacketId {
+    let content = &packets[packet];
+    let (mut header, stamp) = (*content.header(), content.stamp);
+    match &mut header.kind {
+        Kind::ConfigRead(request) | Kind::ConfigWrite(request) if request.kind != kind => {
+            request.kind = kind;
+        }
+        _ => return packet,
+    }
+    let payload = content.payload().to_vec();
+    packets.release(packet);
+    let id = packets.claim();
+    packets[id].write(header, stamp).copy_from_slice(&payload);
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::register::{BUSES, COMMAND, MEMORY_SPACE};
+    use protocol::{
+        BridgeFunction, EndpointFunction, Express, Generation, Identity, PortType, Tag,
+    };
+
+    const IDENTITY: Identity = Identity {
+        vendor: 0x1b36,
+        device: 1,
+        revision: 0,
+        class: 0,
+    };
+
+    fn express(port: PortType) -> Express {
+        Express {
+            port,
+            max_payload_supported: 512,
+            generation: Generation::Gen3,
+            lanes: 4,
+            number: 0,
+            tags: 32,
+            read_completion_boundary: 64,
+        }
+    }
+
+    fn port(kind: PortType, device: u8, function: u8, buses: u32) -> PortFunction {
+        let mut space = ConfigSpace::bridge(&BridgeFunction {
+            identity: IDENTITY,
+            express: express(kind),
+        });
+        space.write(BUSES, buses, 0xf);
+        PortFunction {
+            device,
+            function,
+            space,
+        }
+    }
+
+    fn request(kind: ConfigKind, target: FunctionId) -> ConfigRequest {
+        ConfigRequest {
+            requester: FunctionId(0),
+            tag: Tag(0),
+            target,
+            register: COMMAND,
+            first_be: 0xf,
+            kind,
+        }
+    }
+
+    /// A switch on bus 1 with buses 2 to 6; 3 below its first port, 4 to 6 below its second.
+    fn switch() -> Functions {
+        let upstream = port(PortType::Upstream, 0, 0, 0x06_02_01).space;
+        let ports = vec![
+            port(PortType::Downstream, 0, 0, 0x03_03_02),
+            port(PortType::Downstream, 5, 0, 0x06_04_02),
+        ];
+        Functions::switch(upstream, ports)
+    }
+
+    fn device() -> Functions {
+        Functions::device(ConfigSpace::endpoint(&EndpointFunction {
+            identity: IDENTITY,
+            bars: Vec::new(),
+            msi_vectors: 1,
+            msix: None,
+            express: express(PortType::Endpoint),
+        }))
+    }
+
+    #[test]
+    fn a_request_is_turned_into_type_0_when_it_reaches_its_bus() {
+        let reach = |bus, device| {
+            switch().reach(&request(ConfigKind::Type1, FunctionId::new(bus, device, 0)))
+        };
+        assert_eq!(reach(2, 5), Reach::Here(Place::Port(1)));
+        assert_eq!(reach(2, 4), Reach::Nobody);
+        assert_eq!(reach(3, 0), Reach::Below(0, ConfigKind::Type0));
+        assert_eq!(reach(3, 1), Reach::Nobody);
+        assert_eq!(reach(4, 0), Reach::Below(1, ConfigKind::Type0));
+        assert_eq!(reach(6, 7), Reach::Below(1, ConfigKind::Type1));
+        assert_eq!(reach(7, 0), Reach::Nobody);
+    }
+
+    #[test]
+    fn a_bridge_without_bus_numbers_forwards_nothing() {
+        let upstream = port(PortType::Upstream, 0, 0, 0).space;
+        let ports = vec![port(PortType::Downstream, 0, 0, 0)];
+        let switch = Functions::switch(upstream, ports);
+        for bus in 0..=255 {
+            let request = request(ConfigKind::Type1, FunctionId::new(bus, 0, 0));
+            assert_eq!(switch.reach(&request), Reach::Nobody);
+        }
+    }
+
+    #[test]
+    fn a_device_takes_its_number_from_a_write_and_answers_for_function_0_only() {
+        let mut device = device();
+        let write = request(ConfigKind::Type0, FunctionId::new(9, 0, 0));
+        assert_eq!(device.reach(&write), Reach::Here(Place::Own));
+        assert_eq!(device.id(), FunctionId(0));
+        device.write(Place::Own, &write, MEMORY_SPACE);
+        assert_eq!(device.id(), FunctionId::new(9, 0, 0));
+        assert!(device.space(Place::Own).memory_enable());
+        let other = request(ConfigKind::Type0, FunctionId::new(9, 0, 1));
+        assert_eq!(device.reach(&other), Reach::Nobody);
+        let behind = request(ConfigKind::Type1, FunctionId::new(9, 0, 0));
+        assert_eq!(device.reach(&behind), Reach::Nobody);
+    }
+
+    #[test]
+    fn a_root_complex_has_its_functions_on_bus_0() {
+        let ports = vec![
+            port(PortType::RootPort, 1, 0, 0x02_01_00),
+            port(PortType::RootPort, 1, 1, 0x03_03_00),
+        ];
+        let root = Functions::root(ConfigSpace::host_bridge(&IDENTITY), ports);
+        let reach = |bus, device, function| {
+            let id = FunctionId::new(bus, device, function);
+            root.reach(&request(ConfigKind::Type1, id))
+        };
+        assert_eq!(reach(0, 0, 0), Reach::Here(Place::Own));
+        assert_eq!(reach(0, 1, 1), Reach::Here(Place::Port(1)));
+        assert_eq!(reach(0, 2, 0), Reach::Nobody);
+        assert_eq!(reach(2, 3, 0), Reach::Below(0, ConfigKind::Type1));
+        assert_eq!(reach(3, 0, 0), Reach::Below(1, ConfigKind::Type0));
+        let multifunction = |index| root.space(Place::Port(index)).read(3) >> 23 & 1;
+        assert_eq!((multifunction(0), multifunction(1)), (1, 0));
+    }
+}
