@@ -70,6 +70,17 @@ where
         }
     }
 
+    /// Runs to the end, while `answer` answers at once.
+    pub fn run(mut self, mut answer: impl FnMut(Ask) -> Answer) -> Output {
+        let mut step = self.begin();
+        loop {
+            match step {
+                Step::Ask(ask) => step = self.resume(answer(ask)),
+                Step::Done(output) => return output,
+            }
+        }
+    }
+
     /// Answers the last request and runs to the next one or to the end.
     pub fn resume(&mut self, answer: Answer) -> Step<Ask, Output> {
         self.desk.tray().answer = Some(answer);

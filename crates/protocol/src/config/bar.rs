@@ -21,7 +21,7 @@ impl Bar {
     /// The BAR at `index` whose registers read `low`, and the next one `high`, after all ones were written to both; `None`
     /// when it is not implemented (PCIe Base 7.5.1.2.1).
     pub fn sized(index: u8, low: u32, high: u32) -> Option<Self> {
-        let wide = low & TYPE == WIDE;
+        let wide = Self::is_wide(low);
         let address = u64::from(low & !FLAGS);
         let high = if wide { high } else { u32::MAX };
         let mask = u64::from(high) << 32 | address;
@@ -31,6 +31,11 @@ impl Bar {
             size: mask.wrapping_neg(),
             wide,
         })
+    }
+
+    /// Whether the BAR with that value in its register takes the next one, too.
+    pub fn is_wide(low: u32) -> bool {
+        low & TYPE == WIDE
     }
 
     /// Registers that it takes.
@@ -57,7 +62,7 @@ impl ConfigSpace {
     pub fn bar_base(&self, index: u8) -> u64 {
         let register = BARS + u16::from(index);
         let low = self.read(register);
-        let high = if low & TYPE == WIDE {
+        let high = if Bar::is_wide(low) {
             self.read(register + 1)
         } else {
             0

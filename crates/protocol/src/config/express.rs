@@ -203,14 +203,17 @@ impl Express {
         size(capabilities)
     }
 
-    /// Device Control `old` with another `Max_Payload_Size`, in bytes.
-    pub fn with_max_payload(old: u32, bytes: u32) -> u32 {
-        old & !(7 << MPS) | size_field(bytes) << MPS
+    /// Extended Tag Field Enable in Device Control: mask and value.
+    pub const EXTENDED_TAG_FIELD: (u32, u32) = (1 << 8, 1 << 8);
+
+    /// `Max_Payload_Size` in Device Control: mask, and value for so many bytes.
+    pub fn max_payload_field(bytes: u32) -> (u32, u32) {
+        (7 << MPS, size_field(bytes) << MPS)
     }
 
-    /// Device Control `old` with another `Max_Read_Request_Size`, in bytes.
-    pub fn with_max_read_request(old: u32, bytes: u32) -> u32 {
-        old & !(7 << MRRS) | size_field(bytes) << MRRS
+    /// `Max_Read_Request_Size` in Device Control, in the same way.
+    pub fn max_read_request_field(bytes: u32) -> (u32, u32) {
+        (7 << MRRS, size_field(bytes) << MRRS)
     }
 }
 
@@ -251,12 +254,9 @@ mod tests {
     fn sizes_are_powers_of_two_from_128_bytes_to_4_kib() {
         let mut space = endpoint(PortType::Endpoint);
         for bytes in [128, 256, 512, 1024, 2048, 4096] {
-            let control = Express::with_max_payload(space.read(DEVICE_CONTROL), bytes);
-            space.write(
-                DEVICE_CONTROL,
-                Express::with_max_read_request(control, bytes),
-                0b0011,
-            );
+            let control =
+                Express::max_payload_field(bytes).1 | Express::max_read_request_field(bytes).1;
+            space.write(DEVICE_CONTROL, control, 0b0011);
             assert_eq!(
                 (space.max_payload(), space.max_read_request()),
                 (bytes, bytes)

@@ -7,14 +7,17 @@ pub const MSI: u16 = MSI_BYTES / 4;
 /// MSI Enable, in that register.
 pub const MSI_ENABLE: u32 = 1 << 16;
 
+/// Multiple Message Capable: the logarithm of the vectors that the function asks for.
+pub const MSI_CAPABLE_SHIFT: u32 = 17;
+/// Multiple Message Enable: the logarithm of those that it was given.
+pub const MSI_COUNT_SHIFT: u32 = 20;
+
 /// Where the capabilities are, in bytes.
 pub(super) const MSI_BYTES: u16 = 0x48;
 pub(super) const MSIX_BYTES: u16 = 0x58;
 pub(super) const MSI_ID: u8 = 0x05;
 pub(super) const MSIX_ID: u8 = 0x11;
 
-const MULTIPLE_CAPABLE: u32 = 17;
-const MULTIPLE_ENABLE: u32 = 20;
 const ADDRESS_64: u32 = 1 << 23;
 const MSIX_ENABLE: u32 = 1 << 31;
 const MSIX_MASK_ALL: u32 = 1 << 30;
@@ -36,8 +39,8 @@ impl ConfigSpace {
     /// Declares MSI with 64-bit addresses and as many vectors, 1 to 32, rounded up to a power of two.
     pub(super) fn declare_msi(&mut self, vectors: u8) {
         let capable = u32::from(vectors.clamp(1, 32)).next_power_of_two().ilog2();
-        let control = capable << MULTIPLE_CAPABLE | ADDRESS_64;
-        self.declare(MSI, control, MSI_ENABLE | 7 << MULTIPLE_ENABLE, 0);
+        let control = capable << MSI_CAPABLE_SHIFT | ADDRESS_64;
+        self.declare(MSI, control, MSI_ENABLE | 7 << MSI_COUNT_SHIFT, 0);
         self.declare(MSI + 1, 0, !3, 0);
         self.declare(MSI + 2, 0, u32::MAX, 0);
         self.declare(MSI + 3, 0, 0xffff, 0);
@@ -57,7 +60,7 @@ impl ConfigSpace {
     /// A function with several vectors changes the low bits of Message Data (PCIe Base 7.7.1.6).
     pub fn msi(&self, vector: u8) -> Option<(u64, u32)> {
         let control = self.read(MSI);
-        let count = 1 << (control >> MULTIPLE_ENABLE & 7);
+        let count = 1 << (control >> MSI_COUNT_SHIFT & 7);
         if control & MSI_ENABLE == 0 || u32::from(vector) >= count {
             return None;
         }
@@ -78,7 +81,7 @@ mod tests {
         assert_eq!(space.msi(0), None);
         space.write(MSI + 1, 0xfee0_0000, 0xf);
         space.write(MSI + 3, 0x24, 0xf);
-        space.write(MSI, MSI_ENABLE | 2 << MULTIPLE_ENABLE, 0xf);
+        space.write(MSI, MSI_ENABLE | 2 << MSI_COUNT_SHIFT, 0xf);
         assert_eq!(space.msi(0), Some((0xfee0_0000, 0x24)));
         assert_eq!(space.msi(3), Some((0xfee0_0000, 0x27)));
         assert_eq!(space.msi(4), None);
@@ -89,7 +92,7 @@ mod tests {
         for (vectors, field) in [(1, 0), (2, 1), (3, 2), (32, 5)] {
             let mut space = ConfigSpace::empty();
             space.declare_msi(vectors);
-            assert_eq!(space.read(MSI) >> MULTIPLE_CAPABLE & 7, field);
+            assert_eq!(space.read(MSI) >> MSI_CAPABLE_SHIFT & 7, field);
         }
     }
 }

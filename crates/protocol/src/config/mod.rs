@@ -33,5 +33,5 @@ pub mod register {
     pub use super::header::{
         BARS, BUS_MASTER, CAPABILITIES, CLASS, COMMAND, HEADER_TYPE, ID, MEMORY_SPACE,
     };
-    pub use super::interrupts::{MSI, MSI_ENABLE};
+    pub use super::interrupts::{MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE};
 }

@@ -1,0 +1,121 @@
+//! What firmware asks of the fabric: one dword of configuration space at a time.
+
+use protocol::FunctionId;
+
+use crate::Desk;
+
+/// An access to a configuration space. A read that nobody answers gives all ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigAccess {
+    /// The function.
+    pub target: FunctionId,
+    /// The dword, 0..=1023.
+    pub register: u16,
+    /// What is done with it.
+    pub action: Action,
+}
+
+/// What is done with a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is read.
+    Read,
+    /// Those bytes of it are written that `enables` names, bit 0 the lowest. The answer means nothing.
+    Write {
+        /// All four bytes.
+        value: u32,
+        /// Byte enables.
+        enables: u8,
+    },
+}
+
+/// The registers of every function, as a program sees them.
+pub(super) struct Registers(pub(super) Desk<ConfigAccess, u32>);
+
+impl Registers {
+    pub(super) async fn read(&self, target: FunctionId, register: u16) -> u32 {
+        self.access(target, register, Action::Read).await
+    }
+
+    pub(super) async fn write(&self, target: FunctionId, register: u16, value: u32) {
+        self.write_bytes(target, register, value, 0b1111).await;
+    }
+
+    /// Replaces the bits of `mask` by those of `value`. Bytes without such bits are not written: they may hold status bits,
+    /// which a one clears.
+    pub(super) async fn replace(
+        &self,
+        target: FunctionId,
+        register: u16,
+        (mask, value): (u32, u32),
+    ) {
+        let old = self.read(target, register).await;
+        let touched = |byte: u8| mask >> (8 * byte) & 0xff != 0;
+        let enables = (0..4).fold(0, |enables, byte| enables | u8::from(touched(byte)) << byte);
+        self.write_bytes(target, register, old & !mask | value & mask, enables)
+            .await;
+    }
+
+    pub(super) async fn write_bytes(
+        &self,
+        target: FunctionId,
+        register: u16,
+        value: u32,
+        enables: u8,
+    ) {
+        let action = Action::Write { value, enables };
+        self.access(target, register, action).await;
+    }
+
+    async fn access(&self, target: FunctionId, register: u16, action: Action) -> u32 {
+        let access = ConfigAccess {
+            target,
+            register,
+            action,
+        };
+        self.0.ask(access).await
+    }
+
+    /// Where `function` has the capability `id`, if it does.
+    pub(super) async fn capability(&self, function: FunctionId, id: u8) -> Option<u16> {
+        let status = self.read(function, protocol::register::COMMAND).await;
+        if status & CAPABILITY_LIST == 0 {
+            return None;
+        }
+        let mut at = self.read(function, protocol::register::CAPABILITIES).await;
+        for _ in 0..MOST_CAPABILITIES {
+            let register = (at & 0xfc) as u16 / 4;
+            if register == 0 {
+                return None;
+            }
+            let header = self.read(function, register).await;
+            if header & 0xff == u32::from(id) {
+                return Some(register);
+            }
+            at = header >> 8;
+        }
+        None
+    }
+
+    /// The same of an extended capability.
+    pub(super) async fn extended(&self, function: FunctionId, id: u16) -> Option<u16> {
+        let mut register = FIRST_EXTENDED;
+        for _ in 0..MOST_EXTENDED {
+            let header = self.read(function, register).await;
+            if header & 0xffff == u32::from(id) {
+                return Some(register);
+            }
+            register = (header >> 20) as u16 / 4;
+            if register < FIRST_EXTENDED {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+const CAPABILITY_LIST: u32 = 1 << 20;
+const FIRST_EXTENDED: u16 = 0x100 / 4;
+/// As many as there is room for: a list that is longer goes in a circle.
+const MOST_CAPABILITIES: usize = 48;
+const MOST_EXTENDED: usize = 480;

@@ -1,0 +1,168 @@
+//! Where BARs lie: 32-bit ones from 3 GiB to the interrupt controllers, 64-bit ones far beyond all memory.
+//!
+//! What is below a bridge is one naturally aligned block, so that one window forwards it.
+
+use protocol::{Bar, Interval, WINDOW_BYTES};
+
+use super::FirmwareError;
+use super::scan::Found;
+
+/// A part of the address space that BARs of one width are placed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Whether its BARs have 64 bits.
+    pub wide: bool,
+    /// The first address.
+    pub base: u64,
+    /// The first address beyond.
+    pub end: u64,
+}
+
+impl Zone {
+    /// The interrupt controllers and the firmware itself are above.
+    pub const BELOW_4_GIB: Self = Self {
+        wide: false,
+        base: 3 << 30,
+        end: 0xfec0_0000,
+    };
+
+    /// Beyond all memory, within the 52 bits that processors have.
+    pub const BEYOND: Self = Self {
+        wide: true,
+        base: 1 << 40,
+        end: 1 << 52,
+    };
+
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::BELOW_4_GIB, Self::BEYOND];
+}
+
+/// One zone of a tree, laid out.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Index of the function, BAR, first address.
+    pub(super) bars: Vec<(usize, Bar, u64)>,
+    /// The window of each bridge with something behind it.
+    pub(super) windows: Vec<Option<Interval<u64>>>,
+}
+
+/// The room that a function, or all below a bridge, needs. Sums of BARs may be beyond any address.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extent {
+    size: u128,
+    align: u128,
+}
+
+impl Extent {
+    /// The room of `bars`, one after the other: aligned because the largest comes first.
+    fn of(bars: &[Bar]) -> Self {
+        Self {
+            size: bars.iter().map(|bar| u128::from(bar.size)).sum(),
+            align: bars.first().map_or(0, |bar| u128::from(bar.size)),
+        }
+    }
+
+    /// The window that lets all of it through.
+    fn window(self) -> Self {
+        if self.size == 0 {
+            return self;
+        }
+        let granularity = u128::from(WINDOW_BYTES);
+        Self {
+            size: self.size.next_multiple_of(granularity),
+            align: self.align.max(granularity),
+        }
+    }
+}
+
+impl Layout {
+    pub(super) fn new(found: &[Found], zone: Zone) -> Result<Self, FirmwareError> {
+        let bars: Vec<Vec<Bar>> = found.iter().map(|one| largest_first(one, zone)).collect();
+        let mut below: Vec<Vec<usize>> = vec![Vec::new(); found.len()];
+        let mut top = Vec::new();
+        for (index, one) in found.iter().enumerate() {
+            one.above
+                .map_or(&mut top, |above| &mut below[above])
+                .push(index);
+        }
+        let mut extents = vec![Extent::default(); found.len()];
+        for index in (0..found.len()).rev() {
+            extents[index] = if found[index].is_bridge {
+                stack(&below[index], &extents).1.window()
+            } else {
+                Extent::of(&bars[index])
+            };
+        }
+        let (_, whole) = stack(&top, &extents);
+        let start = u128::from(zone.base).next_multiple_of(whole.align.max(1));
+        if start + whole.size > u128::from(zone.end) {
+            return Err(no_room(found, &bars, zone));
+        }
+        let mut layout = Self {
+            bars: Vec::new(),
+            windows: vec![None; found.len()],
+        };
+        let mut bases = vec![0; found.len()];
+        place(&top, &extents, start as u64, &mut bases);
+        // A bridge comes before all that is below it.
+        for (index, one) in found.iter().enumerate() {
+            if extents[index].size == 0 {
+                continue;
+            }
+            let mut next = bases[index];
+            if one.is_bridge {
+                let last = next + (extents[index].size as u64 - 1);
+                layout.windows[index] = Some((next, last));
+                place(&below[index], &extents, next, &mut bases);
+            }
+            for bar in &bars[index] {
+                layout.bars.push((index, *bar, next));
+                next += bar.size;
+            }
+        }
+        Ok(layout)
+    }
+}
+
+/// Places `children` from `base` on.
+fn place(children: &[usize], extents: &[Extent], base: u64, bases: &mut [u64]) {
+    for (child, offset) in stack(children, extents).0 {
+        bases[child] = base + offset as u64;
+    }
+}
+
+/// Those of `children` that need room and how far from the base they lie, and the room of all.
+///
+/// The widest alignment goes first, so that little is lost between.
+fn stack(children: &[usize], extents: &[Extent]) -> (Vec<(usize, u128)>, Extent) {
+    let wanting = children.iter().filter(|child| extents[**child].size > 0);
+    let mut wanting: Vec<usize> = wanting.copied().collect();
+    wanting.sort_by_key(|child| std::cmp::Reverse(extents[*child].align));
+    let mut whole = Extent::default();
+    let mut placed = Vec::with_capacity(wanting.len());
+    for child in wanting {
+        let Extent { size, align } = extents[child];
+        let offset = whole.size.next_multiple_of(align);
+        placed.push((child, offset));
+        whole.size = offset + size;
+        whole.align = whole.align.max(align);
+    }
+    (placed, whole)
+}
+
+fn largest_first(one: &Found, zone: Zone) -> Vec<Bar> {
+    let bars = one.bars.iter().filter(|bar| bar.wide == zone.wide);
+    let mut bars: Vec<Bar> = bars.copied().collect();
+    bars.sort_by_key(|bar| std::cmp::Reverse(bar.size));
+    bars
+}
+
+fn no_room(found: &[Found], bars: &[Vec<Bar>], zone: Zone) -> FirmwareError {
+    let owners = found.iter().zip(bars);
+    let largest = owners.max_by_key(|(_, bars)| bars.first().map_or(0, |bar| bar.size));
+    FirmwareError::NoRoom {
+        function: largest.map_or_else(Default::default, |(one, _)| one.id),
+        wide: zone.wide,
+        room: zone.end - zone.base,
+    }
+}

@@ -1,0 +1,122 @@
+//! Firmware: finds the functions below a host, numbers buses, gives out addresses and switches everything on.
+//!
+//! It does all of it by configuration requests, one at a time, and knows nothing of the fabric but their answers.
+
+mod access;
+mod error;
+mod layout;
+mod scan;
+mod setting;
+
+pub use access::{Action, ConfigAccess};
+pub use error::FirmwareError;
+pub use layout::Zone;
+pub use setting::{Setting, apply};
+
+use protocol::{Express, register};
+
+use crate::Desk;
+use access::Registers;
+use layout::Layout;
+use scan::{Found, scan};
+
+/// Where interrupts of every function are written to; the interrupt controllers are above the BARs.
+pub const MSI_ADDRESS: u64 = 0xfee0_0000;
+
+/// The first vector given out: processors keep those below for exceptions.
+pub const FIRST_VECTOR: u32 = 32;
+
+/// The program: scans bus 0 and all below, lays out addresses, and sets every function up.
+///
+/// Max payload size becomes the smallest that any function supports, as no packet may be larger than what the ports on its
+/// way take.
+pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareError> {
+    let registers = Registers(desk);
+    let found = scan(&registers).await?;
+    for zone in Zone::ALL {
+        let layout = Layout::new(&found, zone)?;
+        place(&registers, &found, &layout, zone).await;
+    }
+    let supported = found.iter().filter_map(|one| one.express.as_ref());
+    let max_payload = supported
+        .map(|express| express.max_payload_supported)
+        .min()
+        .unwrap_or(128);
+    let mut vector = FIRST_VECTOR;
+    for one in &found {
+        configure(&registers, one, max_payload).await;
+        vector = signal(&registers, one, vector).await;
+        let command = register::MEMORY_SPACE | register::BUS_MASTER;
+        registers
+            .replace(one.id, register::COMMAND, (command, command))
+            .await;
+    }
+    Ok(())
+}
+
+/// Writes the addresses of `layout` to BARs and windows; windows with nothing behind are closed.
+async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zone) {
+    for (owner, bar, base) in &layout.bars {
+        let (id, first) = (found[*owner].id, register::BARS + u16::from(bar.index));
+        registers.write(id, first, *base as u32).await;
+        if bar.wide {
+            registers.write(id, first + 1, (base >> 32) as u32).await;
+        }
+    }
+    for (one, window) in found.iter().zip(&layout.windows) {
+        if !one.is_bridge {
+            continue;
+        }
+        let (first, last) = window.unwrap_or(CLOSED);
+        let low = last as u32 & 0xfff0_0000 | first as u32 >> 16 & 0xfff0;
+        if !zone.wide {
+            registers.write(one.id, register::MEMORY_WINDOW, low).await;
+            continue;
+        }
+        let [base, limit] = [(first >> 32) as u32, (last >> 32) as u32];
+        let halves = [
+            (register::PREFETCHABLE_WINDOW, low),
+            (register::PREFETCHABLE_BASE_HIGH, base),
+            (register::PREFETCHABLE_LIMIT_HIGH, limit),
+        ];
+        for (register, value) in halves {
+            registers.write(one.id, register, value).await;
+        }
+    }
+}
+
+/// A window that ends before it begins.
+const CLOSED: (u64, u64) = (0xfff0_0000, 0);
+
+/// Max payload size, and tags of eight bits, which every function understands.
+async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
+    let Some(express) = &one.express else { return };
+    let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
+    for field in [
+        Express::max_payload_field(max_payload),
+        Express::EXTENDED_TAG_FIELD,
+    ] {
+        registers.replace(one.id, control, field).await;
+    }
+}
+
+/// Gives a function the interrupt vectors that it asks for, from `next` on; the next free one.
+async fn signal(registers: &Registers, one: &Found, next: u32) -> u32 {
+    let Some(msi) = &one.msi else { return next };
+    let count = 1 << msi.capable;
+    let first = next.next_multiple_of(count);
+    registers
+        .write(one.id, msi.register + 1, MSI_ADDRESS as u32)
+        .await;
+    registers.write(one.id, msi.register + 2, 0).await;
+    registers.write(one.id, msi.register + 3, first).await;
+    let enable = register::MSI_ENABLE | msi.capable << register::MSI_COUNT_SHIFT;
+    let field = register::MSI_ENABLE | 7 << register::MSI_COUNT_SHIFT;
+    registers
+        .replace(one.id, msi.register, (field, enable))
+        .await;
+    first + count
+}
+
+#[cfg(test)]
+mod tests;

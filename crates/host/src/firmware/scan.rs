@@ -1,0 +1,195 @@
+//! The walk over all buses, depth first: who is there, on which bus, and what it asks for.
+
+use protocol::{Bar, Express, FunctionId, PortType, register};
+
+use super::FirmwareError;
+use super::access::Registers;
+
+/// A function that answered.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) id: FunctionId,
+    /// The bridge above, by index among those found; it comes earlier.
+    pub(super) above: Option<usize>,
+    pub(super) is_bridge: bool,
+    /// What it asks for; a bridge, nothing.
+    pub(super) bars: Vec<Bar>,
+    pub(super) express: Option<FoundExpress>,
+    pub(super) msi: Option<FoundMsi>,
+}
+
+/// Its PCI Express capability.
+#[derive(Clone, Debug)]
+pub(super) struct FoundExpress {
+    pub(super) register: u16,
+    pub(super) max_payload_supported: u32,
+    port: Option<PortType>,
+}
+
+/// Its MSI capability: two to the power of `capable` vectors are asked for.
+#[derive(Clone, Debug)]
+pub(super) struct FoundMsi {
+    pub(super) register: u16,
+    pub(super) capable: u32,
+}
+
+/// A bus whose functions are being looked at.
+struct Bus {
+    number: u8,
+    /// The bridge above, by index.
+    above: Option<usize>,
+    /// Devices that can be there: one below a PCI Express port (PCIe Base 7.3.1).
+    devices: u8,
+    /// The next one to look at.
+    device: u8,
+    function: u8,
+    /// Functions of the device that can be there.
+    functions: u8,
+}
+
+impl Bus {
+    fn new(number: u8, above: Option<usize>, devices: u8) -> Self {
+        Bus {
+            number,
+            above,
+            devices,
+            device: 0,
+            function: 0,
+            functions: 1,
+        }
+    }
+
+    fn next(&mut self) -> Option<FunctionId> {
+        if self.function == self.functions {
+            (self.function, self.functions) = (0, 1);
+            self.device += 1;
+        }
+        if self.device == self.devices {
+            return None;
+        }
+        let id = FunctionId::new(self.number, self.device, self.function);
+        self.function += 1;
+        Some(id)
+    }
+}
+
+/// Every function below a host, each after the bridge above it, with bus numbers given to all bridges.
+pub(super) async fn scan(registers: &Registers) -> Result<Vec<Found>, FirmwareError> {
+    let mut found: Vec<Found> = Vec::new();
+    let mut open = vec![Bus::new(0, None, 32)];
+    let mut last_bus = 0;
+    while let Some(bus) = open.last_mut() {
+        let Some(id) = bus.next() else {
+            if let Some(above) = bus.above {
+                let bridge = found[above].id;
+                number(registers, bridge, bus.number, last_bus).await;
+            }
+            open.pop();
+            continue;
+        };
+        if registers.read(id, register::ID).await & 0xffff == NOBODY {
+            continue;
+        }
+        let header = registers.read(id, register::HEADER_TYPE).await >> 16;
+        if id.function() == 0 && header & MULTIFUNCTION != 0 {
+            bus.functions = 8;
+        }
+        let one = look(registers, id, bus.above, header & TYPE == TYPE_1).await;
+        let devices = one.devices_below();
+        let is_bridge = one.is_bridge;
+        found.push(one);
+        if is_bridge {
+            last_bus = u8::checked_add(last_bus, 1).ok_or(FirmwareError::NoBus(id))?;
+            number(registers, id, last_bus, u8::MAX).await;
+            open.push(Bus::new(last_bus, Some(found.len() - 1), devices));
+        }
+    }
+    Ok(found)
+}
+
+/// Tells a bridge its buses.
+async fn number(registers: &Registers, bridge: FunctionId, secondary: u8, subordinate: u8) {
+    let value = u32::from(subordinate) << 16 | u32::from(secondary) << 8 | u32::from(bridge.bus());
+    registers
+        .write_bytes(bridge, register::BUSES, value, 0b0111)
+        .await;
+}
+
+async fn look(
+    registers: &Registers,
+    id: FunctionId,
+    above: Option<usize>,
+    is_bridge: bool,
+) -> Found {
+    let bars = if is_bridge {
+        Vec::new()
+    } else {
+        bars(registers, id).await
+    };
+    Found {
+        id,
+        above,
+        is_bridge,
+        bars,
+        express: express(registers, id).await,
+        msi: msi(registers, id).await,
+    }
+}
+
+/// Sizes each BAR by writing all ones to it (PCIe Base 7.5.1.2.1).
+async fn bars(registers: &Registers, id: FunctionId) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    let mut index = 0;
+    while usize::from(index) < Bar::COUNT {
+        let (low, mut high) = (register::BARS + u16::from(index), 0);
+        registers.write(id, low, u32::MAX).await;
+        let read = registers.read(id, low).await;
+        if Bar::is_wide(read) {
+            registers.write(id, low + 1, u32::MAX).await;
+            high = registers.read(id, low + 1).await;
+        }
+        let bar = Bar::sized(index, read, high);
+        bars.extend(bar);
+        index += bar.map_or(1, Bar::registers);
+    }
+    bars
+}
+
+async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> {
+    let register = registers.capability(id, EXPRESS_ID).await?;
+    let port = PortType::in_register(registers.read(id, register).await);
+    let capabilities = registers.read(id, register + 1).await;
+    Some(FoundExpress {
+        register,
+        port,
+        max_payload_supported: Express::supported_in(capabilities),
+    })
+}
+
+async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMsi> {
+    let at = registers.capability(id, MSI_ID).await?;
+    let capable = registers.read(id, at).await >> register::MSI_CAPABLE_SHIFT & 7;
+    Some(FoundMsi {
+        register: at,
+        capable,
+    })
+}
+
+impl Found {
+    /// Devices that can be on the bus below.
+    fn devices_below(&self) -> u8 {
+        let port = self.express.as_ref().and_then(|express| express.port);
+        if port.is_some_and(PortType::is_downstream) {
+            1
+        } else {
+            32
+        }
+    }
+}
+
+const NOBODY: u32 = 0xffff;
+const MULTIFUNCTION: u32 = 0x80;
+const TYPE: u32 = 0x7f;
+const TYPE_1: u32 = 1;
+pub(super) const EXPRESS_ID: u8 = 0x10;
+const MSI_ID: u8 = 0x05;

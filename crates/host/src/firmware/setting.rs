@@ -1,0 +1,65 @@
+//! Settings of chosen functions after enumeration, as an administrator makes them with `setpci`.
+
+use protocol::{Express, FunctionId, register};
+
+use super::access::{ConfigAccess, Registers};
+use super::scan::EXPRESS_ID;
+use crate::Desk;
+
+/// What is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// Max payload size in bytes.
+    MaxPayload(u32),
+    /// Max read request size in bytes.
+    MaxReadRequest(u32),
+    /// Memory Space Enable.
+    MemoryEnable(bool),
+    /// P2P Request Redirect of Access Control Services.
+    RedirectPeerRequests(bool),
+}
+
+/// The program: makes each setting of a function that has the capability, in order.
+pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Setting)>) {
+    let registers = Registers(desk);
+    for (function, setting) in settings {
+        registers.make(function, setting).await;
+    }
+}
+
+impl Registers {
+    async fn make(&self, function: FunctionId, setting: Setting) {
+        let register = match setting {
+            Setting::MaxPayload(_) | Setting::MaxReadRequest(_) => {
+                self.device_control(function).await
+            }
+            Setting::MemoryEnable(_) => Some(register::COMMAND),
+            // The control is above the capabilities, after the header.
+            Setting::RedirectPeerRequests(_) => {
+                self.extended(function, ACS_ID).await.map(|at| at + 1)
+            }
+        };
+        let field = match setting {
+            Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
+            Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
+            Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
+            Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
+        };
+        if let Some(register) = register {
+            self.replace(function, register, field).await;
+        }
+    }
+
+    /// Device Control, in the low half of its register.
+    async fn device_control(&self, function: FunctionId) -> Option<u16> {
+        let express = self.capability(function, EXPRESS_ID).await;
+        express.map(|at| at + (register::DEVICE_CONTROL - register::EXPRESS))
+    }
+}
+
+/// The bit `mask` and its value.
+fn flag(mask: u32, on: bool) -> (u32, u32) {
+    (mask, if on { mask } else { 0 })
+}
+
+const ACS_ID: u16 = 0x000d;

@@ -1,0 +1,320 @@
+//! The firmware over trees of functions, without a fabric.
+
+use proptest::prelude::*;
+use protocol::{
+    Bar, BridgeFunction, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, Express,
+    FunctionId, Generation, Identity, PortType, Tag,
+};
+use transaction::{Functions, Place, PortFunction, Reach};
+
+use super::*;
+use crate::Coroutine;
+
+/// A tree of components: below each, by port, the index of another one.
+struct Tree {
+    nodes: Vec<(Functions, Vec<usize>)>,
+}
+
+/// What hangs at a port.
+#[derive(Clone, Debug)]
+enum Shape {
+    Device(Vec<Bar>, u32),
+    Switch(Vec<Shape>),
+}
+
+const IDENTITY: Identity = Identity {
+    vendor: 0x1b36,
+    device: 1,
+    revision: 0,
+    class: 0,
+};
+
+fn express(port: PortType, max_payload_supported: u32) -> Express {
+    Express {
+        port,
+        max_payload_supported,
+        generation: Generation::Gen3,
+        lanes: 4,
+        number: 0,
+        tags: 32,
+        read_completion_boundary: 64,
+    }
+}
+
+fn bridge(port: PortType) -> ConfigSpace {
+    ConfigSpace::bridge(&BridgeFunction {
+        identity: IDENTITY,
+        express: express(port, 4096),
+    })
+}
+
+impl Tree {
+    fn below_a_host(shapes: &[Shape]) -> Self {
+        let mut tree = Tree { nodes: Vec::new() };
+        let host = ConfigSpace::host_bridge(&IDENTITY);
+        tree.add(shapes, PortType::RootPort, 1, &|ports| {
+            Functions::root(host.clone(), ports)
+        });
+        tree
+    }
+
+    fn add(
+        &mut self,
+        shapes: &[Shape],
+        port: PortType,
+        first: u8,
+        make: &dyn Fn(Vec<PortFunction>) -> Functions,
+    ) -> usize {
+        let port = |device| PortFunction {
+            device,
+            function: 0,
+            space: bridge(port),
+        };
+        let ports = (first..).take(shapes.len()).map(port).collect();
+        let index = self.nodes.len();
+        self.nodes.push((make(ports), Vec::new()));
+        for shape in shapes {
+            let child = match shape {
+                Shape::Device(bars, supported) => self.add(&[], PortType::Downstream, 0, &|_| {
+                    Functions::device(ConfigSpace::endpoint(&EndpointFunction {
+                        identity: IDENTITY,
+                        bars: bars.clone(),
+                        msi_vectors: 4,
+                        msix: None,
+                        express: express(PortType::Endpoint, *supported),
+                    }))
+                }),
+                Shape::Switch(shapes) => {
+                    let upstream = bridge(PortType::Upstream);
+                    self.add(shapes, PortType::Downstream, 0, &|ports| {
+                        Functions::switch(upstream.clone(), ports)
+                    })
+                }
+            };
+            self.nodes[index].1.push(child);
+        }
+        index
+    }
+
+    fn answer(&mut self, access: ConfigAccess) -> u32 {
+        let mut node = 0;
+        let mut request = ConfigRequest {
+            requester: FunctionId::default(),
+            tag: Tag(0),
+            target: access.target,
+            register: access.register,
+            first_be: 0xf,
+            kind: ConfigKind::Type1,
+        };
+        loop {
+            let (functions, below) = &mut self.nodes[node];
+            match functions.reach(&request) {
+                Reach::Below(port, kind) => (node, request.kind) = (below[port], kind),
+                Reach::Nobody => return u32::MAX,
+                Reach::Here(place) => match access.action {
+                    Action::Read => return functions.read(place, access.register),
+                    Action::Write { value, enables } => {
+                        request.first_be = enables;
+                        functions.write(place, &request, value);
+                        return 0;
+                    }
+                },
+            }
+        }
+    }
+
+    fn enumerate(&mut self) -> Result<(), FirmwareError> {
+        Coroutine::new(enumerate).run(|access| self.answer(access))
+    }
+
+    fn own(&self, node: usize) -> &ConfigSpace {
+        self.nodes[node].0.space(Place::Own)
+    }
+
+    /// First and last address of each BAR of the devices at and below `node`, and whether it is wide.
+    fn bars(&self, shapes: &[Shape], node: usize) -> Vec<(u64, u64, bool)> {
+        let mut all = Vec::new();
+        for (port, (shape, child)) in shapes.iter().zip(&self.nodes[node].1).enumerate() {
+            let below = match shape {
+                Shape::Device(bars, _) => bars
+                    .iter()
+                    .map(|bar| {
+                        let base = self.own(*child).bar_base(bar.index);
+                        (base, base + (bar.size - 1), bar.wide)
+                    })
+                    .collect(),
+                Shape::Switch(shapes) => {
+                    let below = self.bars(shapes, *child);
+                    assert!(all_within(self.own(*child), &below));
+                    below
+                }
+            };
+            let above = self.nodes[node].0.space(Place::Port(port));
+            assert!(all_within(above, &below));
+            all.extend(below);
+        }
+        all
+    }
+}
+
+fn all_within(bridge: &ConfigSpace, bars: &[(u64, u64, bool)]) -> bool {
+    bars.iter().all(|(first, last, wide)| {
+        let window = if *wide {
+            bridge.prefetchable_window()
+        } else {
+            bridge.memory_window()
+        };
+        window.0 <= *first && *last <= window.1
+    })
+}
+
+fn device(size: u64) -> Shape {
+    let bar = Bar {
+        index: 0,
+        size,
+        wide: false,
+    };
+    Shape::Device(vec![bar], 512)
+}
+
+#[test]
+fn buses_are_numbered_depth_first() {
+    let shapes = [
+        Shape::Switch(vec![device(4096), device(4096)]),
+        device(4096),
+    ];
+    let mut tree = Tree::below_a_host(&shapes);
+    assert_eq!(tree.enumerate(), Ok(()));
+    let ids: Vec<String> = tree
+        .nodes
+        .iter()
+        .map(|node| node.0.id().to_string())
+        .collect();
+    assert_eq!(ids, ["00:00.0", "01:00.0", "03:00.0", "04:00.0", "05:00.0"]);
+    let (root, _) = &tree.nodes[0];
+    assert_eq!(root.space(Place::Port(0)).buses(), (1, 4));
+    assert_eq!(root.space(Place::Port(1)).buses(), (5, 5));
+    assert_eq!(tree.own(1).buses(), (2, 4));
+}
+
+#[test]
+fn the_max_payload_size_is_the_smallest_supported() {
+    let shapes = [
+        Shape::Switch(vec![Shape::Device(Vec::new(), 256)]),
+        device(4096),
+    ];
+    let mut tree = Tree::below_a_host(&shapes);
+    assert_eq!(tree.enumerate(), Ok(()));
+    for (functions, _) in &tree.nodes[1..] {
+        for place in functions.places() {
+            assert_eq!(functions.space(place).max_payload(), 256);
+        }
+    }
+}
+
+#[test]
+fn each_function_has_interrupt_vectors_of_its_own() {
+    let mut tree = Tree::below_a_host(&[device(4096), device(4096)]);
+    assert_eq!(tree.enumerate(), Ok(()));
+    // Two root ports take one each, the devices four each, aligned.
+    let data = |node: usize, vector| tree.own(node).msi(vector);
+    assert_eq!(data(1, 0), Some((MSI_ADDRESS, 36)));
+    assert_eq!(data(1, 3), Some((MSI_ADDRESS, 39)));
+    assert_eq!(data(2, 0), Some((MSI_ADDRESS, 44)));
+    assert_eq!(data(2, 4), None);
+}
+
+#[test]
+fn a_window_with_nothing_behind_is_closed() {
+    let mut tree = Tree::below_a_host(&[Shape::Device(Vec::new(), 512)]);
+    assert_eq!(tree.enumerate(), Ok(()));
+    let port = tree.nodes[0].0.space(Place::Port(0));
+    for (first, last) in [port.memory_window(), port.prefetchable_window()] {
+        assert!(first > last);
+    }
+}
+
+#[test]
+fn a_chain_longer_than_the_bus_numbers_ends_at_the_bridge_without_one() {
+    let chain = (0..200).fold(device(4096), |below, _| Shape::Switch(vec![below]));
+    let error = Tree::below_a_host(&[chain]).enumerate();
+    assert_eq!(error, Err(FirmwareError::NoBus(FunctionId::new(255, 0, 0))));
+}
+
+#[test]
+fn bars_that_are_more_than_there_is_room_for_are_told_with_the_largest() {
+    let error = Tree::below_a_host(&[device(4096), device(1 << 30)]).enumerate();
+    let expected = FirmwareError::NoRoom {
+        function: FunctionId::new(2, 0, 0),
+        wide: false,
+        room: 0x3ec0_0000,
+    };
+    assert_eq!(error, Err(expected));
+}
+
+#[test]
+fn a_setting_is_made_after_enumeration() {
+    let mut tree = Tree::below_a_host(&[device(4096)]);
+    assert_eq!(tree.enumerate(), Ok(()));
+    let id = FunctionId::new(1, 0, 0);
+    let settings = vec![
+        (id, Setting::MaxPayload(128)),
+        (id, Setting::MaxReadRequest(4096)),
+        (id, Setting::MemoryEnable(false)),
+        (
+            FunctionId::new(0, 1, 0),
+            Setting::RedirectPeerRequests(true),
+        ),
+    ];
+    Coroutine::new(|desk| apply(desk, settings)).run(|access| tree.answer(access));
+    let own = tree.own(1);
+    assert_eq!((own.max_payload(), own.max_read_request()), (128, 4096));
+    assert!(!own.memory_enable() && own.bus_master_enable());
+    assert!(
+        tree.nodes[0]
+            .0
+            .space(Place::Port(0))
+            .redirects_peer_requests()
+    );
+}
+
+fn any_bars() -> impl Strategy<Value = Vec<Bar>> {
+    let bar = (7..24_u32, any::<bool>());
+    prop::collection::vec(bar, 0..3).prop_map(|bars| {
+        (0..)
+            .step_by(2)
+            .zip(bars)
+            .map(|(index, (size, wide))| Bar {
+                index,
+                size: 1 << size,
+                wide,
+            })
+            .collect()
+    })
+}
+
+fn any_shape() -> impl Strategy<Value = Shape> {
+    let device =
+        (any_bars(), 0..6_u32).prop_map(|(bars, supported)| Shape::Device(bars, 128 << supported));
+    device.prop_recursive(3, 24, 4, |below| {
+        prop::collection::vec(below, 1..4).prop_map(Shape::Switch)
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_two_bars_overlap_and_each_is_aligned_in_every_window_above(
+        shapes in prop::collection::vec(any_shape(), 1..4)
+    ) {
+        let mut tree = Tree::below_a_host(&shapes);
+        prop_assert_eq!(tree.enumerate(), Ok(()));
+        let mut bars = tree.bars(&shapes, 0);
+        bars.sort_unstable();
+        for (first, last, wide) in &bars {
+            prop_assert_eq!(first % (last - first + 1), 0);
+            let zone = if *wide { Zone::BEYOND } else { Zone::BELOW_4_GIB };
+            prop_assert!(zone.base <= *first && *last < zone.end);
+        }
+        prop_assert!(bars.windows(2).all(|pair| pair[0].1 < pair[1].0));
+    }
+}
