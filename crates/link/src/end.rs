@@ -1,7 +1,7 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, joined as the data-link layer joins them.
 
 use kernel::{Span, Time};
-use protocol::{Credit, Dllp, Generation, TrafficClass};
+use protocol::{CorrectableError, Credit, Dllp, Generation, TrafficClass};
 
 use crate::alarm::{Alarm, Ring};
 use crate::handshake::{Handshake, Heard};
@@ -84,6 +84,8 @@ pub struct LinkEnd {
     acknowledge: Alarm,
     replay: Alarm,
     update: Alarm,
+    /// Errors that it has repaired, bits of Correctable Error Status.
+    repaired: u32,
 }
 
 /// Between rounds of InitFC packets (PCIe Base 3.4.1).
@@ -121,6 +123,7 @@ impl LinkEnd {
             acknowledge: Alarm::IDLE,
             replay: Alarm::IDLE,
             update: Alarm::IDLE,
+            repaired: 0,
         }
     }
 
@@ -142,6 +145,16 @@ impl LinkEnd {
     /// Whether both ends know each other's limits.
     pub fn is_up(&self) -> bool {
         self.handshake.is_done()
+    }
+
+    /// The errors that it has repaired since they were last taken, as bits of Correctable Error Status.
+    pub fn repaired(&self) -> u32 {
+        self.repaired
+    }
+
+    /// The same, and forgets them.
+    pub fn take_repaired(&mut self) -> u32 {
+        std::mem::take(&mut self.repaired)
     }
 
     /// Time begins: flow control is initialised.
@@ -227,11 +240,11 @@ impl LinkEnd {
                     }
                 }
                 // A bad CRC means the packet is dropped: whatever it said will be said again (PCIe Base 3.6.2.2).
-                let outcome = match Dllp::parse(&bytes) {
-                    Ok(dllp) => self.receive_dllp(dllp, cx),
-                    Err(_) => None,
+                let Ok(dllp) = Dllp::parse(&bytes) else {
+                    self.repaired |= CorrectableError::BadDllp.bit();
+                    return (None, None);
                 };
-                (None, outcome)
+                (None, self.receive_dllp(dllp, cx))
             }
         }
     }
@@ -262,10 +275,12 @@ impl LinkEnd {
             }
             Verdict::Duplicate => self.acknowledge_now = true,
             Verdict::Bad if complete > cx.now() => {
+                self.repaired |= CorrectableError::BadTlp.bit();
                 self.refuse_now = true;
                 self.set_acknowledge(complete, cx);
             }
             Verdict::Bad => {
+                self.repaired |= CorrectableError::BadTlp.bit();
                 self.refuse_now = true;
                 self.acknowledge.clear();
             }
@@ -322,7 +337,10 @@ impl LinkEnd {
         match timer {
             LinkTimer::Wire => {}
             LinkTimer::Acknowledge => self.acknowledge_now = !self.refuse_now,
-            LinkTimer::Replay => self.transmitter.replay(),
+            LinkTimer::Replay => {
+                self.repaired |= CorrectableError::ReplayTimerTimeout.bit();
+                self.transmitter.replay();
+            }
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.greet(cx),
         }

@@ -45,9 +45,7 @@ pub enum UncorrectableError {
 /// An error that the link repairs, at its bit of the status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorrectableError {
-    /// A framing symbol was struck.
-    Receiver = 0,
-    /// The LCRC or the sequence number of a TLP was wrong.
+    /// The LCRC, the framing or the sequence number of a TLP was wrong.
     BadTlp = 6,
     /// The CRC of a DLLP was wrong.
     BadDllp = 7,
@@ -85,8 +83,7 @@ impl ConfigSpace {
         let modelled = uncorrectable
             .iter()
             .fold(0, |bits, error| bits | 1 << *error as u32);
-        let correctable = CorrectableError::Receiver.bit()
-            | CorrectableError::BadTlp.bit()
+        let correctable = CorrectableError::BadTlp.bit()
             | CorrectableError::BadDllp.bit()
             | CorrectableError::ReplayTimerTimeout.bit()
             | ADVISORY_NON_FATAL;
