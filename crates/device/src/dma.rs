@@ -48,15 +48,17 @@ impl Component for Dma {
 impl Dma {
     /// A DMA engine without flows.
     pub fn new(config: EndpointConfig, parameters: &DmaParameters) -> Self {
+        let endpoint = Endpoint::new(config);
         let limits = RequesterLimits {
-            max_payload: config.max_payload,
-            max_read_request: config.parameters.max_read_request.0 as u32,
+            max_payload: endpoint.max_payload(),
+            max_read_request: endpoint.max_read_request(),
             tags: parameters.tags as u16,
             completion_timeout: parameters.completion_timeout,
         };
-        let requester = Requester::new(config.id, limits);
+        let mut requester = Requester::new(endpoint.id(), limits);
+        endpoint.instruct(&mut requester);
         Dma {
-            endpoint: Endpoint::new(config),
+            endpoint,
             requester,
         }
     }
@@ -96,7 +98,10 @@ impl Dma {
             match self.requester.next(now, fx.store()) {
                 Next::Packet(packet) => self.endpoint.hand_over(packet, fx),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
-                Next::TimedOut(flow, bytes) => fx.observe(Observation::timed_out(flow, bytes)),
+                Next::TimedOut(flow, bytes) => {
+                    self.endpoint.record_timeout();
+                    fx.observe(Observation::timed_out(flow, bytes));
+                }
                 Next::NotBefore(time) => return self.endpoint.wake_engine(time, fx),
                 Next::Nothing => return,
             }
@@ -119,6 +124,9 @@ impl Dma {
             return fx.store().release(packet);
         }
         self.endpoint.serve(packet, fx);
+        if matches!(header.kind, Kind::ConfigWrite(_)) {
+            self.endpoint.instruct(&mut self.requester);
+        }
         if let Some(flow) = stamp.flow {
             self.requester.came_back(flow, fx.now());
         }

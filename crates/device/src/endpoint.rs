@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting};
-use protocol::{Bar, FunctionId, Header, Kind};
-use transaction::{Completions, Memory, Pattern, deliver, refuse};
+use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, MsixTable};
+use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
 kernel::parameters! {
     /// What every device can be told of its core.
@@ -16,6 +16,10 @@ kernel::parameters! {
         bar: Bytes = Bytes(64 * 1024), from "a common choice";
         /// Width of BAR 0: below 4 GiB or anywhere.
         bar_address_bits: u32 = 32, among [32, 64], from "PCIe Base 7.5.1.2.1";
+        /// Interrupt vectors that the function asks for with MSI.
+        msi_vectors: u32 = 1, among [1, 2, 4, 8, 16, 32], from "PCIe Base 7.7.1.2";
+        /// Entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X.
+        msix_vectors: u32 = 0, within 0..=128, from "our choice: MSI only";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
         /// Clock of the datapath between engine and core.
@@ -45,6 +49,19 @@ impl EndpointParameters {
             wide: self.bar_address_bits == 64,
         })
     }
+
+    /// Where the MSI-X table is, if BAR 0 has room for one beside other things: its pending bits are in the second half of
+    /// the last 4 KiB.
+    pub fn msix(&self) -> Option<MsixTable> {
+        let Bytes(size) = self.bar;
+        let table = size.checked_sub(MSIX_BYTES).filter(|before| *before > 0)? as u32;
+        (self.msix_vectors > 0).then_some(MsixTable {
+            vectors: self.msix_vectors as u16,
+            bar: 0,
+            table,
+            pending: table + (MSIX_BYTES / 2) as u32,
+        })
+    }
 }
 
 /// How an endpoint is built.
@@ -53,13 +70,9 @@ pub struct EndpointConfig {
     /// Its parameters.
     pub parameters: EndpointParameters,
     /// Its function.
-    pub id: FunctionId,
+    pub functions: Functions,
     /// Its link.
     pub link: LinkEnd,
-    /// Max payload size in bytes.
-    pub max_payload: u32,
-    /// First address of each BAR that it has, by number.
-    pub bars: [u64; Bar::COUNT],
     /// The pattern of each flow, by number, against which arriving payload is checked.
     pub patterns: Vec<Pattern>,
 }
@@ -68,8 +81,9 @@ pub struct EndpointConfig {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     parameters: EndpointParameters,
-    id: FunctionId,
+    functions: Functions,
     link: LinkEnd,
+    /// What packets are held against, as the registers have it.
     max_payload: u32,
     bars: [u64; Bar::COUNT],
     bar: Memory,
@@ -135,17 +149,15 @@ impl Endpoint {
     pub fn new(config: EndpointConfig) -> Self {
         let EndpointConfig {
             parameters,
-            id,
+            functions,
             link,
-            max_payload,
-            bars,
             patterns,
         } = config;
-        Endpoint {
-            id,
+        let mut endpoint = Endpoint {
+            functions,
             link,
-            max_payload,
-            bars,
+            max_payload: 0,
+            bars: [CLOSED; Bar::COUNT],
             bar: Memory::new(parameters.bar.0),
             patterns,
             cycle: parameters.clock.period(),
@@ -154,12 +166,56 @@ impl Endpoint {
             answers: VecDeque::new(),
             engine_wake: Time::NEVER,
             parameters,
-        }
+        };
+        endpoint.obey();
+        endpoint
+    }
+
+    /// Its function's ID.
+    pub fn id(&self) -> FunctionId {
+        self.functions.id()
     }
 
     /// Its function.
-    pub fn id(&self) -> FunctionId {
-        self.id
+    pub fn functions(&self) -> &Functions {
+        &self.functions
+    }
+
+    /// Max payload size in Device Control, in bytes.
+    pub fn max_payload(&self) -> u32 {
+        self.max_payload
+    }
+
+    /// Max read request size in Device Control, in bytes.
+    pub fn max_read_request(&self) -> u32 {
+        self.functions.space(Place::Own).max_read_request()
+    }
+
+    /// Whether the engine may make memory requests: if not, it holds them.
+    pub fn is_bus_master(&self) -> bool {
+        self.functions.space(Place::Own).bus_master_enable()
+    }
+
+    /// Where the write goes that signals interrupt `vector`, and its data: none while MSI is disabled or has fewer vectors.
+    pub fn msi(&self, vector: u8) -> Option<(u64, u32)> {
+        self.functions.space(Place::Own).msi(vector)
+    }
+
+    /// Tells the engine's requester what the registers say.
+    pub fn instruct(&self, requester: &mut Requester) {
+        let (payload, read) = (self.max_payload(), self.max_read_request());
+        requester.follow(self.id(), payload, read, self.is_bus_master());
+    }
+
+    /// Takes over what the registers say.
+    fn obey(&mut self) {
+        let space = self.functions.space(Place::Own);
+        self.max_payload = space.max_payload();
+        self.bars = if space.memory_enable() {
+            std::array::from_fn(|index| space.bar_base(index as u8))
+        } else {
+            [CLOSED; Bar::COUNT]
+        };
     }
 
     /// Its link end.
@@ -217,8 +273,8 @@ impl Endpoint {
         Some(packet)
     }
 
-    /// Serves a request to BAR 0, or ends a packet that it must not serve. `packet` is let go of.
-    /// The request of a flow that was delivered is told.
+    /// Serves a request to BAR 0 or to the configuration space, or ends a packet that it must not serve. `packet` is let go
+    /// of. The request of a flow that was delivered is told.
     pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let content = &fx.store()[packet];
         let header = *content.header();
@@ -239,7 +295,10 @@ impl Endpoint {
                 }
             }
             Kind::MemoryRead(_) => self.answer(packet, fx),
-            _ => return self.refuse(packet, Refusal::UnsupportedRequest, fx),
+            Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
+                return self.configure(packet, request, fx);
+            }
+            Kind::Completion(_) => return self.refuse(packet, Refusal::UnsupportedRequest, fx),
         }
         fx.store().release(packet);
     }
@@ -271,15 +330,36 @@ impl Endpoint {
         why: Refusal,
         fx: &mut Effects<'_, C>,
     ) {
-        if let Some(answer) = refuse(packet, self.id, why, fx) {
+        if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
             self.answers.push_back((fx.now(), answer));
         }
+    }
+
+    fn configure<C: Device>(
+        &mut self,
+        packet: PacketId,
+        request: &ConfigRequest,
+        fx: &mut Effects<'_, C>,
+    ) {
+        let Reach::Here(place) = self.functions.reach(request) else {
+            return self.refuse(packet, Refusal::UnsupportedRequest, fx);
+        };
+        let repaired = self.link.take_repaired();
+        self.functions.record_correctable(place, repaired);
+        let answer = self.functions.serve(place, packet, fx.store());
+        self.obey();
+        self.answers.push_back((fx.now(), answer));
+    }
+
+    /// Records that a request was not completed in time.
+    pub(crate) fn record_timeout(&mut self) {
+        self.functions.record_timeout(Place::Own);
     }
 
     fn answer<C: Device>(&mut self, request: PacketId, fx: &mut Effects<'_, C>) {
         let due = fx.now() + self.parameters.read_latency;
         let header = fx.store()[request].header();
-        let mut answers = Completions::of(header, self.id, self.max_payload, BOUNDARY);
+        let mut answers = Completions::of(header, self.id(), self.max_payload, BOUNDARY);
         while let Some(answer) = answers.next_packet(request, &self.bar, self.bars[0], fx.store()) {
             self.answers.push_back((due, answer));
         }
@@ -331,6 +411,12 @@ impl Endpoint {
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
     }
 }
+
+/// Where a BAR begins that answers nothing: no request is there.
+const CLOSED: u64 = u64::MAX;
+
+/// The end of BAR 0 that an MSI-X table takes, its own page.
+const MSIX_BYTES: u64 = 4096;
 
 /// Completions of a device end at multiples of this (PCIe Base 2.3.1.1).
 const BOUNDARY: u32 = 128;

@@ -74,7 +74,8 @@ impl Reflector {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
         }
-        while !self.outbound.is_empty() && self.endpoint.is_open(fx) {
+        let may_send = |this: &Self| !this.outbound.is_empty() && this.endpoint.is_bus_master();
+        while may_send(self) && self.endpoint.is_open(fx) {
             if let Some(packet) = self.outbound.pop_front() {
                 self.endpoint.hand_over(packet, fx);
             }

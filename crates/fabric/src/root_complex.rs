@@ -2,14 +2,15 @@
 
 use kernel::{Bandwidth, Bytes, Component, Effects, Label, Port, Span, Stream, Time};
 use link::{
-    Arrival, At, Charge, Finished, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie, Refusal,
-    Waiting,
+    Arrival, At, Charge, Finished, FlowId, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie,
+    Refusal, Waiting,
 };
-use protocol::{Class, FunctionId, Header, Kind, MemoryRequest};
+use protocol::{Class, Header, Kind, MemoryRequest, Tag};
 use transaction::{
-    Completions, Flow, Memory, Next, Pattern, Requester, RequesterLimits, deliver, refuse,
+    Completions, Flow, Functions, Memory, Next, Pattern, Place, Requester, RequesterLimits, deliver,
 };
 
+use crate::configuration::Configuration;
 use crate::memory_controller::MemoryController;
 use crate::{Route, Routes};
 
@@ -55,12 +56,10 @@ kernel::parameters! {
 pub struct RootComplexConfig {
     /// Its parameters.
     pub parameters: RootComplexParameters,
-    /// The function under which the CPU asks and the memory answers.
-    pub id: FunctionId,
-    /// Its routes.
-    pub routes: Routes,
-    /// Its root ports, each with its link end and its max payload size.
-    pub ports: Vec<(LinkEnd, u32)>,
+    /// The host bridge, under which the CPU asks and the memory answers, and the root ports.
+    pub functions: Functions,
+    /// The link ends of the root ports.
+    pub links: Vec<LinkEnd>,
     /// The pattern of each flow, by number, against which arriving payload is checked.
     pub patterns: Vec<Pattern>,
     /// Draws the jitter of memory reads.
@@ -71,7 +70,7 @@ pub struct RootComplexConfig {
 #[derive(Debug)]
 pub struct RootComplex {
     parameters: RootComplexParameters,
-    id: FunctionId,
+    pub(crate) functions: Functions,
     routes: Routes,
     ports: Vec<RootPort>,
     patterns: Vec<Pattern>,
@@ -81,12 +80,17 @@ pub struct RootComplex {
     cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
     cpu_wake: Time,
+    /// The CPU's access to a configuration space.
+    pub(crate) configuration: Configuration,
 }
 
 #[derive(Clone, Debug)]
 struct RootPort {
     link: LinkEnd,
+    /// What packets are held against, as the port's registers have it.
     max_payload: u32,
+    /// Whether memory requests from below are let in (Bus Master Enable).
+    forwards: bool,
 }
 
 /// What a root complex asks to be woken for.
@@ -98,6 +102,8 @@ pub enum RootTimer {
     Read,
     /// The CPU has a request.
     Cpu,
+    /// The CPU waits no longer for a configuration space.
+    Configuration,
 }
 
 impl Label for RootTimer {
@@ -105,6 +111,7 @@ impl Label for RootTimer {
         match self {
             RootTimer::Read => 0,
             RootTimer::Cpu => 1,
+            RootTimer::Configuration => 3,
             RootTimer::Link(port, timer) => {
                 (u32::from(port.0) + 1) * LinkTimer::COUNT + timer as u32
             }
@@ -114,6 +121,7 @@ impl Label for RootTimer {
         match number {
             0 => RootTimer::Read,
             1 => RootTimer::Cpu,
+            3 => RootTimer::Configuration,
             _ => RootTimer::Link(
                 Port((number / LinkTimer::COUNT - 1) as u16),
                 LinkTimer::from_number(number % LinkTimer::COUNT),
@@ -127,6 +135,9 @@ impl From<(Port, LinkTimer)> for RootTimer {
         RootTimer::Link(port, timer)
     }
 }
+
+/// Max payload size where there is no port that says more.
+const SMALLEST_PAYLOAD: u32 = 128;
 
 /// Requests of the CPU that may wait for the wires.
 const CPU_WINDOW: usize = 16;
@@ -165,6 +176,7 @@ impl Component for RootComplex {
                 }
                 self.ask(fx);
             }
+            RootTimer::Configuration => self.give_up_configuration(fx),
         }
     }
 }
@@ -191,35 +203,64 @@ impl RootComplex {
     pub fn new(config: RootComplexConfig) -> Self {
         let RootComplexConfig {
             parameters,
-            id,
-            routes,
-            ports,
+            functions,
+            links,
             patterns,
             jitter,
         } = config;
         let limits = RequesterLimits {
-            max_payload: ports
-                .iter()
-                .map(|(_, max_payload)| *max_payload)
-                .min()
-                .unwrap_or(128),
+            max_payload: SMALLEST_PAYLOAD,
             max_read_request: parameters.max_read_request.0 as u32,
             tags: parameters.tags as u16,
             completion_timeout: parameters.completion_timeout,
         };
-        RootComplex {
-            id,
-            routes,
-            ports: ports
-                .into_iter()
-                .map(|(link, max_payload)| RootPort { link, max_payload })
-                .collect(),
+        let port = |link| RootPort {
+            link,
+            max_payload: 0,
+            forwards: false,
+        };
+        let mut root = RootComplex {
+            requester: Requester::new(functions.id(), limits),
+            functions,
+            routes: Routes::default(),
+            ports: links.into_iter().map(port).collect(),
             patterns,
             memory: MemoryController::new(&parameters, jitter),
-            requester: Requester::new(id, limits),
             cpu_waiting: 0,
             cpu_wake: Time::NEVER,
+            configuration: Configuration::default(),
             parameters,
+        };
+        root.obey();
+        root
+    }
+
+    /// The host bridge and the root ports.
+    pub fn functions(&self) -> &Functions {
+        &self.functions
+    }
+
+    /// Takes over what the registers say. The CPU's packets are as large as every root port lets through.
+    pub(crate) fn obey(&mut self) {
+        self.routes = Routes::of_ports(&self.functions, 0);
+        for (port, space) in self.ports.iter_mut().zip(self.functions.ports()) {
+            port.max_payload = space.max_payload();
+            port.forwards = space.bus_master_enable();
+        }
+        let payloads = self.ports.iter().map(|port| port.max_payload);
+        let max_payload = payloads.min().unwrap_or(SMALLEST_PAYLOAD);
+        let max_read_request = self.parameters.max_read_request.0 as u32;
+        let id = self.functions.id();
+        self.requester
+            .follow(id, max_payload, max_read_request, true);
+    }
+
+    /// Records what the links below the root ports have repaired.
+    pub(crate) fn record_repaired(&mut self) {
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let repaired = port.link.take_repaired();
+            self.functions
+                .record_correctable(Place::Port(index), repaired);
         }
     }
 
@@ -255,6 +296,16 @@ impl RootComplex {
 
     fn link(&mut self, port: Port) -> &mut LinkEnd {
         &mut self.ports[port.index()].link
+    }
+
+    /// The tag of the CPU's configuration requests: none of its memory requests has it.
+    pub(crate) fn configuration_tag(&self) -> Tag {
+        Tag(self.parameters.tags as u16)
+    }
+
+    /// How long a non-posted request waits.
+    pub(crate) fn completion_timeout(&self) -> Span {
+        self.parameters.completion_timeout
     }
 
     fn own(&self) -> u16 {
@@ -293,6 +344,9 @@ impl RootComplex {
         let header = *fx.store()[packet].header();
         if header.payload_len() as u32 > self.ports[port.index()].max_payload {
             return self.refuse(port, packet, &header, Refusal::MalformedTlp, fx);
+        }
+        if header.class() != Class::Completion && !self.ports[port.index()].forwards {
+            return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
         }
         match (self.routes.of(&header), &header.kind) {
             (Route::Down(to), _)
@@ -363,7 +417,7 @@ impl RootComplex {
             let max_payload = self.ports[port.index()].max_payload;
             let largest = max_payload.min(self.parameters.largest_completion.0 as u32);
             let boundary = self.parameters.read_completion_boundary.0 as u32;
-            let mut answers = Completions::of(request, self.id, largest, boundary);
+            let mut answers = Completions::of(request, self.functions.id(), largest, boundary);
             let header = *request;
             let ready = fx.now() + self.parameters.latency;
             while let Some(answer) =
@@ -386,7 +440,8 @@ impl RootComplex {
         why: Refusal,
         fx: &mut Effects<'_, Self>,
     ) {
-        let answer = refuse(packet, self.id, why, fx);
+        let place = Place::Port(port.index());
+        let answer = self.functions.refuse(place, packet, why, fx);
         self.free(port, header, fx);
         if let Some(answer) = answer {
             let ready = fx.now() + self.parameters.latency;
@@ -402,7 +457,10 @@ impl RootComplex {
             match self.requester.next(now, fx.store()) {
                 Next::Packet(packet) => self.send(packet, fx),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
-                Next::TimedOut(flow, bytes) => fx.observe(Observation::timed_out(flow, bytes)),
+                Next::TimedOut(flow, bytes) => {
+                    self.record_timeout(flow);
+                    fx.observe(Observation::timed_out(flow, bytes));
+                }
                 Next::NotBefore(time) => {
                     if time < self.cpu_wake {
                         self.cpu_wake = time;
@@ -418,18 +476,30 @@ impl RootComplex {
     /// Sends a request of the CPU down; what no device owns is refused on the spot.
     fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         match self.routes.of(fx.store()[packet].header()) {
-            Route::Down(port) => {
-                self.cpu_waiting += 1;
-                let ready = fx.now() + self.parameters.latency;
-                let waiting = Waiting::new(packet, fx.store(), ready);
-                self.enqueue(port, self.own(), waiting, fx);
-            }
+            Route::Down(port) => self.send_down(port, packet, fx),
             Route::Elsewhere => {
-                if let Some(answer) = refuse(packet, self.id, Refusal::UnsupportedRequest, fx) {
+                let why = Refusal::UnsupportedRequest;
+                if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
                     self.take_answer(answer, fx);
                     fx.store().release(answer);
                 }
             }
+        }
+    }
+
+    /// Hands a request of the CPU to the wire below a root port.
+    pub(crate) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        self.cpu_waiting += 1;
+        let ready = fx.now() + self.parameters.latency;
+        let waiting = Waiting::new(packet, fx.store(), ready);
+        self.enqueue(port, self.own(), waiting, fx);
+    }
+
+    /// A read of the CPU was not answered in time: the root port that it went out of records it.
+    fn record_timeout(&mut self, flow: FlowId) {
+        let address = self.requester.address_of(flow);
+        if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
+            self.functions.record_timeout(Place::Port(port.index()));
         }
     }
 
@@ -440,6 +510,9 @@ impl RootComplex {
             return false;
         };
         let taken = self.requester.take(completion, content.payload());
+        if taken.is_none() {
+            return self.configuration.take(completion, content.payload());
+        }
         if let Some(taken) = taken {
             fx.observe(taken.observation());
         }

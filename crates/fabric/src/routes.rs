@@ -1,20 +1,8 @@
 //! Where a packet goes: by address through the windows of the bridges, by ID through their bus numbers.
 
 use kernel::Port;
-use protocol::{FunctionId, Header, Kind};
-
-/// What lies below one downstream port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// The port.
-    pub port: Port,
-    /// First and last address of a memory window; empty when first > last.
-    pub memory: (u64, u64),
-    /// The 64-bit prefetchable window, in the same way.
-    pub prefetchable: (u64, u64),
-    /// Secondary and subordinate bus.
-    pub buses: (u8, u8),
-}
+use protocol::{FunctionId, Header, Interval, Kind};
+use transaction::Functions;
 
 /// Where a packet goes from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,34 +21,47 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// The table for `windows`, which do not overlap.
-    pub fn new(windows: &[Window]) -> Self {
+    /// What lies below the ports of `functions`, the first of which is port `first`, as their registers have it. A port with
+    /// memory space disabled forwards no memory requests (PCIe Base 7.5.1.1.3).
+    pub fn of_ports(functions: &Functions, first: u16) -> Self {
         let mut routes = Routes::default();
-        for window in windows {
-            for (first, last) in [window.memory, window.prefetchable] {
-                if first <= last {
-                    routes.memory.push((first, last, window.port));
-                }
+        for (space, port) in functions.ports().zip((first..).map(Port)) {
+            if space.memory_enable() {
+                routes.open(space.memory_window(), port);
+                routes.open(space.prefetchable_window(), port);
             }
-            routes
-                .buses
-                .push((window.buses.0, window.buses.1, window.port));
+            let (secondary, subordinate) = space.buses();
+            if secondary <= subordinate {
+                routes.buses.push((secondary, subordinate, port));
+            }
         }
         routes.memory.sort_unstable();
         routes.buses.sort_unstable();
         routes
     }
 
-    /// Where a packet with `header` goes.
+    fn open(&mut self, (first, last): Interval<u64>, port: Port) {
+        if first <= last {
+            self.memory.push((first, last, port));
+        }
+    }
+
+    /// Where a packet with `header` goes; configuration requests go by their functions, not from here.
     #[inline]
     pub fn of(&self, header: &Header) -> Route {
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
-                lookup(&self.memory, request.address())
+                self.of_address(request.address())
             }
             Kind::Completion(completion) => self.of_id(completion.requester),
-            Kind::ConfigRead(request) | Kind::ConfigWrite(request) => self.of_id(request.target),
+            Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Elsewhere,
         }
+    }
+
+    /// Where a memory request for `address` goes.
+    #[inline]
+    pub fn of_address(&self, address: u64) -> Route {
+        lookup(&self.memory, address)
     }
 
     fn of_id(&self, id: FunctionId) -> Route {
@@ -83,13 +84,10 @@ mod tests {
 
     #[test]
     fn an_address_goes_to_the_window_that_holds_it() {
-        let window = |port, first, last, bus| Window {
-            port: Port(port),
-            memory: (first, last),
-            prefetchable: (1, 0),
-            buses: (bus, bus + 1),
+        let routes = Routes {
+            memory: vec![(0x1000, 0x1fff, Port(1)), (0x2000, 0x2fff, Port(2))],
+            buses: vec![(3, 4, Port(1)), (5, 6, Port(2))],
         };
-        let routes = Routes::new(&[window(2, 0x2000, 0x2fff, 5), window(1, 0x1000, 0x1fff, 3)]);
         let write =
             |address| Header::memory_write(FunctionId(0), address, 4).expect("a legal write");
         assert_eq!(routes.of(&write(0x1ffc)), Route::Down(Port(1)));

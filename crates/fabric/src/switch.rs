@@ -1,9 +1,11 @@
 //! A switch: every port a link end, a non-blocking core between them, and the routes of its bridges.
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
-use link::{Arrival, At, Delivery, Finished, Frame, LinkEnd, LinkTimer, Pcie, Refusal, Waiting};
-use protocol::{Class, FunctionId, Header};
-use transaction::refuse;
+use link::{
+    Arrival, At, Delivery, Finished, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting,
+};
+use protocol::{Class, ConfigRequest, Header, Kind};
+use transaction::{Functions, Place, Reach, retype};
 
 use crate::{Route, Routes};
 
@@ -16,7 +18,7 @@ kernel::parameters! {
         latency: Span = Span::from_ns(150), from "PLX Technology's figure for its Gen2 and Gen3 switches";
         /// Whether a packet is forwarded from its header on (cut-through) or only when it is whole.
         cut_through: bool = true, from "what switches of this kind do";
-        /// Whether traffic between downstream ports is forced up to the root (ACS P2P Request Redirect).
+        /// Whether requests between downstream ports are forced up to the root: P2P Request Redirect in ACS Control.
         acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
     }
 }
@@ -26,28 +28,32 @@ kernel::parameters! {
 pub struct SwitchConfig {
     /// Its parameters.
     pub parameters: SwitchParameters,
-    /// The function of its upstream port, which answers what nobody owns.
-    pub id: FunctionId,
-    /// Its routes.
-    pub routes: Routes,
-    /// Its ports, upstream first, each with its link end and its max payload size.
-    pub ports: Vec<(LinkEnd, u32)>,
+    /// The functions of its ports.
+    pub functions: Functions,
+    /// The link ends of its ports, upstream first.
+    pub links: Vec<LinkEnd>,
 }
 
 /// A switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    id: FunctionId,
+    functions: Functions,
     latency: Span,
-    acs_redirect: bool,
     routes: Routes,
+    /// Whether memory requests are forwarded up (Bus Master Enable of the upstream port).
+    requests_up: bool,
     ports: Vec<SwitchPort>,
 }
 
 #[derive(Clone, Debug)]
 struct SwitchPort {
     link: LinkEnd,
+    /// What packets are held against, as the port's registers have it.
     max_payload: u32,
+    /// Whether memory requests that arrive here are forwarded at all.
+    forwards: bool,
+    /// Whether those to a peer go up first.
+    redirects: bool,
 }
 
 /// A timer of one of several ports.
@@ -109,16 +115,42 @@ impl Switch {
 
     /// A switch that has not begun.
     pub fn new(config: SwitchConfig) -> Self {
-        Switch {
-            id: config.id,
+        let port = |link| SwitchPort {
+            link,
+            max_payload: 0,
+            forwards: false,
+            redirects: false,
+        };
+        let mut switch = Switch {
+            functions: config.functions,
             latency: config.parameters.latency,
-            acs_redirect: config.parameters.acs_redirect,
-            routes: config.routes,
-            ports: config
-                .ports
-                .into_iter()
-                .map(|(link, max_payload)| SwitchPort { link, max_payload })
-                .collect(),
+            routes: Routes::default(),
+            requests_up: false,
+            ports: config.links.into_iter().map(port).collect(),
+        };
+        switch.obey();
+        switch
+    }
+
+    /// The functions of its ports.
+    pub fn functions(&self) -> &Functions {
+        &self.functions
+    }
+
+    /// Takes over what the registers say.
+    fn obey(&mut self) {
+        self.routes = Routes::of_ports(&self.functions, UPSTREAM.0 + 1);
+        self.requests_up = self.functions.space(Place::Own).bus_master_enable();
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let place = place(Port(index as u16));
+            let space = self.functions.space(place);
+            port.max_payload = space.max_payload();
+            // PCIe Base 7.5.1.1.3: memory space lets requests down, bus mastering lets them up.
+            port.forwards = match place {
+                Place::Own => space.memory_enable(),
+                Place::Port(_) => space.bus_master_enable(),
+            };
+            port.redirects = space.redirects_peer_requests();
         }
     }
 
@@ -157,6 +189,9 @@ impl Switch {
             if corrupt {
                 return fx.store().release(delivery.packet);
             }
+            if let Kind::ConfigRead(request) | Kind::ConfigWrite(request) = &header.kind {
+                return self.configure(from, delivery, request, fx);
+            }
             let why = if header.class() == Class::Completion {
                 Refusal::UnexpectedCompletion
             } else {
@@ -186,16 +221,59 @@ impl Switch {
     }
 
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
+        let ingress = &self.ports[from.index()];
+        let is_request = header.class() != Class::Completion;
+        if is_request && !ingress.forwards {
+            return None;
+        }
         match self.routes.of(header) {
-            Route::Down(_)
-                if from != UPSTREAM && self.acs_redirect && header.class() != Class::Completion =>
-            {
-                Some(UPSTREAM)
-            }
+            Route::Down(_) if is_request && ingress.redirects => self.up(is_request),
             Route::Down(port) if port == from => None,
             Route::Down(port) => Some(port),
-            Route::Elsewhere if from == UPSTREAM => None,
-            Route::Elsewhere => Some(UPSTREAM),
+            Route::Elsewhere if from == UPSTREAM || header.is_config() => None,
+            Route::Elsewhere => self.up(is_request),
+        }
+    }
+
+    fn up(&self, is_request: bool) -> Option<Port> {
+        (self.requests_up || !is_request).then_some(UPSTREAM)
+    }
+
+    /// Serves a configuration request here, or sends it on down. None comes from below.
+    fn configure(
+        &mut self,
+        from: Port,
+        delivery: Delivery,
+        request: &ConfigRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let reach = match from {
+            UPSTREAM => self.functions.reach(request),
+            _ => Reach::Nobody,
+        };
+        let Delivery { packet, complete } = delivery;
+        match reach {
+            Reach::Nobody => self.refuse(from, delivery, Refusal::UnsupportedRequest, fx),
+            Reach::Below(index, kind) => {
+                let packet = retype(packet, kind, fx.store());
+                let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
+                let to = Port(index as u16 + 1);
+                let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
+                self.settle(finished, fx);
+            }
+            Reach::Here(place) => {
+                for index in 0..self.ports.len() {
+                    let repaired = self.ports[index].link.take_repaired();
+                    let port = self::place(Port(index as u16));
+                    self.functions.record_correctable(port, repaired);
+                }
+                let charge = fx.store()[packet].charge();
+                let answer = self.functions.serve(place, packet, fx.store());
+                self.obey();
+                self.link(from)
+                    .free_later(charge, complete, &mut At::new(fx, from));
+                self.answer(from, answer, complete, fx);
+            }
         }
     }
 
@@ -203,17 +281,28 @@ impl Switch {
     fn refuse(&mut self, from: Port, delivery: Delivery, why: Refusal, fx: &mut Effects<'_, Self>) {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
-        let answer = refuse(packet, self.id, why, fx);
+        let answer = self.functions.refuse(place(from), packet, why, fx);
         self.link(from)
             .free_later(charge, complete, &mut At::new(fx, from));
         if let Some(answer) = answer {
-            let waiting = Waiting::new(answer, fx.store(), complete + self.latency);
-            // No ingress port owns the answer: the source after the last port is the switch itself.
-            let own = self.ports.len() as u16;
-            let finished = self
-                .link(from)
-                .enqueue(own, waiting, &mut At::new(fx, from));
-            self.settle(finished, fx);
+            self.answer(from, answer, complete, fx);
         }
+    }
+
+    /// Sends a completion of the switch itself back, for a request that was whole at `complete`.
+    fn answer(&mut self, to: Port, answer: PacketId, complete: Time, fx: &mut Effects<'_, Self>) {
+        let waiting = Waiting::new(answer, fx.store(), complete + self.latency);
+        // No ingress port owns the answer: the source after the last port is the switch itself.
+        let own = self.ports.len() as u16;
+        let finished = self.link(to).enqueue(own, waiting, &mut At::new(fx, to));
+        self.settle(finished, fx);
+    }
+}
+
+/// The function of a port.
+fn place(port: Port) -> Place {
+    match port.index().checked_sub(1) {
+        Some(index) => Place::Port(index),
+        None => Place::Own,
     }
 }

@@ -151,6 +151,12 @@ impl Header {
         }
     }
 
+    /// Whether it asks for a configuration space.
+    #[inline]
+    pub const fn is_config(&self) -> bool {
+        matches!(self.kind, Kind::ConfigRead(_) | Kind::ConfigWrite(_))
+    }
+
     /// Bytes of the header: 12, or 16 when an address is 4 GiB or above.
     #[inline]
     pub const fn header_len(&self) -> usize {

@@ -1,13 +1,13 @@
 //! From a plan to components, wires and flows.
 
 use device::{Dma, EndpointConfig, Reflector, Reply};
-use fabric::{RootComplex, RootComplexConfig, Routes, Switch, SwitchConfig, Window};
-use kernel::{ComponentId, Port, Span, Stream, World};
+use fabric::{RootComplex, RootComplexConfig, Switch, SwitchConfig};
+use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
 use transaction::{Content, Direction as Way, Extent, Flow, Pattern};
 
 use crate::model::Model;
-use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan, Region};
+use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan};
 use crate::scenario::{DeviceParameters, Direction, NodeKind};
 
 /// Which flows of the run belong to a flow of the plan: one, or a write and a read.
@@ -76,30 +76,25 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -
     match &node.kind {
         NodeKind::Host(parameters) => Model::RootComplex(RootComplex::new(RootComplexConfig {
             parameters: parameters.clone(),
-            id: node.id,
-            routes: routes(node, 0),
-            ports: downstream_ends(plan, node),
+            functions: node.functions.clone(),
+            links: downstream_ends(plan, node),
             patterns: patterns.to_vec(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
         })),
         NodeKind::Switch(parameters) => {
-            let mut ports = vec![(upstream_end(plan, node), node.max_payload)];
-            ports.extend(downstream_ends(plan, node));
-            let (parameters, routes) = (parameters.clone(), routes(node, 1));
+            let mut links = vec![upstream_end(plan, node)];
+            links.extend(downstream_ends(plan, node));
             Model::Switch(Switch::new(SwitchConfig {
-                parameters,
-                id: node.id,
-                routes,
-                ports,
+                parameters: parameters.clone(),
+                functions: node.functions.clone(),
+                links,
             }))
         }
         NodeKind::Device(endpoint, device) => {
             let config = EndpointConfig {
                 parameters: endpoint.clone(),
-                id: node.id,
+                functions: node.functions.clone(),
                 link: upstream_end(plan, node),
-                max_payload: node.max_payload,
-                bars: node.bars.map(|bar| bar.map_or(0, |bar| bar.base)),
                 patterns: patterns.to_vec(),
             };
             match device {
@@ -112,31 +107,12 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -
     }
 }
 
-fn routes(node: &NodePlan, first_port: u16) -> Routes {
-    const CLOSED: (u64, u64) = (1, 0);
-    let span = |region: &Region| (region.base, region.base + (region.size - 1));
-    let window = |(position, port): (usize, &DownstreamPort)| Window {
-        port: Port(first_port + position as u16),
-        memory: port.memory.as_ref().map_or(CLOSED, span),
-        prefetchable: port.prefetchable.as_ref().map_or(CLOSED, span),
-        buses: (*port.buses.start(), *port.buses.end()),
-    };
-    Routes::new(
-        &node
-            .downstream
-            .iter()
-            .enumerate()
-            .map(window)
-            .collect::<Vec<_>>(),
-    )
-}
-
-/// The link ends of a node's downstream ports, each with the node's max payload size.
-fn downstream_ends(plan: &Plan, node: &NodePlan) -> Vec<(LinkEnd, u32)> {
+/// The link ends of a node's downstream ports.
+fn downstream_ends(plan: &Plan, node: &NodePlan) -> Vec<LinkEnd> {
     let end = |port: &DownstreamPort| {
         let link = &plan.links[port.link];
         let far = &plan.nodes[link.downstream.0];
-        (link_end(plan, node, link, far, "up"), node.max_payload)
+        link_end(plan, node, link, far, "up")
     };
     node.downstream.iter().map(end).collect()
 }

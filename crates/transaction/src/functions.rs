@@ -9,7 +9,7 @@ use protocol::{
     UncorrectableError,
 };
 
-use crate::refuse;
+use crate::{Action, refuse};
 
 /// What a component is to configuration requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +178,17 @@ impl Functions {
     /// What the function at `place` answers to a read.
     pub fn read(&self, place: Place, register: u16) -> u32 {
         self.space(place).read(register)
+    }
+
+    /// Carries out `action`, which `request` was made of, at the function at `place`; what a read gives.
+    pub fn access(&mut self, place: Place, request: &ConfigRequest, action: Action) -> u32 {
+        match action {
+            Action::Read => self.read(place, request.register),
+            Action::Write { value, .. } => {
+                self.write(place, request, value);
+                0
+            }
+        }
     }
 
     /// Carries out a write to the function at `place`.

@@ -4,6 +4,7 @@
 //! answer to a read; [`Memory`] holds the bytes; [`Functions`] answers configuration requests. None of them knows a link or a
 //! clock of its own.
 
+mod access;
 mod completions;
 mod flow;
 mod functions;
@@ -13,6 +14,7 @@ mod refusal;
 mod report;
 mod requester;
 
+pub use access::{Action, ConfigAccess};
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
 pub use functions::{Functions, Place, PortFunction, Reach, retype};

@@ -72,6 +72,8 @@ pub struct Taken {
 pub struct Requester {
     id: FunctionId,
     limits: RequesterLimits,
+    /// Whether requests may be made at all (Bus Master Enable).
+    may_ask: bool,
     flows: Vec<Running>,
     /// The flows that have more to ask for, and whose turn it is among them.
     live: Vec<usize>,
@@ -91,6 +93,7 @@ impl Requester {
         Requester {
             id,
             limits,
+            may_ask: true,
             flows: Vec::new(),
             live: Vec::new(),
             turn: 0,
@@ -103,6 +106,22 @@ impl Requester {
     /// Its function.
     pub fn id(&self) -> FunctionId {
         self.id
+    }
+
+    /// From now on requests are made as `id`, as large as those sizes, in bytes, and only if they `may` be made.
+    pub fn follow(&mut self, id: FunctionId, max_payload: u32, max_read_request: u32, may: bool) {
+        self.id = id;
+        self.limits.max_payload = max_payload;
+        self.limits.max_read_request = max_read_request;
+        self.may_ask = may;
+    }
+
+    /// The first address of `flow`.
+    pub fn address_of(&self, flow: FlowId) -> Option<u64> {
+        let mut flows = self.flows.iter().map(|running| &running.flow);
+        flows
+            .find(|known| known.id == flow)
+            .map(|flow| flow.address)
     }
 
     /// Adds a flow.
@@ -130,8 +149,8 @@ impl Requester {
         if earliest <= now {
             return self.give_up();
         }
-        let live = self.live.len();
-        for place in (self.turn..live).chain(0..self.turn) {
+        let live = if self.may_ask { self.live.len() } else { 0 };
+        for place in (self.turn..live).chain(0..self.turn.min(live)) {
             let index = self.live[place];
             let running = &mut self.flows[index];
             if running.away {
@@ -401,6 +420,18 @@ mod tests {
             requester.next(late, &mut packets),
             Next::Packet(_)
         ));
+    }
+
+    #[test]
+    fn a_function_that_is_no_bus_master_holds_its_requests() {
+        let mut packets = Packets::default();
+        let mut requester = requester(flow(Direction::Write, 0, 256));
+        requester.follow(FunctionId(0x200), 256, 512, false);
+        assert!(drain(&mut requester, &mut packets).is_empty());
+        requester.follow(FunctionId(0x200), 256, 512, true);
+        let headers = drain(&mut requester, &mut packets);
+        assert_eq!(headers.len(), 1);
+        assert_eq!(headers[0].requester(), FunctionId(0x200));
     }
 
     #[test]

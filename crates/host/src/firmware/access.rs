@@ -1,33 +1,9 @@
 //! What firmware asks of the fabric: one dword of configuration space at a time.
 
 use protocol::FunctionId;
+use transaction::{Action, ConfigAccess};
 
 use crate::Desk;
-
-/// An access to a configuration space. A read that nobody answers gives all ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConfigAccess {
-    /// The function.
-    pub target: FunctionId,
-    /// The dword, 0..=1023.
-    pub register: u16,
-    /// What is done with it.
-    pub action: Action,
-}
-
-/// What is done with a register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// It is read.
-    Read,
-    /// Those bytes of it are written that `enables` names, bit 0 the lowest. The answer means nothing.
-    Write {
-        /// All four bytes.
-        value: u32,
-        /// Byte enables.
-        enables: u8,
-    },
-}
 
 /// The registers of every function, as a program sees them.
 pub(super) struct Registers(pub(super) Desk<ConfigAccess, u32>);

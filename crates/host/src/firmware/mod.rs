@@ -8,12 +8,12 @@ mod layout;
 mod scan;
 mod setting;
 
-pub use access::{Action, ConfigAccess};
 pub use error::FirmwareError;
 pub use layout::Zone;
 pub use setting::{Setting, apply};
 
 use protocol::{Express, register};
+use transaction::ConfigAccess;
 
 use crate::Desk;
 use access::Registers;

@@ -1,8 +1,9 @@
 //! Settings of chosen functions after enumeration, as an administrator makes them with `setpci`.
 
 use protocol::{Express, FunctionId, register};
+use transaction::ConfigAccess;
 
-use super::access::{ConfigAccess, Registers};
+use super::access::Registers;
 use super::scan::EXPRESS_ID;
 use crate::Desk;
 

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use protocol::{
-    Bar, BridgeFunction, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, Express,
-    FunctionId, Generation, Identity, PortType, Tag,
+    Bar, BridgeFunction, ConfigSpace, EndpointFunction, Express, FunctionId, Generation, Identity,
+    PortType, Tag,
 };
 use transaction::{Functions, Place, PortFunction, Reach};
 
@@ -98,27 +98,13 @@ impl Tree {
 
     fn answer(&mut self, access: ConfigAccess) -> u32 {
         let mut node = 0;
-        let mut request = ConfigRequest {
-            requester: FunctionId::default(),
-            tag: Tag(0),
-            target: access.target,
-            register: access.register,
-            first_be: 0xf,
-            kind: ConfigKind::Type1,
-        };
+        let mut request = access.request(FunctionId::default(), Tag(0));
         loop {
             let (functions, below) = &mut self.nodes[node];
             match functions.reach(&request) {
                 Reach::Below(port, kind) => (node, request.kind) = (below[port], kind),
                 Reach::Nobody => return u32::MAX,
-                Reach::Here(place) => match access.action {
-                    Action::Read => return functions.read(place, access.register),
-                    Action::Write { value, enables } => {
-                        request.first_be = enables;
-                        functions.write(place, &request, value);
-                        return 0;
-                    }
-                },
+                Reach::Here(place) => return functions.access(place, &request, access.action),
             }
         }
     }

@@ -3,22 +3,26 @@
 //! Nothing can be wrong with a plan; the run only follows it.
 
 mod address;
+mod firmware;
 mod flow;
+mod functions;
 mod payload;
 mod tree;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use host::firmware::Setting;
 use kernel::{Span, Time};
 use link::PortParameters;
-use protocol::{Bar, FunctionId, Generation};
+use protocol::{Bar, ConfigSpace, FunctionId, Generation};
+use transaction::{Functions, Place};
 
 pub use address::Region;
 pub use flow::{Amount, FlowPlan};
 
-use crate::scenario::{NodeKind, Scenario, ScenarioError};
-use address::{BELOW_4_GIB, BEYOND, Spaces};
+use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+use firmware::Firmware;
 use tree::Tree;
 
 /// A fabric ready to be built and run.
@@ -63,6 +67,10 @@ pub struct NodePlan {
     pub upstream: Option<usize>,
     /// The ports with something below, by number.
     pub downstream: Vec<DownstreamPort>,
+    /// Its functions as firmware and settings left them, with the ports in the same order.
+    pub functions: Functions,
+    /// What was set after enumeration.
+    pub settings: Vec<(FunctionId, Setting)>,
 }
 
 impl NodePlan {
@@ -119,30 +127,17 @@ impl Plan {
     /// Checks `scenario` and enumerates it.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let tree = Tree::new(scenario)?;
-        let spaces = Spaces {
-            below_4_gib: address::Space::new(scenario, &tree, BELOW_4_GIB)?,
-            beyond: address::Space::new(scenario, &tree, BEYOND)?,
-        };
-        let payloads = payload::sizes(scenario, &tree)?;
-        let mut nodes = Vec::with_capacity(scenario.nodes.len());
-        for (index, node) in scenario.nodes.iter().enumerate() {
-            payload::check_buffers(scenario, node, payloads[index])?;
+        for node in &scenario.nodes {
+            address::check_bar(scenario, node)?;
+            payload::check_sizes(scenario, node)?;
+            payload::check_read_request(scenario, node)?;
             payload::check_memory(scenario, node)?;
-            nodes.push(NodePlan {
-                name: node.name.value.clone(),
-                kind: node.kind.clone(),
-                id: tree.ids[index],
-                root: tree.roots[index],
-                port: node.port.clone(),
-                max_payload: payloads[index],
-                max_read_request: payload::max_read_request(scenario, node)?,
-                bars: spaces.bars(index),
-                memory: address::memory(node),
-                upstream: tree.upstream_link(index),
-                downstream: downstream(&tree, &spaces, index),
-            });
         }
-        let links = links(scenario, &tree, &payloads)?;
+        let nodes = enumerated(scenario, &tree)?;
+        for (node, planned) in scenario.nodes.iter().zip(&nodes) {
+            payload::check_buffers(scenario, node, planned.max_payload)?;
+        }
+        let links = links(scenario, &tree, &nodes)?;
         let flows = flow::plan(scenario, &nodes)?;
         let time = |after: Span| Time::from_fs(after.as_fs());
         let measure = scenario
@@ -157,24 +152,105 @@ impl Plan {
             flows,
         })
     }
+
+    /// The same fabric before any firmware ran: every register as reset leaves it.
+    pub fn cold(mut self, scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let tree = Tree::new(scenario)?;
+        for (index, node) in self.nodes.iter_mut().enumerate() {
+            node.functions = functions::functions(scenario, &tree, index);
+        }
+        Ok(self)
+    }
 }
 
-fn downstream(tree: &Tree, spaces: &Spaces, node: usize) -> Vec<DownstreamPort> {
-    let port = |child: &tree::Child| DownstreamPort {
-        number: child.port,
-        id: child.id,
-        link: child.link,
-        buses: child.buses.clone(),
-        memory: spaces.below_4_gib.windows[child.node],
-        prefetchable: spaces.beyond.windows[child.node],
+/// The nodes as the firmware of their hosts leaves them.
+fn enumerated(scenario: &Scenario, tree: &Tree) -> Result<Vec<NodePlan>, ScenarioError> {
+    let all = 0..scenario.nodes.len();
+    let mut firmware = Firmware {
+        scenario,
+        tree,
+        functions: all
+            .clone()
+            .map(|index| functions::functions(scenario, tree, index))
+            .collect(),
     };
-    tree.children[node].iter().map(port).collect()
+    for host in all.clone().filter(|index| tree.roots[*index] == *index) {
+        firmware.enumerate(host)?;
+    }
+    let settings: Vec<_> = all.map(|node| firmware.set(node)).collect();
+    let nodes = scenario.nodes.iter().zip(firmware.functions).zip(settings);
+    let planned = nodes
+        .enumerate()
+        .map(|(index, ((node, functions), settings))| NodePlan {
+            name: node.name.value.clone(),
+            kind: node.kind.clone(),
+            id: functions.id(),
+            root: tree.roots[index],
+            port: node.port.clone(),
+            max_payload: max_payload(node, &functions),
+            max_read_request: max_read_request(node, &functions),
+            bars: bars(node, &functions),
+            memory: address::memory(node),
+            upstream: tree.upstream_link(index),
+            downstream: downstream(tree, index, &functions),
+            functions,
+            settings,
+        });
+    Ok(planned.collect())
+}
+
+/// Max payload size in the registers of the node's ports; a host without any has none.
+fn max_payload(node: &Node, functions: &Functions) -> u32 {
+    let own = match node.kind {
+        NodeKind::Host(_) => functions.ports().next(),
+        NodeKind::Switch(_) | NodeKind::Device(..) => Some(functions.space(Place::Own)),
+    };
+    let supported = node.port.max_payload_supported.0 as u32;
+    own.map_or(supported, ConfigSpace::max_payload)
+}
+
+fn max_read_request(node: &Node, functions: &Functions) -> u32 {
+    match &node.kind {
+        NodeKind::Host(host) => host.max_read_request.0 as u32,
+        NodeKind::Switch(_) => 0,
+        NodeKind::Device(..) => functions.space(Place::Own).max_read_request(),
+    }
+}
+
+fn bars(node: &Node, functions: &Functions) -> [Option<Region>; Bar::COUNT] {
+    let mut regions = [None; Bar::COUNT];
+    if let NodeKind::Device(endpoint, device) = &node.kind {
+        for bar in device.bars(endpoint) {
+            let base = functions.space(Place::Own).bar_base(bar.index);
+            regions[usize::from(bar.index)] = Some(Region {
+                base,
+                size: bar.size,
+            });
+        }
+    }
+    regions
+}
+
+fn downstream(tree: &Tree, node: usize, functions: &Functions) -> Vec<DownstreamPort> {
+    let port = |(index, child): (usize, &tree::Child)| {
+        let (place, space) = (Place::Port(index), functions.space(Place::Port(index)));
+        let (secondary, subordinate) = space.buses();
+        DownstreamPort {
+            number: child.port,
+            id: functions.id_of(place),
+            link: child.link,
+            buses: secondary..=subordinate,
+            memory: Region::of(space.memory_window()),
+            prefetchable: Region::of(space.prefetchable_window()),
+        }
+    };
+    tree.children[node].iter().enumerate().map(port).collect()
 }
 
 fn links(
     scenario: &Scenario,
     tree: &Tree,
-    payloads: &[u32],
+    nodes: &[NodePlan],
 ) -> Result<Vec<LinkPlan>, ScenarioError> {
     let mut links: Vec<LinkPlan> = Vec::with_capacity(tree.links.len());
     let mut ids = BTreeSet::new();
@@ -196,7 +272,7 @@ fn links(
             bit_error_rate: upstream.link.bit_error_rate,
             upstream: (above, port),
             downstream: (below, 0),
-            max_payload: payloads[above].min(payloads[below]),
+            max_payload: nodes[above].max_payload.min(nodes[below].max_payload),
         });
     }
     Ok(links)

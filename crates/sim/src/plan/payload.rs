@@ -1,25 +1,31 @@
-//! Max payload and max read request sizes: what enumeration chooses, then what is written over it.
+//! Whether payload sizes, read requests, buffers and memory can be as they are written.
 
 use kernel::{Bytes, Quantity};
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
-use super::tree::Tree;
-
 /// PCIe Base 7.5.3.4: powers of two from 128 B to 4 KiB.
 const SIZES: std::ops::RangeInclusive<u64> = 128..=4096;
 
-/// Max payload size of each node: the smallest supported in its tree, or its own override.
-pub(super) fn sizes(scenario: &Scenario, tree: &Tree) -> Result<Vec<u32>, ScenarioError> {
-    let nodes = &scenario.nodes;
-    let mut smallest = vec![u32::MAX; nodes.len()];
-    for (node, root) in nodes.iter().zip(&tree.roots) {
-        let supported = node.port.max_payload_supported;
-        let supported = checked(scenario, node, "max_payload_supported", supported)?;
-        smallest[*root] = smallest[*root].min(supported);
+/// Whether `node` can support and be set to the sizes that are written.
+pub(super) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+    let supported = node.port.max_payload_supported;
+    checked(scenario, node, "max_payload_supported", supported)?;
+    let Some(wanted) = node.settings.max_payload else {
+        return Ok(());
+    };
+    checked(scenario, node, "max_payload", wanted)?;
+    if wanted > supported {
+        let message = format!(
+            "{}.max_payload: {} is above what {} supports; write {} at most, or a larger max_payload_supported",
+            node.name.value,
+            wanted.show(),
+            node.name.value,
+            supported.show()
+        );
+        return Err(scenario.error(node.lines.of("max_payload"), message));
     }
-    let size = |(node, root): (&Node, &usize)| overridden(scenario, node, smallest[*root]);
-    nodes.iter().zip(&tree.roots).map(size).collect()
+    Ok(())
 }
 
 /// A port's buffers hold at least one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit).
@@ -67,11 +73,10 @@ pub(super) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), Scena
 
 const LOW_MEMORY: Bytes = Bytes(3 << 30);
 
-/// Max read request size of `node`; a host may well ask for less than a function can.
-pub(super) fn max_read_request(scenario: &Scenario, node: &Node) -> Result<u32, ScenarioError> {
+/// Whether the max read request size of `node` can be; a host may well ask for less than a function can.
+pub(super) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     match &node.kind {
-        NodeKind::Host(host) => Ok(host.max_read_request.0 as u32),
-        NodeKind::Switch(_) => Ok(0),
+        NodeKind::Host(_) | NodeKind::Switch(_) => Ok(()),
         NodeKind::Device(endpoint, _) => {
             let size = endpoint.max_read_request;
             checked(scenario, node, "max_read_request", size)
@@ -79,28 +84,9 @@ pub(super) fn max_read_request(scenario: &Scenario, node: &Node) -> Result<u32, 
     }
 }
 
-fn overridden(scenario: &Scenario, node: &Node, chosen: u32) -> Result<u32, ScenarioError> {
-    let Some(wanted) = node.settings.max_payload else {
-        return Ok(chosen);
-    };
-    let size = checked(scenario, node, "max_payload", wanted)?;
-    let supported = node.port.max_payload_supported;
-    if wanted > supported {
-        let message = format!(
-            "{}.max_payload: {} is above what {} supports; write {} at most, or a larger max_payload_supported",
-            node.name.value,
-            wanted.show(),
-            node.name.value,
-            supported.show()
-        );
-        return Err(scenario.error(node.lines.of("max_payload"), message));
-    }
-    Ok(size)
-}
-
-fn checked(scenario: &Scenario, node: &Node, key: &str, size: Bytes) -> Result<u32, ScenarioError> {
+fn checked(scenario: &Scenario, node: &Node, key: &str, size: Bytes) -> Result<(), ScenarioError> {
     if SIZES.contains(&size.0) && size.0.is_power_of_two() {
-        return Ok(size.0 as u32);
+        return Ok(());
     }
     let message = format!(
         "{}.{key}: {} is not a size that there is; write 128, 256 or 512 B, or 1, 2 or 4 KiB",

@@ -1,9 +1,6 @@
-//! The shape of the fabric: who hangs below whom, on which port, under which bus number.
+//! The shape of the fabric: who hangs below whom, on which port.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-
-use protocol::FunctionId;
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, nearest};
 
@@ -11,11 +8,9 @@ use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, nearest
 pub(super) struct Tree {
     /// The host above each node; a host itself.
     pub(super) roots: Vec<usize>,
-    /// The function of each node.
-    pub(super) ids: Vec<FunctionId>,
     /// What hangs below each node, by port.
     pub(super) children: Vec<Vec<Child>>,
-    /// Node above, its port, node below; top down and depth first.
+    /// Node above, its port, node below; top down and depth first, as firmware walks.
     pub(super) links: Vec<(usize, u32, usize)>,
     link_above: Vec<Option<usize>>,
 }
@@ -25,14 +20,9 @@ pub(super) struct Child {
     pub(super) port: u32,
     pub(super) node: usize,
     pub(super) link: usize,
-    /// The function of the port.
-    pub(super) id: FunctionId,
-    /// Its secondary to subordinate bus number.
-    pub(super) buses: RangeInclusive<u8>,
+    /// Device and function number of the port.
+    pub(super) function: (u8, u8),
 }
-
-/// Buses that a function id can name.
-const BUSES: usize = 256;
 
 impl Tree {
     pub(super) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
@@ -50,17 +40,18 @@ impl Tree {
         let parents = parents(scenario, &names)?;
         let roots = roots(scenario, &parents)?;
         let below = ports(scenario, &parents)?;
-        enough_buses(scenario, &roots)?;
         let mut tree = Self {
             roots,
-            ids: vec![FunctionId::default(); nodes.len()],
-            children: nodes.iter().map(|_| Vec::new()).collect(),
+            children: nodes
+                .iter()
+                .zip(&below)
+                .map(|(node, below)| children(node, below))
+                .collect(),
             links: Vec::with_capacity(nodes.len()),
             link_above: vec![None; nodes.len()],
         };
         for host in (0..nodes.len()).filter(|node| is_host(&nodes[*node])) {
-            let mut next_bus = 1;
-            tree.number(nodes, &below, host, 0, &mut next_bus);
+            tree.link(host);
         }
         Ok(tree)
     }
@@ -70,37 +61,42 @@ impl Tree {
         self.link_above[node]
     }
 
-    /// Numbers the functions behind the ports of `node`, which are on `bus`, and gives them the buses from `next_bus`.
-    ///
-    /// The depth is bounded by the number of buses.
-    fn number(
-        &mut self,
-        nodes: &[Node],
-        below: &[BTreeMap<u32, usize>],
-        node: usize,
-        bus: u8,
-        next_bus: &mut u16,
-    ) {
-        for (&port, &child) in &below[node] {
-            let link = self.links.len();
-            self.links.push((node, port, child));
-            self.link_above[child] = Some(link);
-            let secondary = take_bus(next_bus);
-            self.ids[child] = FunctionId::new(secondary, 0, 0);
-            if matches!(nodes[child].kind, NodeKind::Switch(_)) {
-                let internal = take_bus(next_bus);
-                self.number(nodes, below, child, internal, next_bus);
+    /// Lists the links below `host`, depth first in the order of the ports' functions.
+    fn link(&mut self, host: usize) {
+        let mut open: Vec<(usize, Option<(usize, usize)>)> = vec![(host, None)];
+        while let Some((node, above)) = open.pop() {
+            if let Some((parent, position)) = above {
+                let link = self.links.len();
+                let child = &mut self.children[parent][position];
+                child.link = link;
+                self.links.push((parent, child.port, node));
+                self.link_above[node] = Some(link);
             }
-            let last = u8::try_from(*next_bus - 1).unwrap_or(u8::MAX);
-            self.children[node].push(Child {
-                port,
-                node: child,
-                link,
-                id: port_function(&nodes[node], bus, port),
-                buses: secondary..=last,
-            });
+            let mut below: Vec<usize> = (0..self.children[node].len()).collect();
+            below
+                .sort_by_key(|position| std::cmp::Reverse(self.children[node][*position].function));
+            let place =
+                |position: usize| (self.children[node][position].node, Some((node, position)));
+            open.extend(below.into_iter().map(place));
         }
     }
+}
+
+/// What hangs below `node`, by port; the links are not known yet.
+fn children(node: &Node, below: &BTreeMap<u32, usize>) -> Vec<Child> {
+    let mut taken = [0; 32];
+    let child = |(&port, &child): (&u32, &usize)| {
+        let device = port_device(node, port);
+        let function = taken[usize::from(device)];
+        taken[usize::from(device)] += 1;
+        Child {
+            port,
+            node: child,
+            link: 0,
+            function: (device, function),
+        }
+    };
+    below.iter().map(child).collect()
 }
 
 const NO_HOST: &str = "there is no host; write [hosts.h0], the root complex at the top of the tree";
@@ -109,16 +105,10 @@ fn is_host(node: &Node) -> bool {
     matches!(node.kind, NodeKind::Host(_))
 }
 
-fn take_bus(next: &mut u16) -> u8 {
-    let bus = u8::try_from(*next).unwrap_or(u8::MAX);
-    *next += 1;
-    bus
-}
-
-/// Device 0 of bus 0 is the host itself; ports beyond the devices of a bus are further functions.
-fn port_function(node: &Node, bus: u8, port: u32) -> FunctionId {
+/// Device 0 of bus 0 is the host itself. A port beyond the devices of a bus is one more function of one of them.
+fn port_device(node: &Node, port: u32) -> u8 {
     let (first, devices) = if is_host(node) { (1, 31) } else { (0, 32) };
-    FunctionId::new(bus, (first + port % devices) as u8, (port / devices) as u8)
+    (first + port % devices) as u8
 }
 
 fn names(scenario: &Scenario) -> Result<BTreeMap<&str, usize>, ScenarioError> {
@@ -307,24 +297,4 @@ fn exists(scenario: &Scenario, node: &Node, port: u32, line: usize) -> Result<()
         ports.saturating_sub(1)
     );
     Err(scenario.error(line, message))
-}
-
-/// A device uses one bus, a switch two.
-fn enough_buses(scenario: &Scenario, roots: &[usize]) -> Result<(), ScenarioError> {
-    let mut used = vec![1; roots.len()];
-    for (node, root) in scenario.nodes.iter().zip(roots) {
-        used[*root] += match node.kind {
-            NodeKind::Host(_) => 0,
-            NodeKind::Switch(_) => 2,
-            NodeKind::Device(..) => 1,
-        };
-        if used[*root] > BUSES {
-            let message = format!(
-                "the tree of {} needs more than {BUSES} buses by here; write a second host for the rest",
-                scenario.nodes[*root].name.value
-            );
-            return Err(scenario.error(node.name.line, message));
-        }
-    }
-    Ok(())
 }

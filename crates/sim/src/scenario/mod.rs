@@ -3,6 +3,7 @@
 //! Reading checks each value alone; how they fit together is checked when a [`Plan`](crate::plan::Plan) is made.
 
 mod catalogue;
+mod code;
 mod document;
 mod error;
 mod flow;
@@ -12,6 +13,7 @@ mod node;
 mod profile;
 
 pub use catalogue::{Catalogue, catalogue};
+pub use code::Code;
 pub use document::{At, Lines};
 pub use error::ScenarioError;
 pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target};

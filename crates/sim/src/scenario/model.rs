@@ -4,6 +4,8 @@ use device::EndpointParameters;
 use kernel::{Bytes, Parameters};
 use protocol::Bar;
 
+use super::Code;
+
 macro_rules! models {
     ($($(#[doc = $help:literal])+ $name:literal => $variant:ident($parameters:ty);)+) => {
         /// A device's model and its parameters.
@@ -57,6 +59,14 @@ impl DeviceParameters {
     pub fn bars(&self, endpoint: &EndpointParameters) -> Vec<Bar> {
         endpoint.bar().into_iter().collect()
     }
+
+    /// Non-posted requests that a device with this model may have outstanding.
+    pub fn tags(&self) -> u32 {
+        match self {
+            Self::Dma(dma) => dma.tags,
+            Self::Reflector(_) => 0,
+        }
+    }
 }
 
 models! {
@@ -71,5 +81,14 @@ kernel::parameters! {
     pub struct NodeParameters {
         /// Max payload size in Device Control, set after enumeration as `setpci` would; none leaves what enumeration chose.
         max_payload: Option<Bytes> = None, from "the smallest supported in the tree, as firmware chooses";
+        /// Memory Space Enable in the Command register, set after enumeration: without it requests to its addresses, or to
+        /// those below a port, are unsupported requests.
+        memory_enable: bool = true, from "as firmware leaves it";
+        /// Vendor ID of every function, such as "0x10ee"; none for that of a common model of the kind.
+        vendor_id: Option<Code> = None, within None..=Some(Code(0xfffe)), from "PLX switches, Xilinx devices, QEMU hosts";
+        /// Device ID of every function.
+        device_id: Option<Code> = None, within None..=Some(Code(0xffff)), from "PLX switches, Xilinx devices, QEMU hosts";
+        /// Class code of a device: base class, subclass and programming interface, such as "0x020000" for Ethernet.
+        class_code: Option<Code> = None, within None..=Some(Code(0xff_ffff)), from "0x120000, a processing accelerator";
     }
 }

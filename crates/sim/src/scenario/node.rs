@@ -32,6 +32,15 @@ impl NodeKind {
         }
     }
 
+    /// Non-posted requests that it may have outstanding.
+    pub fn tags(&self) -> u32 {
+        match self {
+            Self::Host(host) => host.tags,
+            Self::Switch(_) => 0,
+            Self::Device(_, device) => device.tags(),
+        }
+    }
+
     /// How many links can hang below: none below a device, and a switch has one port upwards.
     pub fn downstream_ports(&self) -> u32 {
         match self {

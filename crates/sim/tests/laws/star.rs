@@ -1,17 +1,21 @@
 //! Devices that do as they are told, around a switch or a root complex.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use fabric::{
-    RootComplex, RootComplexConfig, RootComplexParameters, Routes, Switch, SwitchConfig,
-    SwitchParameters, Window,
+    RootComplex, RootComplexConfig, RootComplexParameters, Switch, SwitchConfig, SwitchParameters,
 };
 use kernel::{Action, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World};
 use link::{
     Arrival, At, BitErrors, Charge, Frame, LinkConfig, LinkEnd, LinkTimer, Pcie, PortParameters,
     Stamp, Waiting,
 };
-use protocol::{Class, FunctionId, Generation, Header, Tag};
+use protocol::{
+    BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header, Identity,
+    PortType, Tag, register,
+};
+use transaction::{Functions, PortFunction};
 
 /// A device that sends what it is told and keeps what it is given until it is told to free it.
 pub struct Stub {
@@ -138,6 +142,59 @@ const fn function(stub: usize) -> FunctionId {
     FunctionId::new(stub as u8 + 4, 0, 0)
 }
 
+/// The functions of the middle, set up as firmware would; stub `n` is below the port with that number.
+fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
+    let identity = Identity {
+        vendor: 0x1b36,
+        device: 1,
+        revision: 0,
+        class: 0x06_0400,
+    };
+    let bridge = |port, buses: u32, window| {
+        let mut space = ConfigSpace::bridge(&BridgeFunction {
+            identity,
+            express: Express {
+                port,
+                max_payload_supported: 512,
+                generation: Generation::Gen3,
+                lanes: 4,
+                number: 0,
+                tags: 32,
+                read_completion_boundary: 64,
+            },
+        });
+        let enable = register::MEMORY_SPACE | register::BUS_MASTER;
+        space.write(register::COMMAND, enable, 0b0011);
+        space.write(register::BUSES, buses, 0b0111);
+        space.write(register::MEMORY_WINDOW, window, 0b1111);
+        space.write(register::PREFETCHABLE_WINDOW, CLOSED, 0b1111);
+        let payload = Express::max_payload_field(512).1;
+        space.write(register::DEVICE_CONTROL, payload, 0b0011);
+        space
+    };
+    let port = |kind| {
+        move |stub: usize| {
+            let bus = u32::from(function(stub).bus());
+            let window = (base(stub) >> 16) as u32;
+            PortFunction {
+                device: stub as u8,
+                function: 0,
+                space: bridge(kind, bus << 16 | bus << 8, window << 16 | window),
+            }
+        }
+    };
+    if kind == Kind::Root {
+        let ports = stubs.map(port(PortType::RootPort)).collect();
+        return Functions::root(ConfigSpace::host_bridge(&identity), ports);
+    }
+    let upstream = bridge(PortType::Upstream, 0xff_03_02, CLOSED);
+    let ports = stubs.map(port(PortType::Downstream)).collect();
+    Functions::switch(upstream, ports)
+}
+
+/// A window that ends before it begins.
+const CLOSED: u32 = 0x0000_fff0;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     CutThrough,
@@ -164,30 +221,18 @@ impl Star {
             |name: String| (rate > 0.0).then(|| BitErrors::new(rate, Stream::named(seed, &name)));
         let cut_through = kind == Kind::CutThrough;
         let first = usize::from(kind != Kind::Root);
-        let windows: Vec<Window> = (first..stubs)
-            .map(|stub| Window {
-                port: Port(stub as u16),
-                memory: (base(stub), base(stub) + 0xf_ffff),
-                prefetchable: (1, 0),
-                buses: (function(stub).bus(), function(stub).bus()),
-            })
-            .collect();
-        let routes = Routes::new(&windows);
-        let ports: Vec<_> = (0..stubs)
+        let functions = functions(kind, first..stubs);
+        let links = (0..stubs)
             .map(|stub| {
                 let errors = errors(format!("up {stub}"));
-                (
-                    end(inner, errors, stubs + 2, (cut_through, false), true),
-                    512,
-                )
+                end(inner, errors, stubs + 2, (cut_through, false), true)
             })
             .collect();
         let middle = if kind == Kind::Root {
             Middle::Root(Box::new(RootComplex::new(RootComplexConfig {
                 parameters: RootComplexParameters::default(),
-                id: FunctionId(0),
-                routes,
-                ports,
+                functions,
+                links,
                 patterns: Vec::new(),
                 jitter: Stream::named(1, "jitter"),
             })))
@@ -197,9 +242,8 @@ impl Star {
                     cut_through,
                     ..SwitchParameters::default()
                 },
-                id: FunctionId::new(2, 0, 0),
-                routes,
-                ports,
+                functions,
+                links,
             }))
         };
         let mut world = World::default();

@@ -1,0 +1,122 @@
+//! The firmware of each host, run over the functions of its tree in no simulated time.
+
+use host::Coroutine;
+use host::firmware::{FirmwareError, Setting, Zone, apply, enumerate};
+use protocol::{ConfigRequest, FunctionId, Tag};
+use transaction::{Action, ConfigAccess, Functions, Place, Reach};
+
+use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+
+use super::address::show;
+use super::tree::Tree;
+
+/// Every function there is, and the ways between them.
+pub(super) struct Firmware<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) tree: &'a Tree,
+    pub(super) functions: Vec<Functions>,
+}
+
+impl Firmware<'_> {
+    /// Enumerates the tree of `host`.
+    pub(super) fn enumerate(&mut self, host: usize) -> Result<(), ScenarioError> {
+        let done = Coroutine::new(enumerate).run(|access| self.access(host, &access));
+        done.map_err(|error| self.error(host, error))
+    }
+
+    /// Makes the settings that are written for `node`, and tells them.
+    pub(super) fn set(&mut self, node: usize) -> Vec<(FunctionId, Setting)> {
+        let settings = settings(&self.scenario.nodes[node], &self.functions[node]);
+        let (host, program) = (self.tree.roots[node], settings.clone());
+        Coroutine::new(|desk| apply(desk, program)).run(|access| self.access(host, &access));
+        settings
+    }
+
+    /// Carries out an access of the CPU of `host`.
+    fn access(&mut self, host: usize, access: &ConfigAccess) -> u32 {
+        let (node, reached) = self.walk(host, access);
+        reached.map_or(u32::MAX, |(place, request)| {
+            self.functions[node].access(place, &request, access.action)
+        })
+    }
+
+    /// The node at which an access ends, and the function there that serves it.
+    fn walk(&self, host: usize, access: &ConfigAccess) -> (usize, Option<(Place, ConfigRequest)>) {
+        let mut request = access.request(FunctionId::default(), Tag(0));
+        let mut node = host;
+        loop {
+            match self.functions[node].reach(&request) {
+                Reach::Here(place) => return (node, Some((place, request))),
+                Reach::Nobody => return (node, None),
+                Reach::Below(port, kind) => {
+                    node = self.tree.children[node][port].node;
+                    request.kind = kind;
+                }
+            }
+        }
+    }
+
+    fn error(&self, host: usize, error: FirmwareError) -> ScenarioError {
+        let name = &self.scenario.nodes[host].name.value;
+        match error {
+            FirmwareError::NoBus(bridge) => {
+                let node = self.needing(host, bridge);
+                let message = format!(
+                    "the tree of {name} needs more than 256 buses by here; write a second host for the rest"
+                );
+                self.scenario.error(node.name.line, message)
+            }
+            FirmwareError::NoRoom { function, wide, .. } => {
+                let node = self.needing(host, function);
+                let (bits, zone, advice) = if wide {
+                    (64, Zone::BEYOND, "write smaller ones")
+                } else {
+                    let advice = "write bar_address_bits = 64 for the large ones";
+                    (32, Zone::BELOW_4_GIB, advice)
+                };
+                let room = show(zone.end - zone.base);
+                let message =
+                    format!("the {bits}-bit BARs below {name} have no room in {room}; {advice}");
+                self.scenario.error(node.lines.of("bar"), message)
+            }
+        }
+    }
+
+    /// The node of `function`, or, if that is a port, the one below it.
+    fn needing(&self, host: usize, function: FunctionId) -> &Node {
+        let access = ConfigAccess {
+            target: function,
+            register: 0,
+            action: Action::Read,
+        };
+        let node = match self.walk(host, &access) {
+            (node, Some((Place::Port(port), _))) => self.tree.children[node][port].node,
+            (node, _) => node,
+        };
+        &self.scenario.nodes[node]
+    }
+}
+
+/// What is written over the choice of the firmware at the functions of `node`.
+fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
+    let all = || functions.places().map(|place| functions.id_of(place));
+    let mut settings = Vec::new();
+    if let Some(size) = node.settings.max_payload {
+        settings.extend(all().map(|id| (id, Setting::MaxPayload(size.0 as u32))));
+    }
+    if !node.settings.memory_enable {
+        settings.extend(all().map(|id| (id, Setting::MemoryEnable(false))));
+    }
+    match &node.kind {
+        NodeKind::Switch(switch) if switch.acs_redirect => {
+            let ports = all().skip(1);
+            settings.extend(ports.map(|id| (id, Setting::RedirectPeerRequests(true))));
+        }
+        NodeKind::Device(endpoint, _) => {
+            let size = endpoint.max_read_request.0 as u32;
+            settings.extend(all().map(|id| (id, Setting::MaxReadRequest(size))));
+        }
+        NodeKind::Host(_) | NodeKind::Switch(_) => {}
+    }
+    settings
+}

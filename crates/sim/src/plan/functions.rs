@@ -1,0 +1,115 @@
+//! The functions of each node as they are after reset.
+
+use protocol::{
+    BridgeFunction, ConfigSpace, EndpointFunction, Express, Generation, Identity, PortType,
+};
+use transaction::{Functions, PortFunction};
+
+use crate::scenario::{Code, Node, NodeKind, Scenario};
+
+use super::tree::{Child, Tree};
+
+/// The functions of the node with that index.
+pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Functions {
+    let node = &scenario.nodes[index];
+    let ports = |kind, code| {
+        let port = |child: &Child| PortFunction {
+            device: child.function.0,
+            function: child.function.1,
+            space: bridge(node, kind, code, &scenario.nodes[child.node], child.port),
+        };
+        tree.children[index].iter().map(port).collect()
+    };
+    match &node.kind {
+        NodeKind::Host(_) => Functions::root(
+            ConfigSpace::host_bridge(&identity(node, HOST_BRIDGE)),
+            ports(PortType::RootPort, ROOT_PORT),
+        ),
+        NodeKind::Switch(_) => Functions::switch(
+            bridge(node, PortType::Upstream, SWITCH_PORT, node, 0),
+            ports(PortType::Downstream, SWITCH_PORT),
+        ),
+        NodeKind::Device(endpoint, device) => {
+            Functions::device(ConfigSpace::endpoint(&EndpointFunction {
+                identity: identity(node, DEVICE),
+                bars: device.bars(endpoint),
+                msi_vectors: endpoint.msi_vectors as u8,
+                msix: endpoint.msix(),
+                express: express(node, PortType::Endpoint, node, 0),
+            }))
+        }
+    }
+}
+
+/// A port of `node`, with the link above `below` or, at an upstream port, above itself.
+fn bridge(node: &Node, port: PortType, code: Identity, below: &Node, number: u32) -> ConfigSpace {
+    ConfigSpace::bridge(&BridgeFunction {
+        identity: identity(node, code),
+        express: express(node, port, below, number),
+    })
+}
+
+fn express(node: &Node, port: PortType, below: &Node, number: u32) -> Express {
+    let link = below.upstream.as_ref().map(|upstream| &upstream.link);
+    let tags = node.kind.tags();
+    Express {
+        port,
+        max_payload_supported: node.port.max_payload_supported.0 as u32,
+        generation: link.map_or(Generation::Gen1, |link| link.generation.0),
+        lanes: link.map_or(1, |link| link.lanes.0),
+        number: number as u8,
+        tags: tags as u16,
+        read_completion_boundary: match &node.kind {
+            NodeKind::Host(host) => host.read_completion_boundary.0 as u32,
+            _ => 64,
+        },
+    }
+}
+
+/// What the scenario says of the makers, or else `code`.
+fn identity(node: &Node, code: Identity) -> Identity {
+    let settings = &node.settings;
+    let id = |written: Option<Code>, default: u16| written.map_or(default, |code| code.0 as u16);
+    let is_bridge = code.class == BRIDGE || code.class == HOST_BRIDGE.class;
+    Identity {
+        vendor: id(settings.vendor_id, code.vendor),
+        device: id(settings.device_id, code.device),
+        class: match settings.class_code {
+            Some(class) if !is_bridge => class.0,
+            _ => code.class,
+        },
+        ..code
+    }
+}
+
+const BRIDGE: u32 = 0x06_0400;
+
+/// The host bridge and the root port of QEMU, which are nobody's hardware.
+const HOST_BRIDGE: Identity = Identity {
+    vendor: 0x1b36,
+    device: 0x0008,
+    revision: 0,
+    class: 0x06_0000,
+};
+const ROOT_PORT: Identity = Identity {
+    vendor: 0x1b36,
+    device: 0x000c,
+    revision: 0,
+    class: BRIDGE,
+};
+
+/// PEX 8732, a Gen3 switch of PLX Technology.
+const SWITCH_PORT: Identity = Identity {
+    vendor: 0x10b5,
+    device: 0x8732,
+    revision: 0xca,
+    class: BRIDGE,
+};
+
+/// A Xilinx FPGA with a DMA engine, as a processing accelerator.
+const DEVICE: Identity = Identity {
+    vendor: 0x10ee,
+    device: 0x9038,
+    revision: 0,
+    class: 0x12_0000,
+};

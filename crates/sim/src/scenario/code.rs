@@ -1,0 +1,29 @@
+//! Numbers by which functions are known: vendor, device and class, as people write them: "0x10ee".
+
+use kernel::{Quantity, Value};
+
+/// Such a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Code(pub u32);
+
+impl Quantity for Code {
+    const UNIT: &'static str = "";
+
+    fn read(value: &Value<'_>) -> Result<Self, String> {
+        let number = match value {
+            Value::Integer(number) => u32::try_from(*number).ok(),
+            Value::Text(text) => text
+                .trim()
+                .strip_prefix("0x")
+                .and_then(|digits| u32::from_str_radix(digits, 16).ok()),
+            _ => None,
+        };
+        number
+            .map(Self)
+            .ok_or_else(|| format!("{value} is not such a number; write it like \"0x10ee\""))
+    }
+
+    fn show(&self) -> String {
+        format!("0x{:04x}", self.0)
+    }
+}
