@@ -6,6 +6,7 @@
 mod completions;
 mod flow;
 mod memory;
+mod outstanding;
 mod pattern;
 mod refusal;
 mod report;
@@ -14,6 +15,7 @@ mod requester;
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
 pub use memory::Memory;
+pub use outstanding::{Outstanding, Part};
 pub use pattern::Pattern;
 pub use refusal::refuse;
 pub use report::{deliver, written};
