@@ -1,4 +1,6 @@
-//! A root complex: root ports, the host's memory behind them, and the CPU's own requests.
+//! A root complex: root ports, the host's memory behind them, and the CPU's own requests and interrupts.
+
+use std::ops::Range;
 
 use kernel::{Bandwidth, Bytes, Component, Effects, Label, Port, Span, Stream, Time};
 use link::{
@@ -6,12 +8,10 @@ use link::{
     Waiting,
 };
 use protocol::{Class, FunctionId, Header, Kind, MemoryRequest};
-use transaction::{
-    Completions, Flow, Memory, Next, Pattern, Requester, RequesterLimits, deliver, refuse,
-};
+use transaction::{Completions, Memory, Next, Pattern, RequesterLimits, deliver, refuse, written};
 
 use crate::memory_controller::MemoryController;
-use crate::{Route, Routes};
+use crate::{Cpu, Route, Routes};
 
 kernel::parameters! {
     /// What a host can be told.
@@ -52,7 +52,7 @@ kernel::parameters! {
 
 /// How a root complex is built.
 #[derive(Clone, Debug)]
-pub struct RootComplexConfig {
+pub struct RootComplexConfig<C> {
     /// Its parameters.
     pub parameters: RootComplexParameters,
     /// The function under which the CPU asks and the memory answers.
@@ -65,18 +65,20 @@ pub struct RootComplexConfig {
     pub patterns: Vec<Pattern>,
     /// Draws the jitter of memory reads.
     pub jitter: Stream,
+    /// Who makes requests here.
+    pub cpu: C,
 }
 
 /// A root complex.
 #[derive(Debug)]
-pub struct RootComplex {
+pub struct RootComplex<C> {
     parameters: RootComplexParameters,
     id: FunctionId,
     routes: Routes,
     ports: Vec<RootPort>,
     patterns: Vec<Pattern>,
     memory: MemoryController,
-    requester: Requester,
+    cpu: C,
     /// Requests of the CPU that wait for a wire or are on it.
     cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
@@ -131,7 +133,7 @@ impl From<(Port, LinkTimer)> for RootTimer {
 /// Requests of the CPU that may wait for the wires.
 const CPU_WINDOW: usize = 16;
 
-impl Component for RootComplex {
+impl<C: Cpu> Component for RootComplex<C> {
     type Traffic = Pcie;
     type Port = Port;
     type Timer = RootTimer;
@@ -178,9 +180,19 @@ impl RootComplexParameters {
             0
         }
     }
+
+    /// What the CPU may ask for, where the smallest max payload size of the root ports is `max_payload`.
+    pub fn limits(&self, max_payload: u32) -> RequesterLimits {
+        RequesterLimits {
+            max_payload,
+            max_read_request: self.max_read_request.0 as u32,
+            tags: self.tags as u16,
+            completion_timeout: self.completion_timeout,
+        }
+    }
 }
 
-impl RootComplex {
+impl<C: Cpu> RootComplex<C> {
     /// Where there are so many root ports, the source of what the host itself sends, the CPU's requests and the memory's
     /// answers: the one after the last port.
     pub const fn source(ports: usize) -> u16 {
@@ -188,7 +200,7 @@ impl RootComplex {
     }
 
     /// A root complex that has not begun.
-    pub fn new(config: RootComplexConfig) -> Self {
+    pub fn new(config: RootComplexConfig<C>) -> Self {
         let RootComplexConfig {
             parameters,
             id,
@@ -196,17 +208,8 @@ impl RootComplex {
             ports,
             patterns,
             jitter,
+            cpu,
         } = config;
-        let limits = RequesterLimits {
-            max_payload: ports
-                .iter()
-                .map(|(_, max_payload)| *max_payload)
-                .min()
-                .unwrap_or(128),
-            max_read_request: parameters.max_read_request.0 as u32,
-            tags: parameters.tags as u16,
-            completion_timeout: parameters.completion_timeout,
-        };
         RootComplex {
             id,
             routes,
@@ -216,7 +219,7 @@ impl RootComplex {
                 .collect(),
             patterns,
             memory: MemoryController::new(&parameters, jitter),
-            requester: Requester::new(id, limits),
+            cpu,
             cpu_waiting: 0,
             cpu_wake: Time::NEVER,
             parameters,
@@ -238,19 +241,14 @@ impl RootComplex {
         self.memory.bytes_mut()
     }
 
-    /// The CPU's requests.
-    pub fn requester(&self) -> &Requester {
-        &self.requester
+    /// Who makes requests here.
+    pub fn cpu(&self) -> &C {
+        &self.cpu
     }
 
-    /// The same, to take what it read.
-    pub fn requester_mut(&mut self) -> &mut Requester {
-        &mut self.requester
-    }
-
-    /// Gives the CPU one more flow.
-    pub fn add_flow(&mut self, flow: Flow) {
-        self.requester.add(flow);
+    /// The same, to be given more to do.
+    pub fn cpu_mut(&mut self) -> &mut C {
+        &mut self.cpu
     }
 
     fn link(&mut self, port: Port) -> &mut LinkEnd {
@@ -305,6 +303,9 @@ impl RootComplex {
             (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
                 self.write(port, packet, request, fx);
             }
+            (Route::Elsewhere, Kind::MemoryWrite(request)) if is_interrupt(request) => {
+                self.interrupt(port, packet, request, fx);
+            }
             (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
                 let there = fx.now() + self.parameters.latency;
                 let due = self.memory.begin_read(packet, port, request, there);
@@ -352,7 +353,25 @@ impl RootComplex {
         fx.store().release(packet);
         self.link(port)
             .free_later(charge, done, &mut At::new(fx, port));
-        if flow.is_some_and(|flow| self.requester.came_back(flow, done)) {
+        if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
+            self.ask(fx);
+        }
+    }
+
+    fn interrupt(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let content = &fx.store()[packet];
+        let header = *content.header();
+        let message = written(content, request).try_into().map(u32::from_le_bytes);
+        fx.store().release(packet);
+        self.free(port, &header, fx);
+        if let Ok(message) = message {
+            self.cpu.interrupt(message);
             self.ask(fx);
         }
     }
@@ -399,8 +418,9 @@ impl RootComplex {
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
         while self.cpu_waiting < CPU_WINDOW {
             let now = fx.now();
-            match self.requester.next(now, fx.store()) {
+            match self.cpu.next(now, fx.store()) {
                 Next::Packet(packet) => self.send(packet, fx),
+                Next::Told(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => fx.observe(Observation::timed_out(flow, bytes)),
                 Next::NotBefore(time) => {
@@ -415,9 +435,10 @@ impl RootComplex {
         }
     }
 
-    /// Sends a request of the CPU down; what no device owns is refused on the spot.
+    /// Sends a request of the CPU down, or to the memory; what nobody owns is refused on the spot.
     fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        match self.routes.of(fx.store()[packet].header()) {
+        let header = *fx.store()[packet].header();
+        match self.routes.of(&header) {
             Route::Down(port) => {
                 self.cpu_waiting += 1;
                 let ready = fx.now() + self.parameters.latency;
@@ -425,6 +446,13 @@ impl RootComplex {
                 self.enqueue(port, self.own(), waiting, fx);
             }
             Route::Elsewhere => {
+                if let Kind::MemoryWrite(request) = &header.kind
+                    && self.memory.holds(request)
+                {
+                    let now = fx.now();
+                    self.memory.store(&fx.store()[packet], request, now);
+                    return fx.store().release(packet);
+                }
                 if let Some(answer) = refuse(packet, self.id, Refusal::UnsupportedRequest, fx) {
                     self.take_answer(answer, fx);
                     fx.store().release(answer);
@@ -439,10 +467,17 @@ impl RootComplex {
         let Kind::Completion(completion) = &content.header().kind else {
             return false;
         };
-        let taken = self.requester.take(completion, content.payload());
+        let taken = self.cpu.take(completion, content.payload());
         if let Some(taken) = taken {
             fx.observe(taken.observation());
         }
         taken.is_some()
     }
+}
+
+/// Where functions write their message signalled interrupts, as on a PC.
+const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
+
+fn is_interrupt(request: &MemoryRequest) -> bool {
+    INTERRUPTS.contains(&request.address())
 }

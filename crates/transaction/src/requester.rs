@@ -1,7 +1,7 @@
 //! A requester: flows become requests, reads wait under tags, completions find their request.
 
 use kernel::{Span, Time};
-use link::{FlowId, PacketId, Packets, Stamp};
+use link::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 
 use crate::Outstanding;
@@ -34,6 +34,8 @@ struct Read {
 pub enum Next {
     /// This request leaves.
     Packet(PacketId),
+    /// The probes are told.
+    Told(Observation),
     /// A flow has asked for all that it will: this many bytes.
     Ended(FlowId, u64),
     /// A read was not answered in time: so many bytes of this flow will not come.
