@@ -60,6 +60,8 @@ pub struct EndpointConfig {
     pub max_payload: u32,
     /// First address of each BAR that it has, by number.
     pub bars: [u64; Bar::COUNT],
+    /// Where and with which data it writes its first interrupt, if it may.
+    pub msi: Option<(u64, u32)>,
     /// The pattern of each flow, by number, against which arriving payload is checked.
     pub patterns: Vec<Pattern>,
 }
@@ -72,6 +74,7 @@ pub struct Endpoint {
     link: LinkEnd,
     max_payload: u32,
     bars: [u64; Bar::COUNT],
+    msi: Option<(u64, u32)>,
     bar: Memory,
     patterns: Vec<Pattern>,
     cycle: Span,
@@ -139,6 +142,7 @@ impl Endpoint {
             link,
             max_payload,
             bars,
+            msi,
             patterns,
         } = config;
         Endpoint {
@@ -146,6 +150,7 @@ impl Endpoint {
             link,
             max_payload,
             bars,
+            msi,
             bar: Memory::new(parameters.bar.0),
             patterns,
             cycle: parameters.clock.period(),
@@ -209,6 +214,12 @@ impl Endpoint {
         }
     }
 
+    /// The header of the next packet that has reached the engine.
+    pub(crate) fn front<C: Device>(&self, fx: &mut Effects<'_, C>) -> Option<Header> {
+        let (due, packet) = self.inbound.front()?;
+        (*due <= fx.now()).then(|| *fx.store()[*packet].header())
+    }
+
     /// The next packet that has reached the engine. It leaves the receive buffer.
     pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
@@ -238,7 +249,13 @@ impl Endpoint {
                     fx.observe(told);
                 }
             }
-            Kind::MemoryRead(_) => self.answer(packet, fx),
+            Kind::MemoryRead(_) => {
+                let due = fx.now() + self.parameters.read_latency;
+                let answers = Completions::of(&header, self.id, self.max_payload, BOUNDARY);
+                let packets = fx.store();
+                let answers = answers.packets(packet, &self.bar, self.bars[0], packets);
+                self.answers.extend(answers.map(|answer| (due, answer)));
+            }
             _ => return self.refuse(packet, Refusal::UnsupportedRequest, fx),
         }
         fx.store().release(packet);
@@ -276,13 +293,30 @@ impl Endpoint {
         }
     }
 
-    fn answer<C: Device>(&mut self, request: PacketId, fx: &mut Effects<'_, C>) {
+    /// Answers a read from `memory`, which begins at address `base`, instead of from BAR 0.
+    pub(crate) fn answer<C: Device>(
+        &mut self,
+        request: PacketId,
+        memory: &Memory,
+        base: u64,
+        fx: &mut Effects<'_, C>,
+    ) {
         let due = fx.now() + self.parameters.read_latency;
         let header = fx.store()[request].header();
-        let mut answers = Completions::of(header, self.id, self.max_payload, BOUNDARY);
-        while let Some(answer) = answers.next_packet(request, &self.bar, self.bars[0], fx.store()) {
-            self.answers.push_back((due, answer));
-        }
+        let answers = Completions::of(header, self.id, self.max_payload, BOUNDARY);
+        let answers = answers.packets(request, memory, base, fx.store());
+        self.answers.extend(answers.map(|answer| (due, answer)));
+    }
+
+    /// First address of a BAR.
+    pub(crate) fn base_of(&self, bar: usize) -> u64 {
+        self.bars[bar]
+    }
+
+    /// Where and with which data the function writes the interrupt `vector`, if it may.
+    pub(crate) fn msi(&self, vector: u8) -> Option<(u64, u32)> {
+        let (address, message) = self.msi?;
+        Some((address, message + u32::from(vector)))
     }
 
     /// Whether the datapath takes a packet of the engine now, completions first. If not, the engine is woken when it does.
@@ -318,17 +352,23 @@ impl Endpoint {
         }
     }
 
-    /// Moves a packet over the datapath, which [`Endpoint::is_open`], to the wire.
-    pub(crate) fn hand_over<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
+    /// Moves a packet over the datapath, which [`Endpoint::is_open`], to the wire. When the datapath is done with it.
+    pub(crate) fn hand_over<C: Device>(
+        &mut self,
+        packet: PacketId,
+        fx: &mut Effects<'_, C>,
+    ) -> Time {
         let now = fx.now();
         let waiting = Waiting::new(packet, fx.store(), now + self.parameters.send_latency);
+        let mut passed = now;
         if self.parameters.datapath.0 > 0 {
             let beats =
                 (fx.store()[packet].bytes().len() as u64).div_ceil(self.parameters.datapath.0);
-            self.datapath_free =
-                now + self.cycle * (beats + u64::from(self.parameters.idle_cycles));
+            passed = now + self.cycle * beats;
+            self.datapath_free = passed + self.cycle * u64::from(self.parameters.idle_cycles);
         }
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
+        passed
     }
 }
 

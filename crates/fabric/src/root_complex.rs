@@ -382,12 +382,12 @@ impl<C: Cpu> RootComplex<C> {
             let max_payload = self.ports[port.index()].max_payload;
             let largest = max_payload.min(self.parameters.largest_completion.0 as u32);
             let boundary = self.parameters.read_completion_boundary.0 as u32;
-            let mut answers = Completions::of(request, self.id, largest, boundary);
+            let answers = Completions::of(request, self.id, largest, boundary);
             let header = *request;
             let ready = fx.now() + self.parameters.latency;
-            while let Some(answer) =
-                answers.next_packet(packet, self.memory.bytes(), self.memory.base(), fx.store())
-            {
+            let (bytes, base) = (self.memory.bytes(), self.memory.base());
+            let answers: Vec<_> = answers.packets(packet, bytes, base, fx.store()).collect();
+            for answer in answers {
                 let waiting = Waiting::new(answer, fx.store(), ready);
                 self.enqueue(port, self.own(), waiting, fx);
             }

@@ -18,5 +18,5 @@ pub use memory::Memory;
 pub use outstanding::{Outstanding, Part};
 pub use pattern::Pattern;
 pub use refusal::refuse;
-pub use report::{deliver, written};
+pub use report::{arrived, deliver, written};
 pub use requester::{Next, Requester, RequesterLimits, Taken};

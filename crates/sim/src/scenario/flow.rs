@@ -1,6 +1,6 @@
 //! What moves: the flows of a scenario and the window in which they are measured.
 
-use kernel::{Bytes, Quantity, Span, Value, choice};
+use kernel::{Bytes, Quantity, Span, Value};
 
 use super::ScenarioError;
 use super::document::{At, Item, Lines, Section};
@@ -50,25 +50,8 @@ impl Clock {
     const NAMES: [(&str, Self); 2] = [("arrival", Self::Arrival), ("sender", Self::Sender)];
 }
 
-macro_rules! named {
-    ($type:ty) => {
-        impl Quantity for $type {
-            const UNIT: &'static str = "";
-
-            fn read(value: &Value<'_>) -> Result<Self, String> {
-                choice(value, &Self::NAMES)
-            }
-
-            fn show(&self) -> String {
-                let name = Self::NAMES.iter().find(|(_, known)| known == self);
-                name.map_or_else(String::new, |(name, _)| (*name).to_owned())
-            }
-        }
-    };
-}
-
-named!(Direction);
-named!(Clock);
+kernel::choices!(Direction);
+kernel::choices!(Clock);
 
 kernel::parameters! {
     /// One flow, besides its `id` and its two ends `from` and `to`.
