@@ -61,11 +61,11 @@ pub struct SgDma {
     cycle: Span,
     lookup: Span,
     registers: Registers,
-    user: User,
+    user: Box<User>,
     outstanding: Outstanding<Purpose>,
-    reader: Option<Reader>,
-    writer: Option<Sender>,
-    peer: Option<Sender>,
+    reader: Option<Box<Reader>>,
+    writer: Option<Box<Sender>>,
+    peer: Option<Box<Sender>>,
     /// Vectors of interrupts to be sent.
     interrupts: VecDeque<u8>,
     /// Whose turn it is to send.
@@ -139,7 +139,7 @@ impl SgDma {
             cycle,
             lookup: cycle * u64::from(parameters.descriptor_cycles),
             registers: Registers::new(),
-            user: User::new(parameters.user, parameters.fifo.0 as usize),
+            user: Box::new(User::new(parameters.user, parameters.fifo.0 as usize)),
             outstanding: Outstanding::new(parameters.tags as u16, parameters.completion_timeout),
             reader: None,
             writer: None,
@@ -289,8 +289,8 @@ impl SgDma {
 
     fn list(&mut self, unit: Unit) -> Option<&mut List> {
         match unit {
-            Unit::Write => self.writer.as_mut().map(Sender::list),
-            Unit::Read => self.reader.as_mut().map(Reader::list),
+            Unit::Write => self.writer.as_mut().map(|writer| writer.list()),
+            Unit::Read => self.reader.as_mut().map(|reader| reader.list()),
             Unit::Peer => None,
         }
     }
@@ -320,9 +320,11 @@ impl SgDma {
         };
         match unit {
             Unit::Write if self.writer.is_none() => {
-                self.writer = Some(Sender::new(label, list, payload));
+                self.writer = Some(Box::new(Sender::new(label, list, payload)));
             }
-            Unit::Read if self.reader.is_none() => self.reader = Some(Reader::new(label, list)),
+            Unit::Read if self.reader.is_none() => {
+                self.reader = Some(Box::new(Reader::new(label, list)));
+            }
             Unit::Peer if self.peer.is_none() => {
                 let list = List::command(
                     unit,
@@ -332,7 +334,7 @@ impl SgDma {
                     },
                     now,
                 );
-                self.peer = Some(Sender::new(label, list, payload));
+                self.peer = Some(Box::new(Sender::new(label, list, payload)));
             }
             _ => return,
         }
@@ -480,7 +482,7 @@ impl SgDma {
     /// Requests that were not answered in time never will be.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            let flow = self.reader.as_ref().and_then(Reader::label);
+            let flow = self.reader.as_ref().and_then(|reader| reader.label());
             if let (Purpose::Data { .. }, Some(flow)) = (part.what, flow) {
                 fx.observe(Observation::timed_out(flow, 0));
             }

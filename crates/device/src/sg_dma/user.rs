@@ -15,7 +15,7 @@ pub enum UserLogic {
 
 impl UserLogic {
     /// Whether it makes and takes data without a FIFO ever being empty or full.
-    pub(super) fn never_stalls(self) -> bool {
+    pub fn never_stalls(self) -> bool {
         self == Self::SourceSink
     }
 

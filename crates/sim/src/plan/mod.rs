@@ -5,6 +5,7 @@
 mod address;
 mod flow;
 mod payload;
+mod transfer;
 mod tree;
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use protocol::{Bar, FunctionId, Generation};
 
 pub use address::Region;
 pub use flow::{Amount, FlowPlan};
+pub use transfer::TransferPlan;
 
 use crate::scenario::{NodeKind, Scenario, ScenarioError};
 use address::{BELOW_4_GIB, BEYOND, Spaces};

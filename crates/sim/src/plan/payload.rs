@@ -50,7 +50,7 @@ pub(super) fn check_buffers(
 
 /// Memory from address 0 on ends where BARs begin.
 pub(super) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
-    let NodeKind::Host(host) = &node.kind else {
+    let NodeKind::Host(host, _) = &node.kind else {
         return Ok(());
     };
     if host.memory_address_bits == 32 && host.memory > LOW_MEMORY {
@@ -70,7 +70,7 @@ const LOW_MEMORY: Bytes = Bytes(3 << 30);
 /// Max read request size of `node`; a host may well ask for less than a function can.
 pub(super) fn max_read_request(scenario: &Scenario, node: &Node) -> Result<u32, ScenarioError> {
     match &node.kind {
-        NodeKind::Host(host) => Ok(host.max_read_request.0 as u32),
+        NodeKind::Host(host, _) => Ok(host.max_read_request.0 as u32),
         NodeKind::Switch(_) => Ok(0),
         NodeKind::Device(endpoint, _) => {
             let size = endpoint.max_read_request;

@@ -106,7 +106,7 @@ impl Tree {
 const NO_HOST: &str = "there is no host; write [hosts.h0], the root complex at the top of the tree";
 
 fn is_host(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::Host(_))
+    matches!(node.kind, NodeKind::Host(..))
 }
 
 fn take_bus(next: &mut u16) -> u8 {
@@ -144,8 +144,8 @@ fn parents(
     names: &BTreeMap<&str, usize>,
 ) -> Result<Vec<Option<usize>>, ScenarioError> {
     let parent = |node: &Node| match (&node.upstream, &node.kind) {
-        (None, NodeKind::Host(_)) => Ok(None),
-        (Some(upstream), NodeKind::Host(_)) => {
+        (None, NodeKind::Host(..)) => Ok(None),
+        (Some(upstream), NodeKind::Host(..)) => {
             let message = format!(
                 "host {} is the top of its tree; leave out upstream, or make it a device",
                 node.name.value
@@ -314,7 +314,7 @@ fn enough_buses(scenario: &Scenario, roots: &[usize]) -> Result<(), ScenarioErro
     let mut used = vec![1; roots.len()];
     for (node, root) in scenario.nodes.iter().zip(roots) {
         used[*root] += match node.kind {
-            NodeKind::Host(_) => 0,
+            NodeKind::Host(..) => 0,
             NodeKind::Switch(_) => 2,
             NodeKind::Device(..) => 1,
         };

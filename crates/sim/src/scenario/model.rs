@@ -55,13 +55,19 @@ pub struct Model {
 impl DeviceParameters {
     /// The BARs of a device with this model.
     pub fn bars(&self, endpoint: &EndpointParameters) -> Vec<Bar> {
-        endpoint.bar().into_iter().collect()
+        let own = match self {
+            Self::SgDma(engine) => Some(engine.bar()),
+            Self::Dma(_) | Self::Reflector(_) => None,
+        };
+        endpoint.bar().into_iter().chain(own).collect()
     }
 }
 
 models! {
     /// Reads and writes host memory and other devices, many requests at once.
     "dma" => Dma(device::DmaParameters);
+    /// Works through lists of descriptors that a driver on the host writes, with FIFOs and a circuit of the user's behind it.
+    "sg-dma" => SgDma(device::SgDmaParameters);
     /// Answers each write with a write of its own, for the measurement of latencies.
     "reflector" => Reflector(device::ReflectorParameters);
 }

@@ -12,6 +12,7 @@ use link::{
     Stamp, Waiting,
 };
 use protocol::{Class, FunctionId, Generation, Header, Tag};
+use transaction::Requester;
 
 /// A device that sends what it is told and keeps what it is given until it is told to free it.
 pub struct Stub {
@@ -90,7 +91,7 @@ impl Stub {
 /// What stands between the stubs.
 enum Middle {
     Switch(Switch),
-    Root(Box<RootComplex>),
+    Root(Box<RootComplex<Requester>>),
 }
 
 /// Stubs around a switch or a root complex; stub `n` is component `n`, the middle the last one.
@@ -190,6 +191,7 @@ impl Star {
                 ports,
                 patterns: Vec::new(),
                 jitter: Stream::named(1, "jitter"),
+                cpu: Requester::new(FunctionId(0), RootComplexParameters::default().limits(512)),
             })))
         } else {
             Middle::Switch(Switch::new(SwitchConfig {
