@@ -30,7 +30,7 @@ kernel::parameters! {
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
-        /// Packets that wait between engine and wire before the engine is held.
+        /// Packets at the end of the send path that wait for the wire before the engine is held.
         send_queue: u32 = 8, within 1..=4096, from "our choice: as short as keeps any link busy";
     }
 }
@@ -80,6 +80,8 @@ pub struct Endpoint {
     cycle: Span,
     /// When the datapath can take the engine's next packet.
     datapath_free: Time,
+    /// When each packet in the send path is at its end.
+    outbound: VecDeque<Time>,
     /// Packets in the receive path, with the time they reach the engine.
     inbound: VecDeque<(Time, PacketId)>,
     /// Completions that wait for the datapath, with the time their data is there.
@@ -155,6 +157,7 @@ impl Endpoint {
             patterns,
             cycle: parameters.clock.period(),
             datapath_free: Time::ZERO,
+            outbound: VecDeque::new(),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
             engine_wake: Time::NEVER,
@@ -322,7 +325,7 @@ impl Endpoint {
     /// Whether the datapath takes a packet of the engine now, completions first. If not, the engine is woken when it does.
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
         loop {
-            if self.link.waiting() >= self.parameters.send_queue as usize {
+            if self.waiting(fx.now()) >= self.parameters.send_queue as usize {
                 // The link's next departure runs the engine again.
                 return false;
             }
@@ -344,6 +347,12 @@ impl Endpoint {
         }
     }
 
+    /// Packets that are through the send path and wait for the wire.
+    fn waiting(&mut self, now: Time) -> usize {
+        while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}
+        self.link.waiting().saturating_sub(self.outbound.len())
+    }
+
     /// Asks to be woken at `time` for the engine.
     pub(crate) fn wake_engine<C: Device>(&mut self, time: Time, fx: &mut Effects<'_, C>) {
         if time < self.engine_wake {
@@ -359,7 +368,11 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) -> Time {
         let now = fx.now();
-        let waiting = Waiting::new(packet, fx.store(), now + self.parameters.send_latency);
+        let ready = now + self.parameters.send_latency;
+        if ready > now {
+            self.outbound.push_back(ready);
+        }
+        let waiting = Waiting::new(packet, fx.store(), ready);
         let mut passed = now;
         if self.parameters.datapath.0 > 0 {
             let beats =

@@ -32,6 +32,8 @@ kernel::parameters! {
     pub struct SgDmaParameters {
         /// What stands between the FIFOs: "source-sink", "loopback" or "matrix".
         user: UserLogic = UserLogic::SourceSink, from "the authors of rosta measure rates so";
+        /// Whether the matrix is crossed: RX_FIFO feeds EP_TX_FIFO, and EP_RX_FIFO feeds TX_FIFO. A register changes it.
+        crossed: bool = false, from "off after reset";
         /// Size of each of the four FIFOs. No more is asked for than one of them has room for.
         fifo: Bytes = Bytes(4096), within Bytes(4096)..=Bytes(1 << 20), from "the authors of rosta";
         /// Descriptors that the engine's memory holds for each direction.
@@ -133,12 +135,14 @@ impl SgDma {
             max_read_request: config.parameters.max_read_request.0 as u32,
             requests: parameters.outstanding_reads as usize,
         };
+        let mut registers = Registers::new();
+        registers.set(CROSSED, parameters.crossed.into());
         SgDma {
             limits,
             max_payload: config.max_payload,
             cycle,
             lookup: cycle * u64::from(parameters.descriptor_cycles),
-            registers: Registers::new(),
+            registers,
             user: Box::new(User::new(parameters.user, parameters.fifo.0 as usize)),
             outstanding: Outstanding::new(parameters.tags as u16, parameters.completion_timeout),
             reader: None,
