@@ -35,14 +35,15 @@ class FlowResult:
 
     `bytes_per_second` is `bytes` over the time between `first_byte_ns` and `last_byte_ns`, the two
     readings of `clock`: first bit of the flow on the wire and last byte at its destination
-    (`arrival`), or first bit and last bit of its requests on the wire (`sender`). Direction `both`
-    counts both ways together. `steady_bytes_per_second` is the rate within the scenario's
+    (`arrival`), first bit and last bit of its requests on the wire (`sender`), or the making of the
+    system call that moves the flow and its return (`application`; they are also `called_ns` and
+    `returned_ns`, where a driver moves the flow). Direction `both` counts both ways together. `steady_bytes_per_second` is the rate within the scenario's
     `[measure]`, and `None` when the flow was not under way all that time. Times count from the
     beginning of the run, link initialisation included.
 
     `completed` says that everything asked for arrived or ended with an error, `intact` that every
     byte arrived, exactly once, as it was sent. What was never seen is `None`: the times of a flow
-    that was not sent, the rate of one whose bytes did not arrive.
+    that was not sent, the rate of one whose bytes did not arrive, the call of one without driver.
     """
 
     id: str
@@ -57,6 +58,8 @@ class FlowResult:
     last_byte_ns: float | None
     sent_first_ns: float | None
     sent_last_ns: float | None
+    called_ns: float | None
+    returned_ns: float | None
     latency_ns: Latency | None
     completed: bool
     intact: bool

@@ -96,7 +96,8 @@ impl Dma {
         while self.endpoint.is_open(fx) {
             let now = fx.now();
             match self.requester.next(now, fx.store()) {
-                Next::Packet(packet) => self.endpoint.hand_over(packet, fx),
+                Next::Packet(packet) => drop(self.endpoint.hand_over(packet, fx)),
+                Next::Told(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
                     self.endpoint.record_timeout();

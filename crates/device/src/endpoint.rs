@@ -34,7 +34,7 @@ kernel::parameters! {
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
-        /// Packets that wait between engine and wire before the engine is held.
+        /// Packets at the end of the send path that wait for the wire before the engine is held.
         send_queue: u32 = 8, within 1..=4096, from "our choice: as short as keeps any link busy";
     }
 }
@@ -86,11 +86,14 @@ pub struct Endpoint {
     /// What packets are held against, as the registers have it.
     max_payload: u32,
     bars: [u64; Bar::COUNT],
+    bus_master: bool,
     bar: Memory,
     patterns: Vec<Pattern>,
     cycle: Span,
     /// When the datapath can take the engine's next packet.
     datapath_free: Time,
+    /// When each packet in the send path is at its end.
+    outbound: VecDeque<Time>,
     /// Packets in the receive path, with the time they reach the engine.
     inbound: VecDeque<(Time, PacketId)>,
     /// Completions that wait for the datapath, with the time their data is there.
@@ -158,10 +161,12 @@ impl Endpoint {
             link,
             max_payload: 0,
             bars: [CLOSED; Bar::COUNT],
+            bus_master: false,
             bar: Memory::new(parameters.bar.0),
             patterns,
             cycle: parameters.clock.period(),
             datapath_free: Time::ZERO,
+            outbound: VecDeque::new(),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
             engine_wake: Time::NEVER,
@@ -193,7 +198,7 @@ impl Endpoint {
 
     /// Whether the engine may make memory requests: if not, it holds them.
     pub fn is_bus_master(&self) -> bool {
-        self.functions.space(Place::Own).bus_master_enable()
+        self.bus_master
     }
 
     /// Where the write goes that signals interrupt `vector`, and its data: none while MSI is disabled or has fewer vectors.
@@ -211,6 +216,7 @@ impl Endpoint {
     fn obey(&mut self) {
         let space = self.functions.space(Place::Own);
         self.max_payload = space.max_payload();
+        self.bus_master = space.bus_master_enable();
         self.bars = if space.memory_enable() {
             std::array::from_fn(|index| space.bar_base(index as u8))
         } else {
@@ -265,6 +271,12 @@ impl Endpoint {
         }
     }
 
+    /// The header of the next packet that has reached the engine.
+    pub(crate) fn front<C: Device>(&self, fx: &mut Effects<'_, C>) -> Option<Header> {
+        let (due, packet) = self.inbound.front()?;
+        (*due <= fx.now()).then(|| *fx.store()[*packet].header())
+    }
+
     /// The next packet that has reached the engine. It leaves the receive buffer.
     pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
@@ -294,7 +306,13 @@ impl Endpoint {
                     fx.observe(told);
                 }
             }
-            Kind::MemoryRead(_) => self.answer(packet, fx),
+            Kind::MemoryRead(_) => {
+                let due = fx.now() + self.parameters.read_latency;
+                let answers = Completions::of(&header, self.id(), self.max_payload, BOUNDARY);
+                let packets = fx.store();
+                let answers = answers.packets(packet, &self.bar, self.bars[0], packets);
+                self.answers.extend(answers.map(|answer| (due, answer)));
+            }
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
                 return self.configure(packet, request, fx);
             }
@@ -356,19 +374,30 @@ impl Endpoint {
         self.functions.record_timeout(Place::Own);
     }
 
-    fn answer<C: Device>(&mut self, request: PacketId, fx: &mut Effects<'_, C>) {
+    /// Answers a read from `memory`, which begins at address `base`, instead of from BAR 0.
+    pub(crate) fn answer<C: Device>(
+        &mut self,
+        request: PacketId,
+        memory: &Memory,
+        base: u64,
+        fx: &mut Effects<'_, C>,
+    ) {
         let due = fx.now() + self.parameters.read_latency;
         let header = fx.store()[request].header();
-        let mut answers = Completions::of(header, self.id(), self.max_payload, BOUNDARY);
-        while let Some(answer) = answers.next_packet(request, &self.bar, self.bars[0], fx.store()) {
-            self.answers.push_back((due, answer));
-        }
+        let answers = Completions::of(header, self.id(), self.max_payload, BOUNDARY);
+        let answers = answers.packets(request, memory, base, fx.store());
+        self.answers.extend(answers.map(|answer| (due, answer)));
+    }
+
+    /// First address of a BAR.
+    pub(crate) fn base_of(&self, bar: usize) -> u64 {
+        self.bars[bar]
     }
 
     /// Whether the datapath takes a packet of the engine now, completions first. If not, the engine is woken when it does.
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
         loop {
-            if self.link.waiting() >= self.parameters.send_queue as usize {
+            if self.waiting(fx.now()) >= self.parameters.send_queue as usize {
                 // The link's next departure runs the engine again.
                 return false;
             }
@@ -390,6 +419,16 @@ impl Endpoint {
         }
     }
 
+    /// Packets that are through the send path and wait for the wire. A datapath without limit does not pace the engine: there
+    /// those in the path count, too.
+    fn waiting(&mut self, now: Time) -> usize {
+        if self.parameters.datapath.0 == 0 {
+            return self.link.waiting();
+        }
+        while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}
+        self.link.waiting().saturating_sub(self.outbound.len())
+    }
+
     /// Asks to be woken at `time` for the engine.
     pub(crate) fn wake_engine<C: Device>(&mut self, time: Time, fx: &mut Effects<'_, C>) {
         if time < self.engine_wake {
@@ -398,17 +437,27 @@ impl Endpoint {
         }
     }
 
-    /// Moves a packet over the datapath, which [`Endpoint::is_open`], to the wire.
-    pub(crate) fn hand_over<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
+    /// Moves a packet over the datapath, which [`Endpoint::is_open`], to the wire. When the datapath is done with it.
+    pub(crate) fn hand_over<C: Device>(
+        &mut self,
+        packet: PacketId,
+        fx: &mut Effects<'_, C>,
+    ) -> Time {
         let now = fx.now();
-        let waiting = Waiting::new(packet, fx.store(), now + self.parameters.send_latency);
+        let ready = now + self.parameters.send_latency;
+        if ready > now && self.parameters.datapath.0 > 0 {
+            self.outbound.push_back(ready);
+        }
+        let waiting = Waiting::new(packet, fx.store(), ready);
+        let mut passed = now;
         if self.parameters.datapath.0 > 0 {
             let beats =
                 (fx.store()[packet].bytes().len() as u64).div_ceil(self.parameters.datapath.0);
-            self.datapath_free =
-                now + self.cycle * (beats + u64::from(self.parameters.idle_cycles));
+            passed = now + self.cycle * beats;
+            self.datapath_free = passed + self.cycle * u64::from(self.parameters.idle_cycles);
         }
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
+        passed
     }
 }
 

@@ -5,7 +5,9 @@
 mod dma;
 mod endpoint;
 mod reflector;
+pub mod sg_dma;
 
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer};
 pub use reflector::{Reflector, ReflectorParameters, Reply};
+pub use sg_dma::{SgDma, SgDmaParameters, UserLogic};

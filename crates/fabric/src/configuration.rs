@@ -5,7 +5,7 @@ use link::{Observation, Refusal, Stamp};
 use protocol::{Completion, Header, Kind, Status};
 use transaction::{Action, ConfigAccess, Place, Reach};
 
-use crate::{RootComplex, RootTimer};
+use crate::{Cpu, RootComplex, RootTimer};
 
 /// How far the access is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +39,7 @@ impl Configuration {
     }
 }
 
-impl RootComplex {
+impl<C: Cpu> RootComplex<C> {
     /// Begins an access of the CPU, after the last one was answered.
     pub fn configure(&mut self, access: &ConfigAccess, fx: &mut Effects<'_, Self>) {
         let mut request = access.request(self.functions.id(), self.configuration_tag());

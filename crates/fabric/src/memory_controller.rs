@@ -4,9 +4,9 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use kernel::{Port, Span, Stream, Time};
-use link::PacketId;
+use link::{Packet, PacketId};
 use protocol::MemoryRequest;
-use transaction::Memory;
+use transaction::{Memory, written};
 
 use crate::RootComplexParameters;
 
@@ -98,6 +98,13 @@ impl MemoryController {
         let lines = (last >> self.line_bits) - (first >> self.line_bits) + 1;
         self.free = self.free.max(there) + self.line * lines;
         self.free
+    }
+
+    /// Takes in a store of the CPU that is made at `now`: nobody waits for it.
+    pub(crate) fn store(&mut self, packet: &Packet, request: &MemoryRequest, now: Time) {
+        self.take_lines(request, now);
+        self.bytes
+            .write(request.first_byte() - self.base, written(packet, request));
     }
 
     /// Begins to answer a read that is there at `there`: when the answer is.

@@ -1,4 +1,6 @@
-//! A root complex: root ports, the host's memory behind them, and the CPU's own requests.
+//! A root complex: root ports, the host's memory behind them, and the CPU's own requests and interrupts.
+
+use std::ops::Range;
 
 use kernel::{Bandwidth, Bytes, Component, Effects, Label, Port, Span, Stream, Time};
 use link::{
@@ -7,12 +9,12 @@ use link::{
 };
 use protocol::{Class, Header, Kind, MemoryRequest, Tag};
 use transaction::{
-    Completions, Flow, Functions, Memory, Next, Pattern, Place, Requester, RequesterLimits, deliver,
+    Completions, Functions, Memory, Next, Pattern, Place, RequesterLimits, deliver, written,
 };
 
 use crate::configuration::Configuration;
 use crate::memory_controller::MemoryController;
-use crate::{Route, Routes};
+use crate::{Cpu, Route, Routes};
 
 kernel::parameters! {
     /// What a host can be told.
@@ -53,7 +55,7 @@ kernel::parameters! {
 
 /// How a root complex is built.
 #[derive(Clone, Debug)]
-pub struct RootComplexConfig {
+pub struct RootComplexConfig<C> {
     /// Its parameters.
     pub parameters: RootComplexParameters,
     /// The host bridge, under which the CPU asks and the memory answers, and the root ports.
@@ -64,18 +66,20 @@ pub struct RootComplexConfig {
     pub patterns: Vec<Pattern>,
     /// Draws the jitter of memory reads.
     pub jitter: Stream,
+    /// Who makes requests here.
+    pub cpu: C,
 }
 
 /// A root complex.
 #[derive(Debug)]
-pub struct RootComplex {
+pub struct RootComplex<C> {
     parameters: RootComplexParameters,
     pub(crate) functions: Functions,
     routes: Routes,
     ports: Vec<RootPort>,
     patterns: Vec<Pattern>,
     memory: MemoryController,
-    requester: Requester,
+    cpu: C,
     /// Requests of the CPU that wait for a wire or are on it.
     cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
@@ -136,13 +140,10 @@ impl From<(Port, LinkTimer)> for RootTimer {
     }
 }
 
-/// Max payload size where there is no port that says more.
-const SMALLEST_PAYLOAD: u32 = 128;
-
 /// Requests of the CPU that may wait for the wires.
 const CPU_WINDOW: usize = 16;
 
-impl Component for RootComplex {
+impl<C: Cpu> Component for RootComplex<C> {
     type Traffic = Pcie;
     type Port = Port;
     type Timer = RootTimer;
@@ -190,9 +191,19 @@ impl RootComplexParameters {
             0
         }
     }
+
+    /// What the CPU may ask for, where the smallest max payload size of the root ports is `max_payload`.
+    pub fn limits(&self, max_payload: u32) -> RequesterLimits {
+        RequesterLimits {
+            max_payload,
+            max_read_request: self.max_read_request.0 as u32,
+            tags: self.tags as u16,
+            completion_timeout: self.completion_timeout,
+        }
+    }
 }
 
-impl RootComplex {
+impl<C: Cpu> RootComplex<C> {
     /// Where there are so many root ports, the source of what the host itself sends, the CPU's requests and the memory's
     /// answers: the one after the last port.
     pub const fn source(ports: usize) -> u16 {
@@ -200,32 +211,27 @@ impl RootComplex {
     }
 
     /// A root complex that has not begun.
-    pub fn new(config: RootComplexConfig) -> Self {
+    pub fn new(config: RootComplexConfig<C>) -> Self {
         let RootComplexConfig {
             parameters,
             functions,
             links,
             patterns,
             jitter,
+            cpu,
         } = config;
-        let limits = RequesterLimits {
-            max_payload: SMALLEST_PAYLOAD,
-            max_read_request: parameters.max_read_request.0 as u32,
-            tags: parameters.tags as u16,
-            completion_timeout: parameters.completion_timeout,
-        };
         let port = |link| RootPort {
             link,
             max_payload: 0,
             forwards: false,
         };
         let mut root = RootComplex {
-            requester: Requester::new(functions.id(), limits),
             functions,
             routes: Routes::default(),
             ports: links.into_iter().map(port).collect(),
             patterns,
             memory: MemoryController::new(&parameters, jitter),
+            cpu,
             cpu_waiting: 0,
             cpu_wake: Time::NEVER,
             configuration: Configuration::default(),
@@ -248,11 +254,9 @@ impl RootComplex {
             port.forwards = space.bus_master_enable();
         }
         let payloads = self.ports.iter().map(|port| port.max_payload);
-        let max_payload = payloads.min().unwrap_or(SMALLEST_PAYLOAD);
-        let max_read_request = self.parameters.max_read_request.0 as u32;
-        let id = self.functions.id();
-        self.requester
-            .follow(id, max_payload, max_read_request, true);
+        if let Some(max_payload) = payloads.min() {
+            self.cpu.follow(max_payload);
+        }
     }
 
     /// Records what the links below the root ports have repaired.
@@ -279,19 +283,14 @@ impl RootComplex {
         self.memory.bytes_mut()
     }
 
-    /// The CPU's requests.
-    pub fn requester(&self) -> &Requester {
-        &self.requester
+    /// Who makes requests here.
+    pub fn cpu(&self) -> &C {
+        &self.cpu
     }
 
-    /// The same, to take what it read.
-    pub fn requester_mut(&mut self) -> &mut Requester {
-        &mut self.requester
-    }
-
-    /// Gives the CPU one more flow.
-    pub fn add_flow(&mut self, flow: Flow) {
-        self.requester.add(flow);
+    /// The same, to be given more to do.
+    pub fn cpu_mut(&mut self) -> &mut C {
+        &mut self.cpu
     }
 
     fn link(&mut self, port: Port) -> &mut LinkEnd {
@@ -359,6 +358,9 @@ impl RootComplex {
             (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
                 self.write(port, packet, request, fx);
             }
+            (Route::Elsewhere, Kind::MemoryWrite(request)) if is_interrupt(request) => {
+                self.interrupt(port, packet, request, fx);
+            }
             (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
                 let there = fx.now() + self.parameters.latency;
                 let due = self.memory.begin_read(packet, port, request, there);
@@ -406,7 +408,25 @@ impl RootComplex {
         fx.store().release(packet);
         self.link(port)
             .free_later(charge, done, &mut At::new(fx, port));
-        if flow.is_some_and(|flow| self.requester.came_back(flow, done)) {
+        if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
+            self.ask(fx);
+        }
+    }
+
+    fn interrupt(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let content = &fx.store()[packet];
+        let header = *content.header();
+        let message = written(content, request).try_into().map(u32::from_le_bytes);
+        fx.store().release(packet);
+        self.free(port, &header, fx);
+        if let Ok(message) = message {
+            self.cpu.interrupt(message);
             self.ask(fx);
         }
     }
@@ -417,12 +437,12 @@ impl RootComplex {
             let max_payload = self.ports[port.index()].max_payload;
             let largest = max_payload.min(self.parameters.largest_completion.0 as u32);
             let boundary = self.parameters.read_completion_boundary.0 as u32;
-            let mut answers = Completions::of(request, self.functions.id(), largest, boundary);
+            let answers = Completions::of(request, self.functions.id(), largest, boundary);
             let header = *request;
             let ready = fx.now() + self.parameters.latency;
-            while let Some(answer) =
-                answers.next_packet(packet, self.memory.bytes(), self.memory.base(), fx.store())
-            {
+            let (bytes, base) = (self.memory.bytes(), self.memory.base());
+            let answers: Vec<_> = answers.packets(packet, bytes, base, fx.store()).collect();
+            for answer in answers {
                 let waiting = Waiting::new(answer, fx.store(), ready);
                 self.enqueue(port, self.own(), waiting, fx);
             }
@@ -454,8 +474,9 @@ impl RootComplex {
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
         while self.cpu_waiting < CPU_WINDOW {
             let now = fx.now();
-            match self.requester.next(now, fx.store()) {
+            match self.cpu.next(now, fx.store()) {
                 Next::Packet(packet) => self.send(packet, fx),
+                Next::Told(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
                     self.record_timeout(flow);
@@ -473,11 +494,19 @@ impl RootComplex {
         }
     }
 
-    /// Sends a request of the CPU down; what no device owns is refused on the spot.
+    /// Sends a request of the CPU down, or to the memory; what nobody owns is refused on the spot.
     fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        match self.routes.of(fx.store()[packet].header()) {
+        let header = *fx.store()[packet].header();
+        match self.routes.of(&header) {
             Route::Down(port) => self.send_down(port, packet, fx),
             Route::Elsewhere => {
+                if let Kind::MemoryWrite(request) = &header.kind
+                    && self.memory.holds(request)
+                {
+                    let now = fx.now();
+                    self.memory.store(&fx.store()[packet], request, now);
+                    return fx.store().release(packet);
+                }
                 let why = Refusal::UnsupportedRequest;
                 if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
                     self.take_answer(answer, fx);
@@ -497,7 +526,7 @@ impl RootComplex {
 
     /// A read of the CPU was not answered in time: the root port that it went out of records it.
     fn record_timeout(&mut self, flow: FlowId) {
-        let address = self.requester.address_of(flow);
+        let address = self.cpu.address_of(flow);
         if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
             self.functions.record_timeout(Place::Port(port.index()));
         }
@@ -509,7 +538,7 @@ impl RootComplex {
         let Kind::Completion(completion) = &content.header().kind else {
             return false;
         };
-        let taken = self.requester.take(completion, content.payload());
+        let taken = self.cpu.take(completion, content.payload());
         if taken.is_none() {
             return self.configuration.take(completion, content.payload());
         }
@@ -518,4 +547,11 @@ impl RootComplex {
         }
         taken.is_some()
     }
+}
+
+/// Where functions write their message signalled interrupts, as on a PC.
+const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
+
+fn is_interrupt(request: &MemoryRequest) -> bool {
+    INTERRUPTS.contains(&request.address())
 }

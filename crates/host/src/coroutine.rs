@@ -11,7 +11,8 @@ use std::task::{Context, Poll, Waker};
 
 /// A program that asks for `Ask`, is told `Answer`, and ends with `Output`.
 pub struct Coroutine<Ask, Answer, Output> {
-    program: Pin<Box<dyn Future<Output = Output> + Send>>,
+    /// Behind a lock that nobody ever waits for, so that a program can be part of what threads share.
+    program: Mutex<Pin<Box<dyn Future<Output = Output> + Send>>>,
     desk: Desk<Ask, Answer>,
 }
 
@@ -47,15 +48,18 @@ where
             answer: None,
         })));
         Coroutine {
-            program: Box::pin(program(desk.clone())),
+            program: Mutex::new(Box::pin(program(desk.clone()))),
             desk,
         }
     }
 
     /// Runs to the first request or to the end. Called once.
     pub fn begin(&mut self) -> Step<Ask, Output> {
-        match self
+        let program = self
             .program
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        match program
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()))
         {

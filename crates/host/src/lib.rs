@@ -1,6 +1,15 @@
 //! Software on a host as the fabric sees it.
 
 mod coroutine;
+pub mod driver;
 pub mod firmware;
+mod processor;
+mod system;
+
+/// A host: a root complex whose processor runs programs.
+pub type Host = fabric::RootComplex<Processor>;
 
 pub use coroutine::{Coroutine, Desk, Step};
+pub use driver::{DriverParameters, Transfer};
+pub use processor::{Processor, ThreadId};
+pub use system::{Request, System};

@@ -119,6 +119,27 @@ pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, Stri
     Err(format!("{value} is not known; write {}", all.join(" or ")))
 }
 
+/// Makes an enumeration a quantity: its `NAMES` are pairs of what is written and what it means.
+#[macro_export]
+macro_rules! choices {
+    ($type:ty) => {
+        impl $crate::Quantity for $type {
+            const UNIT: &'static str = "";
+
+            fn read(
+                value: &$crate::Value<'_>,
+            ) -> ::core::result::Result<Self, ::std::string::String> {
+                $crate::choice(value, &Self::NAMES)
+            }
+
+            fn show(&self) -> ::std::string::String {
+                let name = Self::NAMES.iter().find(|(_, known)| known == self);
+                name.map_or_else(::std::string::String::new, |(name, _)| (*name).to_owned())
+            }
+        }
+    };
+}
+
 macro_rules! scaled {
     ($type:ty, $scale:ident, $new:expr, $amount:expr) => {
         impl Quantity for $type {

@@ -244,6 +244,16 @@ pub enum Observation {
         /// When its last bit leaves.
         end: Time,
     },
+    /// A program on a host has made the system call that moves a flow.
+    Called {
+        /// The flow.
+        flow: FlowId,
+    },
+    /// That call has returned.
+    Returned {
+        /// The flow.
+        flow: FlowId,
+    },
     /// A flow has asked for all that it will.
     Ended {
         /// The flow.

@@ -1,13 +1,14 @@
 //! From a plan to components, wires and flows.
 
-use device::{Dma, EndpointConfig, Reflector, Reply};
-use fabric::{RootComplex, RootComplexConfig, Switch, SwitchConfig};
+use device::{Dma, EndpointConfig, Reflector, Reply, SgDma};
+use fabric::{RootComplexConfig, Switch, SwitchConfig};
+use host::{Host, Processor, ThreadId, Transfer, driver};
 use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
-use transaction::{Content, Direction as Way, Extent, Flow, Pattern};
+use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place};
 
 use crate::model::Model;
-use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan};
+use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan};
 use crate::scenario::{DeviceParameters, Direction, NodeKind};
 
 /// Which flows of the run belong to a flow of the plan: one, or a write and a read.
@@ -65,21 +66,25 @@ pub fn parts(plan: &Plan) -> Vec<Parts> {
 
 /// The pattern of each part; the parts of one flow share it.
 fn patterns(plan: &Plan, flows: &[Parts]) -> Vec<Pattern> {
-    let each = |(index, parts): (usize, &Parts)| {
-        vec![Pattern::new(plan.seed, index as u32); parts.0.len()]
-    };
-    flows.iter().enumerate().flat_map(each).collect()
+    let each = |(flow, parts): (&FlowPlan, &Parts)| vec![pattern(plan, flow); parts.0.len()];
+    plan.flows.iter().zip(flows).flat_map(each).collect()
+}
+
+/// What a flow carries.
+fn pattern(plan: &Plan, flow: &FlowPlan) -> Pattern {
+    Pattern::new(plan.seed, flow.pattern as u32)
 }
 
 fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -> Model {
     let node = &plan.nodes[index];
     match &node.kind {
-        NodeKind::Host(parameters) => Model::RootComplex(RootComplex::new(RootComplexConfig {
+        NodeKind::Host(parameters, driver) => Model::Host(Host::new(RootComplexConfig {
             parameters: parameters.clone(),
             functions: node.functions.clone(),
             links: downstream_ends(plan, node),
             patterns: patterns.to_vec(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
+            cpu: Processor::new(node.id, parameters.limits(node.max_payload), driver.cores),
         })),
         NodeKind::Switch(parameters) => {
             let mut links = vec![upstream_end(plan, node)];
@@ -99,6 +104,7 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -
             };
             match device {
                 DeviceParameters::Dma(parameters) => Model::Dma(Dma::new(config, parameters)),
+                DeviceParameters::SgDma(parameters) => Model::SgDma(SgDma::new(config, parameters)),
                 DeviceParameters::Reflector(_) => {
                     Model::Reflector(Reflector::new(config, replies(plan, index, flows)))
                 }
@@ -151,10 +157,10 @@ fn link_end(
         errors,
     };
     let config = match &node.kind {
-        NodeKind::Host(parameters) => LinkConfig {
+        NodeKind::Host(parameters, _) => LinkConfig {
             sources: below + 1,
             infinite_completions: !parameters.peer_to_peer,
-            own: Some(RootComplex::source(below)),
+            own: Some(Host::source(below)),
             ..config
         },
         NodeKind::Switch(_) => LinkConfig {
@@ -194,8 +200,16 @@ fn replies(plan: &Plan, reflector: usize, flows: &[Parts]) -> Vec<Reply> {
 
 /// Gives the flows to their requesters, to begin `up` later than planned: when the links are up.
 pub fn load(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
+    let mut threads = Vec::with_capacity(flows.len());
     for (index, (flow, parts)) in plan.flows.iter().zip(flows).enumerate() {
-        let pattern = Pattern::new(plan.seed, index as u32);
+        if let Some(transfer) = &flow.transfer {
+            threads.push(spawn(
+                plan, index, transfer, parts.0[0], up, &threads, models,
+            ));
+            continue;
+        }
+        threads.push(None);
+        let pattern = pattern(plan, flow);
         let ways: &[Way] = match flow.direction {
             Direction::Write => &[Way::Write],
             Direction::Read => &[Way::Read],
@@ -212,11 +226,55 @@ pub fn load(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
     }
 }
 
+/// Gives the host of a flow that a driver moves a thread that makes the call: the threads that begin at the same time wait
+/// at a barrier, which lets them go one after the other.
+fn spawn(
+    plan: &Plan,
+    index: usize,
+    transfer: &TransferPlan,
+    id: FlowId,
+    up: Span,
+    threads: &[Option<ThreadId>],
+    models: &mut [Model],
+) -> Option<ThreadId> {
+    let flow = &plan.flows[index];
+    let engine = &plan.nodes[flow.from];
+    let NodeKind::Host(_, costs) = &plan.nodes[engine.root].kind else {
+        return None;
+    };
+    let together = |other: &&FlowPlan| {
+        let same_host = plan.nodes[other.from].root == engine.root;
+        same_host && other.transfer.is_some() && other.start == flow.start
+    };
+    let order = plan.flows[..index].iter().filter(together).count();
+    let function = engine.functions.space(Place::Own);
+    let (_, interrupt) = function.msi(transfer.unit.vector())?;
+    let job = Transfer {
+        flow: id,
+        unit: transfer.unit,
+        registers: engine.bars[2].map_or(0, |bar| bar.base),
+        interrupt,
+        address: flow.address,
+        len: flow.window,
+        payload: transfer.payload,
+        list: transfer.list,
+        lock: interrupt,
+        after: transfer.after.and_then(|after| threads[after]),
+    };
+    let start = flow.start + up + costs.thread_wake * order as u64;
+    let costs = costs.clone();
+    let Model::Host(host) = &mut models[engine.root] else {
+        return None;
+    };
+    let call = |system| driver::call(system, costs, job);
+    Some(host.cpu_mut().spawn(start, call))
+}
+
 /// Fills what will be read.
 pub fn fill(plan: &Plan, models: &mut [Model]) {
-    for (index, flow) in plan.flows.iter().enumerate() {
+    for flow in &plan.flows {
         if flow.direction.reads() {
-            fill_one(plan, flow, Pattern::new(plan.seed, index as u32), models);
+            fill_one(plan, flow, pattern(plan, flow), models);
         }
     }
 }

@@ -27,6 +27,10 @@ pub struct FlowMeter {
     pub intact: bool,
     /// First bit of the first request out, and last bit of the last.
     pub sent: Option<(Time, Time)>,
+    /// When the system call that moves it was made.
+    pub called: Option<Time>,
+    /// When that call returned.
+    pub returned: Option<Time>,
     /// When the first and the last payload arrived.
     pub arrived: Option<(Time, Time)>,
     /// Bytes sent and bytes arrived in the measured window.
@@ -47,6 +51,8 @@ impl FlowMeter {
             refused: 0,
             intact: true,
             sent: None,
+            called: None,
+            returned: None,
             arrived: None,
             steady: (0, 0),
             latency: None,
@@ -56,10 +62,12 @@ impl FlowMeter {
         }
     }
 
-    /// Whether everything asked for arrived or was lost.
+    /// Whether everything asked for arrived or was lost, and its system call, if there was one, has returned.
     pub fn is_complete(&self) -> bool {
-        self.asked
-            .is_some_and(|asked| self.delivered + self.refused >= asked)
+        let all = self
+            .asked
+            .is_some_and(|asked| self.delivered + self.refused >= asked);
+        all && self.called.is_some() == self.returned.is_some()
     }
 
     /// Whether everything asked for arrived, once, as it was sent.
@@ -144,7 +152,9 @@ impl Meter {
                 end,
             } => {
                 let steady = self.is_within(end);
-                let meter = &mut self.flows[flow.0 as usize];
+                let Some(meter) = self.flows.get_mut(flow.0 as usize) else {
+                    return;
+                };
                 meter.sent = Some((meter.sent.map_or(start, |(first, _)| first), end));
                 meter.steady.0 += if steady { u64::from(bytes) } else { 0 };
             }
@@ -175,6 +185,12 @@ impl Meter {
             Observation::Failed { flow, bytes } => {
                 self.change(flow, now, |meter| meter.refused += u64::from(bytes));
             }
+            Observation::Called { flow } => {
+                self.change(flow, now, |meter| meter.called = Some(now));
+            }
+            Observation::Returned { flow } => {
+                self.change(flow, now, |meter| meter.returned = Some(now));
+            }
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
             }
@@ -190,7 +206,10 @@ impl Meter {
 
     fn change(&mut self, flow: FlowId, now: Time, change: impl FnOnce(&mut FlowMeter)) {
         self.progress = self.progress.max(now);
-        let meter = &mut self.flows[flow.0 as usize];
+        let Some(meter) = self.flows.get_mut(flow.0 as usize) else {
+            // A label that somebody wrote into an engine by hand.
+            return;
+        };
         let before = meter.is_complete();
         change(meter);
         if !before && meter.is_complete() {

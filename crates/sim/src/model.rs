@@ -1,7 +1,8 @@
 //! The closed list of what stands in a fabric, and the dispatch of what happens to it.
 
-use device::{Dma, Reflector};
-use fabric::{RootComplex, Switch};
+use device::{Dma, Reflector, SgDma};
+use fabric::Switch;
+use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
 use link::{Frame, LinkEnd, Pcie};
 use transaction::{Flow, Memory, Requester};
@@ -28,11 +29,13 @@ macro_rules! models {
 
 models! {
     /// A host.
-    RootComplex;
+    Host;
     /// A switch.
     Switch;
     /// A DMA engine.
     Dma;
+    /// A scatter/gather DMA engine.
+    SgDma;
     /// A latency reflector.
     Reflector;
 }
@@ -54,9 +57,10 @@ impl Model {
     /// The link end at port `index`.
     pub fn link(&self, index: usize) -> Option<&LinkEnd> {
         match self {
-            Model::RootComplex(host) => host.links().nth(index),
+            Model::Host(host) => host.links().nth(index),
             Model::Switch(switch) => switch.links().nth(index),
             Model::Dma(dma) => Some(dma.endpoint().link()),
+            Model::SgDma(dma) => Some(dma.endpoint().link()),
             Model::Reflector(reflector) => Some(reflector.endpoint().link()),
         }
     }
@@ -64,9 +68,10 @@ impl Model {
     /// The memory of a host, or behind a device's BAR 0.
     pub fn memory(&self) -> Option<&Memory> {
         match self {
-            Model::RootComplex(host) => Some(host.memory()),
+            Model::Host(host) => Some(host.memory()),
             Model::Switch(_) => None,
             Model::Dma(dma) => Some(dma.endpoint().bar()),
+            Model::SgDma(dma) => Some(dma.endpoint().bar()),
             Model::Reflector(reflector) => Some(reflector.endpoint().bar()),
         }
     }
@@ -74,9 +79,10 @@ impl Model {
     /// The same, to be filled.
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
         match self {
-            Model::RootComplex(host) => Some(host.memory_mut()),
+            Model::Host(host) => Some(host.memory_mut()),
             Model::Switch(_) => None,
             Model::Dma(dma) => Some(dma.endpoint_mut().bar_mut()),
+            Model::SgDma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::Reflector(reflector) => Some(reflector.endpoint_mut().bar_mut()),
         }
     }
@@ -84,27 +90,27 @@ impl Model {
     /// Who makes requests here.
     pub fn requester(&self) -> Option<&Requester> {
         match self {
-            Model::RootComplex(host) => Some(host.requester()),
+            Model::Host(host) => Some(host.cpu().requester()),
             Model::Dma(dma) => Some(dma.requester()),
-            Model::Switch(_) | Model::Reflector(_) => None,
+            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => None,
         }
     }
 
     /// The same, to take what it read.
     pub fn requester_mut(&mut self) -> Option<&mut Requester> {
         match self {
-            Model::RootComplex(host) => Some(host.requester_mut()),
+            Model::Host(host) => Some(host.cpu_mut().requester_mut()),
             Model::Dma(dma) => Some(dma.requester_mut()),
-            Model::Switch(_) | Model::Reflector(_) => None,
+            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => None,
         }
     }
 
     /// One more flow. False where nobody makes requests.
     pub fn add_flow(&mut self, flow: Flow) -> bool {
         match self {
-            Model::RootComplex(host) => host.add_flow(flow),
+            Model::Host(host) => host.cpu_mut().add_flow(flow),
             Model::Dma(dma) => dma.add_flow(flow),
-            Model::Switch(_) | Model::Reflector(_) => return false,
+            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => return false,
         }
         true
     }
@@ -112,9 +118,9 @@ impl Model {
     /// Lets the requester look at its flows again.
     pub fn ask(&mut self, id: ComponentId, world: &mut World<Pcie>) {
         match self {
-            Model::RootComplex(host) => host.ask(&mut world.effects(id)),
+            Model::Host(host) => host.ask(&mut world.effects(id)),
             Model::Dma(dma) => dma.run(&mut world.effects(id)),
-            Model::Switch(_) | Model::Reflector(_) => {}
+            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => {}
         }
     }
 }

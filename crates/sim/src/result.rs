@@ -40,7 +40,7 @@ pub struct FlowResult {
     pub to: String,
     /// "write", "read", "both" or "round-trip".
     pub direction: &'static str,
-    /// "arrival" or "sender".
+    /// "arrival", "sender" or "application".
     pub clock: &'static str,
     /// Bytes that arrived (clock "arrival") or were sent (clock "sender").
     pub bytes: u64,
@@ -56,6 +56,10 @@ pub struct FlowResult {
     pub sent_first_ns: Option<f64>,
     /// Last bit of the last request on the wire.
     pub sent_last_ns: Option<f64>,
+    /// When the system call that moves it was made, where a driver moves it.
+    pub called_ns: Option<f64>,
+    /// When that call returned.
+    pub returned_ns: Option<f64>,
     /// From the making of a request to its last byte at the target (writes), back (reads and round trips).
     pub latency_ns: Option<Latency>,
     /// Whether everything asked for arrived or ended with an error.
@@ -160,23 +164,21 @@ fn flow_result(plan: &Plan, flow: &FlowPlan, meter: &Meter, meters: &[&FlowMeter
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     };
     let (sent, arrived) = (span(|meter| meter.sent), span(|meter| meter.arrived));
-    let (last, bytes) = match flow.clock {
-        Clock::Arrival => (arrived, meters.iter().map(|meter| meter.delivered).sum()),
-        Clock::Sender => (
-            sent,
-            meters
-                .iter()
-                .map(|meter| meter.asked.unwrap_or(meter.delivered))
-                .sum(),
-        ),
+    let call = span(|meter| meter.called.zip(meter.returned));
+    let delivered = || meters.iter().map(|meter| meter.delivered).sum();
+    let asked = |meter: &&FlowMeter| meter.asked.unwrap_or(meter.delivered);
+    let begin = sent.map(|(first, _)| first);
+    let (reading, bytes) = match flow.clock {
+        Clock::Arrival => (begin.zip(arrived.map(|(_, last)| last)), delivered()),
+        Clock::Sender => (sent, meters.iter().map(asked).sum()),
+        Clock::Application => (call, delivered()),
     };
-    let reading = sent.zip(last).map(|((first, _), (_, last))| (first, last));
     let rate = reading.map(|(first, last)| per_second(bytes, last.since(first).as_fs()));
     // A flow that was not under way all the time has no steady rate.
     let window = meter.window().zip(reading);
     let steady = window.and_then(|((from, until), (first, last))| {
         let counted = meters.iter().map(|meter| match flow.clock {
-            Clock::Arrival => meter.steady.1,
+            Clock::Arrival | Clock::Application => meter.steady.1,
             Clock::Sender => meter.steady.0,
         });
         let all_the_time = first <= from && last >= until;
@@ -198,6 +200,7 @@ fn flow_result(plan: &Plan, flow: &FlowPlan, meter: &Meter, meters: &[&FlowMeter
         clock: match flow.clock {
             Clock::Arrival => "arrival",
             Clock::Sender => "sender",
+            Clock::Application => "application",
         },
         bytes,
         first_byte_ns: reading.map(|(first, _)| first.as_ns()),
@@ -206,6 +209,8 @@ fn flow_result(plan: &Plan, flow: &FlowPlan, meter: &Meter, meters: &[&FlowMeter
         steady_bytes_per_second: steady,
         sent_first_ns: sent.map(|(first, _)| first.as_ns()),
         sent_last_ns: sent.map(|(_, last)| last.as_ns()),
+        called_ns: call.map(|(called, _)| called.as_ns()),
+        returned_ns: call.map(|(_, returned)| returned.as_ns()),
         latency_ns: latency(meters),
         completed: meters.iter().all(|meter| meter.is_complete()),
         intact: meters.iter().all(|meter| meter.is_whole()),

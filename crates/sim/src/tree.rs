@@ -76,7 +76,7 @@ impl Tree {
 
 fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
     let (kind, model) = match &node.kind {
-        NodeKind::Host(_) => ("host", None),
+        NodeKind::Host(..) => ("host", None),
         NodeKind::Switch(_) => ("switch", None),
         NodeKind::Device(_, device) => ("device", Some(device.name())),
     };

@@ -38,8 +38,18 @@ impl Completions {
         }
     }
 
-    /// The next completion as a packet with the stamp of the `request`, filled from `memory`, which begins at address `base`.
-    pub fn next_packet(
+    /// All of them as packets with the stamp of the `request`, filled from `memory`, which begins at address `base`.
+    pub fn packets(
+        mut self,
+        request: PacketId,
+        memory: &Memory,
+        base: u64,
+        packets: &mut Packets,
+    ) -> impl Iterator<Item = PacketId> {
+        std::iter::from_fn(move || self.next_packet(request, memory, base, packets))
+    }
+
+    fn next_packet(
         &mut self,
         request: PacketId,
         memory: &Memory,

@@ -12,8 +12,7 @@ pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
     &packet.payload()[lead..lead + request.byte_len() as usize]
 }
 
-/// Puts what `packet` carries into `memory`, which begins at address `base` and holds it. If it belongs to a flow: what to
-/// tell, the payload checked against the flow's pattern (a flow without one carries what the user gave it).
+/// Puts what `packet` carries into `memory`, which begins at address `base` and holds it. What to tell, as for [`arrived`].
 #[inline]
 pub fn deliver(
     packet: &Packet,
@@ -22,8 +21,19 @@ pub fn deliver(
     base: u64,
     patterns: &[Pattern],
 ) -> Option<Observation> {
+    memory.write(request.first_byte() - base, written(packet, request));
+    arrived(packet, request, patterns)
+}
+
+/// What to tell of a write that has arrived, if it belongs to a flow: its payload is checked against the flow's pattern (a
+/// flow without one carries what the user gave it).
+#[inline]
+pub fn arrived(
+    packet: &Packet,
+    request: &MemoryRequest,
+    patterns: &[Pattern],
+) -> Option<Observation> {
     let bytes = written(packet, request);
-    memory.write(request.first_byte() - base, bytes);
     let stamp = packet.stamp;
     let flow = stamp.flow?;
     let intact = patterns

@@ -1,11 +1,10 @@
 //! A requester: flows become requests, reads wait under tags, completions find their request.
 
-use std::collections::VecDeque;
-
 use kernel::{Span, Time};
-use link::{FlowId, PacketId, Packets, Stamp};
-use protocol::{Completion, FunctionId, Header, Status, Tag};
+use link::{FlowId, Observation, PacketId, Packets, Stamp};
+use protocol::{Completion, FunctionId, Header, Status};
 
+use crate::Outstanding;
 use crate::flow::{Content, Direction, Flow, Running};
 
 /// What a function may ask for.
@@ -23,14 +22,11 @@ pub struct RequesterLimits {
 
 /// A read that waits for its completions.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct Read {
     flow: usize,
     offset: u64,
-    len: u32,
-    received: u32,
     request: u32,
     born: Time,
-    deadline: Time,
 }
 
 /// What a requester does next.
@@ -38,6 +34,8 @@ struct Pending {
 pub enum Next {
     /// This request leaves.
     Packet(PacketId),
+    /// The probes are told.
+    Told(Observation),
     /// A flow has asked for all that it will: this many bytes.
     Ended(FlowId, u64),
     /// A read was not answered in time: so many bytes of this flow will not come.
@@ -78,18 +76,12 @@ pub struct Requester {
     /// The flows that have more to ask for, and whose turn it is among them.
     live: Vec<usize>,
     turn: usize,
-    free_tags: Vec<u16>,
-    pending: Vec<Option<Pending>>,
-    /// When each request that waits, or waited, is given up, the oldest first.
-    deadlines: VecDeque<(Time, u16)>,
+    reads: Outstanding<Read>,
 }
 
 impl Requester {
     /// A requester without flows.
     pub fn new(id: FunctionId, limits: RequesterLimits) -> Self {
-        // PCIe Base 2.2.6.2: a 10-bit tag has bits above the eighth, so that nobody takes it for an 8-bit one.
-        let first = if limits.tags > 256 { 256 } else { 0 };
-        let tags = first..first + limits.tags;
         Requester {
             id,
             limits,
@@ -97,9 +89,7 @@ impl Requester {
             flows: Vec::new(),
             live: Vec::new(),
             turn: 0,
-            free_tags: tags.clone().rev().collect(),
-            pending: vec![None; usize::from(tags.end)],
-            deadlines: VecDeque::new(),
+            reads: Outstanding::new(limits.tags, limits.completion_timeout),
         }
     }
 
@@ -114,6 +104,11 @@ impl Requester {
         self.limits.max_payload = max_payload;
         self.limits.max_read_request = max_read_request;
         self.may_ask = may;
+    }
+
+    /// From now on its packets carry so many bytes at most.
+    pub fn set_max_payload(&mut self, max_payload: u32) {
+        self.limits.max_payload = max_payload;
     }
 
     /// The first address of `flow`.
@@ -145,10 +140,12 @@ impl Requester {
 
     /// The next request of the flow whose turn it is.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
-        let mut earliest = self.oldest_deadline();
-        if earliest <= now {
-            return self.give_up();
+        if let Some(lost) = self.reads.give_up(now) {
+            let running = &mut self.flows[lost.what.flow];
+            running.answered(lost.what.request, lost.len);
+            return Next::TimedOut(running.flow.id, lost.len);
         }
+        let mut earliest = self.reads.oldest_deadline();
         let live = if self.may_ask { self.live.len() } else { 0 };
         for place in (self.turn..live).chain(0..self.turn.min(live)) {
             let index = self.live[place];
@@ -163,7 +160,7 @@ impl Requester {
             }
             if running.next_at() > now {
                 earliest = earliest.min(running.next_at());
-            } else if running.flow.direction != Direction::Read || !self.free_tags.is_empty() {
+            } else if running.flow.direction != Direction::Read || self.reads.is_open() {
                 self.turn = if place + 1 == live { 0 } else { place + 1 };
                 return Next::Packet(self.issue(index, now, packets));
             }
@@ -186,31 +183,6 @@ impl Requester {
         }
     }
 
-    /// When the request that has waited longest is given up.
-    fn oldest_deadline(&mut self) -> Time {
-        while let Some((deadline, tag)) = self.deadlines.front() {
-            let pending = &self.pending[usize::from(*tag)];
-            if pending.is_some_and(|pending| pending.deadline == *deadline) {
-                return *deadline;
-            }
-            self.deadlines.pop_front();
-        }
-        Time::NEVER
-    }
-
-    /// Gives up the request that has waited longest (PCIe Base 2.8).
-    fn give_up(&mut self) -> Next {
-        let (_, tag) = self.deadlines.pop_front().expect("a request waits");
-        let pending = self.pending[usize::from(tag)]
-            .take()
-            .expect("a request waits");
-        self.free_tags.push(tag);
-        let bytes = pending.len - pending.received;
-        let running = &mut self.flows[pending.flow];
-        running.answered(pending.request, bytes);
-        Next::TimedOut(running.flow.id, bytes)
-    }
-
     fn issue(&mut self, index: usize, now: Time, packets: &mut Packets) -> PacketId {
         let running = &mut self.flows[index];
         running.begin(now, &self.limits);
@@ -225,22 +197,14 @@ impl Requester {
         };
         let id = packets.claim();
         if flow.direction == Direction::Read {
-            let tag = self
-                .free_tags
-                .pop()
-                .expect("a read is issued only with a free tag");
-            let deadline = now + self.limits.completion_timeout;
-            self.pending[usize::from(tag)] = Some(Pending {
+            let read = Read {
                 flow: index,
                 offset,
-                len,
-                received: 0,
                 request: running.request,
                 born,
-                deadline,
-            });
-            self.deadlines.push_back((deadline, tag));
-            let header = Header::memory_read(self.id, Tag(tag), address, len).expect(LEGAL);
+            };
+            let tag = self.reads.begin(read, len, now);
+            let header = Header::memory_read(self.id, tag, address, len).expect(LEGAL);
             packets[id].write(header, stamp);
         } else {
             let header = Header::memory_write(self.id, address, len).expect(LEGAL);
@@ -260,30 +224,18 @@ impl Requester {
 
     /// Takes in a completion with its payload; `None` when no request waits for it.
     pub fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken> {
-        let tag = usize::from(completion.tag.0);
-        let slot = self.pending.get_mut(tag)?;
-        let pending = slot.as_mut().filter(|_| completion.requester == self.id)?;
-        let offset = pending.offset + u64::from(pending.received);
-        let left = pending.len - pending.received;
-        let good = completion.status == Status::Successful;
-        let bytes = if good {
-            completion.byte_len().min(left)
-        } else {
-            left
-        };
-        pending.received += bytes;
-        let Pending {
+        if completion.requester != self.id {
+            return None;
+        }
+        let part = self.reads.take(completion)?;
+        let Read {
             flow,
+            offset,
             request,
             born,
-            received,
-            len,
-            ..
-        } = *pending;
-        if received == len {
-            *slot = None;
-            self.free_tags.push(completion.tag.0);
-        }
+        } = part.what;
+        let (offset, bytes) = (offset + u64::from(part.offset), part.len);
+        let good = completion.status == Status::Successful;
         let running = &mut self.flows[flow];
         let last = running.answered(request, bytes);
         let lead = usize::from(completion.lower_address) % 4;
@@ -324,7 +276,7 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 mod tests {
     use super::*;
     use crate::{Extent, Pattern};
-    use protocol::Kind;
+    use protocol::{Kind, Tag};
 
     const LIMITS: RequesterLimits = RequesterLimits {
         max_payload: 128,

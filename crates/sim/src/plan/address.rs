@@ -75,7 +75,7 @@ pub(super) fn show(bytes: u64) -> String {
 /// The memory of `node`: none but at a host.
 pub(super) fn memory(node: &Node) -> Option<Region> {
     match &node.kind {
-        NodeKind::Host(host) => Some(Region {
+        NodeKind::Host(host, _) => Some(Region {
             base: host.memory_base(),
             size: host.memory.0,
         }),

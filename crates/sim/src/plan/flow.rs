@@ -8,6 +8,7 @@ use crate::scenario::{
     Clock, DeviceParameters, Direction, Flow, NodeKind, Scenario, ScenarioError, Target,
 };
 
+use super::transfer::TransferPlan;
 use super::tree::known;
 use super::{NodePlan, Region};
 
@@ -53,6 +54,10 @@ pub struct FlowPlan {
     pub interval: Span,
     /// Whose clock the rate is read on.
     pub clock: Clock,
+    /// The flow whose bytes it carries: itself, or one above it.
+    pub pattern: usize,
+    /// How a driver moves it, if one does.
+    pub transfer: Option<TransferPlan>,
 }
 
 /// The flows of `scenario` between `nodes`.
@@ -77,17 +82,18 @@ pub(super) fn plan(
             return Err(planner.error(flow, "id", &message));
         }
     }
-    scenario
-        .flows
-        .iter()
-        .map(|flow| planner.flow(flow))
-        .collect()
+    let mut flows = Vec::with_capacity(scenario.flows.len());
+    for flow in &scenario.flows {
+        let one = planner.flow(flow, &flows)?;
+        flows.push(one);
+    }
+    Ok(flows)
 }
 
-struct Planner<'a> {
+pub(super) struct Planner<'a> {
     scenario: &'a Scenario,
-    nodes: &'a [NodePlan],
-    names: BTreeMap<&'a str, usize>,
+    pub(super) nodes: &'a [NodePlan],
+    pub(super) names: BTreeMap<&'a str, usize>,
     /// How much of each node the flows so far have taken for themselves.
     used: Vec<u64>,
 }
@@ -105,8 +111,10 @@ const LASTING_WINDOW: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
 impl Planner<'_> {
-    fn flow(&mut self, flow: &Flow) -> Result<FlowPlan, ScenarioError> {
+    /// `flow`, below the flows that are `earlier`.
+    fn flow(&mut self, flow: &Flow, earlier: &[FlowPlan]) -> Result<FlowPlan, ScenarioError> {
         let from = self.source(flow)?;
+        self.check_driven(flow, &self.nodes[from])?;
         let (to, region) = self.target(flow, from)?;
         let (write_size, read_size) = self.request_sizes(flow, &self.nodes[from])?;
         let amount = self.amount(flow)?;
@@ -117,7 +125,8 @@ impl Planner<'_> {
             _ => read_size,
         };
         let (offset, window) = self.place(flow, to, region, amount, request)?;
-        Ok(FlowPlan {
+        let carried = self.carried(flow, &self.nodes[from], earlier)?;
+        let plan = FlowPlan {
             id: flow.id.value.clone(),
             from,
             to,
@@ -132,10 +141,16 @@ impl Planner<'_> {
             start: Time::from_fs(flow.parameters.start.as_fs()),
             interval: flow.parameters.interval,
             clock: flow.parameters.clock,
+            pattern: carried.unwrap_or(earlier.len()),
+            transfer: None,
+        };
+        Ok(FlowPlan {
+            transfer: self.transfer(flow, &plan, earlier)?,
+            ..plan
         })
     }
 
-    fn error(&self, flow: &Flow, key: &str, message: &str) -> ScenarioError {
+    pub(super) fn error(&self, flow: &Flow, key: &str, message: &str) -> ScenarioError {
         let line = match key {
             "id" => flow.id.line,
             "from" => flow.from.line,
@@ -300,12 +315,17 @@ impl Planner<'_> {
 
     /// How far into `region` of `node` there are `size` bytes that no flow uses yet, or else the beginning.
     fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
+        self.claim(node, region, size).unwrap_or(0)
+    }
+
+    /// How far into `region` of `node` there are `size` bytes that no flow uses yet, if there are.
+    pub(super) fn claim(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
         let free = self.used[node].next_multiple_of(PAGE);
-        if free + size > region.size {
-            return 0;
-        }
-        self.used[node] = free + size;
-        free
+        let end = free + size;
+        (end <= region.size).then(|| {
+            self.used[node] = end;
+            free
+        })
     }
 
     fn reply(
@@ -376,6 +396,6 @@ fn is_reflector(node: &NodePlan) -> bool {
     )
 }
 
-fn show(bytes: u64) -> String {
+pub(super) fn show(bytes: u64) -> String {
     Bytes(bytes).show()
 }

@@ -21,7 +21,7 @@ pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Funct
         tree.children[index].iter().map(port).collect()
     };
     match &node.kind {
-        NodeKind::Host(_) => Functions::root(
+        NodeKind::Host(..) => Functions::root(
             ConfigSpace::host_bridge(&identity(node, HOST_BRIDGE)),
             ports(PortType::RootPort, ROOT_PORT),
         ),
@@ -33,7 +33,7 @@ pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Funct
             Functions::device(ConfigSpace::endpoint(&EndpointFunction {
                 identity: identity(node, DEVICE),
                 bars: device.bars(endpoint),
-                msi_vectors: endpoint.msi_vectors as u8,
+                msi_vectors: endpoint.msi_vectors.max(device.msi_vectors()) as u8,
                 msix: endpoint.msix(),
                 express: express(node, PortType::Endpoint, node, 0),
             }))
@@ -60,7 +60,7 @@ fn express(node: &Node, port: PortType, below: &Node, number: u32) -> Express {
         number: number as u8,
         tags: tags as u16,
         read_completion_boundary: match &node.kind {
-            NodeKind::Host(host) => host.read_completion_boundary.0 as u32,
+            NodeKind::Host(host, _) => host.read_completion_boundary.0 as u32,
             _ => 64,
         },
     }

@@ -7,6 +7,7 @@ mod firmware;
 mod flow;
 mod functions;
 mod payload;
+mod transfer;
 mod tree;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ use transaction::{Functions, Place};
 
 pub use address::Region;
 pub use flow::{Amount, FlowPlan};
+pub use transfer::TransferPlan;
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 use firmware::Firmware;
@@ -202,7 +204,7 @@ fn enumerated(scenario: &Scenario, tree: &Tree) -> Result<Vec<NodePlan>, Scenari
 /// Max payload size in the registers of the node's ports; a host without any has none.
 fn max_payload(node: &Node, functions: &Functions) -> u32 {
     let own = match node.kind {
-        NodeKind::Host(_) => functions.ports().next(),
+        NodeKind::Host(..) => functions.ports().next(),
         NodeKind::Switch(_) | NodeKind::Device(..) => Some(functions.space(Place::Own)),
     };
     let supported = node.port.max_payload_supported.0 as u32;
@@ -211,7 +213,7 @@ fn max_payload(node: &Node, functions: &Functions) -> u32 {
 
 fn max_read_request(node: &Node, functions: &Functions) -> u32 {
     match &node.kind {
-        NodeKind::Host(host) => host.max_read_request.0 as u32,
+        NodeKind::Host(host, _) => host.max_read_request.0 as u32,
         NodeKind::Switch(_) => 0,
         NodeKind::Device(..) => functions.space(Place::Own).max_read_request(),
     }

@@ -56,7 +56,7 @@ pub(super) fn check_buffers(
 
 /// Memory from address 0 on ends where BARs begin.
 pub(super) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
-    let NodeKind::Host(host) = &node.kind else {
+    let NodeKind::Host(host, _) = &node.kind else {
         return Ok(());
     };
     if host.memory_address_bits == 32 && host.memory > LOW_MEMORY {
@@ -76,7 +76,7 @@ const LOW_MEMORY: Bytes = Bytes(3 << 30);
 /// Whether the max read request size of `node` can be; a host may well ask for less than a function can.
 pub(super) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     match &node.kind {
-        NodeKind::Host(_) | NodeKind::Switch(_) => Ok(()),
+        NodeKind::Host(..) | NodeKind::Switch(_) => Ok(()),
         NodeKind::Device(endpoint, _) => {
             let size = endpoint.max_read_request;
             checked(scenario, node, "max_read_request", size)

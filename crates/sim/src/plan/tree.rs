@@ -102,7 +102,7 @@ fn children(node: &Node, below: &BTreeMap<u32, usize>) -> Vec<Child> {
 const NO_HOST: &str = "there is no host; write [hosts.h0], the root complex at the top of the tree";
 
 fn is_host(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::Host(_))
+    matches!(node.kind, NodeKind::Host(..))
 }
 
 /// Device 0 of bus 0 is the host itself. A port beyond the devices of a bus is one more function of one of them.
@@ -134,8 +134,8 @@ fn parents(
     names: &BTreeMap<&str, usize>,
 ) -> Result<Vec<Option<usize>>, ScenarioError> {
     let parent = |node: &Node| match (&node.upstream, &node.kind) {
-        (None, NodeKind::Host(_)) => Ok(None),
-        (Some(upstream), NodeKind::Host(_)) => {
+        (None, NodeKind::Host(..)) => Ok(None),
+        (Some(upstream), NodeKind::Host(..)) => {
             let message = format!(
                 "host {} is the top of its tree; leave out upstream, or make it a device",
                 node.name.value

@@ -2,6 +2,7 @@
 
 use device::EndpointParameters;
 use fabric::{RootComplexParameters, SwitchParameters};
+use host::DriverParameters;
 use kernel::{Declaration, Parameters};
 use link::PortParameters;
 use serde::Serialize;
@@ -80,6 +81,7 @@ pub fn catalogue() -> Catalogue {
     list("hosts, switches, devices", PortParameters::declarations());
     list("hosts, switches, devices", NodeParameters::declarations());
     list("hosts", RootComplexParameters::declarations());
+    list("hosts", DriverParameters::declarations());
     list("switches", SwitchParameters::declarations());
     list("devices", EndpointParameters::declarations());
     for model in MODELS {
@@ -153,7 +155,7 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "flows",
         "from",
         "none",
-        "The host or dma device that makes the requests.",
+        "The host, or the dma or sg-dma device, that makes the requests.",
     ),
     (
         "flows",

@@ -1,6 +1,6 @@
 //! What moves: the flows of a scenario and the window in which they are measured.
 
-use kernel::{Bytes, Quantity, Span, Value, choice};
+use kernel::{Bytes, Quantity, Span, Value};
 
 use super::ScenarioError;
 use super::document::{At, Item, Lines, Section};
@@ -44,31 +44,20 @@ pub enum Clock {
     Arrival,
     /// From the first byte sent to the last byte sent.
     Sender,
+    /// From the system call that moves the flow to its return.
+    Application,
 }
 
 impl Clock {
-    const NAMES: [(&str, Self); 2] = [("arrival", Self::Arrival), ("sender", Self::Sender)];
+    const NAMES: [(&str, Self); 3] = [
+        ("arrival", Self::Arrival),
+        ("sender", Self::Sender),
+        ("application", Self::Application),
+    ];
 }
 
-macro_rules! named {
-    ($type:ty) => {
-        impl Quantity for $type {
-            const UNIT: &'static str = "";
-
-            fn read(value: &Value<'_>) -> Result<Self, String> {
-                choice(value, &Self::NAMES)
-            }
-
-            fn show(&self) -> String {
-                let name = Self::NAMES.iter().find(|(_, known)| known == self);
-                name.map_or_else(String::new, |(name, _)| (*name).to_owned())
-            }
-        }
-    };
-}
-
-named!(Direction);
-named!(Clock);
+kernel::choices!(Direction);
+kernel::choices!(Clock);
 
 kernel::parameters! {
     /// One flow, besides its `id` and its two ends `from` and `to`.
@@ -91,7 +80,11 @@ kernel::parameters! {
         offset: Option<Bytes> = None, from "each flow has a buffer of its own";
         /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration.
         window: Option<Bytes> = None, from "each byte is used once";
-        /// Whose clock the rate is read on: "arrival" or "sender".
+        /// The flow whose bytes these are, which reach the engine by its FIFOs; none for bytes of its own.
+        carries: Option<String> = None, from "each flow has bytes of its own";
+        /// The flow whose system call must have returned before this one's is made.
+        after: Option<String> = None, from "calls are made at their start";
+        /// Whose clock the rate is read on: "arrival", "sender" or, where a driver moves the flow, "application".
         clock: Clock = Clock::Arrival, from "the receiver has the data";
     }
 }

@@ -57,14 +57,27 @@ pub struct Model {
 impl DeviceParameters {
     /// The BARs of a device with this model.
     pub fn bars(&self, endpoint: &EndpointParameters) -> Vec<Bar> {
-        endpoint.bar().into_iter().collect()
+        let own = match self {
+            Self::SgDma(engine) => Some(engine.bar()),
+            Self::Dma(_) | Self::Reflector(_) => None,
+        };
+        endpoint.bar().into_iter().chain(own).collect()
     }
 
     /// Non-posted requests that a device with this model may have outstanding.
     pub fn tags(&self) -> u32 {
         match self {
             Self::Dma(dma) => dma.tags,
+            Self::SgDma(engine) => engine.tags,
             Self::Reflector(_) => 0,
+        }
+    }
+
+    /// Interrupt vectors that a device with this model asks for at least.
+    pub fn msi_vectors(&self) -> u32 {
+        match self {
+            Self::SgDma(_) => device::sg_dma::registers::Unit::ALL.len() as u32,
+            Self::Dma(_) | Self::Reflector(_) => 1,
         }
     }
 }
@@ -72,6 +85,8 @@ impl DeviceParameters {
 models! {
     /// Reads and writes host memory and other devices, many requests at once.
     "dma" => Dma(device::DmaParameters);
+    /// Works through lists of descriptors that a driver on the host writes, with FIFOs and a circuit of the user's behind it.
+    "sg-dma" => SgDma(device::SgDmaParameters);
     /// Answers each write with a write of its own, for the measurement of latencies.
     "reflector" => Reflector(device::ReflectorParameters);
 }

@@ -2,6 +2,7 @@
 
 use device::EndpointParameters;
 use fabric::{RootComplexParameters, SwitchParameters};
+use host::DriverParameters;
 use kernel::Parameters;
 use link::PortParameters;
 
@@ -14,8 +15,8 @@ use super::profile::{Profile, Profiles};
 /// What a node is, with the parameters that only its kind has.
 #[derive(Clone, Debug)]
 pub enum NodeKind {
-    /// A root complex with memory: the top of a tree.
-    Host(RootComplexParameters),
+    /// A root complex with memory, and what its software costs: the top of a tree.
+    Host(RootComplexParameters, DriverParameters),
     /// A switch with one upstream port.
     Switch(SwitchParameters),
     /// A leaf.
@@ -26,7 +27,7 @@ impl NodeKind {
     /// "host", "switch" or "device".
     pub fn noun(&self) -> &'static str {
         match self {
-            Self::Host(_) => "host",
+            Self::Host(..) => "host",
             Self::Switch(_) => "switch",
             Self::Device(..) => "device",
         }
@@ -35,7 +36,7 @@ impl NodeKind {
     /// Non-posted requests that it may have outstanding.
     pub fn tags(&self) -> u32 {
         match self {
-            Self::Host(host) => host.tags,
+            Self::Host(host, _) => host.tags,
             Self::Switch(_) => 0,
             Self::Device(_, device) => device.tags(),
         }
@@ -44,7 +45,7 @@ impl NodeKind {
     /// How many links can hang below: none below a device, and a switch has one port upwards.
     pub fn downstream_ports(&self) -> u32 {
         match self {
-            Self::Host(host) => host.ports,
+            Self::Host(host, _) => host.ports,
             Self::Switch(switch) => switch.ports.saturating_sub(1),
             Self::Device(..) => 0,
         }
@@ -90,7 +91,10 @@ impl Surroundings<'_> {
         self.node(
             item,
             item.section()?,
-            NodeKind::Host(RootComplexParameters::default()),
+            NodeKind::Host(
+                RootComplexParameters::default(),
+                DriverParameters::default(),
+            ),
         )
     }
 
@@ -142,7 +146,10 @@ impl Surroundings<'_> {
         let mut settings = NodeParameters::default();
         let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut settings];
         match &mut kind {
-            NodeKind::Host(host) => sets.push(host),
+            NodeKind::Host(host, driver) => {
+                sets.push(host);
+                sets.push(driver);
+            }
             NodeKind::Switch(switch) => sets.push(switch),
             NodeKind::Device(endpoint, model) => {
                 sets.push(endpoint);

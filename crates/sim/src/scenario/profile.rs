@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use device::EndpointParameters;
 use fabric::{RootComplexParameters, SwitchParameters};
+use host::DriverParameters;
 use kernel::Parameters;
 use link::PortParameters;
 
@@ -129,13 +130,20 @@ impl<'a> Profiles<'a> {
 
 /// What `section` sets, each of which a host, a switch or a device can have.
 fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
-    let (mut host, mut switch) = (
+    let (mut host, mut driver, mut switch) = (
         RootComplexParameters::default(),
+        DriverParameters::default(),
         SwitchParameters::default(),
     );
     let (mut port, mut endpoint) = (PortParameters::default(), EndpointParameters::default());
     let mut models: Vec<_> = MODELS.iter().map(|model| (model.make)()).collect();
-    let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut host, &mut switch, &mut endpoint];
+    let mut sets: Vec<&mut dyn Parameters> = vec![
+        &mut port,
+        &mut host,
+        &mut driver,
+        &mut switch,
+        &mut endpoint,
+    ];
     sets.extend(models.iter_mut().map(DeviceParameters::parameters_mut));
     section.known_to_some(&mut sets)
 }

@@ -15,7 +15,7 @@ use protocol::{
     BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header, Identity,
     PortType, Tag, register,
 };
-use transaction::{Functions, PortFunction};
+use transaction::{Functions, PortFunction, Requester};
 
 /// A device that sends what it is told and keeps what it is given until it is told to free it.
 pub struct Stub {
@@ -94,7 +94,7 @@ impl Stub {
 /// What stands between the stubs.
 enum Middle {
     Switch(Switch),
-    Root(Box<RootComplex>),
+    Root(Box<RootComplex<Requester>>),
 }
 
 /// Stubs around a switch or a root complex; stub `n` is component `n`, the middle the last one.
@@ -235,6 +235,7 @@ impl Star {
                 links,
                 patterns: Vec::new(),
                 jitter: Stream::named(1, "jitter"),
+                cpu: Requester::new(FunctionId(0), RootComplexParameters::default().limits(512)),
             })))
         } else {
             Middle::Switch(Switch::new(SwitchConfig {

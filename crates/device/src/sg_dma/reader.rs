@@ -1,0 +1,203 @@
+//! The unit that reads: requests to the ranges of a list, as many as there is room for the data of.
+
+use std::collections::VecDeque;
+
+use kernel::Time;
+use link::{FlowId, Observation, Packets, Stamp};
+use protocol::{FunctionId, Header, Status};
+use transaction::{Outstanding, Part, Pattern};
+
+use super::list::{List, Lookup};
+use super::registers::{Registers, Unit};
+use super::sender::{Ended, Offer};
+use super::user::Fifo;
+
+/// What a read request of the engine is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Data: which request of the transfer, where its first byte stands in it, and when it was made.
+    Data {
+        number: u64,
+        offset: u64,
+        born: Time,
+    },
+    /// Descriptors of that unit's list.
+    Descriptors(Unit),
+}
+
+/// A transfer under way.
+#[derive(Clone, Debug)]
+pub(super) struct Reader {
+    label: Option<FlowId>,
+    list: List,
+    asked: u64,
+    /// The requests whose data is not in the FIFO yet, the oldest first; their first number.
+    awaited: VecDeque<Awaited>,
+    first: u64,
+    /// Bytes of the FIFO that are kept for them.
+    reserved: usize,
+    began: Option<Time>,
+    ended: Time,
+    failed: bool,
+}
+
+/// A request that is not answered in full, or whose answer waits for that of an older one.
+#[derive(Clone, Debug)]
+struct Awaited {
+    missing: u32,
+    bytes: Vec<u8>,
+}
+
+/// What the unit asks within.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) id: FunctionId,
+    pub(super) max_read_request: u32,
+    pub(super) requests: usize,
+}
+
+impl Reader {
+    pub(super) fn new(label: Option<FlowId>, list: List) -> Self {
+        Reader {
+            label,
+            list,
+            asked: 0,
+            awaited: VecDeque::new(),
+            first: 0,
+            reserved: 0,
+            began: None,
+            ended: Time::ZERO,
+            failed: false,
+        }
+    }
+
+    pub(super) fn label(&self) -> Option<FlowId> {
+        self.label
+    }
+
+    pub(super) fn list(&mut self) -> &mut List {
+        &mut self.list
+    }
+
+    /// What it does at `now`, when the datapath is free; the data will go to `fifo`.
+    pub(super) fn next(
+        &mut self,
+        now: Time,
+        limits: Limits,
+        fifo: &Fifo,
+        registers: &Registers,
+        outstanding: &mut Outstanding<Purpose>,
+        packets: &mut Packets,
+    ) -> Offer {
+        let range = match self.list.look_up(now, registers) {
+            Lookup::Found(range) => range,
+            Lookup::NotBefore(time) => return Offer::NotBefore(time),
+            Lookup::End if self.awaited.is_empty() => return Offer::Ended(self.end()),
+            Lookup::Awaited | Lookup::End => return Offer::Nothing,
+        };
+        let address = range.address;
+        let take = range.first_request(limits.max_read_request.min(fifo.size() as u32));
+        let room = fifo.room() - self.reserved >= take as usize;
+        if !room || self.awaited.len() >= limits.requests || !outstanding.is_open() {
+            return Offer::Nothing;
+        }
+        let stamp = Stamp {
+            flow: self.label,
+            offset: self.asked,
+            born: now,
+            last: true,
+        };
+        let purpose = Purpose::Data {
+            number: self.first + self.awaited.len() as u64,
+            offset: self.asked,
+            born: now,
+        };
+        let tag = outstanding.begin(purpose, take, now);
+        let header = Header::memory_read(limits.id, tag, address, take)
+            .expect("a request ends with its page");
+        let packet = packets.claim();
+        packets[packet].write(header, stamp);
+        self.awaited.push_back(Awaited {
+            missing: take,
+            bytes: Vec::new(),
+        });
+        self.reserved += take as usize;
+        self.asked += u64::from(take);
+        self.began.get_or_insert(now);
+        if self.list.advance(take) {
+            // The next look-up goes on while the data comes.
+            self.list.done(now);
+        }
+        Offer::Packet(packet)
+    }
+
+    /// A part of the answer to request `number` came at `now`, with these bytes; or it never will. The data goes to `fifo`,
+    /// or nowhere but past `pattern` if nothing stalls. What to tell.
+    pub(super) fn take(
+        &mut self,
+        part: &Part<Purpose>,
+        (status, bytes): (Status, &[u8]),
+        (fifo, pattern, never_stalls): (&mut Fifo, Option<Pattern>, bool),
+        now: Time,
+    ) -> Option<Observation> {
+        let Purpose::Data {
+            number,
+            offset,
+            born,
+        } = part.what
+        else {
+            return None;
+        };
+        let offset = offset + u64::from(part.offset);
+        let awaited = self.awaited.get_mut((number - self.first) as usize)?;
+        awaited.missing -= part.len;
+        self.ended = now;
+        let good = status == Status::Successful;
+        if good && !never_stalls {
+            awaited.bytes.extend_from_slice(bytes);
+        } else {
+            self.reserved -= part.len as usize;
+        }
+        self.failed |= !good;
+        self.drain(fifo);
+        let flow = self.label?;
+        Some(if good {
+            Observation::Delivered {
+                flow,
+                bytes: part.len,
+                offset,
+                born,
+                last: part.last,
+                intact: pattern.is_none_or(|pattern| pattern.matches(offset, bytes)),
+            }
+        } else {
+            Observation::Failed {
+                flow,
+                bytes: part.len,
+            }
+        })
+    }
+
+    /// What has come goes into the FIFO in the order in which it was asked for.
+    fn drain(&mut self, fifo: &mut Fifo) {
+        while let Some(oldest) = self.awaited.front_mut() {
+            fifo.push(&oldest.bytes);
+            self.reserved -= oldest.bytes.len();
+            oldest.bytes.clear();
+            if oldest.missing > 0 {
+                return;
+            }
+            self.awaited.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn end(&self) -> Ended {
+        Ended {
+            label: self.label,
+            bytes: self.asked,
+            failed: self.failed || self.list.is_abandoned(),
+            took: self.ended.since(self.began.unwrap_or(self.ended)),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The registers of the engine, in BAR 2, and the memory for its descriptors.
+//!
+//! Each of the three units has a block of registers at [`Unit::base`]; all are little-endian.
+//!
+//! | offset | bits | | |
+//! |---|---|---|---|
+//! | 0x00 | 64 | `ADDRESS` | read, write: of the list in host memory, where the engine fetches it; peer: of the target |
+//! | 0x08 | 64 | `LENGTH` | read, write: descriptors in the list; peer: bytes |
+//! | 0x10 | 32 | `PAYLOAD` | bytes of a packet at most; 0 is the max payload size |
+//! | 0x14 | 32 | `START` | a write begins the transfer; its value labels the packets for the probes |
+//! | 0x18 | 32 | `STATUS` | 0 never begun, 1 under way, 2 done, 3 ended with an error |
+//! | 0x1c | 32 | `TIMER` | cycles from the first packet handed to the link to the last |
+//!
+//! At [`CROSSED`] bit 0 crosses the interconnect matrix. From [`Unit::list`] on there are descriptors: address (64 bits),
+//! length in bytes (32 bits), 32 bits that mean nothing.
+
+use transaction::Memory;
+
+/// Bytes of BAR 2.
+pub const SIZE: u64 = 256 << 10;
+/// Register whose bit 0 crosses the interconnect matrix.
+pub const CROSSED: u64 = 0x100;
+/// Bytes of a descriptor.
+pub const DESCRIPTOR: u64 = 16;
+/// Descriptors that a list in the engine has room for at most.
+pub const MOST_DESCRIPTORS: u32 = 4096;
+
+/// What moves data, each with registers of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// From `TX_FIFO` to the addresses of a list.
+    Write,
+    /// From the addresses of a list to `RX_FIFO`.
+    Read,
+    /// From `EP_TX_FIFO` to one range of addresses.
+    Peer,
+}
+
+impl Unit {
+    /// All of them, in the order of their registers and of their interrupt vectors.
+    pub const ALL: [Unit; 3] = [Unit::Write, Unit::Read, Unit::Peer];
+
+    /// Where its registers begin.
+    pub const fn base(self) -> u64 {
+        self as u64 * 0x40
+    }
+
+    /// Where its descriptors begin, if it has a list.
+    pub const fn list(self) -> u64 {
+        (self as u64 + 1) * (MOST_DESCRIPTORS as u64 * DESCRIPTOR)
+    }
+
+    /// The interrupt vector that tells the end of a transfer.
+    pub const fn vector(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Registers of a unit, from its base.
+pub mod offset {
+    /// Where the list, or the target, is.
+    pub const ADDRESS: u64 = 0x00;
+    /// How many descriptors, or bytes.
+    pub const LENGTH: u64 = 0x08;
+    /// Bytes of a packet at most.
+    pub const PAYLOAD: u64 = 0x10;
+    /// Begins a transfer.
+    pub const START: u64 = 0x14;
+    /// How far the transfer is.
+    pub const STATUS: u64 = 0x18;
+    /// How long it took.
+    pub const TIMER: u64 = 0x1c;
+}
+
+/// How far a transfer is, as `STATUS` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Under way.
+    Running = 1,
+    /// At its end.
+    Done = 2,
+    /// At its end, with something that was answered with an error.
+    Failed = 3,
+}
+
+/// A range of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// The first.
+    pub address: u64,
+    /// How many bytes.
+    pub len: u32,
+}
+
+impl Descriptor {
+    /// Its bytes in memory.
+    pub fn emit(self) -> [u8; DESCRIPTOR as usize] {
+        let mut bytes = [0; DESCRIPTOR as usize];
+        bytes[..8].copy_from_slice(&self.address.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.len.to_le_bytes());
+        bytes
+    }
+
+    /// How many of its first bytes one request asks for or carries: `largest` at most, within a page (PCIe Base 2.2.7), and no
+    /// more dwords than if it were aligned.
+    pub fn first_request(self, largest: u32) -> u32 {
+        let page = PAGE - self.address % PAGE;
+        let largest = largest - (self.address % 4) as u32;
+        self.len.min(largest).min(page as u32)
+    }
+
+    /// The descriptor with these bytes.
+    pub fn parse(bytes: &[u8; DESCRIPTOR as usize]) -> Self {
+        let word = u128::from_le_bytes(*bytes);
+        Descriptor {
+            address: word as u64,
+            len: (word >> 64) as u32,
+        }
+    }
+}
+
+const PAGE: u64 = 4096;
+
+/// The bytes behind BAR 2.
+#[derive(Clone, Debug)]
+pub(super) struct Registers(Memory);
+
+impl Registers {
+    pub(super) fn new() -> Self {
+        Registers(Memory::new(SIZE))
+    }
+
+    pub(super) fn memory(&self) -> &Memory {
+        &self.0
+    }
+
+    /// Takes in a write of the host. If it writes to `START`: which unit begins, and the label.
+    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Option<(Unit, u32)> {
+        self.0.write(at, bytes);
+        let begun = Unit::ALL
+            .into_iter()
+            .find(|unit| (at..at + bytes.len() as u64).contains(&(unit.base() + offset::START)))?;
+        Some((begun, self.word(begun.base() + offset::START)))
+    }
+
+    pub(super) fn word(&self, at: u64) -> u32 {
+        let mut bytes = [0; 4];
+        self.0.read(at, &mut bytes);
+        u32::from_le_bytes(bytes)
+    }
+
+    pub(super) fn long(&self, at: u64) -> u64 {
+        u64::from(self.word(at)) | u64::from(self.word(at + 4)) << 32
+    }
+
+    pub(super) fn set(&mut self, at: u64, word: u32) {
+        self.0.write(at, &word.to_le_bytes());
+    }
+
+    pub(super) fn descriptor(&self, unit: Unit, index: u64) -> Descriptor {
+        let mut bytes = [0; DESCRIPTOR as usize];
+        self.0.read(unit.list() + index * DESCRIPTOR, &mut bytes);
+        Descriptor::parse(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_comes_back_from_its_bytes() {
+        let descriptor = Descriptor {
+            address: 0x1234_5678_9abc_d000,
+            len: 4096,
+        };
+        assert_eq!(Descriptor::parse(&descriptor.emit()), descriptor);
+    }
+
+    #[test]
+    fn a_write_to_start_begins_its_unit_and_no_other_does() {
+        let mut registers = Registers::new();
+        let start = Unit::Read.base() + offset::START;
+        assert_eq!(registers.write(start - 4, &[1; 4]), None);
+        assert_eq!(
+            registers.write(start, &7_u32.to_le_bytes()),
+            Some((Unit::Read, 7))
+        );
+        // PAYLOAD and START in one write.
+        assert_eq!(
+            registers.write(start - 4, &[0, 0, 0, 0, 9, 0, 0, 0]),
+            Some((Unit::Read, 9))
+        );
+    }
+
+    #[test]
+    fn the_lists_lie_behind_the_registers_and_within_the_bar() {
+        let list = u64::from(MOST_DESCRIPTORS) * DESCRIPTOR;
+        assert!(Unit::Write.list() > CROSSED);
+        assert_eq!(Unit::Read.list(), Unit::Write.list() + list);
+        assert!(Unit::Read.list() + list <= SIZE);
+    }
+}

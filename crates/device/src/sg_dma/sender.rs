@@ -1,0 +1,129 @@
+//! A unit that sends: posted writes of its data to the ranges of a list.
+
+use kernel::{Span, Time};
+use link::{FlowId, PacketId, Packets, Stamp};
+use protocol::{FunctionId, Header};
+use transaction::Pattern;
+
+use super::list::{List, Lookup};
+use super::registers::Registers;
+use super::user::Fifo;
+
+/// Where the data comes from.
+pub(super) enum Source<'f> {
+    /// A circuit that always has more.
+    Pattern(Pattern),
+    /// A FIFO.
+    Fifo(&'f mut Fifo),
+}
+
+/// What a unit does next.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Offer {
+    /// This packet leaves.
+    Packet(PacketId),
+    /// Its transfer is at its end.
+    Ended(Ended),
+    /// Nothing before then.
+    NotBefore(Time),
+    /// Nothing until something arrives.
+    Nothing,
+}
+
+/// A transfer at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) label: Option<FlowId>,
+    pub(super) bytes: u64,
+    pub(super) failed: bool,
+    /// From the beginning of its first packet on the datapath to the end of its last one.
+    pub(super) took: Span,
+}
+
+/// A transfer under way.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    label: Option<FlowId>,
+    list: List,
+    payload: u32,
+    sent: u64,
+    began: Option<Time>,
+    ended: Time,
+}
+
+impl Sender {
+    /// A transfer of packets of at most `payload` bytes to the ranges of `list`.
+    pub(super) fn new(label: Option<FlowId>, list: List, payload: u32) -> Self {
+        Sender {
+            label,
+            list,
+            payload,
+            sent: 0,
+            began: None,
+            ended: Time::ZERO,
+        }
+    }
+
+    pub(super) fn label(&self) -> Option<FlowId> {
+        self.label
+    }
+
+    pub(super) fn list(&mut self) -> &mut List {
+        &mut self.list
+    }
+
+    /// What it does at `now`, when the datapath is free.
+    pub(super) fn next(
+        &mut self,
+        now: Time,
+        id: FunctionId,
+        mut source: Source<'_>,
+        registers: &Registers,
+        packets: &mut Packets,
+    ) -> Offer {
+        let range = match self.list.look_up(now, registers) {
+            Lookup::Found(range) => range,
+            Lookup::NotBefore(time) => return Offer::NotBefore(time),
+            Lookup::Awaited => return Offer::Nothing,
+            Lookup::End => return Offer::Ended(self.end()),
+        };
+        let address = range.address;
+        let take = range.first_request(self.payload);
+        if matches!(&source, Source::Fifo(fifo) if fifo.len() < take as usize) {
+            return Offer::Nothing;
+        }
+        let stamp = Stamp {
+            flow: self.label,
+            offset: self.sent,
+            born: now,
+            last: true,
+        };
+        let header = Header::memory_write(id, address, take).expect("a packet ends with its page");
+        let packet = packets.claim();
+        let lead = (address % 4) as usize;
+        let payload = &mut packets[packet].write(header, stamp)[lead..lead + take as usize];
+        match &mut source {
+            Source::Pattern(pattern) => pattern.fill(self.sent, payload),
+            Source::Fifo(fifo) => fifo.pop(payload),
+        }
+        self.sent += u64::from(take);
+        self.began.get_or_insert(now);
+        self.list.advance(take);
+        Offer::Packet(packet)
+    }
+
+    /// The packet that it offered has passed the datapath at `time`.
+    pub(super) fn passed(&mut self, time: Time) {
+        self.ended = time;
+        self.list.done(time);
+    }
+
+    fn end(&self) -> Ended {
+        Ended {
+            label: self.label,
+            bytes: self.sent,
+            failed: self.list.is_abandoned(),
+            took: self.ended.since(self.began.unwrap_or(self.ended)),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The user's circuit: what stands between the four FIFOs.
+
+use std::collections::VecDeque;
+
+/// What the user's circuit does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserLogic {
+    /// Takes in whatever comes and has data whenever it is wanted: nothing ever stalls. What peers write is kept in BAR 0.
+    SourceSink,
+    /// `RX_FIFO` feeds `TX_FIFO`.
+    Loopback,
+    /// `RX_FIFO` feeds `TX_FIFO` and `EP_RX_FIFO` feeds `EP_TX_FIFO`, or crosswise, by a register.
+    Matrix,
+}
+
+impl UserLogic {
+    /// Whether it makes and takes data without a FIFO ever being empty or full.
+    pub fn never_stalls(self) -> bool {
+        self == Self::SourceSink
+    }
+
+    const NAMES: [(&str, Self); 3] = [
+        ("source-sink", Self::SourceSink),
+        ("loopback", Self::Loopback),
+        ("matrix", Self::Matrix),
+    ];
+}
+
+kernel::choices!(UserLogic);
+
+/// A FIFO of bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Fifo {
+    bytes: VecDeque<u8>,
+    size: usize,
+}
+
+impl Fifo {
+    fn new(size: usize) -> Self {
+        Fifo {
+            bytes: VecDeque::new(),
+            size,
+        }
+    }
+
+    /// Bytes that it holds.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes that it can hold.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes that it has room for.
+    pub(super) fn room(&self) -> usize {
+        self.size - self.bytes.len()
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        debug_assert!(bytes.len() <= self.room(), "a FIFO never overflows");
+        self.bytes.extend(bytes);
+    }
+
+    /// Takes out as many bytes as `into` has, which are there.
+    pub(super) fn pop(&mut self, into: &mut [u8]) {
+        let (front, back) = self.bytes.as_slices();
+        let (first, rest) = into.split_at_mut(front.len().min(into.len()));
+        first.copy_from_slice(&front[..first.len()]);
+        rest.copy_from_slice(&back[..rest.len()]);
+        self.bytes.drain(..into.len());
+    }
+}
+
+/// The four FIFOs and what joins them.
+#[derive(Clone, Debug)]
+pub(super) struct User {
+    pub(super) logic: UserLogic,
+    /// Data read from host memory.
+    pub(super) rx: Fifo,
+    /// Data to be written to host memory.
+    pub(super) tx: Fifo,
+    /// Data that peers write.
+    pub(super) ep_rx: Fifo,
+    /// Data to be written to peers.
+    pub(super) ep_tx: Fifo,
+}
+
+impl User {
+    pub(super) fn new(logic: UserLogic, size: usize) -> Self {
+        let fifo = || Fifo::new(size);
+        User {
+            logic,
+            rx: fifo(),
+            tx: fifo(),
+            ep_rx: fifo(),
+            ep_tx: fifo(),
+        }
+    }
+
+    /// Whether no FIFO is ever empty or full.
+    pub(super) fn never_stalls(&self) -> bool {
+        self.logic.never_stalls()
+    }
+
+    /// Moves what can move from FIFO to FIFO: as fast as the FIFOs fill, since the user's circuit is no slower than the link.
+    /// Whether anything did.
+    pub(super) fn pass(&mut self, crossed: bool) -> bool {
+        let User {
+            logic,
+            rx,
+            tx,
+            ep_rx,
+            ep_tx,
+        } = self;
+        match (*logic, crossed) {
+            (UserLogic::SourceSink, _) => false,
+            (UserLogic::Loopback, _) => pass(rx, tx),
+            (UserLogic::Matrix, false) => pass(rx, tx) | pass(ep_rx, ep_tx),
+            (UserLogic::Matrix, true) => pass(rx, ep_tx) | pass(ep_rx, tx),
+        }
+    }
+}
+
+fn pass(from: &mut Fifo, to: &mut Fifo) -> bool {
+    let len = from.len().min(to.room());
+    to.bytes.extend(from.bytes.drain(..len));
+    len > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(logic: UserLogic) -> User {
+        let mut user = User::new(logic, 8);
+        user.rx.push(b"rx");
+        user.ep_rx.push(b"ep");
+        user
+    }
+
+    fn content(fifo: &mut Fifo) -> Vec<u8> {
+        let mut bytes = vec![0; fifo.len()];
+        fifo.pop(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn the_matrix_is_straight_or_crossed() {
+        let mut straight = filled(UserLogic::Matrix);
+        assert!(straight.pass(false));
+        assert_eq!(
+            (content(&mut straight.tx), content(&mut straight.ep_tx)),
+            (b"rx".to_vec(), b"ep".to_vec())
+        );
+        let mut crossed = filled(UserLogic::Matrix);
+        assert!(crossed.pass(true));
+        assert_eq!(
+            (content(&mut crossed.tx), content(&mut crossed.ep_tx)),
+            (b"ep".to_vec(), b"rx".to_vec())
+        );
+    }
+
+    #[test]
+    fn no_more_passes_than_there_is_room_for() {
+        let mut user = User::new(UserLogic::Loopback, 8);
+        user.tx.push(b"123456");
+        user.rx.push(b"abcd");
+        assert!(user.pass(false));
+        assert_eq!((user.tx.room(), user.rx.len()), (0, 2));
+        assert!(!user.pass(false));
+    }
+}

@@ -1,0 +1,196 @@
+//! A driver for scatter/gather DMA engines: system calls that pin a buffer, write its list, and sleep until the interrupt.
+
+use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
+use kernel::Span;
+use link::{FlowId, Observation};
+
+use crate::{System, ThreadId};
+
+kernel::parameters! {
+    /// What the software of a host costs.
+    pub struct DriverParameters {
+        /// Threads that can work at the same time.
+        cores: u32 = 8, within 1..=1024, from "four cores of two threads each";
+        /// Time of a system call without the work of its driver.
+        system_call: Span = Span::from_ns(300), from "common on Linux, with entry, file and exit";
+        /// Time to pin one page of a buffer and to let go of it.
+        page_pin: Span = Span::from_ns(100), from "common on Linux, for pages that are there";
+        /// Time that a store to a device holds up its core.
+        register_write: Span = Span::from_ns(100), from "our choice: an uncached store";
+        /// Time that a store to memory holds up its core.
+        memory_write: Span = Span::from_ns(2), from "our choice: a store that the cache takes";
+        /// Time from an interrupt's arrival to the thread that waits for it.
+        interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
+        /// Time from one thread's leaving of a barrier to the next one's.
+        thread_wake: Span = Span::from_us(2), from "common on Linux: each waiter is woken in turn";
+    }
+}
+
+/// A buffer that an engine moves, and how.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// Its name to the probes.
+    pub flow: FlowId,
+    /// Who moves it.
+    pub unit: Unit,
+    /// Where the engine's registers are.
+    pub registers: u64,
+    /// What the engine writes when the unit has finished.
+    pub interrupt: u32,
+    /// The first address of the buffer.
+    pub address: u64,
+    /// Its bytes.
+    pub len: u64,
+    /// Bytes of a packet at most; 0 leaves it to the engine.
+    pub payload: u32,
+    /// Where in memory the list is kept for the engine to fetch; none where it goes into the engine.
+    pub list: Option<u64>,
+    /// The lock of the unit, which one call holds at a time.
+    pub lock: u32,
+    /// The thread that must have ended before.
+    pub after: Option<ThreadId>,
+}
+
+/// The pages of the buffer of `len` bytes at `address`, each a descriptor of its own: the first and the last may be shorter.
+pub fn scatter(address: u64, len: u64) -> impl Iterator<Item = Descriptor> {
+    let end = address + len;
+    let mut next = address;
+    std::iter::from_fn(move || {
+        let address = next;
+        next = end.min(address / PAGE * PAGE + PAGE);
+        (address < end).then(|| Descriptor {
+            address,
+            len: (next - address) as u32,
+        })
+    })
+}
+
+/// The system call that moves a buffer.
+pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
+    if let Some(thread) = transfer.after {
+        system.join(thread).await;
+    }
+    let flow = transfer.flow;
+    system.tell(Observation::Called { flow }).await;
+    system.work(costs.system_call).await;
+    system.lock(transfer.lock).await;
+    let driver = Driver {
+        system: &system,
+        costs: &costs,
+        block: transfer.registers + transfer.unit.base(),
+    };
+    driver.program(&transfer).await;
+    system.interrupt(transfer.interrupt).await;
+    system.work(costs.interrupt_latency).await;
+    system.unlock(transfer.lock).await;
+    system.tell(Observation::Returned { flow }).await;
+}
+
+struct Driver<'s> {
+    system: &'s System,
+    costs: &'s DriverParameters,
+    /// Where the unit's registers are.
+    block: u64,
+}
+
+impl Driver<'_> {
+    async fn program(&self, transfer: &Transfer) {
+        let Transfer {
+            unit,
+            registers,
+            address,
+            len,
+            list,
+            ..
+        } = *transfer;
+        if unit == Unit::Peer {
+            self.set(offset::ADDRESS, &address.to_le_bytes()).await;
+            self.set(offset::LENGTH, &len.to_le_bytes()).await;
+        } else {
+            let pages: Vec<Descriptor> = scatter(address, len).collect();
+            let count = pages.len() as u64;
+            self.system.work(self.costs.page_pin * count).await;
+            match list {
+                Some(list) => {
+                    self.keep(list, &pages).await;
+                    self.set(offset::ADDRESS, &list.to_le_bytes()).await;
+                }
+                None => self.write(registers + unit.list(), &pages).await,
+            }
+            self.set(offset::LENGTH, &count.to_le_bytes()).await;
+        }
+        self.set(offset::PAYLOAD, &transfer.payload.to_le_bytes())
+            .await;
+        let label = transfer.flow.0 + 1;
+        self.set(offset::START, &label.to_le_bytes()).await;
+    }
+
+    /// Stores a register of the unit.
+    async fn set(&self, register: u64, bytes: &[u8]) {
+        self.store(self.block + register, bytes).await;
+    }
+
+    async fn store(&self, address: u64, bytes: &[u8]) {
+        self.system.work(self.costs.register_write).await;
+        self.system.store(address, bytes).await;
+    }
+
+    /// Writes a list into the engine: address and length of each descriptor are a store each.
+    async fn write(&self, list: u64, pages: &[Descriptor]) {
+        for (at, page) in (list..).step_by(DESCRIPTOR as usize).zip(pages) {
+            let bytes = page.emit();
+            self.store(at, &bytes[..8]).await;
+            self.store(at + 8, &bytes[8..12]).await;
+        }
+    }
+
+    /// Keeps a list in memory, page by page: two stores for each descriptor there, too.
+    async fn keep(&self, list: u64, pages: &[Descriptor]) {
+        let bytes: Vec<u8> = pages.iter().flat_map(|page| page.emit()).collect();
+        let stores = 2 * pages.len() as u64;
+        self.system.work(self.costs.memory_write * stores).await;
+        for part in scatter(list, bytes.len() as u64) {
+            let from = (part.address - list) as usize;
+            let part_of_list = &bytes[from..from + part.len as usize];
+            self.system.store(part.address, part_of_list).await;
+        }
+    }
+}
+
+/// What a driver pins.
+const PAGE: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(address: u64, len: u64) -> Vec<(u64, u32)> {
+        scatter(address, len)
+            .map(|page| (page.address, page.len))
+            .collect()
+    }
+
+    #[test]
+    fn a_buffer_off_its_page_begins_and_ends_with_a_part_of_one() {
+        assert_eq!(
+            pages(0x1f00, 0x1200),
+            [(0x1f00, 0x100), (0x2000, 0x1000), (0x3000, 0x100)]
+        );
+        assert_eq!(pages(0x1f00, 0x80), [(0x1f00, 0x80)]);
+        assert_eq!(pages(0x1000, 0x1000), [(0x1000, 0x1000)]);
+        assert_eq!(pages(0x1000, 0), []);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_pages_are_the_whole_buffer_and_cross_no_boundary(address in 0_u64..1 << 40, len in 1_u64..1 << 20) {
+            let mut next = address;
+            for page in scatter(address, len) {
+                assert_eq!(page.address, next);
+                assert_eq!(page.address / PAGE, (page.address + u64::from(page.len) - 1) / PAGE);
+                next += u64::from(page.len);
+            }
+            assert_eq!(next, address + len);
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! A host's processor: threads that share cores, the interrupts that wake them, and flows that need no program.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use fabric::Cpu;
+use kernel::Time;
+use link::{FlowId, PacketId, Packets, Stamp};
+use protocol::{Completion, FunctionId, Header};
+use transaction::{Flow, Next, Requester, RequesterLimits, Taken};
+
+use crate::system::{Program, Request};
+use crate::{Step, System};
+
+/// Which thread, in the order in which they were given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ThreadId(pub usize);
+
+/// The cores of a host and what runs on them.
+#[derive(Debug)]
+pub struct Processor {
+    requester: Requester,
+    id: FunctionId,
+    free_cores: usize,
+    threads: Vec<Thread>,
+    /// Threads that go on at a time: those that work, and those that sleep until then.
+    timed: BinaryHeap<Reverse<(Time, ThreadId)>>,
+    /// Threads that want a core, the one that has waited longest first.
+    runnable: VecDeque<ThreadId>,
+    /// Interrupts that came and that nobody has waited for yet.
+    interrupts: BTreeMap<u32, u32>,
+    /// Who holds each lock, and who waits for it.
+    locks: BTreeMap<u32, VecDeque<ThreadId>>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    program: Program,
+    begun: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// On no core until its time comes.
+    Asleep,
+    /// On a core.
+    Working,
+    /// On no core for want of one.
+    Runnable,
+    /// On no core until this interrupt comes.
+    Interrupt(u32),
+    /// On no core until it is given a lock.
+    Locked,
+    /// On no core until that thread has ended.
+    Joining(ThreadId),
+    /// At its end.
+    Ended,
+}
+
+impl Processor {
+    /// A processor of `cores` cores under the function `id`, with nothing to do.
+    pub fn new(id: FunctionId, limits: RequesterLimits, cores: u32) -> Self {
+        Processor {
+            requester: Requester::new(id, limits),
+            id,
+            free_cores: cores as usize,
+            threads: Vec::new(),
+            timed: BinaryHeap::new(),
+            runnable: VecDeque::new(),
+            interrupts: BTreeMap::new(),
+            locks: BTreeMap::new(),
+        }
+    }
+
+    /// Flows that need no program.
+    pub fn requester(&self) -> &Requester {
+        &self.requester
+    }
+
+    /// The same, to be added to, and to take what they read.
+    pub fn requester_mut(&mut self) -> &mut Requester {
+        &mut self.requester
+    }
+
+    /// Gives it one more flow that needs no program.
+    pub fn add_flow(&mut self, flow: Flow) {
+        self.requester.add(flow);
+    }
+
+    /// A thread that begins at `start` and runs `program`.
+    pub fn spawn<F>(&mut self, start: Time, program: impl FnOnce(System) -> F) -> ThreadId
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let thread = ThreadId(self.threads.len());
+        self.threads.push(Thread {
+            program: Program::new(|desk| program(System(desk))),
+            begun: false,
+            state: State::Asleep,
+        });
+        self.timed.push(Reverse((start, thread)));
+        thread
+    }
+
+    /// Lets the threads go on until one of them has something for the world.
+    fn run(&mut self, now: Time, packets: &mut Packets) -> Next {
+        loop {
+            while let Some(Reverse((time, thread))) = self.timed.peek().copied() {
+                if time > now {
+                    break;
+                }
+                self.timed.pop();
+                if self.threads[thread.0].state == State::Working {
+                    if let Some(next) = self.step(thread, now, packets) {
+                        return next;
+                    }
+                } else {
+                    self.want_core(thread);
+                }
+            }
+            let Some(thread) = self.runnable.pop_front_if(|_| self.free_cores > 0) else {
+                break;
+            };
+            self.free_cores -= 1;
+            self.threads[thread.0].state = State::Working;
+            if let Some(next) = self.step(thread, now, packets) {
+                return next;
+            }
+        }
+        match self.timed.peek() {
+            Some(Reverse((time, _))) => Next::NotBefore(*time),
+            None => Next::Nothing,
+        }
+    }
+
+    /// Runs a thread that has a core until it gives the core up, works on, or has something for the world.
+    fn step(&mut self, thread: ThreadId, now: Time, packets: &mut Packets) -> Option<Next> {
+        loop {
+            let one = &mut self.threads[thread.0];
+            let step = if std::mem::replace(&mut one.begun, true) {
+                one.program.resume(now)
+            } else {
+                one.program.begin()
+            };
+            let state = match step {
+                Step::Done(()) => {
+                    self.end(thread);
+                    State::Ended
+                }
+                Step::Ask(Request::Work(span)) => {
+                    self.timed.push(Reverse((now + span, thread)));
+                    return None;
+                }
+                Step::Ask(Request::Store(address, bytes)) => {
+                    self.timed.push(Reverse((now, thread)));
+                    return Some(Next::Packet(self.store(address, &bytes, packets)));
+                }
+                Step::Ask(Request::Tell(what)) => {
+                    self.timed.push(Reverse((now, thread)));
+                    return Some(Next::Told(what));
+                }
+                Step::Ask(Request::Interrupt(message)) => match self.interrupts.get_mut(&message) {
+                    Some(count) if *count > 0 => {
+                        *count -= 1;
+                        continue;
+                    }
+                    _ => State::Interrupt(message),
+                },
+                Step::Ask(Request::Lock(lock)) => {
+                    let line = self.locks.entry(lock).or_default();
+                    line.push_back(thread);
+                    if line.len() == 1 {
+                        continue;
+                    }
+                    State::Locked
+                }
+                Step::Ask(Request::Unlock(lock)) => {
+                    self.unlock(lock);
+                    continue;
+                }
+                Step::Ask(Request::Join(other)) => {
+                    if self.threads[other.0].state == State::Ended {
+                        continue;
+                    }
+                    State::Joining(other)
+                }
+            };
+            self.threads[thread.0].state = state;
+            self.free_cores += 1;
+            return None;
+        }
+    }
+
+    fn want_core(&mut self, thread: ThreadId) {
+        self.threads[thread.0].state = State::Runnable;
+        self.runnable.push_back(thread);
+    }
+
+    /// The lock goes to whoever has waited for it longest.
+    fn unlock(&mut self, lock: u32) {
+        let line = self.locks.entry(lock).or_default();
+        line.pop_front();
+        if let Some(next) = line.front().copied() {
+            self.want_core(next);
+        }
+    }
+
+    fn end(&mut self, ended: ThreadId) {
+        for thread in 0..self.threads.len() {
+            if self.threads[thread].state == State::Joining(ended) {
+                self.want_core(ThreadId(thread));
+            }
+        }
+    }
+
+    /// A posted write of a store.
+    fn store(&self, address: u64, bytes: &[u8], packets: &mut Packets) -> PacketId {
+        let header = Header::memory_write(self.id, address, bytes.len() as u32)
+            .expect("a program stores within a page");
+        let packet = packets.claim();
+        let lead = (address % 4) as usize;
+        let payload = packets[packet].write(header, Stamp::default());
+        payload[lead..lead + bytes.len()].copy_from_slice(bytes);
+        packet
+    }
+}
+
+impl Cpu for Processor {
+    fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
+        let threads = self.run(now, packets);
+        let (Next::NotBefore(_) | Next::Nothing) = threads else {
+            return threads;
+        };
+        match (threads, self.requester.next(now, packets)) {
+            (Next::NotBefore(a), Next::NotBefore(b)) => Next::NotBefore(a.min(b)),
+            (Next::NotBefore(time), Next::Nothing) => Next::NotBefore(time),
+            (_, flows) => flows,
+        }
+    }
+
+    fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken> {
+        self.requester.take(completion, payload)
+    }
+
+    fn came_back(&mut self, flow: FlowId, at: Time) -> bool {
+        self.requester.came_back(flow, at)
+    }
+
+    fn follow(&mut self, max_payload: u32) {
+        self.requester.set_max_payload(max_payload);
+    }
+
+    fn address_of(&self, flow: FlowId) -> Option<u64> {
+        self.requester.address_of(flow)
+    }
+
+    fn interrupt(&mut self, message: u32) {
+        let waiting = |thread: &Thread| thread.state == State::Interrupt(message);
+        match self.threads.iter().position(waiting) {
+            Some(thread) => self.want_core(ThreadId(thread)),
+            None => *self.interrupts.entry(message).or_default() += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Span;
+    use link::Observation;
+
+    const LIMITS: RequesterLimits = RequesterLimits {
+        max_payload: 128,
+        max_read_request: 64,
+        tags: 8,
+        completion_timeout: Span::from_us(50),
+    };
+
+    fn processor(cores: u32) -> Processor {
+        Processor::new(FunctionId(0), LIMITS, cores)
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + Span::from_ns(ns)
+    }
+
+    /// What happens from `from` on, and when, until nothing more does.
+    fn watch(processor: &mut Processor, from: Time) -> Vec<(Time, u32)> {
+        let (mut now, mut told) = (from, Vec::new());
+        let mut packets = Packets::default();
+        loop {
+            match processor.next(now, &mut packets) {
+                Next::Told(Observation::Called { flow }) => told.push((now, flow.0)),
+                Next::NotBefore(time) => now = time,
+                _ => return told,
+            }
+        }
+    }
+
+    async fn say(system: &System, what: u32) {
+        system
+            .tell(Observation::Called { flow: FlowId(what) })
+            .await;
+    }
+
+    fn worker(processor: &mut Processor, name: u32, start: u64, ns: u64) -> ThreadId {
+        processor.spawn(at(start), move |system| async move {
+            system.work(Span::from_ns(ns)).await;
+            say(&system, name).await;
+        })
+    }
+
+    #[test]
+    fn threads_on_cores_of_their_own_work_at_the_same_time() {
+        let mut processor = processor(2);
+        worker(&mut processor, 1, 0, 10);
+        worker(&mut processor, 2, 5, 10);
+        assert_eq!(watch(&mut processor, at(0)), [(at(10), 1), (at(15), 2)]);
+    }
+
+    #[test]
+    fn threads_that_share_a_core_work_one_after_the_other() {
+        let mut processor = processor(1);
+        worker(&mut processor, 1, 0, 10);
+        worker(&mut processor, 2, 5, 10);
+        assert_eq!(watch(&mut processor, at(0)), [(at(10), 1), (at(20), 2)]);
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_an_interrupt_leaves_its_core_to_others() {
+        let mut processor = processor(1);
+        processor.spawn(at(0), |system| async move {
+            system.interrupt(7).await;
+            say(&system, 1).await;
+        });
+        worker(&mut processor, 2, 0, 10);
+        assert_eq!(watch(&mut processor, at(0)), [(at(10), 2)]);
+        processor.interrupt(8);
+        assert_eq!(watch(&mut processor, at(20)), []);
+        processor.interrupt(7);
+        assert_eq!(watch(&mut processor, at(30)), [(at(30), 1)]);
+    }
+
+    #[test]
+    fn an_interrupt_that_came_before_it_was_waited_for_is_not_lost() {
+        let mut processor = processor(1);
+        processor.interrupt(7);
+        processor.spawn(at(0), |system| async move {
+            system.interrupt(7).await;
+            say(&system, 1).await;
+        });
+        assert_eq!(watch(&mut processor, at(0)), [(at(0), 1)]);
+    }
+
+    #[test]
+    fn a_lock_has_one_holder_and_goes_to_who_waited_longest() {
+        let mut processor = processor(4);
+        for name in 1..=3 {
+            processor.spawn(at(0), move |system| async move {
+                system.lock(0).await;
+                system.work(Span::from_ns(10)).await;
+                say(&system, name).await;
+                system.unlock(0).await;
+            });
+        }
+        assert_eq!(
+            watch(&mut processor, at(0)),
+            [(at(10), 1), (at(20), 2), (at(30), 3)]
+        );
+    }
+
+    #[test]
+    fn a_thread_that_joins_goes_on_when_the_other_has_ended() {
+        let mut processor = processor(2);
+        let first = worker(&mut processor, 1, 0, 10);
+        processor.spawn(at(0), move |system| async move {
+            system.join(first).await;
+            system.work(Span::from_ns(1)).await;
+            say(&system, 2).await;
+        });
+        assert_eq!(watch(&mut processor, at(0)), [(at(10), 1), (at(11), 2)]);
+    }
+}

@@ -1,0 +1,71 @@
+//! What a program on a host can do: the operating system as it sees it.
+
+use kernel::{Span, Time};
+use link::Observation;
+
+use crate::processor::ThreadId;
+use crate::{Coroutine, Desk};
+
+/// A program, which is told the time whenever it goes on.
+pub(crate) type Program = Coroutine<Request, Time, ()>;
+
+/// What a program asks for.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// To work so long on its core.
+    Work(Span),
+    /// To store these bytes at an address, within a page.
+    Store(u64, Vec<u8>),
+    /// To sleep until an interrupt with this message comes.
+    Interrupt(u32),
+    /// To sleep until it holds a lock.
+    Lock(u32),
+    /// To let go of a lock.
+    Unlock(u32),
+    /// To sleep until that thread has ended.
+    Join(ThreadId),
+    /// To tell the probes.
+    Tell(Observation),
+}
+
+/// The system, in the hands of one program.
+#[derive(Clone)]
+pub struct System(pub(crate) Desk<Request, Time>);
+
+impl System {
+    /// Works for `span` on its core.
+    pub async fn work(&self, span: Span) {
+        self.0.ask(Request::Work(span)).await;
+    }
+
+    /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write.
+    /// Costs no time but that of waiting for a place among the processor's stores under way.
+    pub async fn store(&self, address: u64, bytes: &[u8]) {
+        self.0.ask(Request::Store(address, bytes.to_vec())).await;
+    }
+
+    /// Sleeps until a message signalled interrupt with the data `message` comes.
+    pub async fn interrupt(&self, message: u32) {
+        self.0.ask(Request::Interrupt(message)).await;
+    }
+
+    /// Sleeps until it holds `lock`, which nobody else holds then.
+    pub async fn lock(&self, lock: u32) {
+        self.0.ask(Request::Lock(lock)).await;
+    }
+
+    /// Lets go of `lock`.
+    pub async fn unlock(&self, lock: u32) {
+        self.0.ask(Request::Unlock(lock)).await;
+    }
+
+    /// Sleeps until `thread` has ended.
+    pub async fn join(&self, thread: ThreadId) {
+        self.0.ask(Request::Join(thread)).await;
+    }
+
+    /// Tells the probes.
+    pub async fn tell(&self, what: Observation) {
+        self.0.ask(Request::Tell(what)).await;
+    }
+}

@@ -1,0 +1,208 @@
+//! The non-posted requests of one function that wait for their completions, each under a tag.
+
+use std::collections::VecDeque;
+
+use kernel::{Span, Time};
+use protocol::{Completion, Status, Tag};
+
+/// Requests under tags; `T` is what the requester remembers of each.
+#[derive(Clone, Debug)]
+pub struct Outstanding<T> {
+    timeout: Span,
+    free: Vec<u16>,
+    waiting: Vec<Option<Waiting<T>>>,
+    /// When each request that waits, or waited, is given up, the oldest first.
+    deadlines: VecDeque<(Time, u16)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting<T> {
+    what: T,
+    len: u32,
+    received: u32,
+    deadline: Time,
+}
+
+/// The part of a request that a completion answers, or that will never be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<T> {
+    /// What was remembered of the request.
+    pub what: T,
+    /// Bytes of the request before this part.
+    pub offset: u32,
+    /// Bytes that came, or that will not come.
+    pub len: u32,
+    /// Whether nothing more of the request is to come.
+    pub last: bool,
+}
+
+impl<T: Copy> Outstanding<T> {
+    /// At most `tags` requests at once, each of which waits for `timeout`.
+    pub fn new(tags: u16, timeout: Span) -> Self {
+        // PCIe Base 2.2.6.2: a 10-bit tag has bits above the eighth, so that nobody takes it for an 8-bit one.
+        let first = if tags > 256 { 256 } else { 0 };
+        let tags = first..first + tags;
+        Outstanding {
+            timeout,
+            free: tags.clone().rev().collect(),
+            waiting: vec![None; usize::from(tags.end)],
+            deadlines: VecDeque::new(),
+        }
+    }
+
+    /// Whether one more request may be made.
+    pub fn is_open(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// A request for `len` bytes is made: its tag. There must be a free one.
+    pub fn begin(&mut self, what: T, len: u32, now: Time) -> Tag {
+        let tag = self
+            .free
+            .pop()
+            .expect("a request is made only with a free tag");
+        let deadline = now + self.timeout;
+        self.waiting[usize::from(tag)] = Some(Waiting {
+            what,
+            len,
+            received: 0,
+            deadline,
+        });
+        self.deadlines.push_back((deadline, tag));
+        Tag(tag)
+    }
+
+    /// The part of its request that `completion` answers; `None` when no request waits for it.
+    pub fn take(&mut self, completion: &Completion) -> Option<Part<T>> {
+        let slot = self.waiting.get_mut(usize::from(completion.tag.0))?;
+        let waiting = slot.as_mut()?;
+        let left = waiting.len - waiting.received;
+        let len = if completion.status == Status::Successful {
+            completion.byte_len().min(left)
+        } else {
+            left
+        };
+        let part = Part {
+            what: waiting.what,
+            offset: waiting.received,
+            len,
+            last: len == left,
+        };
+        waiting.received += len;
+        if part.last {
+            *slot = None;
+            self.free.push(completion.tag.0);
+        }
+        Some(part)
+    }
+
+    /// When the request that has waited longest is given up.
+    pub fn oldest_deadline(&mut self) -> Time {
+        while let Some((deadline, tag)) = self.deadlines.front() {
+            let waiting = &self.waiting[usize::from(*tag)];
+            if waiting
+                .as_ref()
+                .is_some_and(|waiting| waiting.deadline == *deadline)
+            {
+                return *deadline;
+            }
+            self.deadlines.pop_front();
+        }
+        Time::NEVER
+    }
+
+    /// Gives up the request that has waited longest, if its time is over by `now` (PCIe Base 2.8): what will not come.
+    pub fn give_up(&mut self, now: Time) -> Option<Part<T>> {
+        if self.oldest_deadline() > now {
+            return None;
+        }
+        let (_, tag) = self.deadlines.pop_front()?;
+        let waiting = self.waiting[usize::from(tag)].take()?;
+        self.free.push(tag);
+        Some(Part {
+            what: waiting.what,
+            offset: waiting.received,
+            len: waiting.len - waiting.received,
+            last: true,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::FunctionId;
+
+    const TIMEOUT: Span = Span::from_us(50);
+
+    fn answer(tag: Tag, left: u16, len: u16, status: Status) -> Completion {
+        Completion {
+            completer: FunctionId(0),
+            requester: FunctionId(8),
+            tag,
+            status,
+            byte_count: left,
+            lower_address: 0,
+            dwords: len / 4,
+        }
+    }
+
+    #[test]
+    fn the_parts_of_an_answer_follow_each_other_and_the_last_frees_the_tag() {
+        let mut outstanding = Outstanding::new(1, TIMEOUT);
+        let tag = outstanding.begin('a', 96, Time::ZERO);
+        assert!(!outstanding.is_open());
+        let first = outstanding.take(&answer(tag, 96, 64, Status::Successful));
+        let second = outstanding.take(&answer(tag, 32, 32, Status::Successful));
+        let part = |offset, len, last| {
+            Some(Part {
+                what: 'a',
+                offset,
+                len,
+                last,
+            })
+        };
+        assert_eq!((first, second), (part(0, 64, false), part(64, 32, true)));
+        assert!(outstanding.is_open());
+        assert_eq!(
+            outstanding.take(&answer(tag, 32, 32, Status::Successful)),
+            None
+        );
+    }
+
+    #[test]
+    fn an_error_ends_the_whole_request() {
+        let mut outstanding = Outstanding::new(1, TIMEOUT);
+        let tag = outstanding.begin('a', 96, Time::ZERO);
+        let part = outstanding.take(&answer(tag, 96, 0, Status::UnsupportedRequest));
+        assert_eq!(
+            part.map(|part| (part.offset, part.len, part.last)),
+            Some((0, 96, true))
+        );
+    }
+
+    #[test]
+    fn a_request_is_given_up_when_its_time_is_over_and_not_before() {
+        let mut outstanding = Outstanding::new(2, TIMEOUT);
+        let answered = outstanding.begin('a', 4, Time::ZERO);
+        outstanding.begin('b', 8, Time::ZERO + Span::from_ns(1));
+        outstanding.take(&answer(answered, 4, 4, Status::Successful));
+        assert_eq!(outstanding.give_up(Time::ZERO + TIMEOUT), None);
+        let late = Time::ZERO + TIMEOUT + Span::from_ns(1);
+        assert_eq!(outstanding.oldest_deadline(), late);
+        assert_eq!(
+            outstanding.give_up(late).map(|part| (part.what, part.len)),
+            Some(('b', 8))
+        );
+        assert_eq!(outstanding.oldest_deadline(), Time::NEVER);
+    }
+
+    #[test]
+    fn more_than_256_requests_take_ten_bit_tags_alone() {
+        let mut outstanding = Outstanding::new(768, TIMEOUT);
+        for _ in 0..768 {
+            assert!((256..1024).contains(&outstanding.begin((), 4, Time::ZERO).0));
+        }
+        assert!(!outstanding.is_open());
+    }
+}
