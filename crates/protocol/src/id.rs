@@ -1,6 +1,9 @@
 //! Names of the parties of a transaction: functions and the tags that a requester gives.
 
 use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
 
 /// Routing ID of a function: bus, device and function number (PCIe Base 2.2.4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +43,30 @@ impl fmt::Display for FunctionId {
     }
 }
 
+impl FromStr for FunctionId {
+    type Err = NotAFunction;
+
+    /// Reads "03:00.0": bus and device in hexadecimal, function.
+    fn from_str(text: &str) -> Result<Self, NotAFunction> {
+        let parts = text
+            .split_once(':')
+            .and_then(|(bus, rest)| Some((bus, rest.split_once('.')?)));
+        let number = |digits: &str| u8::from_str_radix(digits, 16).ok();
+        parts
+            .and_then(|(bus, (device, function))| {
+                Some((number(bus)?, number(device)?, number(function)?))
+            })
+            .filter(|(_, device, function)| *device < 32 && *function < 8)
+            .map(|(bus, device, function)| Self::new(bus, device, function))
+            .ok_or_else(|| NotAFunction(text.to_owned()))
+    }
+}
+
+/// A text that names no function.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0:?} is no function; write bus, device and function like \"03:00.0\"")]
+pub struct NotAFunction(String);
+
 /// Tag of a request, up to 10 bits: T9 and T8 travel apart from the low eight (PCIe Base 2.2.6.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u16);
@@ -61,6 +88,16 @@ impl Tag {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_is_read_as_it_is_shown() {
+        for id in [0, 0x0300, 0xffff, 0x1234].map(FunctionId) {
+            assert_eq!(id.to_string().parse(), Ok(id));
+        }
+        for wrong in ["", "3", "03:00", "03:20.0", "03:00.8", "100:00.0", "x:y.z"] {
+            assert!(wrong.parse::<FunctionId>().is_err());
+        }
+    }
 
     #[test]
     fn a_function_is_written_as_bus_device_function() {

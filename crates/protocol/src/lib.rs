@@ -26,7 +26,7 @@ pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError};
 pub use error::TlpError;
 pub use generation::{Generation, SIMPLIFIED_REPLAY_TIMER, SkipOrderedSet, lanes_exist};
-pub use id::{FunctionId, Tag};
+pub use id::{FunctionId, NotAFunction, Tag};
 pub use ordering::{Passing, Row, may_pass};
 pub use request::{ConfigKind, ConfigRequest, MemoryRequest};
 pub use tlp::{Header, Kind, TLP_FRAMING};

@@ -2,6 +2,7 @@
 
 pub mod bench;
 mod build;
+mod configuration;
 mod meter;
 mod model;
 pub mod plan;

@@ -5,7 +5,7 @@ use fabric::Switch;
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
 use link::{Frame, LinkEnd, Pcie};
-use transaction::{Flow, Memory, Requester};
+use transaction::{Flow, Functions, Memory, Requester};
 
 macro_rules! models {
     ($($(#[doc = $help:literal])+ $variant:ident;)+) => {
@@ -63,6 +63,24 @@ impl Model {
             Model::SgDma(dma) => Some(dma.endpoint().link()),
             Model::Reflector(reflector) => Some(reflector.endpoint().link()),
         }
+    }
+
+    /// Its functions as they are now, with what its links have repaired.
+    pub fn functions(&self) -> Functions {
+        let (functions, links): (_, Vec<&LinkEnd>) = match self {
+            Model::Host(host) => (host.functions(), host.links().collect()),
+            Model::Switch(switch) => (switch.functions(), switch.links().collect()),
+            Model::Dma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
+            Model::SgDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
+            Model::Reflector(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
+        };
+        let mut functions = functions.clone();
+        // A host bridge has no link of its own.
+        let own = usize::from(matches!(self, Model::Host(_)));
+        for (place, link) in functions.places().skip(own).zip(links) {
+            functions.record_correctable(place, link.repaired());
+        }
+        functions
     }
 
     /// The memory of a host, or behind a device's BAR 0.

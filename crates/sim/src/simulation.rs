@@ -20,8 +20,8 @@ use crate::trace::Trace;
 pub struct Simulation {
     plan: Plan,
     parts: Vec<Parts>,
-    models: Vec<Model>,
-    world: World<Pcie>,
+    pub(crate) models: Vec<Model>,
+    pub(crate) world: World<Pcie>,
     meter: Meter,
     refusals: Refusals,
     trace: Option<Trace>,
@@ -62,6 +62,12 @@ pub enum AccessError {
     /// More than a read may ask for.
     #[error("{0} bytes are too many for one read; ask for 1 GiB at most")]
     TooLong(u64),
+    /// Only hosts have processors.
+    #[error("{0} has no processor to access configuration spaces; name a host")]
+    NoProcessor(String),
+    /// Not one, two or four aligned bytes of a configuration space.
+    #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
+    NoRegister(u64, u64),
     /// Nothing was asked for.
     #[error("an access moves at least one byte")]
     Empty,
@@ -234,7 +240,7 @@ impl Simulation {
     }
 
     #[inline(always)]
-    fn step_until(&mut self, limit: Time) -> bool {
+    pub(crate) fn step_until(&mut self, limit: Time) -> bool {
         let Some(what) = self.world.advance(limit) else {
             return false;
         };
@@ -247,7 +253,7 @@ impl Simulation {
     }
 
     /// Time begins, if it has not: the links come up, and then the flows.
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         if std::mem::replace(&mut self.started, true) {
             return;
         }
@@ -285,7 +291,7 @@ impl Simulation {
         })
     }
 
-    fn listen(&mut self) {
+    pub(crate) fn listen(&mut self) {
         for told in &self.world.observations {
             if let Some(trace) = &mut self.trace {
                 trace.write(&self.plan, &self.world.store, told);
@@ -426,7 +432,7 @@ impl Simulation {
         Ok(bytes)
     }
 
-    fn node(&self, name: &str) -> Result<usize, AccessError> {
+    pub(crate) fn node(&self, name: &str) -> Result<usize, AccessError> {
         let found = self
             .plan
             .nodes

@@ -50,6 +50,7 @@ pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareErro
         registers
             .replace(one.id, register::COMMAND, (command, command))
             .await;
+        forget_errors(&registers, one).await;
     }
     Ok(())
 }
@@ -117,6 +118,22 @@ async fn signal(registers: &Registers, one: &Found, next: u32) -> u32 {
         .await;
     first + count
 }
+
+/// Clears what the scan itself has left: functions that are not there are unsupported requests.
+async fn forget_errors(registers: &Registers, one: &Found) {
+    let Some(express) = &one.express else { return };
+    let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
+    registers
+        .write_bytes(one.id, control, u32::MAX, 0b1100)
+        .await;
+    if let Some(errors) = registers.extended(one.id, AER_ID).await {
+        for status in [errors + 1, errors + 4] {
+            registers.write(one.id, status, u32::MAX).await;
+        }
+    }
+}
+
+const AER_ID: u16 = 0x0001;
 
 #[cfg(test)]
 mod tests;

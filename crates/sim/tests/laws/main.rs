@@ -4,6 +4,7 @@ mod any_fabric;
 mod bit_errors;
 mod bytes;
 mod completions;
+mod enumeration;
 mod fixture;
 mod latency;
 mod limits;

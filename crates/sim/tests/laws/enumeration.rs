@@ -1,0 +1,283 @@
+//! Enumeration over the packets of a running fabric, and what registers change in one.
+
+use host::Coroutine;
+use host::firmware::{apply, enumerate};
+use protocol::FunctionId;
+use sim::plan::Plan;
+use sim::scenario::Scenario;
+use transaction::Place;
+
+use crate::fixture::*;
+
+/// Two hosts; switches behind switches; BARs of both widths; payload sizes, settings and a reflector.
+const FABRIC: &str = r#"
+[hosts.h0]
+[hosts.h1]
+memory_address_bits = 64
+[switches.top]
+upstream = { to = "h0", generation = 2 }
+acs_redirect = true
+[switches.left]
+upstream = "top"
+max_payload_supported = "256 B"
+[switches.right]
+upstream = { to = "top", port = 40 }
+max_payload = "128 B"
+[devices.a]
+upstream = "left"
+bar = "16 MiB"
+[devices.b]
+upstream = { to = "left", port = 8 }
+bar_address_bits = 64
+bar = "1 GiB"
+msix_vectors = 16
+[devices.c]
+upstream = "right"
+max_read_request = "4 KiB"
+memory_enable = false
+[devices.d]
+upstream = { to = "right", port = 3 }
+bar = "0 B"
+msi_vectors = 8
+[devices.e]
+upstream = "h0"
+model = "reflector"
+[devices.x]
+upstream = "h1"
+"#;
+
+#[test]
+fn firmware_over_packets_leaves_the_registers_that_it_leaves_in_the_plan() {
+    let scenario = Scenario::read(FABRIC, "law.toml").expect("a right scenario");
+    let plan = Plan::new(&scenario).expect("a right scenario");
+    let cold = plan.clone().cold(&scenario).expect("a right scenario");
+    let mut running = sim::Simulation::new(cold);
+    let mut access = |host: &str, access| {
+        let answer = running.config_access(host, &access).expect("a host");
+        answer.unwrap_or(u32::MAX)
+    };
+    for host in ["h0", "h1"] {
+        let done = Coroutine::new(enumerate).run(|asked| access(host, asked));
+        assert_eq!(done, Ok(()));
+    }
+    for node in &plan.nodes {
+        let host = plan.nodes[node.root].name.clone();
+        let settings = node.settings.clone();
+        Coroutine::new(|desk| apply(desk, settings)).run(|asked| access(&host, asked));
+    }
+    for node in &plan.nodes {
+        let now = running.functions(&node.name).expect("a node");
+        for place in node.functions.places() {
+            let (left, right) = (now.space(place), node.functions.space(place));
+            assert_eq!(now.id_of(place), node.functions.id_of(place));
+            assert_eq!(left.bytes(), right.bytes(), "{} {place:?}", node.name);
+        }
+    }
+}
+
+#[test]
+fn a_fabric_that_was_enumerated_over_packets_carries_flows() {
+    let text = "[hosts.h0]\n[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\n[devices.b]\nupstream = \"s\"\n";
+    let scenario = Scenario::read(text, "law.toml").expect("a right scenario");
+    let plan = Plan::new(&scenario).expect("a right scenario");
+    let bar = plan.nodes[3].bars[0].expect("b has a BAR").base;
+    let cold = plan.cold(&scenario).expect("a right scenario");
+    let mut running = sim::Simulation::new(cold);
+    let done = Coroutine::new(enumerate).run(|asked| {
+        let answer = running.config_access("h0", &asked).expect("a host");
+        answer.unwrap_or(u32::MAX)
+    });
+    assert_eq!(done, Ok(()));
+    running
+        .write("a", bar, vec![7; 300])
+        .expect("a makes requests");
+    let read = running.read_back("h0", bar, 300, &mut || true);
+    assert_eq!(read, Ok(vec![7; 300]));
+}
+
+const PAIR: &str = "[hosts.h0]\n[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\n[devices.b]\nupstream = \"s\"\n";
+
+/// Command, and what Memory Space Enable and Bus Master Enable are in it.
+const COMMAND: (u64, u64) = (4, 2);
+const MEMORY: u32 = 2;
+const MASTER: u32 = 4;
+
+const A: FunctionId = FunctionId::new(3, 0, 0);
+const B: FunctionId = FunctionId::new(4, 0, 0);
+
+#[test]
+fn a_device_whose_memory_enable_is_off_answers_with_unsupported_request() {
+    let text = format!("{PAIR}memory_enable = false\n");
+    let mut simulation = simulation(&text);
+    let bar = simulation.plan().nodes[3].bars[0]
+        .expect("b has a BAR")
+        .base;
+    let read = simulation.read_back("h0", bar, 4, &mut || true);
+    assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
+    assert_eq!(simulation.result().errors("b", "unsupported request"), 1);
+    let command = simulation.config_read("h0", B, COMMAND.0, COMMAND.1);
+    assert_eq!(command, Ok(MASTER));
+    simulation
+        .config_write("h0", B, COMMAND, MEMORY | MASTER)
+        .expect("a host");
+    let read = simulation.read_back("h0", bar, 4, &mut || true);
+    assert_eq!(read, Ok(vec![0; 4]));
+}
+
+#[test]
+fn a_device_that_is_no_bus_master_holds_its_requests() {
+    let mut simulation = simulation(PAIR);
+    let bar = simulation.plan().nodes[3].bars[0]
+        .expect("b has a BAR")
+        .base;
+    let set = |simulation: &mut sim::Simulation, command| {
+        simulation
+            .config_write("h0", A, COMMAND, command)
+            .expect("a host");
+    };
+    set(&mut simulation, MEMORY);
+    simulation.write("a", bar, vec![1; 4]).expect("a can ask");
+    assert_eq!(
+        simulation.read_back("h0", bar, 4, &mut || true),
+        Ok(vec![0; 4])
+    );
+    set(&mut simulation, MEMORY | MASTER);
+    assert_eq!(
+        simulation.read_back("h0", bar, 4, &mut || true),
+        Ok(vec![1; 4])
+    );
+}
+
+#[test]
+fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
+    let mut simulation = simulation(PAIR);
+    let bar = simulation.plan().nodes[3].bars[0]
+        .expect("b has a BAR")
+        .base;
+    let port = simulation.plan().nodes[1].downstream[1].id;
+    simulation
+        .config_write("h0", port, COMMAND, MASTER)
+        .expect("a host");
+    let read = simulation.read_back("h0", bar, 4, &mut || true);
+    assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
+    // Configuration requests go on.
+    let id = simulation.config_read("h0", B, 0, 4);
+    assert_eq!(id, Ok(0x9038_10ee));
+}
+
+#[test]
+fn a_function_that_is_not_there_reads_as_all_ones() {
+    let mut simulation = simulation(PAIR);
+    for absent in ["00:1f.0", "02:1f.0", "03:00.1", "03:01.0", "ff:00.0"] {
+        let id = absent.parse().expect("a function");
+        assert_eq!(
+            simulation.config_read("h0", id, 0, 4),
+            Ok(u32::MAX),
+            "{absent}"
+        );
+        assert_eq!(
+            simulation.config_read("h0", id, 0, 2),
+            Ok(0xffff),
+            "{absent}"
+        );
+    }
+}
+
+/// Bits of Device Status, above Device Control.
+fn device_status(simulation: &sim::Simulation, name: &str, place: Place) -> u32 {
+    let functions = simulation.functions(name).expect("a node");
+    functions
+        .space(place)
+        .read(protocol::register::DEVICE_CONTROL)
+        >> 16
+        & 0xf
+}
+
+/// Uncorrectable Error Status, Correctable Error Status, and the first dword of the header log.
+fn errors(simulation: &sim::Simulation, name: &str, place: Place) -> [u32; 3] {
+    let functions = simulation.functions(name).expect("a node");
+    [1, 4, 7].map(|at| functions.space(place).read(protocol::register::AER + at))
+}
+
+#[test]
+fn an_unsupported_write_is_recorded_with_its_header_where_it_ended() {
+    let mut simulation = simulation(PAIR);
+    // Within the window of the switch, beyond the BARs.
+    simulation
+        .write("h0", 0xc000_0000 + (1 << 19), vec![0; 4])
+        .expect("the host can ask");
+    while simulation.step() {}
+    assert_eq!(
+        errors(&simulation, "a", Place::Own),
+        [1 << 20, 0, 0x4000_0001]
+    );
+    assert_eq!(device_status(&simulation, "a", Place::Own), 0b1010);
+    assert_eq!(errors(&simulation, "b", Place::Own), [0; 3]);
+}
+
+#[test]
+fn an_unsupported_read_is_an_advisory_error_as_its_completion_tells() {
+    let mut simulation = simulation(PAIR);
+    let address = 0xc000_0000 + (1 << 19);
+    let read = simulation.read_back("h0", address, 4, &mut || true);
+    assert!(read.is_err());
+    assert_eq!(errors(&simulation, "a", Place::Own), [0, 1 << 13, 0]);
+    assert_eq!(device_status(&simulation, "a", Place::Own), 0b1001);
+}
+
+#[test]
+fn a_packet_that_is_too_large_is_recorded_as_malformed_and_fatal() {
+    let text = format!(
+        "{PAIR}max_payload = \"128 B\"\n[[flows]]\nfrom = \"h0\"\nto = \"b\"\nrequest_size = \"256 B\"\ncount = 1\n"
+    );
+    let mut simulation = simulation(&text);
+    assert!(simulation.run(&mut |_| true));
+    assert_eq!(errors(&simulation, "b", Place::Own)[0], 1 << 18);
+    assert_eq!(device_status(&simulation, "b", Place::Own), 0b0100);
+}
+
+/// The bus numbers of the port above `a` are changed, so that its completions no longer find the way.
+#[test]
+fn a_completion_that_does_not_come_is_recorded_by_the_requester() {
+    let text = PAIR.replace("[devices.a]", "[devices.a]\ncompletion_timeout = \"50 us\"");
+    let mut simulation = simulation(&text);
+    let port = simulation.plan().nodes[1].downstream[0].id;
+    simulation
+        .config_write("h0", port, (0x18, 4), 0x0009_0902)
+        .expect("a host");
+    assert!(simulation.read_back("a", 0x1000, 4, &mut || true).is_err());
+    assert_eq!(errors(&simulation, "a", Place::Own), [1 << 14, 0, 0]);
+    assert_eq!(errors(&simulation, "s", Place::Own), [0, 1 << 13, 0]);
+}
+
+#[test]
+fn what_links_repair_is_recorded_as_correctable() {
+    let text = "[links]\nbit_error_rate = 1e-5\n[hosts.h0]\n[devices.a]\nupstream = \"h0\"\n[[flows]]\nfrom = \"a\"\nto = \"h0\"\ndirection = \"both\"\nsize = \"256 KiB\"\n";
+    let mut simulation = simulation(text);
+    assert!(simulation.run(&mut |_| true));
+    let bad_tlp = 1 << 6;
+    for (name, place) in [("a", Place::Own), ("h0", Place::Port(0))] {
+        let [uncorrectable, correctable, _] = errors(&simulation, name, place);
+        assert_eq!((uncorrectable, correctable & bad_tlp), (0, bad_tlp));
+        assert_eq!(device_status(&simulation, name, place), 0b0001);
+    }
+}
+
+#[test]
+fn an_access_names_a_host_and_a_register() {
+    let mut simulation = simulation(PAIR);
+    let message =
+        |outcome: Result<u32, sim::AccessError>| outcome.map_err(|error| error.to_string());
+    assert_eq!(
+        message(simulation.config_read("a", B, 0, 4)),
+        Err("a has no processor to access configuration spaces; name a host".to_owned())
+    );
+    for (offset, size) in [(1, 2), (2, 4), (4096, 4), (0, 3), (0, 0)] {
+        let read = message(simulation.config_read("h0", B, offset, size));
+        assert!(
+            read.is_err_and(|told| told.contains("ask for 1, 2 or 4 aligned bytes below 0x1000"))
+        );
+    }
+    assert_eq!(simulation.config_read("h0", B, 2, 2), Ok(0x9038));
+    assert_eq!(simulation.config_read("h0", B, 3, 1), Ok(0x90));
+}
