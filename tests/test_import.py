@@ -230,8 +230,12 @@ UNUSUAL = {
         [("(32-bit, non-prefetchable) [disabled] [size=1M]", "(32-bit, prefetchable) [size=1G]")],
         "bar_address_bits = 64  # 32-bit, for which there is no room here",
     ),
-    "a region of no size is none": (
+    "a region of no size is of the default one": (
         [(" [size=16K]", "")],
+        "# its memory regions are listed without a size",
+    ),
+    "a device without memory regions has no BAR": (
+        [("\tRegion 0: Memory at a2e00000 (64-bit, non-prefetchable) [size=16K]\n", "")],
         'bar = "0 B"  # no memory region',
     ),
     "control signs do not reach the scenario": (

@@ -222,7 +222,10 @@ class _Bars:
     def of(self, function: Function) -> Iterator[str]:
         """The settings of a device's BAR, and what else it has."""
         if function.slot not in self._largest:
-            yield _setting("bar", size(0), "no memory region is listed with its size")
+            if function.memory:
+                yield "# its memory regions are listed without a size that a BAR has: the default"
+            else:
+                yield _setting("bar", size(0), "no memory region")
             return
         count, bits, index = self._largest[function.slot]
         yield _setting("bar", size(count), f"region {index}")
