@@ -74,6 +74,7 @@ system:
 	@missing=; command -v cc >/dev/null || missing="$$missing gcc"; \
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	command -v iverilog >/dev/null || missing="$$missing iverilog"; \
+	command -v lspci >/dev/null || missing="$$missing pciutils"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \
