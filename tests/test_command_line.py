@@ -71,7 +71,9 @@ def test_version_is_a_number(peerlane: Run) -> None:
     assert re.fullmatch(r"peerlane \d+\.\d+\.\d+\n", peerlane("--version").out)
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["show"], ["reproduce"], ["list"], ["bench"]])
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["show"], ["reproduce"], ["list"], ["bench"], ["import"]]
+)
 def test_every_command_explains_itself(peerlane: Run, command: list[str]) -> None:
     shown = peerlane(*command, "--help")
     assert shown.status == 0
