@@ -39,7 +39,7 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 
 soak: $(VENV)/installed $(VENV)/development ## Run the property tests for a long time.
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --release
-	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py
 
 lock: ## Resolve the development dependencies anew (needs uv).
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -74,6 +74,7 @@ system:
 	@missing=; command -v cc >/dev/null || missing="$$missing gcc"; \
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	command -v iverilog >/dev/null || missing="$$missing iverilog"; \
+	command -v lspci >/dev/null || missing="$$missing pciutils"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \

@@ -32,6 +32,8 @@ FLOW = {
     "last_byte_ns",
     "sent_first_ns",
     "sent_last_ns",
+    "called_ns",
+    "returned_ns",
     "bytes_per_second",
     "steady_bytes_per_second",
     "latency_ns",
@@ -58,6 +60,7 @@ ROW = {
     "simulated",
     "unit",
     "error_percent",
+    "sensitivity",
     "tolerance_percent",
     "kind",
     "note",
@@ -68,7 +71,9 @@ def test_version_is_a_number(peerlane: Run) -> None:
     assert re.fullmatch(r"peerlane \d+\.\d+\.\d+\n", peerlane("--version").out)
 
 
-@pytest.mark.parametrize("command", [[], ["run"], ["show"], ["reproduce"], ["list"], ["bench"]])
+@pytest.mark.parametrize(
+    "command", [[], ["run"], ["show"], ["reproduce"], ["list"], ["bench"], ["import"]]
+)
 def test_every_command_explains_itself(peerlane: Run, command: list[str]) -> None:
     shown = peerlane(*command, "--help")
     assert shown.status == 0

@@ -57,12 +57,21 @@ class Figure(_Strict):
 
 
 class Calibration(_Strict):
-    """A parameter that was fitted: where its one value stands, and which rows it came from."""
+    """A parameter that was fitted: where its one value stands, and which rows it came from.
+
+    Where several keys have that one value, the first is shown and all are moved together.
+    """
 
     name: str
-    where: str
+    where: tuple[str, ...] = Field(min_length=1)
     meaning: str
     origin: tuple[str, ...] = Field(alias="from", min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_place_or_several(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        where = fields.get("where")
+        return fields | {"where": (where,)} if isinstance(where, str) else fields
 
 
 class Expected(_Strict):

@@ -125,6 +125,21 @@ class Fabric:
         table.update(changed)
         return self
 
+    def override(self, path: str, value: Setting) -> Self:
+        """Changes the key at `path`, such as "profiles.plx.latency" or "links.lanes".
+
+        Raises:
+            ScenarioError: There is no such section.
+        """
+        *sections, key = path.split(".")
+        table: Any = self._scenario
+        for depth, section in enumerate(sections):
+            table = table.get(section) if isinstance(table, dict) else None
+            if not isinstance(table, dict):
+                raise ScenarioError(f"there is no section [{'.'.join(sections[: depth + 1])}]")
+        table.update(_merged(table, {key: value}))
+        return self
+
     def flow(
         self,
         source: str,

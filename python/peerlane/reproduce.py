@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import re
+import os
+import signal
 import tomllib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from functools import reduce
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module, resources
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
+from peerlane.calibration import moved, moves, quantity, setting
 from peerlane.expected import Expected, ExpectedRow
+from peerlane.fabric import Fabric
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from importlib.resources.abc import Traversable
 
     from peerlane.expected import Kind
@@ -41,6 +44,8 @@ class Row:
     tolerance_percent: float
     kind: Kind
     note: str
+    sensitivity: dict[str, float] | None = None
+    """By how many percent the value moves when each calibration parameter grows by 10 %."""
 
     @property
     def passes(self) -> bool:
@@ -98,10 +103,22 @@ def systems() -> dict[str, str]:
     return {f.name: Expected.load(f).title for f in sorted(folders, key=lambda f: f.name)}
 
 
+def system_fabric(system: str) -> Fabric:
+    """The machine of a published system, as its `scenario.toml` describes it.
+
+    While the sensitivity of its rows is measured, one of its calibration parameters is moved.
+    """
+    fabric = Fabric.from_toml(_scenario(system), source=f"{system}/scenario.toml")
+    for where, value in moves().items():
+        fabric.override(where, value)
+    return fabric
+
+
 def reproduce(
     system: str,
     *,
     only: str | None = None,
+    sensitivity: bool = True,
     progress: Callable[[str, float], object] | None = None,
 ) -> Report:
     """Runs the experiments of `system`.
@@ -109,7 +126,9 @@ def reproduce(
     Args:
         system: One of `systems()`.
         only: Runs one figure of the source instead of all.
-        progress: Hears the id of each row as its value is there, and the fraction done.
+        sensitivity: Runs each figure with predicted rows once more for each calibration parameter,
+            with the parameter moved by 10 %.
+        progress: Hears the name of each figure as it is simulated, and the fraction done.
 
     Raises:
         UnknownNameError: There is no such system or figure.
@@ -121,20 +140,93 @@ def reproduce(
     if only is not None:
         _known("figure", only, figures)
         figures = {only: figures[only]}
-    experiments = import_module(f"peerlane.systems.{system}.experiments")
-    total = sum(map(len, figures.values()))
+    moved_too = [entry.where for entry in expected.calibration] if sensitivity else []
+    jobs = [
+        Job(system, name, where)
+        for name, wanted in figures.items()
+        for where in [(), *(moved_too if any(row.kind == "predicted" for row in wanted) else ())]
+    ]
+    total = sum(len(figures[job.figure]) for job in jobs)
+    done = 0
+    outcomes: dict[Job, Outcome] = {}
+    for job, outcome in _in_parallel(jobs):
+        outcomes[job] = outcome
+        done += len(figures[job.figure])
+        if progress is not None:
+            progress(job.figure, done / total)
     rows: list[Row] = []
     for name, wanted in figures.items():
-        simulated: dict[str, float] = {}
-        for row, value in getattr(experiments, name)():
-            simulated[row] = value
-            if progress is not None:
-                progress(row, (len(rows) + len(simulated)) / total)
+        simulated = outcomes[Job(system, name, ())].values
         _same_rows(name, wanted, simulated)
-        rows += [_row(name, row, simulated.get(row.id)) for row in wanted]
-    return Report(
-        system, expected.title, expected.source, tuple(rows), _calibration(folder, expected)
-    )
+        known = [_row(name, row, simulated.get(row.id)) for row in wanted]
+        moved_figures = {
+            entry.name: outcomes[job]
+            for entry in expected.calibration
+            if (job := Job(system, name, entry.where)) in outcomes
+        }
+        rows += [_with_sensitivity(row, moved_figures) for row in known]
+    calibration = _calibration(system, expected)
+    return Report(system, expected.title, expected.source, tuple(rows), calibration)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A figure to simulate, with the parameter at these keys moved; with none, as published."""
+
+    system: str
+    figure: str
+    where: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The values of a figure's rows, and the share by which the parameter was moved."""
+
+    values: dict[str, float]
+    share: float
+
+
+def _in_parallel(jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
+    """Each job with its outcome, in the order in which they are there; on every processor."""
+    if len(jobs) == 1:
+        yield jobs[0], _simulate(jobs[0])
+        return
+    with get_context("spawn").Pool(min(len(jobs), os.cpu_count() or 1), _ignore_interrupts) as pool:
+        yield from pool.imap_unordered(_with_its_outcome, jobs)
+
+
+def _ignore_interrupts() -> None:
+    """Who is interrupted is the process that waits for this one, and it ends this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _with_its_outcome(job: Job) -> tuple[Job, Outcome]:
+    return job, _simulate(job)
+
+
+def _simulate(job: Job) -> Outcome:
+    experiments = import_module(f"peerlane.systems.{job.system}.experiments")
+    figure: Callable[[], Measurements] = getattr(experiments, job.figure)
+    if not job.where:
+        return Outcome(dict(figure()), 0)
+    value = setting(tomllib.loads(_scenario(job.system)), job.where[0])
+    with moved(value, job.where, STEP) as share:
+        return Outcome(dict(figure()), share)
+
+
+def _with_sensitivity(row: Row, by_parameter: Mapping[str, Outcome]) -> Row:
+    """The row, with what becomes of it when each parameter is moved if it is predicted."""
+    if row.kind != "predicted" or not row.simulated or not by_parameter:
+        return row
+    changes = {
+        name: 100 * (outcome.values[row.id] / row.simulated - 1) * STEP / outcome.share
+        for name, outcome in by_parameter.items()
+    }
+    return replace(row, sensitivity=changes)
+
+
+STEP = 0.1
+"""The share by which a parameter is moved."""
 
 
 def _known(what: str, name: str, names: Iterable[str]) -> None:
@@ -186,22 +278,17 @@ def _error_percent(expected: ExpectedRow, simulated: float | None) -> float | No
     return 100 * (simulated - nearest) / nearest
 
 
-def _calibration(folder: Traversable, expected: Expected) -> tuple[CalibrationEntry, ...]:
+def _calibration(system: str, expected: Expected) -> tuple[CalibrationEntry, ...]:
     if not expected.calibration:
         return ()
-    scenario = tomllib.loads((folder / "scenario.toml").read_text(encoding="utf-8"))
+    scenario = tomllib.loads(_scenario(system))
     entries = []
     for entry in expected.calibration:
-        setting = reduce(lambda table, key: table[key], entry.where.split("."), scenario)
-        value, unit = _quantity(str(setting))
+        value, unit = quantity(setting(scenario, entry.where[0]))
         origin = ", ".join(entry.origin)
         entries.append(CalibrationEntry(entry.name, value, unit, entry.meaning, origin))
     return tuple(entries)
 
 
-def _quantity(text: str) -> tuple[float, str]:
-    """Splits "166 ns" into its number and its unit; a plain number has the unit 1."""
-    match = re.fullmatch(r"([-+.\deE]+)\s*(\S*)", text)
-    if match is None:
-        raise ValueError(f"{text!r} is not a number with a unit")
-    return float(match[1]), match[2] or "1"
+def _scenario(system: str) -> str:
+    return (_shelf() / system / "scenario.toml").read_text(encoding="utf-8")

@@ -35,11 +35,11 @@ class FlowResult:
 
     `bytes_per_second` is `bytes` over the time between `first_byte_ns` and `last_byte_ns`, the two
     readings of `clock`: first bit of the flow on the wire and last byte at its destination
-    (`arrival`), first bit and last bit of its requests on the wire (`sender`), or the making of the
-    system call that moves the flow and its return (`application`; they are also `called_ns` and
-    `returned_ns`, where a driver moves the flow). Direction `both` counts both ways together. `steady_bytes_per_second` is the rate within the scenario's
-    `[measure]`, and `None` when the flow was not under way all that time. Times count from the
-    beginning of the run, link initialisation included.
+    (`arrival`), first bit and last bit of its requests on the wire (`sender`), or the system call
+    and its return (`application`: `called_ns` and `returned_ns`, where a driver moves the flow).
+    Direction `both` counts both ways together. `steady_bytes_per_second` is the rate within the
+    scenario's `[measure]`, and `None` when the flow was not under way all that time. Times count
+    from the beginning of the run, link initialisation included.
 
     `completed` says that everything asked for arrived or ended with an error, `intact` that every
     byte arrived, exactly once, as it was sent. What was never seen is `None`: the times of a flow

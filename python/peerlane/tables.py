@@ -54,8 +54,11 @@ def report(outcome: Report) -> RenderableType:
     rows.add_column("unit")
     _numbers(rows, "error", "within")
     rows.add_column("kind")
+    sensitive = any(row.sensitivity for row in outcome.rows)
+    if sensitive:
+        rows.add_column("most sensitive to (10 % more)")
     for row in outcome.rows:
-        rows.add_row(*_row(row))
+        rows.add_row(*_row(row), *[_sensitivity(row)] * sensitive)
     parts: list[RenderableType] = [Text(f"{outcome.system}: {outcome.title}", style="bold"), rows]
     if outcome.calibration:
         fitted = _table("calibrated", "value", "meaning", "from")
@@ -213,6 +216,18 @@ def _row(row: Row) -> list[RenderableType]:
         within,
         row.kind,
     ]
+
+
+def _sensitivity(row: Row) -> str:
+    """The calibration parameter that moves the row most, and how far 10 % of it do."""
+    if not row.sensitivity:
+        return ""
+    name, percent = max(row.sensitivity.items(), key=lambda entry: abs(entry[1]))
+    return f"{name} {percent:+.1f} %" if abs(percent) >= VISIBLE else "nothing fitted"
+
+
+VISIBLE = 0.05
+"""Percent that are not shown as nothing."""
 
 
 def _verdict(rows: Sequence[Row]) -> Text:

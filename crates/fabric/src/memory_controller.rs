@@ -21,6 +21,8 @@ pub(crate) struct MemoryController {
     /// Time a line takes, and the bits of an address within it.
     line: Span,
     line_bits: u32,
+    /// What a write pays for each line of which it has a part only.
+    partial_line: Span,
     read_latency: Span,
     /// A read takes up to this much longer.
     read_jitter: Span,
@@ -66,6 +68,7 @@ impl MemoryController {
                 .memory_bandwidth
                 .time_of(parameters.memory_line.0),
             line_bits: parameters.memory_line.0.trailing_zeros(),
+            partial_line: parameters.memory_partial_line,
             read_latency: parameters.memory_read_latency,
             read_jitter: parameters.memory_read_jitter,
             jitter,
@@ -91,8 +94,28 @@ impl MemoryController {
         offset.is_some_and(|offset| self.bytes.holds(offset, u64::from(request.byte_len())))
     }
 
+    /// Gives the next lines to a write that is there at `there`: when they are done.
+    pub(crate) fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
+        let done = self.take_lines(request, there);
+        if self.partial_line == Span::ZERO || request.is_zero_length() {
+            return done;
+        }
+        let (first, last) = (
+            request.first_byte(),
+            request.first_byte() + u64::from(request.byte_len()),
+        );
+        let line = 1 << self.line_bits;
+        let parts = if first / line == last / line {
+            1
+        } else {
+            u64::from(first % line > 0) + u64::from(last % line > 0)
+        };
+        self.free += self.partial_line * parts;
+        self.free
+    }
+
     /// Gives the next lines to a request that is there at `there`: when they are done.
-    pub(crate) fn take_lines(&mut self, request: &MemoryRequest, there: Time) -> Time {
+    fn take_lines(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let first = request.first_byte();
         let last = first + u64::from(request.byte_len()).max(1) - 1;
         let lines = (last >> self.line_bits) - (first >> self.line_bits) + 1;
@@ -102,7 +125,7 @@ impl MemoryController {
 
     /// Takes in a store of the CPU that is made at `now`: nobody waits for it.
     pub(crate) fn store(&mut self, packet: &Packet, request: &MemoryRequest, now: Time) {
-        self.take_lines(request, now);
+        self.take_write(request, now);
         self.bytes
             .write(request.first_byte() - self.base, written(packet, request));
     }

@@ -36,6 +36,8 @@ kernel::parameters! {
             within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "eight channels of DDR4-3200: seldom the limit";
         /// The unit of memory accesses: a shorter write takes the time of a whole line.
         memory_line: Bytes = Bytes(64), among [Bytes(32), Bytes(64), Bytes(128)], from "one burst of a 64-bit DDR channel";
+        /// Time that a write of less than a line takes beyond the line's own: the rest of the line must be fetched first.
+        memory_partial_line: Span = Span::ZERO, from "our choice: a cache takes it";
         /// Boundary at which completions end (Link Control, Read Completion Boundary).
         read_completion_boundary: Bytes = Bytes(64), among [Bytes(64), Bytes(128)], from "PCIe Base 2.3.1.1: 64 B or 128 B";
         /// Largest payload of a completion, where the max payload size admits it.
@@ -389,7 +391,7 @@ impl<C: Cpu> RootComplex<C> {
     ) {
         let done = self
             .memory
-            .take_lines(request, fx.now() + self.parameters.latency);
+            .take_write(request, fx.now() + self.parameters.latency);
         let content = &fx.store()[packet];
         let charge = content.charge();
         if let Some(told) = {

@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from peerlane import Fabric
+from peerlane.reproduce import system_fabric
 from peerlane.systems.rosta.analytic import table1, table2
 
 if TYPE_CHECKING:
-    from peerlane import FlowResult, RunResult
+    from collections.abc import Sequence
+
+    from peerlane import Fabric, FlowResult, RunResult, Simulation
     from peerlane.reproduce import Measurements
 
-__all__ = ["latency", "table1", "table2", "table3"]
+__all__ = [
+    "chain",
+    "fetch",
+    "fig3",
+    "fig4",
+    "fig5",
+    "latency",
+    "loopback",
+    "peer_read",
+    "table1",
+    "table2",
+    "table3",
+]
 
 BOARD_A = ("a1", "a2", "a3", "a4")
 BOARD_B = ("b1", "b2", "b3", "b4")
+FPGAS = (*BOARD_A, *BOARD_B)
 SWITCHES = ("rha25", "rc47a", "rc47b")
 BUFFER = "4 MiB"
 MIB = 1 << 20
+
+TWO_FIT = 2
+"""FPGAs that write to the host at their full rate at once."""
+
+ALL_UNDER_WAY = ("1 ms", "2.5 ms")
+"""From when all lists are written until before the first transfer ends."""
+
+LATER = "1 ms"
+"""The chain's data starts when every FPGA has its list and its command. It must: what an FPGA sends
+to one that has none yet fills that one's FIFOs, and then holds up the CPU's writes behind it."""
 
 Pairs = list[tuple[str, str]]
 
@@ -31,7 +55,7 @@ ONE_BOARD: dict[str, Pairs] = {
     "4": list(pairwise((*BOARD_A, "a1"))),
 }
 TWO_BOARDS: dict[str, Pairs] = {
-    "8.1": list(pairwise((*BOARD_A, *BOARD_B, "a1"))),
+    "8.1": list(pairwise((*FPGAS, "a1"))),
     "8.2": [*zip(BOARD_A, BOARD_B, strict=True), *zip(BOARD_B, BOARD_A, strict=True)],
 }
 
@@ -60,9 +84,101 @@ def table3() -> Measurements:
         yield f"reading/table3/{payload}/8.1-to-8.2/skewed-start", ratio
         for case, pairs in WIDE_HEADERS.items():
             wide = _writes(payload, pairs)
-            for fpga in (*BOARD_A, *BOARD_B):
+            for fpga in FPGAS:
                 wide.set(fpga, bar_address_bits=64, idle_cycles=0)
             yield f"reading/table3/{payload}/{case}/wide-headers", _mean_rate(wide.run())
+
+
+def fig3() -> Measurements:
+    """Host write against packet size: by the sender's clock, and around the system call."""
+    for payload in (8, 16, 32, 64, 128):
+        (flow,) = _run(_host_writes(BOARD_A[:1], payload)).flows
+        yield f"fig3/{payload}/hard", _rate(flow)
+        yield f"fig3/{payload}/app", _call_rate(flow)
+    for payload in (8, 16, 32):
+        lines = _host_writes(BOARD_A[:1], payload).set("h0", memory_partial_line="50 ns")
+        yield f"reading/fig3/{payload}/partial-lines", _rate(_run(lines).flows[0])
+    few = _host_writes(BOARD_A[:1], 8).set("h0", posted_headers=8)
+    yield "reading/fig3/8/few-headers", _rate(_run(few).flows[0])
+
+
+def fig4() -> Measurements:
+    """Host write, 1 to 8 FPGAs at once: the mean while all of them are under way."""
+    for count in range(1, 9):
+        result = _run(_host_writes(_at_once(count)).measure(*ALL_UNDER_WAY))
+        steady = [_steady(flow) for flow in result.flows]
+        yield f"fig4/{count}", fmean(steady) / MIB
+        if count > TWO_FIT:
+            yield f"check/fig4/{count}/shares", max(steady) / min(steady)
+            by_timers = sum(map(_rate, result.flows))
+            yield f"check/fig4/{count}/by-timers", by_timers / (sum(steady) / MIB)
+    both = _run(_host_writes(("a1", "a2", "b1", "b2")).measure(*ALL_UNDER_WAY))
+    yield "reading/fig4/4/both-boards", fmean(map(_steady, both.flows)) / MIB
+
+
+def fig5() -> Measurements:
+    """Host read, 1 to 8 FPGAs at once: the mean while all of them are under way."""
+    for count in range(1, 9):
+        fabric = machine().measure(*ALL_UNDER_WAY)
+        for fpga in _at_once(count):
+            fabric.flow(fpga, "h0", size=BUFFER, direction="read")
+        steady = [_steady(flow) for flow in _run(fabric).flows]
+        yield f"fig5/{count}", fmean(steady) / MIB
+
+
+def chain() -> Measurements:
+    """Host, FPGA 1 to 8, host: what comes back is compared with what was sent."""
+    fabric = machine()
+    for fpga in FPGAS:
+        fabric.set(fpga, user="matrix", crossed=fpga in (FPGAS[0], FPGAS[-1]))
+    fabric.flow(FPGAS[0], "h0", id="out", direction="read", size=BUFFER, offset="0 B", start=LATER)
+    for sender, receiver in pairwise(FPGAS):
+        fabric.flow(sender, receiver, size=BUFFER, carries="out")
+    fabric.flow(FPGAS[-1], "h0", id="back", size=BUFFER, offset=BUFFER, carries="out")
+    simulation = fabric.simulation()
+    result = _sound(simulation.run())
+    if not _same(simulation, 4 * MIB):
+        raise RuntimeError("the chain changed the data")
+    out, back = result.flows["out"], result.flows["back"]
+    seconds = (_known(back, back.last_byte_ns) - _known(out, out.first_byte_ns)) / 1e9
+    yield "chain", out.bytes / seconds / MIB
+    alone = machine().flow(FPGAS[0], "h0", direction="read", size=BUFFER)
+    yield "check/chain/to-one-read", out.bytes / seconds / MIB / _rate(_run(alone).flows[0])
+
+
+def loopback() -> Measurements:
+    """What is read from memory comes back to it by the FIFOs: 1 when every byte is equal."""
+    for size, name in ((4 << 10, "4KB"), (4 << 20, "4MB")):
+        fabric = machine().set("a1", user="loopback")
+        length, behind = f"{size} B", f"{size} B"
+        fabric.flow("a1", "h0", id="in", direction="read", size=length, offset="0 B")
+        then = {"after": "in"} if name == "4KB" else {}
+        fabric.flow("a1", "h0", size=length, offset=behind, carries="in", **then)
+        simulation = fabric.simulation()
+        _sound(simulation.run())
+        yield f"loopback/{name}", float(_same(simulation, size))
+
+
+def fetch() -> Measurements:
+    """The planned improvement: the list stays in memory, and the engine fetches it."""
+    listed = _run(_host_writes(BOARD_A[:1])).flows[0]
+    fetched = _run(_host_writes(BOARD_A[:1]).set("a1", descriptor_fetch=True)).flows[0]
+    peer = _run(_writes(128, ONE_BOARD["1"])).flows[0]
+    yield "fetch/hard", _rate(fetched)
+    yield "fetch/app", _call_rate(fetched)
+    yield "check/fetch/to-peer-write", _rate(fetched) / _rate(peer)
+    yield "fetch/initial-delay/list-in-engine", _initial_delay_ms(listed)
+    yield "fetch/initial-delay/list-in-memory", _initial_delay_ms(fetched)
+
+
+def peer_read() -> Measurements:
+    """FPGA-to-FPGA reads, which the source left out."""
+    for case, target in (("1-switch", "a2"), ("3-switches", "b1")):
+        for fifo in ("4 KiB", "64 KiB"):
+            fabric = machine().set("a1", fifo=fifo)
+            fabric.flow("a1", target, direction="read", size=BUFFER)
+            name = fifo.replace(" ", "-").lower()
+            yield f"peer-read/{case}/{name}-fifo", _rate(_run(fabric).flows[0])
 
 
 def latency() -> Measurements:
@@ -73,9 +189,9 @@ def latency() -> Measurements:
 
 def machine(payload: int = 128) -> Fabric:
     """The published machine; payloads above 128 bytes are set as `setpci` did, past the host."""
-    fabric = Fabric.load(Path(__file__).with_name("scenario.toml")).without_flows()
+    fabric = system_fabric("rosta").without_flows()
     if payload != 128:  # noqa: PLR2004 - what enumeration arrives at by itself
-        for node in (*SWITCHES, *BOARD_A, *BOARD_B):
+        for node in (*SWITCHES, *FPGAS):
             fabric.set(node, max_payload=f"{payload} B")
     return fabric
 
@@ -88,11 +204,59 @@ def _writes(payload: int, pairs: Pairs, *, skew_us: int = 0) -> Fabric:
     return fabric
 
 
-def _mean_rate(result: RunResult) -> float:
-    """MiB/s, the mean over flows, once every byte is known to have arrived."""
+def _host_writes(fpgas: Sequence[str], payload: int = 128) -> Fabric:
+    fabric = machine()
+    for fpga in fpgas:
+        fabric.flow(fpga, "h0", size=BUFFER, request_size=f"{payload} B", clock="sender")
+    return fabric
+
+
+def _at_once(count: int) -> tuple[str, ...]:
+    """Up to four on one board, more as evenly over both as may be: the source does not say."""
+    if count <= len(BOARD_A):
+        return BOARD_A[:count]
+    return (*BOARD_A[: (count + 1) // 2], *BOARD_B[: count // 2])
+
+
+def _run(fabric: Fabric) -> RunResult:
+    return _sound(fabric.run())
+
+
+def _sound(result: RunResult) -> RunResult:
+    """The result, once every byte is known to have arrived."""
     if result.failures:
         raise RuntimeError("; ".join(result.failures))
-    return fmean(_known(flow, flow.bytes_per_second) for flow in result.flows) / MIB
+    return result
+
+
+def _same(simulation: Simulation, size: int) -> bool:
+    """Whether the host finds the `size` bytes at the start of its memory again behind them."""
+    sent, back = (simulation.memory("h0", at, size) for at in (0, size))
+    return sent == back and any(sent)
+
+
+def _mean_rate(result: RunResult) -> float:
+    """MiB/s, the mean over flows."""
+    return fmean(map(_rate, _sound(result).flows))
+
+
+def _rate(flow: FlowResult) -> float:
+    return _known(flow, flow.bytes_per_second) / MIB
+
+
+def _call_rate(flow: FlowResult) -> float:
+    """MiB/s around the system call."""
+    return flow.bytes / MIB / (_call_ms(flow) / 1e3)
+
+
+def _initial_delay_ms(flow: FlowResult) -> float:
+    """What the system call takes longer than the transfer."""
+    sent = _known(flow, flow.sent_last_ns) - _known(flow, flow.sent_first_ns)
+    return _call_ms(flow) - sent / 1e6
+
+
+def _call_ms(flow: FlowResult) -> float:
+    return (_known(flow, flow.returned_ns) - _known(flow, flow.called_ns)) / 1e6
 
 
 def _steady(flow: FlowResult) -> float:
@@ -101,13 +265,13 @@ def _steady(flow: FlowResult) -> float:
 
 def _known(flow: FlowResult, rate: float | None) -> float:
     if rate is None:
-        raise RuntimeError(f"flow {flow.id} has no rate")
+        raise RuntimeError(f"flow {flow.id} was not measured")
     return rate
 
 
 def _half_round_trip(sender: str, reflector: str) -> float:
     """Nanoseconds. The payload is not published; 8 bytes are one beat of the 64-bit stream."""
-    fabric = machine().set(reflector, model="reflector")
+    fabric = machine().set(sender, model="dma").set(reflector, model="reflector")
     fabric.flow(sender, reflector, direction="round-trip", request_size="8 B", count=16)
     result = fabric.run()
     if result.failures or result.flows[0].latency_ns is None:

@@ -1,0 +1,53 @@
+"""A system's fitted parameters: their values, and moving one to see what depends on it."""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_moves: ContextVar[dict[str, str | int | float] | None] = ContextVar("moves", default=None)
+"""The keys of a scenario that are moved, with their new values."""
+
+
+def setting(scenario: Mapping[str, Any], where: str) -> object:
+    """The value of the key `where`, such as "profiles.plx.latency"."""
+    found: object = reduce(lambda table, key: table[key], where.split("."), scenario)
+    return found
+
+
+def quantity(value: object) -> tuple[float, str]:
+    """Splits "166 ns" into its number and its unit; a plain number has the unit 1."""
+    match = re.fullmatch(r"([-+.\deE]+)\s*(\S*)", str(value))
+    if match is None:
+        raise ValueError(f"{value!r} is not a number with a unit")
+    return float(match[1]), match[2] or "1"
+
+
+@contextmanager
+def moved(value: object, where: tuple[str, ...], share: float) -> Iterator[float]:
+    """Makes the parameter at `where`, which has `value`, larger by `share` for a while.
+
+    One that is counted moves to the next whole number. Yields the share by which it moved.
+    """
+    number, unit = quantity(value)
+    larger = number * (1 + share)
+    new: str | int | float = math.ceil(larger) if isinstance(value, int) else larger
+    if isinstance(value, str):
+        new = f"{larger:g} {unit}"
+    token = _moves.set(dict.fromkeys(where, new))
+    try:
+        yield quantity(new)[0] / number - 1
+    finally:
+        _moves.reset(token)
+
+
+def moves() -> dict[str, str | int | float]:
+    """The keys that are moved at the moment, with their new values."""
+    return _moves.get() or {}

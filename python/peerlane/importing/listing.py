@@ -1,0 +1,132 @@
+"""The functions of a machine, as a listing of them says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+COMMAND = "sudo lspci -vvv"
+
+
+class ListingError(Exception):
+    """A text is not a whole listing of a machine; says where, and what would be right."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Slot:
+    """Domain, bus, device and function number, and how the listing writes them."""
+
+    domain: int
+    bus: int
+    device: int
+    function: int
+    text: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def has_domain(self) -> bool:
+        """Whether the listing writes domains, as lspci does with -D or where there are several."""
+        return self.text.count(":") > 1
+
+
+class Kind(StrEnum):
+    """Device/port type of the PCI Express capability (PCIe Base 7.5.3.2), as lspci writes it."""
+
+    ENDPOINT = "Endpoint"
+    LEGACY_ENDPOINT = "Legacy Endpoint"
+    ROOT_PORT = "Root Port"
+    UPSTREAM_PORT = "Upstream Port"
+    DOWNSTREAM_PORT = "Downstream Port"
+    PCI_BRIDGE = "PCI-Express to PCI/PCI-X Bridge"
+    REVERSE_BRIDGE = "PCI/PCI-X to PCI-Express Bridge"
+    INTEGRATED_ENDPOINT = "Root Complex Integrated Endpoint"
+    EVENT_COLLECTOR = "Root Complex Event Collector"
+
+    @property
+    def has_link(self) -> bool:
+        """Whether the capability describes a link."""
+        return self not in {Kind.INTEGRATED_ENDPOINT, Kind.EVENT_COLLECTOR}
+
+    @property
+    def is_bridge(self) -> bool:
+        """Whether a bus lies behind it."""
+        return self in _BRIDGES
+
+
+_BRIDGES = {
+    Kind.ROOT_PORT,
+    Kind.UPSTREAM_PORT,
+    Kind.DOWNSTREAM_PORT,
+    Kind.PCI_BRIDGE,
+    Kind.REVERSE_BRIDGE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Speed and width; no generation where lspci did not know it, no lanes when it is down."""
+
+    generation: int | None
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Express:
+    """The PCI Express capability, sizes in bytes."""
+
+    kind: Kind
+    max_payload_supported: int
+    max_payload: int
+    max_read_request: int
+    tags: int
+    capable: Link | None
+    trained: Link | None
+    active: bool
+    read_completion_boundary: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory region; the size in bytes, as far as it was printed."""
+
+    index: int
+    address_bits: int
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Buses:
+    """The bus numbers behind a bridge."""
+
+    secondary: int
+    subordinate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One record of a listing; `redirects` is ACS P2P Request Redirect."""
+
+    line: int
+    slot: Slot
+    what: str
+    buses: Buses | None = None
+    express: Express | None = None
+    memory: tuple[Memory, ...] = ()
+    memory_enabled: bool = True
+    bus_master: bool = True
+    redirects: bool = False
+    readable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The functions of a machine, by slot, and what to call their listing."""
+
+    source: str
+    functions: tuple[Function, ...]
+
+    def error(self, function: Function, message: str) -> ListingError:
+        """An error at the record of `function`."""
+        return ListingError(f"{self.source}:{function.line}: {message}")

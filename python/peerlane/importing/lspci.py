@@ -1,0 +1,302 @@
+"""What `lspci -vvv` printed, read into the functions of a machine.
+
+Unknown lines are passed over, for every version of lspci prints a few of its own. The structure is
+not: a listing that was cut, filtered or made without root would give another machine.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from peerlane.importing.listing import (
+    COMMAND,
+    Buses,
+    Express,
+    Function,
+    Kind,
+    Link,
+    Listing,
+    ListingError,
+    Memory,
+    Slot,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def load(path: str) -> Listing:
+    """The listing in a file; `-` is standard input.
+
+    Raises:
+        OSError: The file cannot be read.
+        ListingError: It is not a whole listing of `lspci -vvv`.
+    """
+    if path == "-":
+        return parse(sys.stdin.buffer.read(), "standard input")
+    return parse(Path(path).read_bytes(), path)
+
+
+def parse(content: bytes, source: str) -> Listing:
+    """Reads what lspci wrote; messages call it `source`.
+
+    Raises:
+        ListingError: It is not a whole listing of `lspci -vvv`.
+    """
+    text = _text(content, source)
+    records = list(_records(text, source))
+    if not any(record.find("Control:") for record in records):
+        raise records[0].error(
+            "no function of this listing has registers, so it was made without -vvv, or is cut; "
+            f"write the whole output of `{COMMAND}`"
+        )
+    functions = sorted((_function(record) for record in records), key=lambda one: one.slot)
+    for one, other in pairwise(functions):
+        if one.slot == other.slot:
+            later = max(one.line, other.line)
+            raise ListingError(
+                f"{source}:{later}: {one.slot} is also on line {min(one.line, other.line)}; "
+                "write one listing of one machine"
+            )
+    return Listing(source, tuple(functions))
+
+
+@dataclass(slots=True)
+class _Record:
+    """The lines of one function; `ended` once it is known that no more belong to it."""
+
+    source: str
+    line: int
+    slot: Slot
+    what: str
+    details: list[tuple[int, str]] = field(default_factory=list)
+    ended: bool = False
+
+    def header(self) -> list[str]:
+        """The lines before the capabilities, which may have a Status and Regions of their own."""
+        texts = (text for _, text in self.details)
+        return list(takewhile(lambda text: not text.startswith("Capabilities:"), texts))
+
+    def find(self, start: str) -> str | None:
+        return next((text for text in self.header() if text.startswith(start)), None)
+
+    def error(self, message: str, line: int | None = None) -> ListingError:
+        return ListingError(f"{self.source}:{line or self.line}: {message}")
+
+    def cut(self, missing: str) -> ListingError:
+        """An error at the last line that is there."""
+        line = self.details[-1][0] if self.details else self.line
+        message = f"the record of {self.slot} is cut: {missing}; "
+        return self.error(f"{message}write the whole output of `{COMMAND}`", line)
+
+
+def _text(content: bytes, source: str) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # A last sign in the middle is a cut, which the records tell.
+        if error.end < len(content) or error.reason != "unexpected end of data":
+            raise _not_text(source, error.start) from None
+        text = content[: error.start].decode("utf-8-sig")
+    if "\0" in text:
+        raise _not_text(source, text.index("\0"))
+    if not text.strip():
+        raise ListingError(f"{source}: the file is empty; write the output of `{COMMAND}`")
+    return text
+
+
+def _not_text(source: str, byte: int) -> ListingError:
+    return ListingError(
+        f"{source}: not a text file (byte {byte}); write the output of `{COMMAND}` in UTF-8"
+    )
+
+
+_HEAD = re.compile(
+    r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7]) ([^\"]+?: .+)", re.IGNORECASE
+)
+_NOISE = re.compile(r"pcilib: |.*\blspci\b|\S+[$#]\s*$|[0-9a-f]{2,3}: [0-9a-f ]+$")
+"""Warnings, the shell's prompt around what was copied from a terminal, the bytes that -x adds."""
+
+_LAST_LINE = re.compile(r"Kernel (driver in use|modules): \S")
+"""Ends a record too, for the last empty line is lost where text is pasted."""
+
+
+def _records(text: str, source: str) -> Iterator[_Record]:
+    """The records, without the last line where that is cut: no value of it can be trusted."""
+    *lines, cut = text.split("\n")
+    record: _Record | None = None
+    for number, line in enumerate(lines, 1):
+        detail = line.strip()
+        head = _HEAD.fullmatch(line.rstrip())
+        if head is not None:
+            if record is not None:
+                record.ended = True
+                yield record
+            record = _Record(source, number, _slot(head), head[5])
+        elif not detail:
+            if record is not None:
+                record.ended = True
+        elif line[0].isspace() and record is not None and not record.ended:
+            record.details.append((number, detail))
+        elif not _NOISE.match(line):
+            raise _unknown(source, number, record)
+    if cut and not cut[0].isspace() and not _NOISE.match(cut):
+        raise _unknown(source, len(lines) + 1, record)
+    if record is None:
+        raise _unknown(source, 1, record)
+    last = cut.strip() or (record.details[-1][1] if record.details else "")
+    record.ended |= _LAST_LINE.match(last) is not None
+    yield record
+
+
+def _unknown(source: str, number: int, record: _Record | None) -> ListingError:
+    what = "no function begins here" if record is None else "neither a function nor a detail of one"
+    return ListingError(
+        f"{source}:{number}: this is not a line of lspci, {what}; "
+        f"write the whole output of `{COMMAND}`"
+    )
+
+
+def _slot(head: re.Match[str]) -> Slot:
+    domain, bus, device = (int(digits or "0", 16) for digits in head.group(1, 2, 3))
+    return Slot(domain, bus, device, int(head[4]), text=head[0].split(" ")[0])
+
+
+_BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")
+_REDIRECT = re.compile(r"ACSCtl:.* ReqRedir\+")
+_PCI_BRIDGE = re.compile(r"PCI bridge|0604\b")
+
+
+def _function(record: _Record) -> Function:
+    if record.find("!!! Unknown header type"):
+        return Function(record.line, record.slot, record.what, readable=False)
+    control, status = record.find("Control:"), record.find("Status:")
+    if control is None or status is None:
+        raise record.cut("it has no Control and Status registers")
+    capabilities = [text for _, text in record.details if text.startswith("Capabilities:")]
+    if any("access denied" in text for text in capabilities):
+        raise record.error(
+            f"the capabilities of {record.slot} are hidden from this user; "
+            f"write the output of `{COMMAND}`, as root"
+        )
+    if "Cap+" in status and not capabilities:
+        raise record.cut("its status says that there are capabilities")
+    buses = _BUSES.match(record.find("Bus:") or "")
+    express = _express(record)
+    if buses is None and (_PCI_BRIDGE.match(record.what) or (express and express.kind.is_bridge)):
+        raise record.cut('it is a bridge without a line "Bus: primary="')
+    if not record.ended:
+        raise record.cut("no empty line ends it")
+    return Function(
+        record.line,
+        record.slot,
+        record.what,
+        buses=buses and Buses(int(buses[1], 16), int(buses[2], 16)),
+        express=express,
+        memory=tuple(_memory(record)),
+        memory_enabled="Mem-" not in control,
+        bus_master="BusMaster-" not in control,
+        redirects=any(_REDIRECT.match(text) for _, text in record.details),
+    )
+
+
+_REGION = re.compile(r"Region ([0-5]): (?:\[\w+\] )?Memory at .*\((32|64)-bit, ")
+_SIZE = re.compile(r"\[size=(\d{1,4})([KMGT]?)\]")
+_SCALE = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def _memory(record: _Record) -> Iterator[Memory]:
+    for text in record.header():
+        if region := _REGION.match(text):
+            size = _SIZE.search(text)
+            count = int(size[1]) << _SCALE[size[2]] if size else None
+            yield Memory(int(region[1]), int(region[2]), count)
+
+
+_EXPRESS = re.compile(r"Capabilities: \[[0-9a-f]+\] Express (?:\(v\d+\) )?([^,(]+)")
+_REGISTER = re.compile(r"(\w+):\s*(.*)")
+_PAYLOAD = re.compile(r"MaxPayload (\d{1,5}) bytes")
+_READ_REQUEST = re.compile(r"MaxReadReq (\d{1,5}) bytes")
+_LINK = re.compile(r"Speed (?:([\d.]+) ?GT/s|unknown)(?: \(\w+\))?, Width x(\d{1,3})")
+_BOUNDARY = re.compile(r"RCB (64|128) bytes")
+_SIZES = (128, 256, 512, 1024, 2048, 4096)
+_GENERATIONS = {"2.5": 1, "5": 2, "8": 3, "16": 4, "32": 5, "64": 6, "128": 7}
+
+
+def _express(record: _Record) -> Express | None:
+    kind, registers = _registers(record)
+    if kind is None:
+        return None
+
+    def value(register: str, pattern: re.Pattern[str]) -> re.Match[str]:
+        found = pattern.search(registers.get(register, ""))
+        if found is None:
+            name = pattern.pattern.split(" ")[0]
+            raise record.cut(f"its Express capability has no {register} with {name}")
+        return found
+
+    def size(register: str, pattern: re.Pattern[str]) -> int:
+        count = int(value(register, pattern)[1])
+        if count not in _SIZES:
+            known = ", ".join(map(str, _SIZES))
+            message = f"{register} of {record.slot} has a size of {count} bytes; there are {known}"
+            raise record.error(message)
+        return count
+
+    boundary = _BOUNDARY.search(registers.get("LnkCtl", ""))
+    return Express(
+        kind,
+        max_payload_supported=size("DevCap", _PAYLOAD),
+        max_payload=size("DevCtl", _PAYLOAD),
+        max_read_request=size("DevCtl", _READ_REQUEST),
+        tags=_tags(registers),
+        capable=_link(value("LnkCap", _LINK)) if kind.has_link else None,
+        trained=_link(value("LnkSta", _LINK)) if kind.has_link else None,
+        active="DLActive+" in registers.get("LnkSta", ""),
+        read_completion_boundary=int(boundary[1]) if boundary else None,
+    )
+
+
+def _tags(registers: dict[str, str]) -> int:
+    """How many tags a requester may use (PCIe Base 2.2.6.2)."""
+    # The lines of Device Control 2 after AtomicOpsCtl: seem to belong to that.
+    control2 = registers.get("DevCtl2", "") + registers.get("AtomicOpsCtl", "")
+    if "10BitTagReq+" in control2:
+        return 768
+    return 256 if "ExtTag+" in registers.get("DevCtl", "") else 32
+
+
+def _registers(record: _Record) -> tuple[Kind | None, dict[str, str]]:
+    """The type of the Express capability and its registers, each with the lines that go on."""
+    kind: Kind | None = None
+    registers: dict[str, str] = {}
+    inside, name = False, ""
+    for number, text in record.details:
+        if text.startswith("Capabilities:"):
+            found = _EXPRESS.match(text)
+            inside = found is not None
+            if found:
+                kind = _kind(record, number, found[1])
+        elif inside:
+            register = _REGISTER.match(text)
+            name, rest = (register[1], register[2]) if register else (name, text)
+            registers[name] = f"{registers.get(name, '')} {rest}"
+    return kind, registers
+
+
+def _kind(record: _Record, number: int, text: str) -> Kind:
+    name = text.strip()
+    for kind in Kind:
+        if kind == name:
+            return kind
+    known = ", ".join(Kind)
+    raise record.error(f"{name!r} is no type of a PCI Express function; there are {known}", number)
+
+
+def _link(found: re.Match[str]) -> Link:
+    return Link(_GENERATIONS.get(found[1] or ""), int(found[2]))

@@ -1,0 +1,280 @@
+"""The functions of a listing, put together: what hangs below which root port.
+
+A link has device 0 at its lower end; its other functions, and all that has no link, are parts of
+the machine that a fabric here does not have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from peerlane.importing.listing import COMMAND, Express, Function, Kind, Link, Listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WIDTHS = (1, 2, 4, 8, 12, 16, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A function that a fabric here does not have, and why."""
+
+    function: Function
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A leaf."""
+
+    function: Function
+    express: Express
+    link: Link
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """An upstream port with the downstream ports on its bus."""
+
+    function: Function
+    express: Express
+    link: Link
+    ports: tuple[Port, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A root port or downstream port; nothing modelled is below it where `below` is a reason."""
+
+    function: Function
+    express: Express
+    below: Device | Switch | str
+    parts: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A PCI domain: its root ports, and what else is on its root buses."""
+
+    domain: int
+    ports: tuple[Port, ...]
+    parts: tuple[Part, ...]
+
+    def used(self) -> list[Port]:
+        """The root ports with something below."""
+        return [port for port in self.ports if not isinstance(port.below, str)]
+
+    def below(self) -> list[Device | Switch]:
+        """All switches and devices, each after the one above it."""
+        return list(_below(self.ports))
+
+
+def _below(ports: tuple[Port, ...]) -> Iterator[Device | Switch]:
+    for port in ports:
+        if isinstance(port.below, str):
+            continue
+        yield port.below
+        if isinstance(port.below, Switch):
+            yield from _below(port.below.ports)
+
+
+def assemble(listing: Listing) -> list[Host]:
+    """The machine of a listing, one host for each PCI domain.
+
+    Raises:
+        ListingError: Its bridges do not make a tree, a part of it is missing, or it has no link.
+    """
+    tree = _Tree(listing)
+    domains = sorted({function.slot.domain for function in listing.functions})
+    hosts = [tree.host(domain) for domain in domains]
+    if not any(host.used() for host in hosts):
+        first = listing.functions[0]
+        raise listing.error(
+            first,
+            "no function is at a PCI Express link below a root port, as in a virtual machine or in "
+            f"the beginning of a listing; write the whole output of `{COMMAND}` of a real machine",
+        )
+    return hosts
+
+
+Bus = tuple[int, int]
+"""A domain and a bus number in it."""
+
+
+class _Tree:
+    """Which functions are on each bus, and which bridge leads there."""
+
+    def __init__(self, listing: Listing) -> None:
+        self._listing = listing
+        self._on: dict[Bus, list[Function]] = {}
+        self._above: dict[Bus, Function] = {}
+        for function in listing.functions:
+            self._on.setdefault((function.slot.domain, function.slot.bus), []).append(function)
+            self._connect(function)
+        for bus, functions in self._on.items():
+            if bus not in self._above:
+                self._check_root(bus, functions)
+
+    def _connect(self, bridge: Function) -> None:
+        """Bus numbers grow from bridge to bridge (PCIe Base 7.5.1.3), so there can be no loop."""
+        bus = _secondary(bridge)
+        if bus is None or bridge.buses is None:
+            return
+        number = bus[1]
+        if not bridge.slot.bus < number <= bridge.buses.subordinate:
+            raise self._listing.error(
+                bridge,
+                f"bridge {bridge.slot} leads from bus {bridge.slot.bus:02x} to "
+                f"{number:02x}-{bridge.buses.subordinate:02x}, which is a loop; "
+                "a secondary bus has a larger number than the primary one",
+            )
+        other = self._above.setdefault(bus, bridge)
+        if other is not bridge:
+            raise self._listing.error(
+                bridge,
+                f"bridges {other.slot} and {bridge.slot} both lead to bus {number:02x}; "
+                "write one listing of one machine",
+            )
+
+    def _check_root(self, bus: Bus, functions: list[Function]) -> None:
+        """A bus that no bridge leads to is a root bus, unless it has what root buses never have."""
+        domain, number = bus
+        bridges = [one for one in self._listing.functions if one.slot.domain == domain]
+        within = any(
+            one.buses and 0 < one.buses.secondary < number <= one.buses.subordinate
+            for one in bridges
+        )
+        first = functions[0]
+        if within or any(_needs_a_parent(function) for function in functions):
+            raise self._listing.error(
+                first,
+                f"no bridge of this listing leads to bus {number:02x} of {first.slot}; "
+                f"write the whole output of `{COMMAND}`",
+            )
+
+    def host(self, domain: int) -> Host:
+        """The root ports of a domain and all below them."""
+        roots = [bus for bus in self._on if bus[0] == domain and bus not in self._above]
+        functions = [function for bus in roots for function in self._on[bus]]
+        ports, parts = self._ports(functions, Kind.ROOT_PORT)
+        return Host(domain, ports, parts)
+
+    def _ports(
+        self, functions: list[Function], kind: Kind
+    ) -> tuple[tuple[Port, ...], tuple[Part, ...]]:
+        """The ports among the functions of a bus, and the rest with all below it."""
+        ports: list[Port] = []
+        parts: list[Part] = []
+        for function in functions:
+            if function.express and function.express.kind is kind:
+                ports.append(self._port(function, function.express))
+            else:
+                parts += self._without(function, _why(function))
+        return tuple(ports), tuple(parts)
+
+    def _port(self, function: Function, express: Express) -> Port:
+        bus = _secondary(function)
+        below = self._on.get(bus, []) if bus else []
+        if bus is None or not below:
+            return Port(function, express, self._nothing_below(function, express, bus))
+        first, *others = below
+        lower = first.express
+        if lower is None or lower.kind not in _LOWER_ENDS:
+            return Port(function, express, "no link to a switch or device", self._all(below))
+        link = _link(lower, express)
+        if link is None:
+            why = "the link is down, or of a width that there is not"
+            return Port(function, express, why, self._all(below))
+        parts = tuple(
+            part
+            for other in others
+            for part in self._without(other, f"another function of {first.slot}")
+        )
+        if lower.kind is not Kind.UPSTREAM_PORT:
+            return Port(function, express, Device(first, lower, link, parts))
+        return Port(function, express, self._switch(first, lower, link, parts))
+
+    def _switch(
+        self, function: Function, express: Express, link: Link, parts: tuple[Part, ...]
+    ) -> Switch:
+        bus = _secondary(function)
+        inside = self._on.get(bus, []) if bus else []
+        if not inside:
+            raise self._listing.error(
+                function,
+                f"no downstream port of the switch {function.slot} is listed; "
+                f"write the whole output of `{COMMAND}`",
+            )
+        ports, rest = self._ports(inside, Kind.DOWNSTREAM_PORT)
+        return Switch(function, express, link, ports, parts + rest)
+
+    def _nothing_below(self, function: Function, express: Express, bus: Bus | None) -> str:
+        """Why a port is empty; a link that is up leads to something, and lspci lists it later."""
+        if bus is None:
+            return "its bus has no number"
+        if not express.active:
+            return "nothing is below"
+        if bus > max(self._on):
+            raise self._listing.error(
+                self._listing.functions[-1],
+                f"the listing ends before bus {bus[1]:02x}, to which the link of "
+                f"{function.slot} is up; write the whole output of `{COMMAND}`",
+            )
+        return "the link is up, but nothing is listed below"
+
+    def _all(self, functions: list[Function]) -> tuple[Part, ...]:
+        return tuple(part for one in functions for part in self._without(one, _why(one)))
+
+    def _without(self, function: Function, why: str) -> Iterator[Part]:
+        """A function that is left out, and with it all below."""
+        yield Part(function, why)
+        bus = _secondary(function)
+        for below in self._on.get(bus, []) if bus else []:
+            yield from self._without(below, f"below {function.slot}")
+
+
+_LOWER_ENDS = (Kind.UPSTREAM_PORT, Kind.ENDPOINT, Kind.LEGACY_ENDPOINT)
+
+
+def _secondary(bridge: Function) -> Bus | None:
+    """The bus behind a bridge; firmware leaves 0 in one that it did not set up."""
+    if bridge.buses is None or bridge.buses.secondary == 0:
+        return None
+    return bridge.slot.domain, bridge.buses.secondary
+
+
+def _needs_a_parent(function: Function) -> bool:
+    """Whether it can only be at the lower end of a link, or inside a switch."""
+    express = function.express
+    if express is None:
+        return False
+    if express.kind in {Kind.UPSTREAM_PORT, Kind.DOWNSTREAM_PORT}:
+        return True
+    alone = function.slot.bus > 0 and (function.slot.device, function.slot.function) == (0, 0)
+    trained = express.trained is not None and express.trained.lanes > 0
+    return express.kind in _LOWER_ENDS and alone and trained
+
+
+def _link(lower: Express, upper: Express) -> Link | None:
+    """What the two ends trained to: the lower one says it, the upper one where it does not."""
+    ends = [end for end in (lower.trained, upper.trained) if end and end.lanes in WIDTHS]
+    if not ends:
+        return None
+    generation = next((end.generation for end in ends if end.generation), None)
+    return Link(generation, ends[0].lanes)
+
+
+def _why(function: Function) -> str:
+    if not function.readable:
+        return "its configuration space cannot be read"
+    if function.express is None:
+        return "conventional PCI" if function.buses else "no PCI Express link"
+    if not function.express.kind.has_link:
+        return "integrated, no link"
+    if function.express.kind in {Kind.PCI_BRIDGE, Kind.REVERSE_BRIDGE}:
+        return "a bridge between PCI Express and conventional PCI"
+    return f"{function.express.kind} without a port above it"
