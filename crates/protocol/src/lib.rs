@@ -1,7 +1,7 @@
 //! What the PCI Express specifications say: packets, checksums, ordering and link timing.
 //!
-//! Nothing here has state or a clock: every other crate reads its numbers and its bytes from this one, so that
-//! a rule of the specification is written once.
+//! Nothing here has a clock, or state beyond the registers of a configuration space: every other crate reads its numbers
+//! and its bytes from this one, so that a rule of the specification is written once.
 
 mod class;
 mod completion;

@@ -282,6 +282,64 @@ fn five_hundred_and_twelve_devices_are_planned_in_milliseconds() {
     assert!(taken < Duration::from_millis(250), "{taken:?}");
 }
 
+/// Devices `count` below each of four hosts, behind three levels of switches.
+fn deep(count: usize) -> String {
+    let mut text = String::new();
+    for host in 0..4 {
+        writeln!(
+            text,
+            "[hosts.h{host}]\n[switches.h{host}top]\nupstream = \"h{host}\""
+        )
+        .unwrap();
+        for middle in 0..2 {
+            let name = format!("h{host}m{middle}");
+            writeln!(text, "[switches.{name}]\nupstream = \"h{host}top\"").unwrap();
+            for leaf in 0..4 {
+                writeln!(text, "[switches.{name}l{leaf}]\nupstream = \"{name}\"").unwrap();
+            }
+        }
+        for device in 0..count {
+            let (middle, leaf) = (device % 2, device / 2 % 4);
+            writeln!(
+                text,
+                "[devices.h{host}d{device}]\nupstream = \"h{host}m{middle}l{leaf}\""
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn five_hundred_and_twelve_devices_behind_three_levels_of_switches_are_enumerated_in_time() {
+    let text = deep(128);
+    let begin = Instant::now();
+    let plan = plan(&text);
+    let taken = begin.elapsed();
+    let devices = plan.nodes.iter().filter(|node| node.bars[0].is_some());
+    assert_eq!(devices.count(), 512);
+    assert!(taken < Duration::from_secs(2), "{taken:?}");
+}
+
+#[test]
+fn ports_beyond_the_devices_of_a_bus_are_functions_of_devices_that_are_there() {
+    let mut text = "[hosts.h0]\n[switches.s]\nupstream = \"h0\"\n".to_owned();
+    for port in [1, 33, 40] {
+        writeln!(
+            text,
+            "[devices.d{port}]\nupstream = {{ to = \"s\", port = {port} }}"
+        )
+        .unwrap();
+    }
+    let plan = plan(&text);
+    let ports: Vec<String> = node(&plan, "s")
+        .downstream
+        .iter()
+        .map(|port| port.id.to_string())
+        .collect();
+    assert_eq!(ports, ["02:01.0", "02:01.1", "02:08.0"]);
+}
+
 #[test]
 fn the_catalogue_names_every_parameter_with_help_and_source() {
     let catalogue = catalogue();

@@ -89,15 +89,15 @@ async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zo
 /// A window that ends before it begins.
 const CLOSED: (u64, u64) = (0xfff0_0000, 0);
 
-/// Max payload size, and tags of eight bits, which every function understands.
+/// Max payload size, and tags of eight bits where the function can use them.
 async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
-    for field in [
-        Express::max_payload_field(max_payload),
-        Express::EXTENDED_TAG_FIELD,
-    ] {
-        registers.replace(one.id, control, field).await;
+    let payload = Express::max_payload_field(max_payload);
+    registers.replace(one.id, control, payload).await;
+    if express.extended_tags {
+        let tags = Express::EXTENDED_TAG_FIELD;
+        registers.replace(one.id, control, tags).await;
     }
 }
 

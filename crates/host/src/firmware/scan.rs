@@ -23,6 +23,7 @@ pub(super) struct Found {
 pub(super) struct FoundExpress {
     pub(super) register: u16,
     pub(super) max_payload_supported: u32,
+    pub(super) extended_tags: bool,
     port: Option<PortType>,
 }
 
@@ -163,6 +164,7 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
         register,
         port,
         max_payload_supported: Express::supported_in(capabilities),
+        extended_tags: Express::has_extended_tags(capabilities),
     })
 }
 

@@ -123,8 +123,9 @@ impl ConfigSpace {
         } else {
             0
         };
+        let extended = if tags > 32 { EXTENDED_TAGS } else { 0 };
         let capabilities =
-            size_field(max_payload_supported) | EXTENDED_TAGS | latencies | ROLE_BASED_ERRORS;
+            size_field(max_payload_supported) | extended | latencies | ROLE_BASED_ERRORS;
         self.declare(DEVICE_CAPABILITIES, capabilities, 0, 0);
         self.declare(
             DEVICE_CONTROL,
@@ -201,6 +202,11 @@ impl Express {
     /// `Max_Payload_Size Supported` in bytes, in a value of the register [`DEVICE_CAPABILITIES`].
     pub fn supported_in(capabilities: u32) -> u32 {
         size(capabilities)
+    }
+
+    /// Whether a function with those Device Capabilities can use tags of eight bits (Extended Tag Field Supported).
+    pub fn has_extended_tags(capabilities: u32) -> bool {
+        capabilities & EXTENDED_TAGS != 0
     }
 
     /// Extended Tag Field Enable in Device Control: mask and value.

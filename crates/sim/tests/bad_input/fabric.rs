@@ -289,6 +289,59 @@ fn a_tree_with_more_buses_than_there_are_is_refused() {
 }
 
 #[test]
+fn the_bridge_without_a_bus_number_is_named_by_its_line() {
+    // Buses 1 to 255: the host's port and 127 switches take two each, so that the last one has none for its ports.
+    let mut text = String::from("[hosts.h0]\n");
+    let mut above = "h0".to_owned();
+    for n in 0..128 {
+        write!(text, "[switches.s{n}]\nupstream = \"{above}\"\n").unwrap();
+        above = format!("s{n}");
+    }
+    let line = 2 + 2 * 127;
+    assert_eq!(
+        refusal(&text),
+        format!(
+            "bad.toml:{line}: the tree of h0 needs more than 256 buses by here; write a second host for the rest"
+        )
+    );
+}
+
+#[test]
+fn bars_without_room_are_told_with_the_largest_of_them() {
+    let text = "[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nbar = \"512 MiB\"\n[devices.b]\nupstream = \"h0\"\nbar = \"256 MiB\"\n[devices.c]\nupstream = \"h0\"\nbar = \"256 MiB\"\n";
+    assert_eq!(
+        refusal(text),
+        "bad.toml:4: the 32-bit BARs below h0 have no room in 1004 MiB; write bar_address_bits = 64 for the large ones"
+    );
+    let mut text = String::from("[hosts.h0]\n");
+    for n in 0..4 {
+        let bar = "bar_address_bits = 64\nbar = \"1048576 GiB\"";
+        write!(text, "[devices.d{n}]\nupstream = \"h0\"\n{bar}\n").unwrap();
+    }
+    assert!(
+        refusal(&text)
+            .contains("the 64-bit BARs below h0 have no room in 4193280 GiB; write smaller ones")
+    );
+}
+
+#[test]
+fn an_msix_table_has_a_page_of_its_own_beside_other_things() {
+    assert_eq!(
+        pair("bar = \"4 KiB\"\nmsix_vectors = 8"),
+        "bad.toml:9: b.msix_vectors: the table takes the last 4 KiB of BAR 0, which has no more; write bar = \"8 KiB\" or more"
+    );
+}
+
+#[test]
+fn a_vendor_is_written_in_hexadecimal() {
+    assert_eq!(
+        pair("vendor_id = \"Xilinx\""),
+        "bad.toml:8: devices.b.vendor_id: \"Xilinx\" is not such a number; write it like \"0x10ee\""
+    );
+    assert!(pair("vendor_id = \"0xffff\"").contains("0xffff is out of range; write a value from"));
+}
+
+#[test]
 fn a_measurement_that_ends_before_it_begins_is_refused() {
     let text = "[measure]\nfrom = \"2 us\"\nuntil = \"1 us\"";
     assert_eq!(
