@@ -15,6 +15,8 @@ from peerlane import Simulation, _core, tables
 from peerlane.benchmark import median_run
 from peerlane.console import complain, emit, progress, say
 from peerlane.importing import ListingError, load, scenario_of
+from peerlane.pciutils import MissingLspciError
+from peerlane.pciutils import lspci as run_lspci
 from peerlane.reproduce import UnknownNameError, systems
 from peerlane.reproduce import reproduce as reproduce_system
 
@@ -90,7 +92,12 @@ def run_command_line(arguments: list[str]) -> int:
     except typer.TyperException as error:
         complain(f"{' '.join(error.format_message().split())} (peerlane --help)")
         return WRONG_USE
-    except (peerlane.ScenarioError, ListingError, UnknownNameError) as error:
+    except (
+        peerlane.ScenarioError,
+        ListingError,
+        UnknownNameError,
+        MissingLspciError,
+    ) as error:
         complain(str(error))
         return WRONG_USE
     except BrokenPipeError:
@@ -207,6 +214,35 @@ def show(file: Scenario, json_to: JsonTo = None) -> None:
     """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses."""
     tree = Simulation.open(file).tree()
     emit(tree.to_json(), tables.tree(tree), json_to)
+
+
+@app.command()
+def lspci(
+    file: Scenario,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- ARGS]...", help="For lspci; -tv, if absent."),
+    ] = None,
+    *,
+    after_run: Annotated[
+        bool, typer.Option("--after-run", help="Show the registers as the workload leaves them.")
+    ] = False,
+) -> None:
+    """Run the real lspci on the configuration spaces of a scenario's fabric.
+
+    `peerlane lspci FILE -- -vvv -s 01:00.0`
+
+    The registers are as enumeration leaves them. After a run those of Advanced Error Reporting and
+    Device Status tell what went wrong where. Each host is a PCI domain. The exit status is that of
+    lspci, from the package pciutils.
+    """
+    simulation = Simulation.open(file)
+    if after_run:
+        with progress(f"running {Path(file).name}") as bar:
+            simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
+    status = run_lspci(simulation.lspci(), arguments or ["-tv"])
+    if status:
+        raise typer.Exit(status)
 
 
 @app.command()

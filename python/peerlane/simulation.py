@@ -85,6 +85,27 @@ class Simulation:
         """Looks at the bytes of `node` at a bus address without simulating anything."""
         return self._core.memory(node, address, length)
 
+    def config_read(self, host: str, function: str, offset: int, *, size: int = 4) -> int:
+        """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".
+
+        The processor of `host` asks by a configuration request, and time passes until its
+        completion is back; all ones are what it gets when nobody answers.
+
+        Raises:
+            ValueError: There is no such host, or `function` or `offset` name no register.
+        """
+        return self._core.config_read(host, function, offset, size)
+
+    def config_write(
+        self, host: str, function: str, offset: int, value: int, *, size: int = 4
+    ) -> None:
+        """Writes `size` bytes of a configuration space, as `config_read` reads them."""
+        self._core.config_write(host, function, offset, value, size)
+
+    def lspci(self) -> str:
+        """Every configuration space as it is now, for `lspci -F`: a PCI domain for each host."""
+        return self._core.lspci()
+
     def result(self) -> RunResult:
         """What has been measured so far."""
         return RunResult.from_json(self._core.result())

@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueEr
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
-use sim::{AccessError, Tree, bench, scenario};
+use sim::{AccessError, FunctionId, NotAFunction, Tree, bench, scenario};
 
 pyo3::create_exception!(
     peerlane._core,
@@ -127,6 +127,31 @@ impl Simulation {
         Ok(PyBytes::new(py, &bytes))
     }
 
+    #[pyo3(signature = (host, function, offset, size = 4))]
+    fn config_read(&mut self, host: &str, function: &str, offset: u64, size: u64) -> PyResult<u32> {
+        self.0
+            .config_read(host, function_id(function)?, offset, size)
+            .map_err(|error| access_error(&error))
+    }
+
+    #[pyo3(signature = (host, function, offset, value, size = 4))]
+    fn config_write(
+        &mut self,
+        host: &str,
+        function: &str,
+        offset: u64,
+        value: u32,
+        size: u64,
+    ) -> PyResult<()> {
+        self.0
+            .config_write(host, function_id(function)?, (offset, size), value)
+            .map_err(|error| access_error(&error))
+    }
+
+    fn lspci(&self) -> String {
+        self.0.lspci()
+    }
+
     fn result(&self) -> PyResult<String> {
         json(&self.0.result())
     }
@@ -200,6 +225,11 @@ fn json(value: &impl Serialize) -> PyResult<String> {
 
 fn os_error(error: &std::io::Error, path: &str) -> PyErr {
     PyOSError::new_err((error.raw_os_error(), error.to_string(), path.to_owned()))
+}
+
+fn function_id(text: &str) -> PyResult<FunctionId> {
+    text.parse()
+        .map_err(|error: NotAFunction| PyValueError::new_err(error.to_string()))
 }
 
 fn access_error(error: &AccessError) -> PyErr {

@@ -13,5 +13,6 @@ mod trace;
 mod tree;
 
 pub use plan::Plan;
+pub use protocol::{FunctionId, NotAFunction};
 pub use simulation::{AccessError, Simulation};
 pub use tree::Tree;

@@ -1,0 +1,197 @@
+"""What enumeration leaves in configuration spaces, as the real lspci reads them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import PAIR
+from peerlane import Simulation
+
+if TYPE_CHECKING:
+    from conftest import Run, Write
+
+needs_lspci = pytest.mark.skipif(
+    shutil.which("lspci") is None, reason="lspci is missing: install pciutils"
+)
+
+SCENARIOS = Path(__file__).parent.parent / "scenarios"
+
+DEEP = """\
+[hosts.h0]
+[hosts.h1]
+read_completion_boundary = "128 B"
+
+[switches.top]
+upstream = { to = "h0", generation = 4 }
+acs_redirect = true
+
+[switches.left]
+upstream = { to = "top", port = 40 }
+
+[devices.a]
+upstream = { to = "left", lanes = 12, generation = 5 }
+bar = "16 MiB"
+tags = 300
+
+[devices.b]
+upstream = { to = "left", lanes = 4, generation = 1 }
+bar = "1 GiB"
+bar_address_bits = 64
+msix_vectors = 16
+
+[devices.c]
+upstream = { to = "top", port = 8 }
+msi_vectors = 8
+max_payload = "128 B"
+max_read_request = "4 KiB"
+
+[devices.e]
+upstream = "h0"
+model = "reflector"
+memory_enable = false
+
+[devices.g]
+upstream = "h0"
+model = "sg-dma"
+
+[devices.x]
+upstream = "h1"
+vendor_id = "0x15b3"
+device_id = "0x1017"
+class_code = "0x020000"
+"""
+
+COMPLAINTS = re.compile(r"<\?>|!!!|unknown|malformed|chain loop|access denied", re.IGNORECASE)
+
+
+def without_modules(err: str) -> list[str]:
+    """Standard error, but for a machine on which lspci finds no kernel modules."""
+    return [line for line in err.splitlines() if "libkmod" not in line]
+
+
+@needs_lspci
+def test_lspci_decodes_every_capability_without_a_complaint(peerlane: Run, scenario: Write) -> None:
+    rosta = Path(__file__).parent.parent / "python/peerlane/systems/rosta/scenario.toml"
+    for path in (scenario(text=DEEP), *sorted(SCENARIOS.glob("*.toml")), rosta):
+        done = peerlane("lspci", path, "--", "-vvv")
+        assert done.status == 0
+        assert not without_modules(done.err)
+        assert not COMPLAINTS.findall(done.out), path
+        tree = Simulation.open(path).tree()
+        ports = sum(node.upstream is not None for node in tree.nodes)
+        functions = len(tree.nodes) + ports
+        assert done.out.count("\tControl: ") == functions
+        assert done.out.count("Express (v2)") == 2 * ports
+
+
+@needs_lspci
+def test_the_tree_has_every_device(peerlane: Run, scenario: Write) -> None:
+    path = scenario(text=DEEP)
+    done = peerlane("lspci", path)
+    assert done.status == 0
+    for name in ("Xilinx", "Mellanox"):
+        devices = 1 if name == "Mellanox" else 5
+        assert done.out.count(name) == devices, done.out
+    for node in Simulation.open(path).tree().nodes:
+        if node.kind == "device":
+            assert re.search(rf"\[{node.id[:2]}\]----00\.0", done.out), node
+
+
+@needs_lspci
+def test_a_chosen_function_shows_what_was_set(peerlane: Run, scenario: Write) -> None:
+    done = peerlane("lspci", scenario(text=DEEP), "--", "-vv", "-s", "0000:03:00.0")
+    text = " ".join(done.out.split())
+    assert "MaxPayload 128 bytes, MaxReadReq 4096 bytes" in text
+    assert "MSI: Enable+ Count=8/8" in text
+    switch = peerlane("lspci", scenario(text=DEEP), "--", "-vv", "-s", "0000:02:08.0")
+    assert "ACSCtl:\tSrcValid- TransBlk- ReqRedir+" in switch.out
+
+
+@needs_lspci
+def test_errors_show_after_a_run(peerlane: Run, scenario: Write) -> None:
+    path = scenario(('to = "b"', 'to = "0xc0018000"'), ('"16 KiB"\n', '"128 B"\n'))
+    before = peerlane("lspci", path, "--", "-vvv")
+    after = peerlane("lspci", path, "--after-run", "--", "-vvv")
+    assert "UnsupReq+" not in before.out
+    assert after.out.count("MalfTLP- ECRC- UnsupReq+") == 1
+    assert "First Error Pointer: 14" in after.out
+
+
+@needs_lspci
+def test_the_exit_status_is_that_of_lspci(peerlane: Run, scenario: Write) -> None:
+    assert peerlane("lspci", scenario(), "--", "-s", "nonsense").status == 1
+
+
+def test_a_missing_lspci_is_named_with_its_package(
+    peerlane: Run, scenario: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    peerlane("lspci", scenario()).refuses("lspci is missing; install the package pciutils")
+
+
+@needs_lspci
+def test_a_listing_of_a_fabric_is_imported_as_that_fabric(
+    peerlane: Run, scenario: Write, tmp_path: Path
+) -> None:
+    path = scenario()
+    listing = tmp_path / "listing.txt"
+    listing.write_text(peerlane("lspci", path, "--", "-vvv").out)
+    again = peerlane("import", "lspci", listing)
+    assert again.status == 0, again.err
+
+    def shape(text: str) -> list[tuple[object, ...]]:
+        nodes = Simulation(text).tree().nodes
+        return sorted(
+            (n.kind, n.id, n.upstream.port, n.upstream.generation, n.upstream.lanes, n.max_payload)
+            for n in nodes
+            if n.upstream
+        )
+
+    assert shape(again.out) == shape(path.read_text())
+
+
+def test_the_dump_is_what_configuration_requests_read() -> None:
+    simulation = Simulation(PAIR)
+    dump = simulation.lspci()
+    (line,) = re.findall(r"0000:03:00\.0 a\n00: (.*)\n", dump)
+    read = simulation.config_read("h0", "03:00.0", 0)
+    assert bytes.fromhex(line)[:4] == read.to_bytes(4, "little")
+    assert dump.count("\n\n") == 7
+
+
+def test_a_device_whose_memory_is_disabled_answers_no_more() -> None:
+    simulation = Simulation(PAIR.split("[[flows]]")[0])
+    bar = next(r.base for r in simulation.tree().nodes["b"].regions if r.what == "bar0")
+    command = simulation.config_read("h0", "04:00.0", 4, size=2)
+    assert command & 0b110 == 0b110
+    simulation.config_write("h0", "04:00.0", 4, command & ~0b010, size=2)
+    with pytest.raises(RuntimeError, match=r"(?i)unsupported request"):
+        simulation.read("h0", bar, 4)
+    simulation.config_write("h0", "04:00.0", 4, command, size=2)
+    assert simulation.read("h0", bar, 4) == bytes(4)
+
+
+def test_nobody_answers_with_all_ones_and_what_is_no_register_is_refused() -> None:
+    simulation = Simulation(PAIR)
+    assert simulation.config_read("h0", "1f:00.0", 0) == 0xFFFFFFFF
+    for function, offset, size in (("03:00", 0, 4), ("03:00.0", 2, 4), ("03:00.0", 4096, 1)):
+        with pytest.raises(ValueError, match=r"03:00|register"):
+            simulation.config_read("h0", function, offset, size=size)
+    with pytest.raises(ValueError, match="host"):
+        simulation.config_read("a", "03:00.0", 0)
+
+
+@needs_lspci
+def test_the_dump_is_a_file_that_lspci_reads(tmp_path: Path) -> None:
+    path = tmp_path / "dump.txt"
+    path.write_text(Simulation(PAIR).lspci())
+    done = subprocess.run(
+        ["lspci", "-n", "-F", str(path)], check=True, capture_output=True, text=True
+    )
+    assert len(done.stdout.splitlines()) == 7
