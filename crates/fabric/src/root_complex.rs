@@ -346,7 +346,7 @@ impl<C: Cpu> RootComplex<C> {
         if header.payload_len() as u32 > self.ports[port.index()].max_payload {
             return self.refuse(port, packet, &header, Refusal::MalformedTlp, fx);
         }
-        if header.class() != Class::Completion && !self.ports[port.index()].forwards {
+        if !self.ports[port.index()].forwards && header.class() != Class::Completion {
             return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
         }
         match (self.routes.of(&header), &header.kind) {
@@ -501,7 +501,7 @@ impl<C: Cpu> RootComplex<C> {
         let header = *fx.store()[packet].header();
         match self.routes.of(&header) {
             Route::Down(port) => self.send_down(port, packet, fx),
-            Route::Elsewhere => {
+            Route::Elsewhere | Route::Configuration => {
                 if let Kind::MemoryWrite(request) = &header.kind
                     && self.memory.holds(request)
                 {

@@ -11,6 +11,8 @@ pub enum Route {
     Down(Port),
     /// To what is above, or here.
     Elsewhere,
+    /// To where the functions on its way say, as a configuration request.
+    Configuration,
 }
 
 /// The windows of all downstream ports, in order of address and of bus.
@@ -46,7 +48,7 @@ impl Routes {
         }
     }
 
-    /// Where a packet with `header` goes; configuration requests go by their functions, not from here.
+    /// Where a packet with `header` goes.
     #[inline]
     pub fn of(&self, header: &Header) -> Route {
         match &header.kind {
@@ -54,7 +56,7 @@ impl Routes {
                 self.of_address(request.address())
             }
             Kind::Completion(completion) => self.of_id(completion.requester),
-            Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Elsewhere,
+            Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Configuration,
         }
     }
 

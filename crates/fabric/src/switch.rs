@@ -40,8 +40,6 @@ pub struct Switch {
     functions: Functions,
     latency: Span,
     routes: Routes,
-    /// Whether memory requests are forwarded up (Bus Master Enable of the upstream port).
-    requests_up: bool,
     ports: Vec<SwitchPort>,
 }
 
@@ -50,10 +48,8 @@ struct SwitchPort {
     link: LinkEnd,
     /// What packets are held against, as the port's registers have it.
     max_payload: u32,
-    /// Whether memory requests that arrive here are forwarded at all.
-    forwards: bool,
-    /// Whether those to a peer go up first.
-    redirects: bool,
+    /// Whether requests that arrive here are not all forwarded, or not directly.
+    restricts: bool,
 }
 
 /// A timer of one of several ports.
@@ -118,14 +114,12 @@ impl Switch {
         let port = |link| SwitchPort {
             link,
             max_payload: 0,
-            forwards: false,
-            redirects: false,
+            restricts: false,
         };
         let mut switch = Switch {
             functions: config.functions,
             latency: config.parameters.latency,
             routes: Routes::default(),
-            requests_up: false,
             ports: config.links.into_iter().map(port).collect(),
         };
         switch.obey();
@@ -140,17 +134,17 @@ impl Switch {
     /// Takes over what the registers say.
     fn obey(&mut self) {
         self.routes = Routes::of_ports(&self.functions, UPSTREAM.0 + 1);
-        self.requests_up = self.functions.space(Place::Own).bus_master_enable();
+        let up = self.functions.space(Place::Own).bus_master_enable();
         for (index, port) in self.ports.iter_mut().enumerate() {
             let place = place(Port(index as u16));
             let space = self.functions.space(place);
             port.max_payload = space.max_payload();
-            // PCIe Base 7.5.1.1.3: memory space lets requests down, bus mastering lets them up.
-            port.forwards = match place {
-                Place::Own => space.memory_enable(),
-                Place::Port(_) => space.bus_master_enable(),
+            port.restricts = match place {
+                Place::Own => !space.memory_enable(),
+                Place::Port(_) => {
+                    !up || !space.bus_master_enable() || space.redirects_peer_requests()
+                }
             };
-            port.redirects = space.redirects_peer_requests();
         }
     }
 
@@ -220,23 +214,36 @@ impl Switch {
         ))
     }
 
+    /// The port by which a packet leaves; configuration requests leave by none of their own accord.
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
+        let route = self.routes.of(header);
         let ingress = &self.ports[from.index()];
-        let is_request = header.class() != Class::Completion;
-        if is_request && !ingress.forwards {
-            return None;
+        if ingress.restricts && header.class() != Class::Completion {
+            return self.restricted(from, route);
         }
-        match self.routes.of(header) {
-            Route::Down(_) if is_request && ingress.redirects => self.up(is_request),
+        match route {
             Route::Down(port) if port == from => None,
             Route::Down(port) => Some(port),
-            Route::Elsewhere if from == UPSTREAM || header.is_config() => None,
-            Route::Elsewhere => self.up(is_request),
+            Route::Elsewhere if from == UPSTREAM => None,
+            Route::Elsewhere => Some(UPSTREAM),
+            Route::Configuration => None,
         }
     }
 
-    fn up(&self, is_request: bool) -> Option<Port> {
-        (self.requests_up || !is_request).then_some(UPSTREAM)
+    /// The same of a request that arrives where not all are forwarded, or not directly.
+    #[cold]
+    fn restricted(&self, from: Port, route: Route) -> Option<Port> {
+        let space = self.functions.space(place(from));
+        let up = self.functions.space(Place::Own).bus_master_enable();
+        // PCIe Base 7.5.1.1.3: memory space lets requests down, bus mastering lets them up.
+        match route {
+            Route::Configuration => None,
+            Route::Down(port) if from == UPSTREAM => space.memory_enable().then_some(port),
+            Route::Elsewhere if from == UPSTREAM => None,
+            Route::Down(_) | Route::Elsewhere if !space.bus_master_enable() => None,
+            Route::Down(port) if !space.redirects_peer_requests() => (port != from).then_some(port),
+            Route::Down(_) | Route::Elsewhere => up.then_some(UPSTREAM),
+        }
     }
 
     /// Serves a configuration request here, or sends it on down. None comes from below.
