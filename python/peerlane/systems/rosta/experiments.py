@@ -256,7 +256,7 @@ def _initial_delay_ms(flow: FlowResult) -> float:
 
 
 def _call_ms(flow: FlowResult) -> float:
-    return (_known(flow, flow.returned_ns) - _known(flow, flow.called_ns)) / 1e6
+    return _known(flow, flow.call_ns) / 1e6
 
 
 def _steady(flow: FlowResult) -> float:
