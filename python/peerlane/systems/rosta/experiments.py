@@ -112,6 +112,12 @@ def fig4() -> Measurements:
             yield f"check/fig4/{count}/shares", max(steady) / min(steady)
             by_timers = sum(map(_rate, result.flows))
             yield f"check/fig4/{count}/by-timers", by_timers / (sum(steady) / MIB)
+    for count in (5, 7):
+        weighted = _host_writes(_at_once(count)).measure(*ALL_UNDER_WAY)
+        for board, fpgas in (("rc47a", (count + 1) // 2), ("rc47b", count // 2)):
+            weighted.set(board, arbitration_weight=fpgas)
+        steady = [_steady(flow) for flow in _run(weighted).flows]
+        yield f"reading/fig4/{count}/shares-by-weight", max(steady) / min(steady)
     both = _run(_host_writes(("a1", "a2", "b1", "b2")).measure(*ALL_UNDER_WAY))
     yield "reading/fig4/4/both-boards", fmean(map(_steady, both.flows)) / MIB
 
