@@ -175,7 +175,10 @@ def run(
       the target for writes, back at the requester for reads and round trips.
     - GB/s, MiB/s: bytes between the two readings of the flow's `clock`. "arrival" reads the first
       bit on the wire and the last byte at its destination; "sender" the first and the last bit of
-      its requests on the wire. JSON has the readings as `first_byte_ns` and `last_byte_ns`.
+      its requests on the wire; "application" the system call that moves it and its return. JSON has
+      the readings as `first_byte_ns` and `last_byte_ns`.
+    - call: how long that system call took, where a driver moves the flow (a device with model
+      "sg-dma").
     - steady: the rate within `[measure]`; nothing (JSON: null) when the flow was not under way all
       that time.
     - direction "both": `size` each way, and one row for both together. Write two flows to see them

@@ -64,6 +64,13 @@ class FlowResult:
     completed: bool
     intact: bool
 
+    @property
+    def call_ns(self) -> float | None:
+        """How long the system call took that moved the flow, where a driver did."""
+        if self.called_ns is None or self.returned_ns is None:
+            return None
+        return self.returned_ns - self.called_ns
+
 
 @dataclass(frozen=True, slots=True)
 class LinkResult:

@@ -24,12 +24,14 @@ _STYLE = {True: "green", False: "bold red"}
 def run(result: RunResult) -> RenderableType:
     """What a run measured: its flows, then its links."""
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
+    called = any(flow.called_ns is not None for flow in result.flows)
     flows = _table("flow", "from", "to", "direction")
     _numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
-    _numbers(flows, "latency p50", "p99", "max")
+    _numbers(flows, "latency p50", "p99", "max", *["call"] * called)
     flows.add_column("data")
     for flow in result.flows:
-        flows.add_row(*_flow(flow, steady=steady), _data(flow, lost=bool(result.errors)))
+        cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
+        flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
     links = _table("link", "direction")
     _numbers(links, "used", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
     for link in result.links:

@@ -23,6 +23,8 @@ pub struct LinkConfig {
     pub channels: usize,
     /// Sources that share the wire out, each with its own queues: the ingress ports of a switch, one for an engine.
     pub sources: usize,
+    /// Packets in a row that each source may send while others wait; one where nothing is given.
+    pub weights: Vec<u32>,
     /// Whether this end hears of a packet at its header (a cut-through port) or at its last bit.
     pub cut_through: bool,
     /// The same of the far end.

@@ -104,7 +104,7 @@ pub(crate) const SEQUENCES: u16 = 1 << 12;
 
 impl Transmitter {
     pub(crate) fn new(timing: WireTiming, config: &LinkConfig, replay_buffer: u64) -> Self {
-        let queue = Queue::new(config.sources);
+        let queue = Queue::new(config.sources, &config.weights);
         let channel = Channel {
             queue,
             budgets: [Budget::CLOSED; 3],

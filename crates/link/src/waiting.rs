@@ -35,15 +35,19 @@ struct Source {
     classes: [VecDeque<Place>; 3],
     /// One bit for each class that has a packet here.
     occupied: u8,
+    /// Packets in a row that it may send while others wait.
+    weight: u32,
 }
 
-/// Packets of several sources that share a wire, in round robin.
+/// Packets of several sources that share a wire, in weighted round robin.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     sources: Vec<Source>,
     /// One bit for each source that has a packet here.
     occupied: u128,
     turn: usize,
+    /// Packets that the source whose turn it is may still send.
+    left: u32,
     arrivals: u64,
 }
 
@@ -62,10 +66,16 @@ pub(crate) enum Pick {
 
 impl Queue {
     #[inline]
-    pub(crate) fn new(sources: usize) -> Self {
+    pub(crate) fn new(sources: usize, weights: &[u32]) -> Self {
         assert!(sources <= 128, "an arbiter has at most 128 sources");
         Queue {
-            sources: vec![Source::default(); sources],
+            left: weights.first().copied().unwrap_or(1),
+            sources: (0..sources)
+                .map(|source| Source {
+                    weight: weights.get(source).copied().unwrap_or(1),
+                    ..Source::default()
+                })
+                .collect(),
             occupied: 0,
             turn: 0,
             arrivals: 0,
@@ -111,16 +121,26 @@ impl Queue {
         otherwise
     }
 
-    /// Takes what was picked; the next source has the next turn.
+    /// Takes what was picked; when its source has sent what it may in a row, the next one has the next turn.
     #[inline(always)]
     pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
         let source = usize::from(source);
-        self.turn = if source + 1 == self.sources.len() {
-            0
-        } else {
-            source + 1
-        };
-        let Source { classes, occupied } = &mut self.sources[source];
+        if source != self.turn {
+            self.turn = source;
+            self.left = self.sources[source].weight;
+        }
+        self.left -= 1;
+        if self.left == 0 {
+            self.turn = if source + 1 == self.sources.len() {
+                0
+            } else {
+                source + 1
+            };
+            self.left = self.sources[self.turn].weight;
+        }
+        let Source {
+            classes, occupied, ..
+        } = &mut self.sources[source];
         let packets = &mut classes[class.index()];
         let place = packets.pop_front().expect("the chosen class has a packet");
         if packets.is_empty() {

@@ -1,5 +1,7 @@
 //! From a plan to components, wires and flows.
 
+use std::iter;
+
 use device::{Dma, EndpointConfig, Reflector, Reply, SgDma};
 use fabric::{RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor, ThreadId, Transfer, driver};
@@ -148,6 +150,7 @@ fn link_end(
         max_payload: link.max_payload as u16,
         channels: 1,
         sources: 1,
+        weights: Vec::new(),
         cut_through: is_cut_through(node),
         far_cut_through: is_cut_through(far),
         infinite_completions: false,
@@ -159,12 +162,14 @@ fn link_end(
     let config = match &node.kind {
         NodeKind::Host(parameters, _) => LinkConfig {
             sources: below + 1,
+            weights: weights_below(plan, node).collect(),
             infinite_completions: !parameters.peer_to_peer,
             own: Some(Host::source(below)),
             ..config
         },
         NodeKind::Switch(_) => LinkConfig {
             sources: below + Switch::SOURCES,
+            weights: iter::once(1).chain(weights_below(plan, node)).collect(),
             ..config
         },
         NodeKind::Device(..) => LinkConfig {
@@ -175,6 +180,12 @@ fn link_end(
         },
     };
     LinkEnd::new(config, &node.port)
+}
+
+/// Packets in a row that each port below may send up or across.
+fn weights_below(plan: &Plan, node: &NodePlan) -> impl Iterator<Item = u32> {
+    let weight = |port: &DownstreamPort| plan.links[port.link].arbitration_weight;
+    node.downstream.iter().map(weight)
 }
 
 fn is_cut_through(node: &NodePlan) -> bool {

@@ -116,7 +116,8 @@ impl List {
         let Some(hand) = &mut self.hand else {
             return false;
         };
-        hand.address += u64::from(len);
+        // Garbage in the registers may lead past the last address.
+        hand.address = hand.address.wrapping_add(u64::from(len));
         hand.len -= len;
         hand.len == 0
     }
@@ -172,7 +173,7 @@ impl List {
         let page = PAGE - *address % PAGE;
         let len = ((*unasked).min(most) * DESCRIPTOR).min(page);
         let range = (*address, len as u32);
-        *address += len;
+        *address = address.wrapping_add(len);
         *under_way = len / DESCRIPTOR;
         *unasked -= *under_way;
         Some(range)

@@ -159,6 +159,26 @@ fn sources_that_all_have_packets_take_turns() {
 }
 
 #[test]
+fn a_source_sends_its_weight_in_a_row_while_others_wait() {
+    let mut pair = Pair::ready(&Setup {
+        sources: 3,
+        weights: vec![1, 3, 2],
+        ..Setup::default()
+    });
+    let now = pair.now();
+    for source in 0..3 {
+        for _ in 0..6 {
+            pair.send_at(Left, source, write(64), now + Span::from_ns(100));
+        }
+    }
+    pair.run();
+    let order: Vec<u16> = pair.begun(Left).iter().map(|sent| sent.1).collect();
+    assert_eq!(order[..12], [0, 1, 1, 1, 2, 2, 0, 1, 1, 1, 2, 2]);
+    // What is left is that of the others alone.
+    assert_eq!(order[12..], [0, 2, 2, 0, 0, 0]);
+}
+
+#[test]
 fn a_source_without_credit_does_not_hold_up_another_class_of_another_source() {
     let parameters = PortParameters {
         nonposted_headers: 1,

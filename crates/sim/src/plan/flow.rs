@@ -8,7 +8,7 @@ use crate::scenario::{
     Clock, DeviceParameters, Direction, Flow, NodeKind, Scenario, ScenarioError, Target,
 };
 
-use super::transfer::TransferPlan;
+use super::transfer::{TransferPlan, engine};
 use super::tree::known;
 use super::{NodePlan, Region};
 
@@ -74,6 +74,7 @@ pub(super) fn plan(
         nodes,
         names,
         used: vec![0; nodes.len()],
+        lists: vec![0; nodes.len()],
     };
     let mut lines = BTreeMap::new();
     for flow in &scenario.flows {
@@ -96,6 +97,8 @@ pub(super) struct Planner<'a> {
     pub(super) names: BTreeMap<&'a str, usize>,
     /// How much of each node the flows so far have taken for themselves.
     used: Vec<u64>,
+    /// How much of each host's memory, from its end, the drivers' lists take.
+    lists: Vec<u64>,
 }
 
 /// Bytes of one round trip where nothing is written: a doorbell.
@@ -315,17 +318,20 @@ impl Planner<'_> {
 
     /// How far into `region` of `node` there are `size` bytes that no flow uses yet, or else the beginning.
     fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
-        self.claim(node, region, size).unwrap_or(0)
+        let free = self.used[node].next_multiple_of(PAGE);
+        if free + size > region.size {
+            return 0;
+        }
+        self.used[node] = free + size;
+        free
     }
 
-    /// How far into `region` of `node` there are `size` bytes that no flow uses yet, if there are.
-    pub(super) fn claim(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
-        let free = self.used[node].next_multiple_of(PAGE);
-        let end = free + size;
-        (end <= region.size).then(|| {
-            self.used[node] = end;
-            free
-        })
+    /// How far into the memory `region` of the host `node` there are `size` bytes for a list, if there are: on pages at its
+    /// end, where no buffer is unless somebody puts it there.
+    pub(super) fn keep_list(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
+        self.lists[node] += size.next_multiple_of(PAGE);
+        let at = (region.size - region.size % PAGE).checked_sub(self.lists[node])?;
+        (at >= self.used[node]).then_some(at)
     }
 
     fn reply(
@@ -369,8 +375,12 @@ impl Planner<'_> {
         };
         if wanted > room {
             let (wanted, room) = (show(wanted), show(room));
+            let again = match engine(&self.nodes[self.names[flow.from.value.as_str()]]) {
+                Some(_) => String::new(),
+                None => format!(", or window = {room:?}"),
+            };
             let message = format!(
-                "{wanted} is more than the {room} there are; write less, a larger bar or memory, or window = {room:?}"
+                "{wanted} is more than the {room} there are; write less, or a larger bar or memory{again}"
             );
             return Err(self.error(flow, key, &message));
         }

@@ -112,6 +112,8 @@ pub struct LinkPlan {
     pub delay: Span,
     /// Share of the bits that arrive wrong, each way.
     pub bit_error_rate: f64,
+    /// Packets in a row that what comes up may send where it shares a port above.
+    pub arbitration_weight: u32,
     /// The node above and the number of its port.
     pub upstream: (usize, u32),
     /// The node below and its port 0.
@@ -272,6 +274,7 @@ fn links(
             lanes: upstream.link.lanes.0,
             delay: upstream.link.delay,
             bit_error_rate: upstream.link.bit_error_rate,
+            arbitration_weight: upstream.link.arbitration_weight,
             upstream: (above, port),
             downstream: (below, 0),
             max_payload: nodes[above].max_payload.min(nodes[below].max_payload),

@@ -182,7 +182,7 @@ impl Planner<'_> {
         }
         let host = from.root;
         let room = self.nodes[host].region().and_then(|memory| {
-            let offset = self.claim(host, memory, count * DESCRIPTOR)?;
+            let offset = self.keep_list(host, memory, count * DESCRIPTOR)?;
             Some(memory.base + offset)
         });
         room.map(Some).ok_or_else(|| {

@@ -72,5 +72,7 @@ kernel::parameters! {
         delay: Span = Span::from_ns(1), from "some 15 cm of board trace";
         /// Share of the bits that arrive wrong, each way.
         bit_error_rate: f64 = 0.0, within 0.0..=0.5, from "a link without errors";
+        /// Packets in a row that what comes up this link may send where it shares a port above with others (weighted round robin).
+        arbitration_weight: u32 = 1, within 1..=128, from "PCIe Base 6.3.3.4: round robin is the default";
     }
 }

@@ -82,7 +82,7 @@ fn a_flow_says_how_much_in_exactly_one_way() {
 fn a_flow_larger_than_its_target_is_refused() {
     assert_eq!(
         flow("size = \"4 MiB\""),
-        r#"bad.toml:12: flow "f", size: 4 MiB is more than the 64 KiB there are; write less, a larger bar or memory, or window = "64 KiB""#
+        r#"bad.toml:12: flow "f", size: 4 MiB is more than the 64 KiB there are; write less, or a larger bar or memory, or window = "64 KiB""#
     );
     assert!(flow("count = 9223372036854775807").contains("more than the 64 KiB there are"));
     assert!(

@@ -12,5 +12,6 @@ mod ordering;
 mod rates;
 mod refusals;
 mod repetition;
+mod sg_dma;
 mod star;
 mod wires;

@@ -119,6 +119,7 @@ fn end(
         max_payload: 512,
         channels: 1,
         sources,
+        weights: Vec::new(),
         cut_through: cut_through.0,
         far_cut_through: cut_through.1,
         infinite_completions: false,

@@ -112,6 +112,12 @@ def fig4() -> Measurements:
             yield f"check/fig4/{count}/shares", max(steady) / min(steady)
             by_timers = sum(map(_rate, result.flows))
             yield f"check/fig4/{count}/by-timers", by_timers / (sum(steady) / MIB)
+    for count in (5, 7):
+        weighted = _host_writes(_at_once(count)).measure(*ALL_UNDER_WAY)
+        for board, fpgas in (("rc47a", (count + 1) // 2), ("rc47b", count // 2)):
+            weighted.set(board, arbitration_weight=fpgas)
+        steady = [_steady(flow) for flow in _run(weighted).flows]
+        yield f"reading/fig4/{count}/shares-by-weight", max(steady) / min(steady)
     both = _run(_host_writes(("a1", "a2", "b1", "b2")).measure(*ALL_UNDER_WAY))
     yield "reading/fig4/4/both-boards", fmean(map(_steady, both.flows)) / MIB
 
@@ -256,7 +262,7 @@ def _initial_delay_ms(flow: FlowResult) -> float:
 
 
 def _call_ms(flow: FlowResult) -> float:
-    return (_known(flow, flow.returned_ns) - _known(flow, flow.called_ns)) / 1e6
+    return _known(flow, flow.call_ns) / 1e6
 
 
 def _steady(flow: FlowResult) -> float:

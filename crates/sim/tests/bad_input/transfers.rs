@@ -1,0 +1,124 @@
+//! Flows that no driver can move.
+
+use super::{PAIR, flow, refusal};
+
+/// `PAIR` with `a` a scatter/gather engine that is told `engine`, and a flow from it to the host; the flow begins on line 10.
+fn transfer(engine: &str, added: &str) -> String {
+    let a = format!("[devices.a]\nmodel = \"sg-dma\"\n{engine}\n");
+    let machine = PAIR.replace("[devices.a]\n", &a);
+    let flow = "[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\n";
+    refusal(&format!("{machine}{flow}{added}"))
+}
+
+#[test]
+fn a_buffer_longer_than_memory_is_refused() {
+    assert_eq!(
+        transfer("", "size = \"2 GiB\""),
+        r#"bad.toml:14: flow "f", size: 2 GiB is more than the 1 GiB there are; write less, or a larger bar or memory"#
+    );
+}
+
+#[test]
+fn a_list_longer_than_the_engines_memory_is_refused() {
+    let fits = "size = \"32 KiB\"";
+    let engine = "descriptors = 8";
+    assert_eq!(
+        transfer(engine, &format!("{fits}\noffset = \"1 B\"")),
+        r#"bad.toml:14: flow "f", size: 32 KiB takes 9 descriptors, a page each, and the memory of a holds 8; write less, more descriptors, or descriptor_fetch = true"#
+    );
+}
+
+#[test]
+fn a_list_without_room_in_memory_is_refused() {
+    let message = transfer("descriptor_fetch = true", "size = \"1 GiB\"");
+    assert_eq!(
+        message,
+        r#"bad.toml:14: flow "f", size: the list of its 262144 descriptors has no room in the memory of h0; write a larger memory there"#
+    );
+}
+
+#[test]
+fn a_driver_moves_one_buffer_one_way() {
+    let one_way = r#"direction: an sg-dma device moves a buffer one way; write "write" or "read", and a second flow for the other way"#;
+    for direction in ["both", "round-trip"] {
+        assert_eq!(
+            transfer(
+                "",
+                &format!("size = \"4 KiB\"\ndirection = \"{direction}\"")
+            ),
+            format!("bad.toml:15: flow \"f\", {one_way}")
+        );
+    }
+    for (key, value) in [
+        ("count", "4"),
+        ("duration", "\"1 us\""),
+        ("interval", "\"1 us\""),
+        ("window", "\"4 KiB\""),
+    ] {
+        assert_eq!(
+            transfer("", &format!("{key} = {value}")),
+            format!(
+                "bad.toml:14: flow \"f\", {key}: a driver moves one buffer once; write its size alone, such as size = \"4 MiB\""
+            )
+        );
+    }
+}
+
+#[test]
+fn a_packet_that_the_engine_does_not_make_is_refused() {
+    assert_eq!(
+        transfer("", "size = \"4 KiB\"\nrequest_size = \"6 B\""),
+        r#"bad.toml:15: flow "f", request_size: 6 B is no packet of this engine; write whole dwords up to its max payload size of 512 B"#
+    );
+    assert_eq!(
+        transfer("", "size = \"4 KiB\"\nrequest_size = \"1 KiB\""),
+        r#"bad.toml:15: flow "f", request_size: 1 KiB is no packet of this engine; write whole dwords up to its max payload size of 512 B"#
+    );
+    assert_eq!(
+        transfer(
+            "",
+            "size = \"4 KiB\"\ndirection = \"read\"\nrequest_size = \"64 B\""
+        ),
+        r#"bad.toml:16: flow "f", request_size: read requests are as large as max_read_request and the FIFO allow; leave it out"#
+    );
+}
+
+#[test]
+fn bytes_that_come_by_a_fifo_are_those_of_a_flow_above() {
+    assert_eq!(
+        transfer("user = \"loopback\"", "size = \"4 KiB\""),
+        r#"bad.toml:12: flow "f", from: this device sends what its FIFOs bring; write carries = "ID" of the flow above whose bytes they are"#
+    );
+    assert_eq!(
+        transfer("user = \"loopback\"", "size = \"4 KiB\"\ncarries = \"f\""),
+        r#"bad.toml:15: flow "f", carries: there is no flow "f" above this one; write the id of one that is"#
+    );
+    assert_eq!(
+        transfer("", "size = \"4 KiB\"\ncarries = \"f\""),
+        r#"bad.toml:15: flow "f", carries: these bytes do not come through a FIFO; write it only for writes of a device with user = "loopback" or "matrix""#
+    );
+    assert_eq!(
+        transfer("", "size = \"4 KiB\"\nafter = \"g\""),
+        r#"bad.toml:15: flow "f", after: there is no flow "g" above this one; write the id of one that is"#
+    );
+}
+
+#[test]
+fn what_a_driver_does_is_refused_where_there_is_none() {
+    for (key, value) in [("carries", "x"), ("after", "x"), ("clock", "application")] {
+        assert_eq!(
+            flow(&format!("count = 1\n{key} = \"{value}\"")),
+            format!(
+                "bad.toml:13: flow \"f\", {key}: no driver moves this flow; write it only where the flow is from a device with model = \"sg-dma\""
+            )
+        );
+    }
+}
+
+#[test]
+fn a_users_circuit_that_does_not_exist_is_refused() {
+    assert_eq!(
+        transfer("user = \"mirror\"", "size = \"4 KiB\""),
+        r#"bad.toml:6: devices.a.user: "mirror" is not known; write "source-sink" or "loopback" or "matrix""#
+    );
+}
