@@ -74,14 +74,18 @@ impl Reflector {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
         }
-        let may_send = |this: &Self| !this.outbound.is_empty() && this.endpoint.is_bus_master();
-        while may_send(self) && self.endpoint.is_open(fx) {
+        while self.may_send() && self.endpoint.is_open(fx) {
             if let Some(packet) = self.outbound.pop_front() {
                 self.endpoint.hand_over(packet, fx);
             }
         }
         // Completions of reads to BAR 0 go even when nothing is to be reflected.
         self.endpoint.is_open(fx);
+    }
+
+    /// Whether a write waits to go back, and the function may make requests.
+    fn may_send(&self) -> bool {
+        !self.outbound.is_empty() && self.endpoint.is_bus_master()
     }
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {

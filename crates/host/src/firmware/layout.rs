@@ -78,21 +78,8 @@ impl Extent {
 impl Layout {
     pub(super) fn new(found: &[Found], zone: Zone) -> Result<Self, FirmwareError> {
         let bars: Vec<Vec<Bar>> = found.iter().map(|one| largest_first(one, zone)).collect();
-        let mut below: Vec<Vec<usize>> = vec![Vec::new(); found.len()];
-        let mut top = Vec::new();
-        for (index, one) in found.iter().enumerate() {
-            one.above
-                .map_or(&mut top, |above| &mut below[above])
-                .push(index);
-        }
-        let mut extents = vec![Extent::default(); found.len()];
-        for index in (0..found.len()).rev() {
-            extents[index] = if found[index].is_bridge {
-                stack(&below[index], &extents).1.window()
-            } else {
-                Extent::of(&bars[index])
-            };
-        }
+        let (top, below) = families(found);
+        let extents = extents(found, &bars, &below);
         let (_, whole) = stack(&top, &extents);
         let start = u128::from(zone.base).next_multiple_of(whole.align.max(1));
         if start + whole.size > u128::from(zone.end) {
@@ -105,12 +92,9 @@ impl Layout {
         let mut bases = vec![0; found.len()];
         place(&top, &extents, start as u64, &mut bases);
         // A bridge comes before all that is below it.
-        for (index, one) in found.iter().enumerate() {
-            if extents[index].size == 0 {
-                continue;
-            }
+        for index in (0..found.len()).filter(|index| extents[*index].size > 0) {
             let mut next = bases[index];
-            if one.is_bridge {
+            if found[index].is_bridge {
                 let last = next + (extents[index].size as u64 - 1);
                 layout.windows[index] = Some((next, last));
                 place(&below[index], &extents, next, &mut bases);
@@ -122,6 +106,30 @@ impl Layout {
         }
         Ok(layout)
     }
+}
+
+/// The functions on bus 0, and those just below each function.
+fn families(found: &[Found]) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let mut top = Vec::new();
+    let mut below = vec![Vec::new(); found.len()];
+    for (index, one) in found.iter().enumerate() {
+        let family = one.above.map_or(&mut top, |above| &mut below[above]);
+        family.push(index);
+    }
+    (top, below)
+}
+
+/// The room that each function needs: a bridge, for all that is below it.
+fn extents(found: &[Found], bars: &[Vec<Bar>], below: &[Vec<usize>]) -> Vec<Extent> {
+    let mut extents = vec![Extent::default(); found.len()];
+    for index in (0..found.len()).rev() {
+        extents[index] = if found[index].is_bridge {
+            stack(&below[index], &extents).1.window()
+        } else {
+            Extent::of(&bars[index])
+        };
+    }
+    extents
 }
 
 /// Places `children` from `base` on.

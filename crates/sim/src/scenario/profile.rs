@@ -10,7 +10,7 @@ use link::PortParameters;
 
 use super::ScenarioError;
 use super::document::{Item, Section, nearest};
-use super::model::{DeviceParameters, MODELS};
+use super::model::{DeviceParameters, MODELS, NodeParameters};
 
 /// The profile of a port that names none, and the base of a profile that names none.
 const DEFAULT: &str = "generic";
@@ -137,7 +137,9 @@ fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
     );
     let (mut port, mut endpoint) = (PortParameters::default(), EndpointParameters::default());
     let mut models: Vec<_> = MODELS.iter().map(|model| (model.make)()).collect();
+    let mut settings = NodeParameters::default();
     let mut sets: Vec<&mut dyn Parameters> = vec![
+        &mut settings,
         &mut port,
         &mut host,
         &mut driver,
