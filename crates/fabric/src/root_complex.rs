@@ -540,14 +540,11 @@ impl<C: Cpu> RootComplex<C> {
         let Kind::Completion(completion) = &content.header().kind else {
             return false;
         };
-        let taken = self.cpu.take(completion, content.payload());
-        if taken.is_none() {
+        let Some(taken) = self.cpu.take(completion, content.payload()) else {
             return self.configuration.take(completion, content.payload());
-        }
-        if let Some(taken) = taken {
-            fx.observe(taken.observation());
-        }
-        taken.is_some()
+        };
+        fx.observe(taken.observation());
+        true
     }
 }
 

@@ -166,6 +166,54 @@ fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
 }
 
 #[test]
+fn a_port_that_is_no_bus_master_forwards_no_requests_up() {
+    // The root port, the switch's upstream port, and the port above a.
+    for (port, place) in [("00:01.0", "h0"), ("01:00.0", "s"), ("02:00.0", "s")] {
+        let mut simulation = simulation(PAIR);
+        let port = port.parse().expect("a function");
+        simulation
+            .config_write("h0", port, COMMAND, MEMORY)
+            .expect("a host");
+        let read = simulation.read_back("a", 0x1000, 4, &mut || true);
+        assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(0x1000)));
+        assert_eq!(simulation.result().errors(place, "unsupported request"), 1);
+        // Completions of what is read from above pass.
+        let bar = simulation.plan().nodes[2].bars[0]
+            .expect("a has a BAR")
+            .base;
+        assert!(simulation.read_back("h0", bar, 4, &mut || true).is_ok());
+    }
+}
+
+#[test]
+fn a_switch_obeys_the_redirect_that_is_written_to_its_ports() {
+    let mut simulation = simulation(PAIR);
+    let bar = simulation.plan().nodes[3].bars[0]
+        .expect("b has a BAR")
+        .base;
+    let port = simulation.plan().nodes[1].downstream[0].id;
+    assert!(simulation.read_back("a", bar, 4, &mut || true).is_ok());
+    let up = |simulation: &sim::Simulation| {
+        let result = simulation.result();
+        result.link("h0-s", "up").overhead_bytes
+    };
+    let before = up(&simulation);
+    let control = u64::from(protocol::register::ACS) * 4 + 2;
+    simulation
+        .config_write(
+            "h0",
+            port,
+            (control, 2),
+            protocol::register::P2P_REQUEST_REDIRECT >> 16,
+        )
+        .expect("a host");
+    let asked = up(&simulation);
+    assert!(simulation.read_back("a", bar, 4, &mut || true).is_ok());
+    assert_eq!(before, 0);
+    assert!(up(&simulation) > asked);
+}
+
+#[test]
 fn a_function_that_is_not_there_reads_as_all_ones() {
     let mut simulation = simulation(PAIR);
     for absent in ["00:1f.0", "02:1f.0", "03:00.1", "03:01.0", "ff:00.0"] {
