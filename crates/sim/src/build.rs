@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use device::sg_dma::registers::Unit;
+use device::sg_dma::registers::{REPLY, Unit};
 use device::{Dma, EndpointConfig, Reflector, Reply, SgDma};
 use fabric::{RootComplexConfig, Routes, Switch, SwitchConfig, Window};
 use host::{Host, Processor, ThreadId, Transfer, driver};
@@ -303,6 +303,10 @@ fn spawn(
         len: flow.window,
         payload: transfer.payload,
         list: transfer.list,
+        reply: flow.to.zip(flow.reply).map(|(reflector, to)| {
+            let registers = plan.nodes[reflector].bars[2].map_or(0, |bar| bar.base);
+            (registers + REPLY, to)
+        }),
         lock: interrupt(flow.from) + u32::from(transfer.unit.vector()),
         after: transfer.after.and_then(|after| threads[after]),
     };
