@@ -30,7 +30,7 @@ kernel::parameters! {
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
-        /// Packets at the end of the send path that wait for the wire before the engine is held.
+        /// Packets that wait for the wire before the engine is held: at the end of the send path, or all along it where the datapath is without limit.
         send_queue: u32 = 8, within 1..=4096, from "our choice: as short as keeps any link busy";
     }
 }
@@ -80,7 +80,7 @@ pub struct Endpoint {
     cycle: Span,
     /// When the datapath can take the engine's next packet.
     datapath_free: Time,
-    /// When each packet in the send path is at its end.
+    /// When each packet in the send path is at its end, where the datapath limits how many there are.
     outbound: VecDeque<Time>,
     /// Packets in the receive path, with the time they reach the engine.
     inbound: VecDeque<(Time, PacketId)>,
@@ -369,7 +369,7 @@ impl Endpoint {
     ) -> Time {
         let now = fx.now();
         let ready = now + self.parameters.send_latency;
-        if ready > now {
+        if ready > now && self.parameters.datapath.0 > 0 {
             self.outbound.push_back(ready);
         }
         let waiting = Waiting::new(packet, fx.store(), ready);
