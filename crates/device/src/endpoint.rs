@@ -34,7 +34,7 @@ kernel::parameters! {
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
-        /// Packets at the end of the send path that wait for the wire before the engine is held.
+        /// Packets that wait for the wire before the engine is held: at the end of the send path, or all along it where the datapath is without limit.
         send_queue: u32 = 8, within 1..=4096, from "our choice: as short as keeps any link busy";
     }
 }
@@ -92,7 +92,7 @@ pub struct Endpoint {
     cycle: Span,
     /// When the datapath can take the engine's next packet.
     datapath_free: Time,
-    /// When each packet in the send path is at its end.
+    /// When each packet in the send path is at its end, where the datapath limits how many there are.
     outbound: VecDeque<Time>,
     /// Packets in the receive path, with the time they reach the engine.
     inbound: VecDeque<(Time, PacketId)>,
@@ -419,12 +419,8 @@ impl Endpoint {
         }
     }
 
-    /// Packets that are through the send path and wait for the wire. A datapath without limit does not pace the engine: there
-    /// those in the path count, too.
+    /// Packets that are through the send path and wait for the wire.
     fn waiting(&mut self, now: Time) -> usize {
-        if self.parameters.datapath.0 == 0 {
-            return self.link.waiting();
-        }
         while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}
         self.link.waiting().saturating_sub(self.outbound.len())
     }

@@ -1,8 +1,8 @@
 //! A latency reflector: every write to BAR 0 goes back to where its flow came from.
 
 use kernel::{Component, Effects, Port};
-use link::{FlowId, Frame, PacketId, Pcie, Refusal};
-use protocol::{Header, Kind};
+use link::{FlowId, Frame, PacketId, Packets, Pcie, Refusal};
+use protocol::{FunctionId, Header, Kind};
 use transaction::written;
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
@@ -95,7 +95,7 @@ impl Reflector {
             .flow
             .and_then(|flow| self.replies.iter().find(|reply| reply.flow == flow))
             .copied();
-        let (Kind::MemoryWrite(request), Some(reply)) = (&header.kind, reply) else {
+        let (Kind::MemoryWrite(_), Some(reply)) = (&header.kind, reply) else {
             if matches!(header.kind, Kind::Completion(_)) {
                 return self
                     .endpoint
@@ -106,12 +106,30 @@ impl Reflector {
         if let Err(why) = self.endpoint.verdict(&header) {
             return self.endpoint.refuse(packet, why, fx);
         }
-        let bytes = written(content, request).to_vec();
-        fx.store().release(packet);
-        let header = Header::memory_write(self.endpoint.id(), reply.address, bytes.len() as u32)
-            .expect("a reflected write is as long as the one that came, at the start of a BAR");
-        let back = fx.store().claim();
-        fx.store()[back].write(header, stamp)[..bytes.len()].copy_from_slice(&bytes);
-        self.outbound.push_back(back);
+        if let Some(back) = reflected(packet, self.endpoint.id(), reply.address, fx.store()) {
+            self.outbound.push_back(back);
+        }
     }
+}
+
+/// What a write becomes that goes back to `address`, with the stamp that it came with; it is let go of. Nothing, where it
+/// cannot go there as one packet.
+pub(crate) fn reflected(
+    packet: PacketId,
+    id: FunctionId,
+    address: u64,
+    packets: &mut Packets,
+) -> Option<PacketId> {
+    let content = &packets[packet];
+    let (header, stamp) = (*content.header(), content.stamp);
+    let Kind::MemoryWrite(request) = &header.kind else {
+        return None;
+    };
+    let bytes = written(content, request).to_vec();
+    packets.release(packet);
+    let header = Header::memory_write(id, address, bytes.len() as u32).ok()?;
+    let back = packets.claim();
+    let lead = (address % 4) as usize;
+    packets[back].write(header, stamp)[lead..lead + bytes.len()].copy_from_slice(&bytes);
+    Some(back)
 }

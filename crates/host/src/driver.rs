@@ -45,6 +45,8 @@ pub struct Transfer {
     pub payload: u32,
     /// Where in memory the list is kept for the engine to fetch; none where it goes into the engine.
     pub list: Option<u64>,
+    /// The register of a reflector that is told where to send back to, and the address.
+    pub reply: Option<(u64, u64)>,
     /// The lock of the unit, which one call holds at a time.
     pub lock: u32,
     /// The thread that must have ended before.
@@ -103,6 +105,9 @@ impl Driver<'_> {
             list,
             ..
         } = *transfer;
+        if let Some((register, to)) = transfer.reply {
+            self.store(register, &to.to_le_bytes()).await;
+        }
         if unit == Unit::Peer {
             self.set(offset::ADDRESS, &address.to_le_bytes()).await;
             self.set(offset::LENGTH, &len.to_le_bytes()).await;

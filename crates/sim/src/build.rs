@@ -2,6 +2,7 @@
 
 use std::iter;
 
+use device::sg_dma::registers::REPLY;
 use device::{Dma, EndpointConfig, Reflector, Reply, SgDma};
 use fabric::{RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor, ThreadId, Transfer, driver};
@@ -269,6 +270,10 @@ fn spawn(
         len: flow.window,
         payload: transfer.payload,
         list: transfer.list,
+        reply: flow.to.zip(flow.reply).map(|(reflector, to)| {
+            let registers = plan.nodes[reflector].bars[2].map_or(0, |bar| bar.base);
+            (registers + REPLY, to)
+        }),
         lock: interrupt,
         after: transfer.after.and_then(|after| threads[after]),
     };

@@ -18,10 +18,11 @@ use link::{FlowId, Frame, Observation, PacketId, Packets, Pcie, Refusal, Stamp};
 use protocol::{Bar, Header, Kind, MemoryRequest};
 use transaction::{Outstanding, Part, Pattern, arrived, written};
 
+use crate::reflector::reflected;
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
 use list::List;
 use reader::{Limits, Purpose, Reader};
-use registers::{CROSSED, Descriptor, Registers, Status, Unit, offset};
+use registers::{CROSSED, Descriptor, REPLY, Registers, Status, Unit, offset};
 use sender::{Ended, Offer, Sender, Source};
 use user::User;
 
@@ -30,7 +31,7 @@ pub use user::UserLogic;
 kernel::parameters! {
     /// What a scatter/gather DMA engine can be told.
     pub struct SgDmaParameters {
-        /// What stands between the FIFOs: "source-sink", "loopback" or "matrix".
+        /// What stands between the FIFOs: "source-sink", "loopback", "matrix" or "reflector".
         user: UserLogic = UserLogic::SourceSink, from "the authors of rosta measure rates so";
         /// Whether the matrix is crossed: RX_FIFO feeds EP_TX_FIFO, and EP_RX_FIFO feeds TX_FIFO. A register changes it.
         crossed: bool = false, from "off after reset";
@@ -68,6 +69,8 @@ pub struct SgDma {
     reader: Option<Box<Reader>>,
     writer: Option<Box<Sender>>,
     peer: Option<Box<Sender>>,
+    /// Writes of peers that go back.
+    reflections: VecDeque<PacketId>,
     /// Vectors of interrupts to be sent.
     interrupts: VecDeque<u8>,
     /// Whose turn it is to send.
@@ -150,6 +153,7 @@ impl SgDma {
             reader: None,
             writer: None,
             peer: None,
+            reflections: VecDeque::new(),
             interrupts: VecDeque::new(),
             turn: 0,
             patterns,
@@ -247,6 +251,14 @@ impl SgDma {
                 self.endpoint
                     .answer(packet, self.registers.memory(), base, fx);
                 fx.store().release(packet);
+            }
+            Kind::MemoryWrite(_)
+                if self.user.logic == UserLogic::Reflector
+                    && self.endpoint.verdict(header).is_ok() =>
+            {
+                let to = self.registers.long(REPLY);
+                let back = reflected(packet, self.limits.id, to, fx.store());
+                self.reflections.extend(back);
             }
             Kind::MemoryWrite(request)
                 if !self.user.never_stalls() && self.endpoint.verdict(header).is_ok() =>
@@ -409,6 +421,10 @@ impl SgDma {
                 let source = source(self.user.logic, &mut self.user.tx, &self.patterns, writer);
                 writer.next(now, id, source, &self.registers, packets)
             }),
+            Sends::PeerWrites if !self.reflections.is_empty() => self
+                .reflections
+                .pop_front()
+                .map_or(Offer::Nothing, Offer::Packet),
             Sends::PeerWrites => self.peer.as_mut().map_or(Offer::Nothing, |peer| {
                 let source = source(self.user.logic, &mut self.user.ep_tx, &self.patterns, peer);
                 peer.next(now, id, source, &self.registers, packets)

@@ -11,7 +11,7 @@
 //! | 0x18 | 32 | `STATUS` | 0 never begun, 1 under way, 2 done, 3 ended with an error |
 //! | 0x1c | 32 | `TIMER` | cycles from the first packet handed to the link to the last |
 //!
-//! At [`CROSSED`] bit 0 crosses the interconnect matrix. From [`Unit::list`] on there are descriptors: address (64 bits),
+//! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] is the address that a reflector sends to. From [`Unit::list`] on there are descriptors: address (64 bits),
 //! length in bytes (32 bits), 32 bits that mean nothing.
 
 use transaction::Memory;
@@ -20,6 +20,8 @@ use transaction::Memory;
 pub const SIZE: u64 = 256 << 10;
 /// Register whose bit 0 crosses the interconnect matrix.
 pub const CROSSED: u64 = 0x100;
+/// Register with the address that a reflector sends to.
+pub const REPLY: u64 = 0x108;
 /// Bytes of a descriptor.
 pub const DESCRIPTOR: u64 = 16;
 /// Descriptors that a list in the engine has room for at most.
@@ -196,7 +198,7 @@ mod tests {
     #[test]
     fn the_lists_lie_behind_the_registers_and_within_the_bar() {
         let list = u64::from(MOST_DESCRIPTORS) * DESCRIPTOR;
-        assert!(Unit::Write.list() > CROSSED);
+        assert!(Unit::Write.list() > REPLY);
         assert_eq!(Unit::Read.list(), Unit::Write.list() + list);
         assert!(Unit::Read.list() + list <= SIZE);
     }

@@ -11,18 +11,21 @@ pub enum UserLogic {
     Loopback,
     /// `RX_FIFO` feeds `TX_FIFO` and `EP_RX_FIFO` feeds `EP_TX_FIFO`, or crosswise, by a register.
     Matrix,
+    /// What a peer writes goes back, to the address in a register.
+    Reflector,
 }
 
 impl UserLogic {
     /// Whether it makes and takes data without a FIFO ever being empty or full.
     pub fn never_stalls(self) -> bool {
-        self == Self::SourceSink
+        matches!(self, Self::SourceSink | Self::Reflector)
     }
 
-    const NAMES: [(&str, Self); 3] = [
+    const NAMES: [(&str, Self); 4] = [
         ("source-sink", Self::SourceSink),
         ("loopback", Self::Loopback),
         ("matrix", Self::Matrix),
+        ("reflector", Self::Reflector),
     ];
 }
 
@@ -115,7 +118,7 @@ impl User {
             ep_tx,
         } = self;
         match (*logic, crossed) {
-            (UserLogic::SourceSink, _) => false,
+            (UserLogic::SourceSink | UserLogic::Reflector, _) => false,
             (UserLogic::Loopback, _) => pass(rx, tx),
             (UserLogic::Matrix, false) => pass(rx, tx) | pass(ep_rx, ep_tx),
             (UserLogic::Matrix, true) => pass(rx, ep_tx) | pass(ep_rx, tx),

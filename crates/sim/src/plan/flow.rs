@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use device::UserLogic;
 use kernel::{Bytes, Quantity, Span, Time};
 
 use crate::scenario::{
@@ -195,7 +196,10 @@ impl Planner<'_> {
         let round_trip = flow.parameters.direction == Direction::RoundTrip;
         let name = match &flow.to.value {
             Target::Node(name) => name,
-            Target::Address(_) if round_trip => return Err(self.error(flow, "to", ROUND_TRIP)),
+            Target::Address(_) if round_trip => {
+                let message = no_round_trip(&self.nodes[from]);
+                return Err(self.error(flow, "to", &message));
+            }
             Target::Address(address) => {
                 let size = u64::MAX - address;
                 return Ok((
@@ -221,8 +225,8 @@ impl Planner<'_> {
             );
             return Err(self.error(flow, "to", &message));
         }
-        if round_trip && !is_reflector(target) {
-            return Err(self.error(flow, "to", ROUND_TRIP));
+        if round_trip && !reflects(source, target) {
+            return Err(self.error(flow, "to", &no_round_trip(source)));
         }
         target.region().map_or_else(
             || {
@@ -396,8 +400,23 @@ impl Planner<'_> {
     }
 }
 
-const ROUND_TRIP: &str =
-    "a round trip needs someone who answers; write a device with model = \"reflector\"";
+/// Why `source` can make no round trip to what is no reflector.
+fn no_round_trip(source: &NodePlan) -> String {
+    let right = match engine(source) {
+        Some(_) => "model = \"sg-dma\" and user = \"reflector\"",
+        None => "model = \"reflector\"",
+    };
+    format!("a round trip needs someone who answers; write a device with {right}")
+}
+
+/// Whether `target` sends back what `source` writes: an engine is told where to by its driver.
+fn reflects(source: &NodePlan, target: &NodePlan) -> bool {
+    match (engine(source), engine(target)) {
+        (Some(_), Some(target)) => target.user == UserLogic::Reflector,
+        (None, None) => is_reflector(target),
+        _ => false,
+    }
+}
 
 fn is_reflector(node: &NodePlan) -> bool {
     matches!(

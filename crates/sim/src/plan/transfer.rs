@@ -47,7 +47,7 @@ impl Planner<'_> {
                 None => Ok(()),
             };
         }
-        if !matches!(parameters.direction, Direction::Write | Direction::Read) {
+        if parameters.direction == Direction::Both {
             return Err(self.error(flow, "direction", ONE_WAY));
         }
         let keys = [
@@ -84,6 +84,14 @@ impl Planner<'_> {
             return Err(self.error(flow, "size", message));
         }
         let payload = self.payload(flow, unit)?;
+        let packet = u64::from(from.max_payload);
+        if plan.direction == Direction::RoundTrip && plan.window > packet {
+            let message = format!(
+                "one packet makes a round trip; write {} at most",
+                show(packet)
+            );
+            return Err(self.error(flow, "size", &message));
+        }
         let after = flow.parameters.after.as_deref();
         let after = after.map(|id| self.above(flow, "after", id, earlier));
         let after = after.transpose()?;

@@ -40,15 +40,10 @@ fn a_list_without_room_in_memory_is_refused() {
 #[test]
 fn a_driver_moves_one_buffer_one_way() {
     let one_way = r#"direction: an sg-dma device moves a buffer one way; write "write" or "read", and a second flow for the other way"#;
-    for direction in ["both", "round-trip"] {
-        assert_eq!(
-            transfer(
-                "",
-                &format!("size = \"4 KiB\"\ndirection = \"{direction}\"")
-            ),
-            format!("bad.toml:15: flow \"f\", {one_way}")
-        );
-    }
+    assert_eq!(
+        transfer("", "size = \"4 KiB\"\ndirection = \"both\""),
+        format!("bad.toml:15: flow \"f\", {one_way}")
+    );
     for (key, value) in [
         ("count", "4"),
         ("duration", "\"1 us\""),
@@ -119,6 +114,27 @@ fn what_a_driver_does_is_refused_where_there_is_none() {
 fn a_users_circuit_that_does_not_exist_is_refused() {
     assert_eq!(
         transfer("user = \"mirror\"", "size = \"4 KiB\""),
-        r#"bad.toml:6: devices.a.user: "mirror" is not known; write "source-sink" or "loopback" or "matrix""#
+        r#"bad.toml:6: devices.a.user: "mirror" is not known; write "source-sink" or "loopback" or "matrix" or "reflector""#
+    );
+}
+
+#[test]
+fn a_round_trip_ends_at_an_engine_that_reflects() {
+    let to_b = |b: &str, size: &str| {
+        let engines = PAIR
+            .replace("[devices.a]\n", "[devices.a]\nmodel = \"sg-dma\"\n")
+            .replace("[devices.b]\n", &format!("[devices.b]\n{b}\n"));
+        let flow = format!(
+            "[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\ndirection = \"round-trip\"\nsize = \"{size}\""
+        );
+        refusal(&format!("{engines}{flow}"))
+    };
+    assert_eq!(
+        to_b("model = \"reflector\"", "8 B"),
+        r#"bad.toml:13: flow "f", to: a round trip needs someone who answers; write a device with model = "sg-dma" and user = "reflector""#
+    );
+    assert_eq!(
+        to_b("model = \"sg-dma\"\nuser = \"reflector\"", "1 KiB"),
+        r#"bad.toml:16: flow "f", size: one packet makes a round trip; write 512 B at most"#
     );
 }

@@ -203,3 +203,14 @@ fn the_cpu_makes_round_trips_one_after_the_other() {
     "#;
     run(text).all_intact();
 }
+
+#[test]
+fn a_send_path_without_datapath_holds_no_more_than_its_queue() {
+    let text = "[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nsend_latency = \"1 us\"\nsend_queue = 4\n[[flows]]\nfrom = \"a\"\nto = \"h0\"\nsize = \"1 MiB\"\n";
+    let mut simulation = simulation(text);
+    while simulation.now() < kernel::Time::ZERO + kernel::Span::from_us(10) {
+        simulation.step();
+        assert!(simulation.packets_in_use() < 64);
+    }
+    run(text).all_intact();
+}

@@ -338,6 +338,36 @@ fn garbage_in_the_registers_stops_at_the_engine() {
 }
 
 #[test]
+fn a_round_trip_between_engines_is_that_of_the_packets() {
+    let round_trip = |user: &str, model: &str, more: &str| {
+        let text = machine(
+            "",
+            &flow(
+                "f",
+                "e",
+                "p",
+                &format!("direction = \"round-trip\"\n{more}"),
+            ),
+        );
+        let text = text.replace(
+            "[devices.p]\nmodel = \"sg-dma\"",
+            &format!("[devices.p]\n{model}{user}"),
+        );
+        run(&text).all_intact().flow("f").latency_ns.unwrap().max
+    };
+    let engines = round_trip(
+        "user = \"reflector\"",
+        "model = \"sg-dma\"\n",
+        "size = \"8 B\"",
+    );
+    let text = format!(
+        "{HOST}max_payload_supported = \"128 B\"\n[links]\ngeneration = 2\nlanes = 4\n[switches.s]\nupstream = \"h0\"\n[devices.e]\nupstream = \"s\"\n[devices.p]\nmodel = \"reflector\"\nupstream = \"s\"\n[[flows]]\nid = \"f\"\nfrom = \"e\"\nto = \"p\"\ndirection = \"round-trip\"\ncount = 1\nrequest_size = \"8 B\"\n"
+    );
+    // Give or take the cycle in which they begin.
+    close(engines, latency(&text), 0.5);
+}
+
+#[test]
 fn a_plan_says_which_unit_moves_a_flow() {
     let flows = [
         flow("a", "e", "h0", "size = \"4 KiB\""),
