@@ -9,6 +9,8 @@ use crate::fixture::*;
 
 struct Scenario {
     random: Stream,
+    /// Which devices are scatter/gather engines.
+    engines: Vec<bool>,
     text: String,
 }
 
@@ -16,6 +18,7 @@ impl Scenario {
     fn any(seed: u64) -> String {
         let mut scenario = Scenario {
             random: Stream::named(seed, "fabric"),
+            engines: Vec::new(),
             text: String::new(),
         };
         scenario.write(seed);
@@ -63,6 +66,11 @@ impl Scenario {
             self.put(format_args!("[devices.d{device}]"));
             self.upstream(&above);
             self.device();
+            let engine = self.chance(3);
+            if engine {
+                self.engine();
+            }
+            self.engines.push(engine);
         }
         self.put(format_args!("[devices.r]"));
         let above = self.above(switches);
@@ -131,6 +139,25 @@ impl Scenario {
         self.put(format_args!("tags = {tags}\nsend_queue = {queue}\nbar = \"256 KiB\"\nbar_address_bits = {bits}\ndatapath = \"{datapath} B\"\nreceive_latency = \"{latency} ns\"\nsend_latency = \"{latency} ns\"\nmax_read_request = \"{read} B\""));
     }
 
+    fn engine(&mut self) {
+        let (fetch, cycles) = (self.chance(2), self.pick(&[0, 5, 100]));
+        let (fifo, reads) = (self.pick(&[4, 7, 64]), self.pick(&[1, 2, 32]));
+        let fetch_size = self.pick(&[16, 64, 4096]);
+        self.put(format_args!("model = \"sg-dma\"\ndescriptor_fetch = {fetch}\ndescriptor_cycles = {cycles}\nfifo = \"{fifo} KiB\"\noutstanding_reads = {reads}\nfetch_size = \"{fetch_size} B\""));
+    }
+
+    /// A flow that a driver moves.
+    fn transfer(&mut self, from: &str, to: &str) {
+        let size = 1 + self.random.below(20_000);
+        let direction = self.pick(&["write", "read"]);
+        let start = self.pick(&[0, 0, 3]);
+        self.put(format_args!("[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"{size} B\"\nstart = \"{start} us\""));
+        if direction == "write" && self.chance(2) {
+            let request = 4 + 4 * self.random.below(32);
+            self.put(format_args!("request_size = \"{request} B\""));
+        }
+    }
+
     fn flow(&mut self, devices: u64) {
         let (from, to) = (
             self.random.below(devices + 1),
@@ -143,6 +170,9 @@ impl Scenario {
         };
         if from == to {
             return;
+        }
+        if from < devices && self.engines[from as usize] {
+            return self.transfer(&name(from), &name(to));
         }
         let direction = if to > devices {
             self.pick(&["write", "read", "round-trip"])
