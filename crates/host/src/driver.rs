@@ -9,7 +9,7 @@ use crate::{System, ThreadId};
 kernel::parameters! {
     /// What the software of a host costs.
     pub struct DriverParameters {
-        /// Threads that can work at the same time.
+        /// Threads that can work at the same time; one that does is not interrupted until it sleeps.
         cores: u32 = 8, within 1..=1024, from "four cores of two threads each";
         /// Time of a system call without the work of its driver.
         system_call: Span = Span::from_ns(300), from "common on Linux, with entry, file and exit";
