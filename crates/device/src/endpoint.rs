@@ -81,7 +81,8 @@ pub struct EndpointConfig {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     parameters: EndpointParameters,
-    functions: Functions,
+    /// Apart, as few packets look at it.
+    functions: Box<Functions>,
     link: LinkEnd,
     /// What packets are held against, as the registers have it.
     max_payload: u32,
@@ -157,7 +158,7 @@ impl Endpoint {
             patterns,
         } = config;
         let mut endpoint = Endpoint {
-            functions,
+            functions: Box::new(functions),
             link,
             max_payload: 0,
             bars: [CLOSED; Bar::COUNT],
