@@ -158,7 +158,7 @@ class TestServer:
             text,
             re.MULTILINE,
         )
-        assert "# Mem-: it does not answer" in text
+        assert "memory_enable = false  # Mem-" in text
         assert "# BusMaster-: it makes no requests" in text
         assert re.search(r"^# port 8 is 0000:02:08\.0 .*; nothing is below$", text, re.MULTILINE)
 

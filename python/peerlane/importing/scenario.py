@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ HEAD = """\
 #
 # As listed: the tree, each link as it was trained (LnkSta), max payload sizes (DevCap, DevCtl), max
 # read request sizes, tags, ACS redirection, the largest memory region of each device as its BAR,
-# the read completion boundary.
+# the read completion boundary; with `-nn` also who made what.
 #
 # A listing does not tell, so it is as `peerlane list parameters` says: buffers, latencies, when
 # links acknowledge and return credit, the size and rate of memory, what a device does.
@@ -129,6 +130,7 @@ def _switch(switch: Switch, upstream: str, names: _Names, chosen: int) -> Iterat
     express, ports = switch.express, _numbered(switch.ports)
     yield _header("switches", _text(names.node(switch)), switch.function.what)
     yield upstream
+    yield from _identity(switch.function)
     yield f"ports = {max(ports, default=0) + 2}"
     yield from _payload(_supported(express), express.max_payload, chosen)
     yield from _redirection(ports)
@@ -154,8 +156,9 @@ def _device(
     yield _setting("max_read_request", size(express.max_read_request))
     yield _setting("tags", express.tags, "as many as it may use")
     yield from bars.of(function)
+    yield from _identity(function, with_class=True)
     if not function.memory_enabled:
-        yield "# Mem-: it does not answer memory requests now; here it does"
+        yield _setting("memory_enable", value=False, note="Mem-")
     if not function.bus_master:
         yield "# BusMaster-: it makes no requests now; here it may"
     yield from _parts(device.parts)
@@ -198,6 +201,18 @@ def _payload(supported: int, max_payload: int, chosen: int) -> Iterator[str]:
 def _supported(express: Express) -> int:
     """What a function supports, which is what it is set to where that is more."""
     return max(express.max_payload_supported, express.max_payload)
+
+
+def _identity(function: Function, *, with_class: bool = False) -> Iterator[str]:
+    """Vendor, device and class, where the listing has their numbers (`lspci -nn`)."""
+    maker = re.search(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]", function.what)
+    kind = re.match(r"[^:]*\[([0-9a-f]{4})\]:", function.what)
+    if maker:
+        yield _setting("vendor_id", f"0x{maker[1]}")
+        yield _setting("device_id", f"0x{maker[2]}")
+    if kind and with_class:
+        interface = re.search(r"\(prog-if ([0-9a-f]{2})\b", function.what)
+        yield _setting("class_code", f"0x{kind[1]}{interface[1] if interface else '00'}")
 
 
 class _Bars:
