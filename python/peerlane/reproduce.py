@@ -48,6 +48,12 @@ class Row:
     """By how many percent the value moves when each calibration parameter grows by 10 %."""
 
     @property
+    def is_judged(self) -> bool:
+        """Whether there is a published value to be close to, or the simulation failed to give one."""
+        published = self.published is not None or self.published_range is not None
+        return published or self.simulated is None
+
+    @property
     def passes(self) -> bool:
         """Whether the row is as close as it must be; a gap always is."""
         if self.kind == "gap":

@@ -233,12 +233,15 @@ VISIBLE = 0.05
 
 
 def _verdict(rows: Sequence[Row]) -> Text:
-    held = [row for row in rows if row.kind != "gap"]
+    claimed = [row for row in rows if row.kind != "gap"]
+    held = [row for row in claimed if row.is_judged]
     missed = [row.id for row in held if not row.passes]
     verdict = Text(f"{len(held) - len(missed)} of {len(held)} rows within tolerance", "bold")
     if missed:
         verdict.append(f"; not {', '.join(missed)}", "bold red")
-    if gaps := len(rows) - len(held):
+    if unjudged := len(claimed) - len(held):
+        verdict.append(f"; {unjudged} without a published value")
+    if gaps := len(rows) - len(claimed):
         verdict.append(f"; {gaps} not reproduced (gap)")
     return verdict
 
