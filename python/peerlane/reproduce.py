@@ -49,7 +49,7 @@ class Row:
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a published value to be close to, or the simulation failed to give one."""
+        """Whether there is a published value to be close to, or no simulated one."""
         published = self.published is not None or self.published_range is not None
         return published or self.simulated is None
 

@@ -36,8 +36,8 @@ SWITCHES = ("rha25", "rc47a", "rc47b")
 BUFFER = "4 MiB"
 MIB = 1 << 20
 
-TWO_FIT = 2
-"""FPGAs that write to the host at their full rate at once."""
+TWO_FIT, THREE_FIT = 2, 3
+"""FPGAs that write to the host, and that read from it, at their full rate at once."""
 
 ALL_UNDER_WAY = ("1 ms", "2.5 ms")
 """From when all lists are written until before the first transfer ends."""
@@ -110,6 +110,7 @@ def fig4() -> Measurements:
         yield f"fig4/{count}", fmean(steady) / MIB
         if count > TWO_FIT:
             yield f"check/fig4/{count}/shares", max(steady) / min(steady)
+            yield f"check/fig4/{count}/of-limit", sum(steady) / MIB / _limit(count)
             by_timers = sum(map(_rate, result.flows))
             yield f"check/fig4/{count}/by-timers", by_timers / (sum(steady) / MIB)
     for count in (5, 7):
@@ -130,6 +131,8 @@ def fig5() -> Measurements:
             fabric.flow(fpga, "h0", size=BUFFER, direction="read")
         steady = [_steady(flow) for flow in _run(fabric).flows]
         yield f"fig5/{count}", fmean(steady) / MIB
+        if count > THREE_FIT:
+            yield f"check/fig5/{count}/of-limit", sum(steady) / MIB / _limit(count)
 
 
 def chain() -> Measurements:
@@ -222,6 +225,13 @@ def _at_once(count: int) -> tuple[str, ...]:
     if count <= len(BOARD_A):
         return BOARD_A[:count]
     return (*BOARD_A[: (count + 1) // 2], *BOARD_B[: count // 2])
+
+
+def _limit(count: int) -> float:
+    """MiB/s of payload through the narrowest shared link, by byte times: 148 for 128 of payload."""
+    cable = 8e9 * 4 / 8 * 128 / 130  # Gen3 x4
+    slot = 5e9 * 8 / 10  # Gen2 x8
+    return (cable if count <= len(BOARD_A) else slot) * 128 / 148 / MIB
 
 
 def _run(fabric: Fabric) -> RunResult:
