@@ -4,10 +4,12 @@ mod configuration;
 mod cpu;
 mod memory_controller;
 mod root_complex;
+mod root_parameters;
 mod routes;
 mod switch;
 
 pub use cpu::Cpu;
-pub use root_complex::{RootComplex, RootComplexConfig, RootComplexParameters, RootTimer};
+pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
+pub use root_parameters::RootComplexParameters;
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};

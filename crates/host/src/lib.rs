@@ -11,5 +11,5 @@ pub type Host = fabric::RootComplex<Processor>;
 
 pub use coroutine::{Coroutine, Desk, Step};
 pub use driver::{DriverParameters, Transfer};
-pub use processor::{Processor, ThreadId};
-pub use system::{Request, System};
+pub use processor::Processor;
+pub use system::{Request, System, ThreadId};

@@ -10,11 +10,7 @@ use protocol::{Completion, FunctionId, Header};
 use transaction::{Flow, Next, Requester, RequesterLimits, Taken};
 
 use crate::system::{Program, Request};
-use crate::{Step, System};
-
-/// Which thread, in the order in which they were given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ThreadId(pub usize);
+use crate::{Step, System, ThreadId};
 
 /// The cores of a host and what runs on them.
 #[derive(Debug)]

@@ -3,11 +3,14 @@
 use kernel::{Span, Time};
 use link::Observation;
 
-use crate::processor::ThreadId;
 use crate::{Coroutine, Desk};
 
 /// A program, which is told the time whenever it goes on.
 pub(crate) type Program = Coroutine<Request, Time, ()>;
+
+/// Which thread, in the order in which they were given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ThreadId(pub usize);
 
 /// What a program asks for.
 #[derive(Clone, Debug)]

@@ -7,12 +7,14 @@ mod firmware;
 mod flow;
 mod functions;
 mod payload;
+mod planner;
 mod transfer;
 mod tree;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use device::SgDmaParameters;
 use host::firmware::Setting;
 use kernel::{Span, Time};
 use link::PortParameters;
@@ -20,10 +22,9 @@ use protocol::{Bar, ConfigSpace, FunctionId, Generation};
 use transaction::{Functions, Place};
 
 pub use address::Region;
-pub use flow::{Amount, FlowPlan};
-pub use transfer::TransferPlan;
+pub use flow::{Amount, FlowPlan, TransferPlan};
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
 use firmware::Firmware;
 use tree::Tree;
 
@@ -76,6 +77,14 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
+    /// Its parameters, if it is a scatter/gather engine, whose flows a driver moves.
+    pub fn engine(&self) -> Option<&SgDmaParameters> {
+        match &self.kind {
+            NodeKind::Device(_, DeviceParameters::SgDma(engine)) => Some(engine),
+            _ => None,
+        }
+    }
+
     /// What it answers to in the address space: a host's memory or a device's BAR 0.
     pub fn region(&self) -> Option<Region> {
         self.memory.or(self.bars[0])
@@ -142,7 +151,7 @@ impl Plan {
             payload::check_buffers(scenario, node, planned.max_payload)?;
         }
         let links = links(scenario, &tree, &nodes)?;
-        let flows = flow::plan(scenario, &nodes)?;
+        let flows = planner::plan(scenario, &nodes)?;
         let time = |after: Span| Time::from_fs(after.as_fs());
         let measure = scenario
             .measure

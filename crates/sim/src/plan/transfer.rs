@@ -5,37 +5,17 @@ use device::sg_dma::registers::{DESCRIPTOR, Unit};
 use host::driver::scatter;
 use kernel::{Bytes, Span};
 
-use crate::scenario::{Clock, DeviceParameters, Direction, Flow, NodeKind, ScenarioError};
+use crate::scenario::{Clock, Direction, Flow, ScenarioError};
 
-use super::flow::{Planner, show};
-use super::{FlowPlan, NodePlan};
-
-/// What a driver needs to know of a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransferPlan {
-    /// The unit of the engine that moves it.
-    pub unit: Unit,
-    /// Bytes of a packet at most; 0 leaves it to the engine.
-    pub payload: u32,
-    /// Where in the host's memory the list is kept for the engine to fetch.
-    pub list: Option<u64>,
-    /// The flow whose call must have returned before.
-    pub after: Option<usize>,
-}
-
-/// The parameters of a scatter/gather engine, if `node` is one.
-pub(super) fn engine(node: &NodePlan) -> Option<&SgDmaParameters> {
-    match &node.kind {
-        NodeKind::Device(_, DeviceParameters::SgDma(engine)) => Some(engine),
-        _ => None,
-    }
-}
+use super::address::show;
+use super::planner::Planner;
+use super::{FlowPlan, NodePlan, TransferPlan};
 
 impl Planner<'_> {
     /// Refuses what only a driver can do of a flow that none moves, and what a driver cannot of one that it does.
     pub(super) fn check_driven(&self, flow: &Flow, from: &NodePlan) -> Result<(), ScenarioError> {
         let parameters = &flow.parameters;
-        let driven = engine(from).is_some();
+        let driven = from.engine().is_some();
         if !driven {
             let keys = [
                 ("carries", parameters.carries.is_some()),
@@ -70,7 +50,7 @@ impl Planner<'_> {
         earlier: &[FlowPlan],
     ) -> Result<Option<TransferPlan>, ScenarioError> {
         let from = &self.nodes[plan.from];
-        let Some(engine) = engine(from) else {
+        let Some(engine) = from.engine() else {
             return Ok(None);
         };
         let to_host = plan.to == Some(from.root);
@@ -117,7 +97,7 @@ impl Planner<'_> {
         from: &NodePlan,
         earlier: &[FlowPlan],
     ) -> Result<Option<usize>, ScenarioError> {
-        let Some(engine) = engine(from) else {
+        let Some(engine) = from.engine() else {
             return Ok(None);
         };
         let by_fifo = flow.parameters.direction == Direction::Write && !engine.user.never_stalls();

@@ -1,0 +1,197 @@
+//! The receiving state machine: completions, register accesses, and what peers write.
+
+use kernel::{Effects, Time};
+use link::{FlowId, PacketId, Refusal};
+use protocol::{Header, Kind, MemoryRequest};
+use transaction::{Part, arrived, written};
+
+use super::list::List;
+use super::reader::{Purpose, Reader};
+use super::registers::{self, Descriptor, REPLY, Status, Unit, offset};
+use super::sender::Sender;
+use super::{REGISTERS, SgDma, UserLogic, pattern};
+use crate::reflector::reflected;
+
+impl SgDma {
+    /// The receiving state machine. Whether anything came.
+    pub(super) fn receive_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let mut any = false;
+        while let Some(header) = self.endpoint.front(fx) {
+            if !self.has_room(&header) {
+                break;
+            }
+            if let Some(packet) = self.endpoint.take(fx) {
+                self.take(packet, &header, fx);
+            }
+            any = true;
+        }
+        any
+    }
+
+    /// Whether a packet may be taken in: what a peer writes waits, with its credit, for room in `EP_RX_FIFO`.
+    fn has_room(&self, header: &Header) -> bool {
+        match &header.kind {
+            Kind::MemoryWrite(request) if self.register(request).is_none() => {
+                self.user.never_stalls() || self.user.ep_rx.room() >= request.byte_len() as usize
+            }
+            _ => true,
+        }
+    }
+
+    /// Where in BAR 2 a request lies, if it lies there.
+    fn register(&self, request: &MemoryRequest) -> Option<u64> {
+        let at = request
+            .first_byte()
+            .checked_sub(self.endpoint.base_of(REGISTERS))?;
+        (at + u64::from(request.byte_len()) <= registers::SIZE).then_some(at)
+    }
+
+    fn take(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
+        match &header.kind {
+            Kind::Completion(completion) => {
+                let taken = (completion.requester == self.endpoint.id())
+                    .then(|| self.outstanding.take(completion))
+                    .flatten();
+                let Some(part) = taken else {
+                    return self
+                        .endpoint
+                        .refuse(packet, Refusal::UnexpectedCompletion, fx);
+                };
+                let lead = usize::from(completion.lower_address) % 4;
+                let payload = fx.store()[packet].payload();
+                let bytes = payload.get(lead..lead + part.len as usize);
+                let bytes = bytes.unwrap_or_default().to_vec();
+                fx.store().release(packet);
+                self.answered(&part, (completion.status, &bytes), fx);
+            }
+            Kind::MemoryWrite(request) if let Some(at) = self.register(request) => {
+                let bytes = written(&fx.store()[packet], request).to_vec();
+                fx.store().release(packet);
+                if let Some((unit, label)) = self.registers.write(at, &bytes) {
+                    self.begin(unit, label, fx.now());
+                }
+            }
+            Kind::MemoryRead(request) if self.register(request).is_some() => {
+                let base = self.endpoint.base_of(REGISTERS);
+                self.endpoint
+                    .answer(packet, self.registers.memory(), base, fx);
+                fx.store().release(packet);
+            }
+            Kind::MemoryWrite(_)
+                if self.user.logic == UserLogic::Reflector
+                    && self.endpoint.verdict(header).is_ok() =>
+            {
+                let to = self.registers.long(REPLY);
+                let back = reflected(packet, self.limits.id, to, fx.store());
+                self.reflections.extend(back);
+            }
+            Kind::MemoryWrite(request)
+                if !self.user.never_stalls() && self.endpoint.verdict(header).is_ok() =>
+            {
+                let content = &fx.store()[packet];
+                self.user.ep_rx.push(written(content, request));
+                if let Some(told) = arrived(content, request, &self.patterns) {
+                    fx.observe(told);
+                }
+                fx.store().release(packet);
+            }
+            _ => self.endpoint.serve(packet, fx),
+        }
+        if header.is_config() {
+            self.obey();
+        }
+    }
+
+    /// Takes over what the configuration space says.
+    fn obey(&mut self) {
+        self.limits.id = self.endpoint.id();
+        self.limits.max_read_request = self.endpoint.max_read_request();
+        self.max_payload = self.endpoint.max_payload();
+    }
+
+    /// A part of what the engine asked for has come, or never will.
+    pub(super) fn answered(
+        &mut self,
+        part: &Part<Purpose>,
+        answer: (protocol::Status, &[u8]),
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let now = fx.now();
+        match part.what {
+            Purpose::Data { .. } => {
+                let Some(reader) = &mut self.reader else {
+                    return;
+                };
+                let pattern = pattern(&self.patterns, reader.label());
+                let rx = (&mut self.user.rx, pattern, self.user.logic.never_stalls());
+                if let Some(told) = reader.take(part, answer, rx, now) {
+                    fx.observe(told);
+                }
+            }
+            Purpose::Descriptors(unit) => {
+                if answer.0 == protocol::Status::Successful {
+                    if let Some(list) = self.list(unit) {
+                        list.fetched(answer.1, now);
+                    }
+                } else {
+                    self.abandon(unit);
+                }
+            }
+        }
+    }
+
+    pub(super) fn list(&mut self, unit: Unit) -> Option<&mut List> {
+        match unit {
+            Unit::Write => self.writer.as_mut().map(|writer| writer.list()),
+            Unit::Read => self.reader.as_mut().map(|reader| reader.list()),
+            Unit::Peer => None,
+        }
+    }
+
+    /// The list of a unit cannot be fetched: its transfer ends with what it has.
+    fn abandon(&mut self, unit: Unit) {
+        if let Some(list) = self.list(unit) {
+            list.abandon();
+        }
+    }
+
+    /// The host has written to `START`. A unit that is at work goes on with what it has.
+    fn begin(&mut self, unit: Unit, label: u32, now: Time) {
+        let base = unit.base();
+        let label = label.checked_sub(1).map(FlowId);
+        let address = self.registers.long(base + offset::ADDRESS);
+        let length = self.registers.long(base + offset::LENGTH);
+        let payload = match self.registers.word(base + offset::PAYLOAD) & !3 {
+            0 => self.max_payload,
+            wanted => wanted.min(self.max_payload),
+        };
+        let list = if self.parameters.descriptor_fetch {
+            List::in_host(unit, address, length, self.lookup, now)
+        } else {
+            let count = length.min(u64::from(self.parameters.descriptors));
+            List::in_memory(unit, count, self.lookup, now)
+        };
+        match unit {
+            Unit::Write if self.writer.is_none() => {
+                self.writer = Some(Box::new(Sender::new(label, list, payload)));
+            }
+            Unit::Read if self.reader.is_none() => {
+                self.reader = Some(Box::new(Reader::new(label, list)));
+            }
+            Unit::Peer if self.peer.is_none() => {
+                let list = List::command(
+                    unit,
+                    Descriptor {
+                        address,
+                        len: length as u32,
+                    },
+                    now,
+                );
+                self.peer = Some(Box::new(Sender::new(label, list, payload)));
+            }
+            _ => return,
+        }
+        self.registers
+            .set(base + offset::STATUS, Status::Running as u32);
+    }
+}

@@ -1,0 +1,197 @@
+//! The sending state machine: whose packet goes next, and what the end of a transfer sets off.
+
+use kernel::{Effects, Time};
+use link::{Observation, PacketId, Packets, Stamp};
+use protocol::Header;
+use transaction::Pattern;
+
+use super::reader::Purpose;
+use super::registers::{Status, Unit, offset};
+use super::sender::{Ended, Offer, Sender, Source};
+use super::{SgDma, UserLogic, pattern, user};
+
+/// What may send next, in turns: completions and interrupts go before all of them.
+#[derive(Clone, Copy, Debug)]
+enum Sends {
+    Reads,
+    Writes,
+    PeerWrites,
+    Fetches(Unit),
+}
+
+const TURNS: [Sends; 5] = [
+    Sends::Reads,
+    Sends::Writes,
+    Sends::PeerWrites,
+    Sends::Fetches(Unit::Write),
+    Sends::Fetches(Unit::Read),
+];
+
+impl SgDma {
+    /// Hands one packet to the link, if there is one that may go. Whether anything happened.
+    pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        self.give_up(fx);
+        if !self.endpoint.is_open(fx) || !self.endpoint.is_bus_master() {
+            return false;
+        }
+        if let Some(packet) = self.next_interrupt(fx) {
+            self.endpoint.hand_over(packet, fx);
+            return true;
+        }
+        let now = fx.now();
+        let mut earliest = self.outstanding.oldest_deadline();
+        for place in (self.turn..TURNS.len()).chain(0..self.turn) {
+            match self.offer(TURNS[place], now, fx.store()) {
+                Offer::Packet(packet) => {
+                    self.turn = (place + 1) % TURNS.len();
+                    let passed = self.endpoint.hand_over(packet, fx);
+                    self.passed(TURNS[place], passed);
+                    return true;
+                }
+                Offer::Ended(ended) => {
+                    self.end(TURNS[place], &ended, fx);
+                    return true;
+                }
+                Offer::NotBefore(time) => earliest = earliest.min(time),
+                Offer::Nothing => {}
+            }
+        }
+        if earliest < Time::NEVER {
+            self.endpoint.wake_engine(earliest, fx);
+        }
+        false
+    }
+
+    fn offer(&mut self, sends: Sends, now: Time, packets: &mut Packets) -> Offer {
+        let id = self.limits.id;
+        match sends {
+            Sends::Reads => self.reader.as_mut().map_or(Offer::Nothing, |reader| {
+                reader.next(
+                    now,
+                    self.limits,
+                    &self.user.rx,
+                    &self.registers,
+                    &mut self.outstanding,
+                    packets,
+                )
+            }),
+            Sends::Writes => self.writer.as_mut().map_or(Offer::Nothing, |writer| {
+                let source = source(self.user.logic, &mut self.user.tx, &self.patterns, writer);
+                writer.next(now, id, source, &self.registers, packets)
+            }),
+            Sends::PeerWrites if !self.reflections.is_empty() => self
+                .reflections
+                .pop_front()
+                .map_or(Offer::Nothing, Offer::Packet),
+            Sends::PeerWrites => self.peer.as_mut().map_or(Offer::Nothing, |peer| {
+                let source = source(self.user.logic, &mut self.user.ep_tx, &self.patterns, peer);
+                peer.next(now, id, source, &self.registers, packets)
+            }),
+            Sends::Fetches(unit) => self.fetch(unit, now, packets),
+        }
+    }
+
+    /// A request for descriptors of a unit's list.
+    fn fetch(&mut self, unit: Unit, now: Time, packets: &mut Packets) -> Offer {
+        let largest = self
+            .limits
+            .max_read_request
+            .min(self.parameters.fetch_size.0 as u32);
+        if !self.outstanding.is_open() {
+            return Offer::Nothing;
+        }
+        let Some((address, len)) = self.list(unit).and_then(|list| list.fetch(largest)) else {
+            return Offer::Nothing;
+        };
+        let tag = self.outstanding.begin(Purpose::Descriptors(unit), len, now);
+        let header = Header::memory_read(self.limits.id, tag, address, len)
+            .expect("a fetch ends with its page");
+        let packet = packets.claim();
+        packets[packet].write(header, Stamp::default());
+        Offer::Packet(packet)
+    }
+
+    /// What was offered passes the datapath until `time`.
+    fn passed(&mut self, sends: Sends, time: Time) {
+        let sender = match sends {
+            Sends::Writes => &mut self.writer,
+            Sends::PeerWrites => &mut self.peer,
+            Sends::Reads | Sends::Fetches(_) => return,
+        };
+        if let Some(sender) = sender {
+            sender.passed(time);
+        }
+    }
+
+    /// A transfer is at its end: its registers and the host's interrupt say so.
+    fn end(&mut self, sends: Sends, ended: &Ended, fx: &mut Effects<'_, Self>) {
+        let unit = match sends {
+            Sends::Reads => {
+                self.reader = None;
+                Unit::Read
+            }
+            Sends::PeerWrites => {
+                self.peer = None;
+                Unit::Peer
+            }
+            Sends::Writes | Sends::Fetches(_) => {
+                self.writer = None;
+                Unit::Write
+            }
+        };
+        let status = if ended.failed {
+            Status::Failed
+        } else {
+            Status::Done
+        };
+        self.registers
+            .set(unit.base() + offset::STATUS, status as u32);
+        let cycles = ended.took.as_fs() / self.cycle.as_fs();
+        self.registers
+            .set(unit.base() + offset::TIMER, cycles as u32);
+        self.interrupts.push_back(unit.vector());
+        if let Some(flow) = ended.label {
+            let bytes = ended.bytes;
+            fx.observe(Observation::Ended { flow, bytes });
+        }
+    }
+
+    /// The next interrupt, behind all data that was sent before it.
+    fn next_interrupt(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        let vector = self.interrupts.pop_front()?;
+        let (address, message) = self.endpoint.msi(vector)?;
+        let header =
+            Header::memory_write(self.limits.id, address, 4).expect("a message is one dword");
+        let packet = fx.store().claim();
+        fx.store()[packet]
+            .write(header, Stamp::default())
+            .copy_from_slice(&message.to_le_bytes());
+        Some(packet)
+    }
+
+    /// Requests that were not answered in time never will be.
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(part) = self.outstanding.give_up(fx.now()) {
+            self.endpoint.record_timeout();
+            let flow = self.reader.as_ref().and_then(|reader| reader.label());
+            if let (Purpose::Data { .. }, Some(flow)) = (part.what, flow) {
+                fx.observe(Observation::timed_out(flow, 0));
+            }
+            self.answered(&part, (protocol::Status::CompleterAbort, &[]), fx);
+        }
+    }
+}
+
+/// Where a unit's data comes from.
+fn source<'f>(
+    logic: UserLogic,
+    fifo: &'f mut user::Fifo,
+    patterns: &[Pattern],
+    sender: &Sender,
+) -> Source<'f> {
+    if logic.never_stalls() {
+        Source::Pattern(pattern(patterns, sender.label()).unwrap_or(Pattern::new(0, 0)))
+    } else {
+        Source::Fifo(fifo)
+    }
+}

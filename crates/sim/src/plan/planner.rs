@@ -1,0 +1,378 @@
+//! The flows, with their ends found and their sizes checked.
+
+use std::collections::BTreeMap;
+
+use device::UserLogic;
+use kernel::{Bytes, Span, Time};
+
+use crate::scenario::{
+    DeviceParameters, Direction, Flow, NodeKind, Scenario, ScenarioError, Target,
+};
+
+use super::address::show;
+use super::tree::known;
+use super::{Amount, FlowPlan, NodePlan, Region};
+
+/// The flows of `scenario` between `nodes`.
+pub(super) fn plan(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+) -> Result<Vec<FlowPlan>, ScenarioError> {
+    let names = nodes.iter().enumerate();
+    let names = names
+        .map(|(index, node)| (node.name.as_str(), index))
+        .collect();
+    let mut planner = Planner {
+        scenario,
+        nodes,
+        names,
+        used: vec![0; nodes.len()],
+        lists: vec![0; nodes.len()],
+    };
+    let mut lines = BTreeMap::new();
+    for flow in &scenario.flows {
+        if let Some(other) = lines.insert(flow.id.value.as_str(), flow.id.line) {
+            let message = format!("this id is already on line {other}; write another one");
+            return Err(planner.error(flow, "id", &message));
+        }
+    }
+    let mut flows = Vec::with_capacity(scenario.flows.len());
+    for flow in &scenario.flows {
+        let one = planner.flow(flow, &flows)?;
+        flows.push(one);
+    }
+    Ok(flows)
+}
+
+pub(super) struct Planner<'a> {
+    scenario: &'a Scenario,
+    pub(super) nodes: &'a [NodePlan],
+    pub(super) names: BTreeMap<&'a str, usize>,
+    /// How much of each node the flows so far have taken for themselves.
+    used: Vec<u64>,
+    /// How much of each host's memory, from its end, the drivers' lists take.
+    lists: Vec<u64>,
+}
+
+/// Bytes of one round trip where nothing is written: a doorbell.
+const DOORBELL: u64 = 4;
+
+/// Bytes of one request at most: the engine makes packets of it.
+const LARGEST_REQUEST: u64 = 64 << 20;
+
+/// Bytes that a flow of some duration uses where nothing is written.
+const LASTING_WINDOW: u64 = 1 << 20;
+
+/// Buffers begin on pages, as those of drivers do.
+const PAGE: u64 = 4096;
+
+impl Planner<'_> {
+    /// `flow`, below the flows that are `earlier`.
+    fn flow(&mut self, flow: &Flow, earlier: &[FlowPlan]) -> Result<FlowPlan, ScenarioError> {
+        let from = self.source(flow)?;
+        self.check_driven(flow, &self.nodes[from])?;
+        let (to, region) = self.target(flow, from)?;
+        let (write_size, read_size) = self.request_sizes(flow, &self.nodes[from])?;
+        let amount = self.amount(flow)?;
+        let direction = flow.parameters.direction;
+        let request = match (direction.writes(), direction.reads()) {
+            (true, true) => write_size.max(read_size),
+            (true, false) => write_size,
+            _ => read_size,
+        };
+        let (offset, window) = self.place(flow, to, region, amount, request)?;
+        let carried = self.carried(flow, &self.nodes[from], earlier)?;
+        let plan = FlowPlan {
+            id: flow.id.value.clone(),
+            from,
+            to,
+            address: region.base + offset,
+            window,
+            reply: self.reply(flow, from, write_size)?,
+            direction,
+            amount,
+            sized: flow.parameters.request_size.is_some() || direction == Direction::RoundTrip,
+            write_size,
+            read_size,
+            start: Time::from_fs(flow.parameters.start.as_fs()),
+            interval: flow.parameters.interval,
+            clock: flow.parameters.clock,
+            pattern: carried.unwrap_or(earlier.len()),
+            transfer: None,
+        };
+        Ok(FlowPlan {
+            transfer: self.transfer(flow, &plan, earlier)?,
+            ..plan
+        })
+    }
+
+    pub(super) fn error(&self, flow: &Flow, key: &str, message: &str) -> ScenarioError {
+        let line = match key {
+            "id" => flow.id.line,
+            "from" => flow.from.line,
+            "to" => flow.to.line,
+            _ => flow.lines.of(key),
+        };
+        let message = format!("flow {:?}, {key}: {message}", flow.id.value);
+        self.scenario.error(line, message)
+    }
+
+    fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {
+        let Some(&index) = self.names.get(name) else {
+            let advice = known(self.scenario, name, |node| {
+                !matches!(node.kind, NodeKind::Switch(_))
+            });
+            let message = format!("there is no host or device {name:?}; {advice}");
+            return Err(self.error(flow, key, &message));
+        };
+        if matches!(self.nodes[index].kind, NodeKind::Switch(_)) {
+            let message = format!(
+                "{name} is a switch, and flows end at hosts and devices; write one of those"
+            );
+            return Err(self.error(flow, key, &message));
+        }
+        Ok(index)
+    }
+
+    fn source(&self, flow: &Flow) -> Result<usize, ScenarioError> {
+        let from = self.find(flow, "from", &flow.from.value)?;
+        if is_reflector(&self.nodes[from]) {
+            let message = "a reflector makes no requests of its own; write a host or a dma device";
+            return Err(self.error(flow, "from", message));
+        }
+        Ok(from)
+    }
+
+    /// The node at the far end, if one is written, and the addresses that it answers.
+    fn target(&self, flow: &Flow, from: usize) -> Result<(Option<usize>, Region), ScenarioError> {
+        let round_trip = flow.parameters.direction == Direction::RoundTrip;
+        let name = match &flow.to.value {
+            Target::Node(name) => name,
+            Target::Address(_) if round_trip => {
+                let message = no_round_trip(&self.nodes[from]);
+                return Err(self.error(flow, "to", &message));
+            }
+            Target::Address(address) => {
+                let size = u64::MAX - address;
+                return Ok((
+                    None,
+                    Region {
+                        base: *address,
+                        size,
+                    },
+                ));
+            }
+        };
+        let to = self.find(flow, "to", name)?;
+        let (source, target) = (&self.nodes[from], &self.nodes[to]);
+        if to == from {
+            let message =
+                format!("{name} is also where it comes from; write another host or device");
+            return Err(self.error(flow, "to", &message));
+        }
+        if source.root != target.root {
+            let message = format!(
+                "{name} is below {} and {} below {}, with no way between; write a target in the same tree",
+                self.nodes[target.root].name, source.name, self.nodes[source.root].name
+            );
+            return Err(self.error(flow, "to", &message));
+        }
+        if round_trip && !reflects(source, target) {
+            return Err(self.error(flow, "to", &no_round_trip(source)));
+        }
+        target.region().map_or_else(
+            || {
+                let message = format!("{name} has nothing to write to; give it a bar");
+                Err(self.error(flow, "to", &message))
+            },
+            |region| Ok((Some(to), region)),
+        )
+    }
+
+    fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {
+        let direction = flow.parameters.direction;
+        let Some(Bytes(wanted)) = flow.parameters.request_size else {
+            return Ok(match direction {
+                Direction::RoundTrip => (DOORBELL, DOORBELL),
+                _ => (from.max_payload.into(), from.max_read_request.into()),
+            });
+        };
+        if wanted == 0 {
+            return Err(self.error(
+                flow,
+                "request_size",
+                "0 B moves nothing; write 1 B at least",
+            ));
+        }
+        let largest = match direction {
+            // A reflector answers a packet with a packet.
+            Direction::RoundTrip => u64::from(from.max_payload),
+            _ => LARGEST_REQUEST,
+        };
+        if wanted > largest {
+            let (wanted, largest) = (show(wanted), show(largest));
+            let message = format!("{wanted} is too much for one request; write {largest} at most");
+            return Err(self.error(flow, "request_size", &message));
+        }
+        Ok((wanted, wanted))
+    }
+
+    fn amount(&self, flow: &Flow) -> Result<Amount, ScenarioError> {
+        let parameters = &flow.parameters;
+        let (key, amount) = match (parameters.size, parameters.count, parameters.duration) {
+            (Some(Bytes(size)), None, None) => ("size", Amount::Bytes(size)),
+            (None, Some(count), None) => ("count", Amount::Requests(count)),
+            (None, None, Some(duration)) => ("duration", Amount::Lasting(duration)),
+            (None, None, None) => {
+                let message =
+                    "there is none; write size = \"4 MiB\", count = 1000 or duration = \"1 ms\"";
+                return Err(self.error(flow, "size", message));
+            }
+            (_, _, Some(_)) => {
+                let message = "this is not the only amount; write one of size, count and duration";
+                return Err(self.error(flow, "duration", message));
+            }
+            _ => {
+                let message = "this is not the only amount; write one of size, count and duration";
+                return Err(self.error(flow, "count", message));
+            }
+        };
+        let nothing = [
+            Amount::Bytes(0),
+            Amount::Requests(0),
+            Amount::Lasting(Span::ZERO),
+        ];
+        if nothing.contains(&amount) {
+            return Err(self.error(flow, key, "this moves nothing; write more than 0"));
+        }
+        Ok(amount)
+    }
+
+    /// How far into `region` the flow begins, and how many bytes from there on it uses.
+    fn place(
+        &mut self,
+        flow: &Flow,
+        to: Option<usize>,
+        region: Region,
+        amount: Amount,
+        request: u64,
+    ) -> Result<(u64, u64), ScenarioError> {
+        let written = flow.parameters.offset.map(|Bytes(offset)| offset);
+        let begin = written.unwrap_or(0);
+        if begin >= region.size {
+            let (offset, size) = (show(begin), show(region.size));
+            let message =
+                format!("{offset} is beyond the end of the target; write less than {size}");
+            return Err(self.error(flow, "offset", &message));
+        }
+        let window = self.window(flow, amount, request, region.size - begin)?;
+        Ok(match (written, to) {
+            (None, Some(to)) => (self.free(to, region, window), window),
+            _ => (begin, window),
+        })
+    }
+
+    /// How far into `region` of `node` there are `size` bytes that no flow uses yet, or else the beginning.
+    fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
+        let free = self.used[node].next_multiple_of(PAGE);
+        if free + size > region.size {
+            return 0;
+        }
+        self.used[node] = free + size;
+        free
+    }
+
+    /// How far into the memory `region` of the host `node` there are `size` bytes for a list, if there are: on pages at its
+    /// end, where no buffer is unless somebody puts it there.
+    pub(super) fn keep_list(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
+        self.lists[node] += size.next_multiple_of(PAGE);
+        let at = (region.size - region.size % PAGE).checked_sub(self.lists[node])?;
+        (at >= self.used[node]).then_some(at)
+    }
+
+    fn reply(
+        &mut self,
+        flow: &Flow,
+        from: usize,
+        request: u64,
+    ) -> Result<Option<u64>, ScenarioError> {
+        if flow.parameters.direction != Direction::RoundTrip {
+            return Ok(None);
+        }
+        match self.nodes[from].region() {
+            Some(region) if request <= region.size => {
+                Ok(Some(region.base + self.free(from, region, request)))
+            }
+            _ => {
+                let name = &flow.from.value;
+                let message = format!("{name} cannot take the answers; give it a larger bar");
+                Err(self.error(flow, "from", &message))
+            }
+        }
+    }
+
+    /// How many bytes the flow uses of the `room` there is.
+    fn window(
+        &self,
+        flow: &Flow,
+        amount: Amount,
+        request: u64,
+        room: u64,
+    ) -> Result<u64, ScenarioError> {
+        let (key, once) = match amount {
+            Amount::Bytes(size) => ("size", Some(size)),
+            Amount::Requests(count) => ("count", Some(count.saturating_mul(request))),
+            Amount::Lasting(_) => ("duration", None),
+        };
+        let (key, wanted) = match (flow.parameters.window, once) {
+            (Some(Bytes(window)), once) => ("window", window.min(once.unwrap_or(window))),
+            (None, Some(once)) => (key, once),
+            (None, None) => (key, LASTING_WINDOW.min(room)),
+        };
+        if wanted > room {
+            let (wanted, room) = (show(wanted), show(room));
+            let again = match self.nodes[self.names[flow.from.value.as_str()]].engine() {
+                Some(_) => String::new(),
+                None => format!(", or window = {room:?}"),
+            };
+            let message = format!(
+                "{wanted} is more than the {room} there are; write less, or a larger bar or memory{again}"
+            );
+            return Err(self.error(flow, key, &message));
+        }
+        if once == Some(wanted) {
+            return Ok(wanted);
+        }
+        if wanted < request {
+            let (wanted, request) = (show(wanted), show(request));
+            let message = format!("{wanted} holds no request; write {request} at least");
+            return Err(self.error(flow, key, &message));
+        }
+        Ok(wanted - wanted % request)
+    }
+}
+
+/// Why `source` can make no round trip to what is no reflector.
+fn no_round_trip(source: &NodePlan) -> String {
+    let right = match source.engine() {
+        Some(_) => "model = \"sg-dma\" and user = \"reflector\"",
+        None => "model = \"reflector\"",
+    };
+    format!("a round trip needs someone who answers; write a device with {right}")
+}
+
+/// Whether `target` sends back what `source` writes: an engine is told where to by its driver.
+fn reflects(source: &NodePlan, target: &NodePlan) -> bool {
+    match (source.engine(), target.engine()) {
+        (Some(_), Some(target)) => target.user == UserLogic::Reflector,
+        (None, None) => is_reflector(target),
+        _ => false,
+    }
+}
+
+fn is_reflector(node: &NodePlan) -> bool {
+    matches!(
+        &node.kind,
+        NodeKind::Device(_, DeviceParameters::Reflector(_))
+    )
+}
