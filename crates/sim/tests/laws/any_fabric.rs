@@ -75,7 +75,8 @@ impl Scenario {
         self.put(format_args!("[devices.r]"));
         let above = self.above(switches);
         self.upstream(&above);
-        self.put(format_args!("model = \"reflector\""));
+        // Room for every flow, or some would write where others read.
+        self.put(format_args!("model = \"reflector\"\nbar = \"256 KiB\""));
         self.port();
         for _ in 0..=self.random.below(8) {
             self.flow(devices);
