@@ -324,9 +324,7 @@ impl Endpoint {
 
     /// Whether a packet may be served at all.
     pub(crate) fn verdict(&self, header: &Header) -> Result<(), Refusal> {
-        if header.payload_len() as u32 > self.max_payload {
-            return Err(Refusal::MalformedTlp);
-        }
+        self.check_size(header)?;
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
                 let start = request.first_byte().checked_sub(self.bars[0]);
@@ -340,6 +338,14 @@ impl Endpoint {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a packet keeps within the max payload size (PCIe Base 2.2.2).
+    pub(crate) fn check_size(&self, header: &Header) -> Result<(), Refusal> {
+        if header.payload_len() as u32 > self.max_payload {
+            return Err(Refusal::MalformedTlp);
+        }
+        Ok(())
     }
 
     /// Ends a packet here and lets go of it; its answer, if it gets one, is sent.

@@ -94,6 +94,11 @@ impl MemoryController {
         offset.is_some_and(|offset| self.bytes.holds(offset, u64::from(request.byte_len())))
     }
 
+    /// When something that is there at `there` comes after all writes that were there before it.
+    pub(crate) fn after_writes(&self, there: Time) -> Time {
+        self.free.max(there)
+    }
+
     /// Gives the next lines to a write that is there at `there`: when they are done.
     pub(crate) fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let done = self.take_lines(request, there);

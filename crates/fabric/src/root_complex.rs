@@ -1,5 +1,6 @@
 //! A root complex: root ports, the host's memory behind them, and the CPU's own requests and interrupts.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Component, Effects, Label, Port, Span, Stream, Time};
@@ -8,7 +9,9 @@ use link::{
     Refusal, Waiting,
 };
 use protocol::{Class, Header, Kind, MemoryRequest, Tag};
-use transaction::{Completions, Functions, Memory, Next, Pattern, Place, deliver, written};
+use transaction::{
+    Completions, Functions, Memory, Next, Pattern, Place, arrived, deliver, written,
+};
 
 use crate::configuration::Configuration;
 use crate::memory_controller::MemoryController;
@@ -39,6 +42,8 @@ pub struct RootComplex<C> {
     routes: Routes,
     ports: Vec<RootPort>,
     patterns: Vec<Pattern>,
+    /// Interrupts on their way to the CPU, the first one first.
+    interrupts: VecDeque<(Time, u32)>,
     memory: MemoryController,
     cpu: C,
     /// Requests of the CPU that wait for a wire or are on it.
@@ -69,6 +74,8 @@ pub enum RootTimer {
     Cpu,
     /// The CPU waits no longer for a configuration space.
     Configuration,
+    /// An interrupt reaches the CPU.
+    Interrupt,
 }
 
 impl Label for RootTimer {
@@ -76,6 +83,7 @@ impl Label for RootTimer {
         match self {
             RootTimer::Read => 0,
             RootTimer::Cpu => 1,
+            RootTimer::Interrupt => 2,
             RootTimer::Configuration => 3,
             RootTimer::Link(port, timer) => {
                 (u32::from(port.0) + 1) * LinkTimer::COUNT + timer as u32
@@ -86,6 +94,7 @@ impl Label for RootTimer {
         match number {
             0 => RootTimer::Read,
             1 => RootTimer::Cpu,
+            2 => RootTimer::Interrupt,
             3 => RootTimer::Configuration,
             _ => RootTimer::Link(
                 Port((number / LinkTimer::COUNT - 1) as u16),
@@ -138,6 +147,7 @@ impl<C: Cpu> Component for RootComplex<C> {
                 }
                 self.ask(fx);
             }
+            RootTimer::Interrupt => self.deliver_interrupts(fx),
             RootTimer::Configuration => self.give_up_configuration(fx),
         }
     }
@@ -170,6 +180,7 @@ impl<C: Cpu> RootComplex<C> {
             routes: Routes::default(),
             ports: links.into_iter().map(port).collect(),
             patterns,
+            interrupts: VecDeque::new(),
             memory: MemoryController::new(&parameters, jitter),
             cpu,
             cpu_waiting: 0,
@@ -353,6 +364,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
+    /// A message signalled interrupt reaches the CPU behind all that was written before it.
     fn interrupt(
         &mut self,
         port: Port,
@@ -360,15 +372,27 @@ impl<C: Cpu> RootComplex<C> {
         request: &MemoryRequest,
         fx: &mut Effects<'_, Self>,
     ) {
+        let due = self.memory.after_writes(fx.now() + self.parameters.latency);
         let content = &fx.store()[packet];
-        let header = *content.header();
-        let message = written(content, request).try_into().map(u32::from_le_bytes);
-        fx.store().release(packet);
-        self.free(port, &header, fx);
-        if let Ok(message) = message {
-            self.cpu.interrupt(message);
-            self.ask(fx);
+        let charge = content.charge();
+        let bytes = written(content, request).first_chunk().copied();
+        let message = u32::from_le_bytes(bytes.unwrap_or_default());
+        if let Some(told) = arrived(content, request, &self.patterns) {
+            fx.foresee(due, told);
         }
+        fx.store().release(packet);
+        self.link(port)
+            .free_later(charge, due, &mut At::new(fx, port));
+        self.interrupts.push_back((due, message));
+        fx.wake(RootTimer::Interrupt, due.since(fx.now()));
+    }
+
+    fn deliver_interrupts(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some((_, message)) = self.interrupts.pop_front_if(|(due, _)| *due <= now) {
+            self.cpu.interrupt(message);
+        }
+        self.ask(fx);
     }
 
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
@@ -490,5 +514,5 @@ impl<C: Cpu> RootComplex<C> {
 const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
 
 fn is_interrupt(request: &MemoryRequest) -> bool {
-    INTERRUPTS.contains(&request.address())
+    INTERRUPTS.contains(&request.address()) && request.byte_len() == 4
 }

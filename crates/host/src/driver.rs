@@ -67,6 +67,11 @@ pub fn scatter(address: u64, len: u64) -> impl Iterator<Item = Descriptor> {
     })
 }
 
+/// How many descriptors that are.
+pub fn pages(address: u64, len: u64) -> u64 {
+    (address % PAGE + len).div_ceil(PAGE)
+}
+
 /// The system call that moves a buffer.
 pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
     if let Some(thread) = transfer.after {
@@ -169,7 +174,7 @@ const PAGE: u64 = 4096;
 mod tests {
     use super::*;
 
-    fn pages(address: u64, len: u64) -> Vec<(u64, u32)> {
+    fn list(address: u64, len: u64) -> Vec<(u64, u32)> {
         scatter(address, len)
             .map(|page| (page.address, page.len))
             .collect()
@@ -178,17 +183,18 @@ mod tests {
     #[test]
     fn a_buffer_off_its_page_begins_and_ends_with_a_part_of_one() {
         assert_eq!(
-            pages(0x1f00, 0x1200),
+            list(0x1f00, 0x1200),
             [(0x1f00, 0x100), (0x2000, 0x1000), (0x3000, 0x100)]
         );
-        assert_eq!(pages(0x1f00, 0x80), [(0x1f00, 0x80)]);
-        assert_eq!(pages(0x1000, 0x1000), [(0x1000, 0x1000)]);
-        assert_eq!(pages(0x1000, 0), []);
+        assert_eq!(list(0x1f00, 0x80), [(0x1f00, 0x80)]);
+        assert_eq!(list(0x1000, 0x1000), [(0x1000, 0x1000)]);
+        assert_eq!(list(0x1000, 0), []);
     }
 
     proptest::proptest! {
         #[test]
         fn the_pages_are_the_whole_buffer_and_cross_no_boundary(address in 0_u64..1 << 40, len in 1_u64..1 << 20) {
+            assert_eq!(pages(address, len), scatter(address, len).count() as u64);
             let mut next = address;
             for page in scatter(address, len) {
                 assert_eq!(page.address, next);

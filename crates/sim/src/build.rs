@@ -215,9 +215,8 @@ pub fn load(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
     let mut threads = Vec::with_capacity(flows.len());
     for (index, (flow, parts)) in plan.flows.iter().zip(flows).enumerate() {
         if let Some(transfer) = &flow.transfer {
-            threads.push(spawn(
-                plan, index, transfer, parts.0[0], up, &threads, models,
-            ));
+            let thread = spawn(plan, index, transfer, parts.0[0], up, &threads, models);
+            threads.push(Some(thread));
             continue;
         }
         threads.push(None);
@@ -248,11 +247,11 @@ fn spawn(
     up: Span,
     threads: &[Option<ThreadId>],
     models: &mut [Model],
-) -> Option<ThreadId> {
+) -> ThreadId {
     let flow = &plan.flows[index];
     let engine = &plan.nodes[flow.from];
     let NodeKind::Host(_, costs) = &plan.nodes[engine.root].kind else {
-        return None;
+        panic!("{ROOT}");
     };
     let together = |other: &&FlowPlan| {
         let same_host = plan.nodes[other.from].root == engine.root;
@@ -260,7 +259,9 @@ fn spawn(
     };
     let order = plan.flows[..index].iter().filter(together).count();
     let function = engine.functions.space(Place::Own);
-    let (_, interrupt) = function.msi(transfer.unit.vector())?;
+    let (_, interrupt) = function
+        .msi(transfer.unit.vector())
+        .expect("firmware gives an engine an interrupt for each unit");
     let job = Transfer {
         flow: id,
         unit: transfer.unit,
@@ -280,11 +281,13 @@ fn spawn(
     let start = flow.start + up + costs.thread_wake * order as u64;
     let costs = costs.clone();
     let Model::Host(host) = &mut models[engine.root] else {
-        return None;
+        panic!("{ROOT}");
     };
     let call = |system| driver::call(system, costs, job);
-    Some(host.cpu_mut().spawn(start, call))
+    host.cpu_mut().spawn(start, call)
 }
+
+const ROOT: &str = "a host is at the root of every tree";
 
 /// Fills what will be read.
 pub fn fill(plan: &Plan, models: &mut [Model]) {

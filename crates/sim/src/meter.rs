@@ -21,6 +21,8 @@ pub struct FlowMeter {
     pub asked: Option<u64>,
     /// Bytes that arrived.
     pub delivered: u64,
+    /// Whether it was complete once.
+    closed: bool,
     /// Bytes that were lost with an error.
     pub refused: u64,
     /// Whether every byte that arrived was right.
@@ -48,6 +50,7 @@ impl FlowMeter {
         FlowMeter {
             asked: None,
             delivered: 0,
+            closed: false,
             refused: 0,
             intact: true,
             sent: None,
@@ -210,9 +213,8 @@ impl Meter {
             // A label that somebody wrote into an engine by hand.
             return;
         };
-        let before = meter.is_complete();
         change(meter);
-        if !before && meter.is_complete() {
+        if meter.is_complete() && !std::mem::replace(&mut meter.closed, true) {
             self.open -= 1;
         }
     }

@@ -185,6 +185,16 @@ impl List {
         self.abandoned = true;
     }
 
+    /// Whose it is.
+    pub(super) fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// Whether nothing is left of it.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.left == 0 && self.hand.is_none_or(|hand| hand.len == 0)
+    }
+
     /// Whether it ended before its last descriptor.
     pub(super) fn is_abandoned(&self) -> bool {
         self.abandoned

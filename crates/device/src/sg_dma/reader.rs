@@ -92,8 +92,8 @@ impl Reader {
         let range = match self.list.look_up(now, registers) {
             Lookup::Found(range) => range,
             Lookup::NotBefore(time) => return Offer::NotBefore(time),
-            Lookup::End if self.awaited.is_empty() => return Offer::Ended(self.end()),
-            Lookup::Awaited | Lookup::End => return Offer::Nothing,
+            Lookup::End => return self.over().map_or(Offer::Nothing, Offer::Ended),
+            Lookup::Awaited => return Offer::Nothing,
         };
         let address = range.address;
         let take = range.first_request(limits.max_read_request.min(fifo.size() as u32));
@@ -192,12 +192,14 @@ impl Reader {
         }
     }
 
-    fn end(&self) -> Ended {
-        Ended {
+    /// The end of the transfer, when there is nothing left to ask for and all has come.
+    pub(super) fn over(&self) -> Option<Ended> {
+        (self.awaited.is_empty() && self.list.is_at_end()).then(|| Ended {
+            unit: Unit::Read,
             label: self.label,
             bytes: self.asked,
             failed: self.failed || self.list.is_abandoned(),
             took: self.ended.since(self.began.unwrap_or(self.ended)),
-        }
+        })
     }
 }

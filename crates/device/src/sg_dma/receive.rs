@@ -31,11 +31,16 @@ impl SgDma {
     /// Whether a packet may be taken in: what a peer writes waits, with its credit, for room in `EP_RX_FIFO`.
     fn has_room(&self, header: &Header) -> bool {
         match &header.kind {
-            Kind::MemoryWrite(request) if self.register(request).is_none() => {
-                self.user.never_stalls() || self.user.ep_rx.room() >= request.byte_len() as usize
+            Kind::MemoryWrite(request) if self.goes_to_fifo(header) => {
+                self.user.ep_rx.room() >= request.byte_len() as usize
             }
             _ => true,
         }
+    }
+
+    /// Whether a write of a peer is data for `EP_RX_FIFO`.
+    fn goes_to_fifo(&self, header: &Header) -> bool {
+        !self.user.never_stalls() && self.endpoint.verdict(header).is_ok()
     }
 
     /// Where in BAR 2 a request lies, if it lies there.
@@ -47,6 +52,9 @@ impl SgDma {
     }
 
     fn take(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
+        if let Err(why) = self.endpoint.check_size(header) {
+            return self.endpoint.refuse(packet, why, fx);
+        }
         match &header.kind {
             Kind::Completion(completion) => {
                 let taken = (completion.requester == self.endpoint.id())
@@ -65,10 +73,15 @@ impl SgDma {
                 self.answered(&part, (completion.status, &bytes), fx);
             }
             Kind::MemoryWrite(request) if let Some(at) = self.register(request) => {
-                let bytes = written(&fx.store()[packet], request).to_vec();
+                let content = &fx.store()[packet];
+                self.registers.write(at, written(content, request));
+                let begun = registers::begun(at, request.byte_len());
+                if let Some(told) = arrived(content, request, &self.patterns) {
+                    fx.observe(told);
+                }
                 fx.store().release(packet);
-                if let Some((unit, label)) = self.registers.write(at, &bytes) {
-                    self.begin(unit, label, fx.now());
+                for unit in begun {
+                    self.begin(unit, fx.now());
                 }
             }
             Kind::MemoryRead(request) if self.register(request).is_some() => {
@@ -85,9 +98,7 @@ impl SgDma {
                 let back = reflected(packet, self.limits.id, to, fx.store());
                 self.reflections.extend(back);
             }
-            Kind::MemoryWrite(request)
-                if !self.user.never_stalls() && self.endpoint.verdict(header).is_ok() =>
-            {
+            Kind::MemoryWrite(request) if self.goes_to_fifo(header) => {
                 let content = &fx.store()[packet];
                 self.user.ep_rx.push(written(content, request));
                 if let Some(told) = arrived(content, request, &self.patterns) {
@@ -156,8 +167,9 @@ impl SgDma {
     }
 
     /// The host has written to `START`. A unit that is at work goes on with what it has.
-    fn begin(&mut self, unit: Unit, label: u32, now: Time) {
+    fn begin(&mut self, unit: Unit, now: Time) {
         let base = unit.base();
+        let label = self.registers.word(base + offset::START);
         let label = label.checked_sub(1).map(FlowId);
         let address = self.registers.long(base + offset::ADDRESS);
         let length = self.registers.long(base + offset::LENGTH);

@@ -123,6 +123,13 @@ impl Descriptor {
 
 const PAGE: u64 = 4096;
 
+/// The units that a write of `len` bytes at `at` begins: those whose `START` it writes.
+pub(super) fn begun(at: u64, len: u32) -> impl Iterator<Item = Unit> {
+    let written = at..at + u64::from(len);
+    let starts = move |unit: &Unit| written.contains(&(unit.base() + offset::START));
+    Unit::ALL.into_iter().filter(starts)
+}
+
 /// The bytes behind BAR 2.
 #[derive(Clone, Debug)]
 pub(super) struct Registers(Memory);
@@ -136,13 +143,8 @@ impl Registers {
         &self.0
     }
 
-    /// Takes in a write of the host. If it writes to `START`: which unit begins, and the label.
-    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Option<(Unit, u32)> {
+    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) {
         self.0.write(at, bytes);
-        let begun = Unit::ALL
-            .into_iter()
-            .find(|unit| (at..at + bytes.len() as u64).contains(&(unit.base() + offset::START)))?;
-        Some((begun, self.word(begun.base() + offset::START)))
     }
 
     pub(super) fn word(&self, at: u64) -> u32 {
@@ -180,19 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn a_write_to_start_begins_its_unit_and_no_other_does() {
-        let mut registers = Registers::new();
+    fn a_write_begins_every_unit_whose_start_it_writes() {
+        let units = |at, len| begun(at, len).collect::<Vec<_>>();
         let start = Unit::Read.base() + offset::START;
-        assert_eq!(registers.write(start - 4, &[1; 4]), None);
-        assert_eq!(
-            registers.write(start, &7_u32.to_le_bytes()),
-            Some((Unit::Read, 7))
-        );
-        // PAYLOAD and START in one write.
-        assert_eq!(
-            registers.write(start - 4, &[0, 0, 0, 0, 9, 0, 0, 0]),
-            Some((Unit::Read, 9))
-        );
+        assert_eq!(units(start - 4, 4), []);
+        assert_eq!(units(start, 4), [Unit::Read]);
+        assert_eq!(units(start - 4, 8), [Unit::Read]);
+        assert_eq!(units(0, 128), [Unit::Write, Unit::Read]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use protocol::{FunctionId, Header};
 use transaction::Pattern;
 
 use super::list::{List, Lookup};
-use super::registers::Registers;
+use super::registers::{Registers, Unit};
 use super::user::Fifo;
 
 /// Where the data comes from.
@@ -33,6 +33,7 @@ pub(super) enum Offer {
 /// A transfer at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ended {
+    pub(super) unit: Unit,
     pub(super) label: Option<FlowId>,
     pub(super) bytes: u64,
     pub(super) failed: bool,
@@ -120,6 +121,7 @@ impl Sender {
 
     fn end(&self) -> Ended {
         Ended {
+            unit: self.list.unit(),
             label: self.label,
             bytes: self.sent,
             failed: self.list.is_abandoned(),

@@ -14,13 +14,15 @@ use super::{SgDma, UserLogic, pattern, user};
 #[derive(Clone, Copy, Debug)]
 enum Sends {
     Reads,
+    Reflections,
     Writes,
     PeerWrites,
     Fetches(Unit),
 }
 
-const TURNS: [Sends; 5] = [
+const TURNS: [Sends; 6] = [
     Sends::Reads,
+    Sends::Reflections,
     Sends::Writes,
     Sends::PeerWrites,
     Sends::Fetches(Unit::Write),
@@ -31,8 +33,11 @@ impl SgDma {
     /// Hands one packet to the link, if there is one that may go. Whether anything happened.
     pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         self.give_up(fx);
-        if !self.endpoint.is_open(fx) || !self.endpoint.is_bus_master() {
+        if !self.endpoint.is_open(fx) {
             return false;
+        }
+        if !self.endpoint.is_bus_master() {
+            return self.wait_for_answers(fx);
         }
         if let Some(packet) = self.next_interrupt(fx) {
             self.endpoint.hand_over(packet, fx);
@@ -49,17 +54,33 @@ impl SgDma {
                     return true;
                 }
                 Offer::Ended(ended) => {
-                    self.end(TURNS[place], &ended, fx);
+                    self.end(ended.unit, &ended, fx);
                     return true;
                 }
                 Offer::NotBefore(time) => earliest = earliest.min(time),
                 Offer::Nothing => {}
             }
         }
-        if earliest < Time::NEVER {
-            self.endpoint.wake_engine(earliest, fx);
-        }
+        self.wake_for(earliest, fx);
         false
+    }
+
+    /// Without bus mastering nothing is asked for, but what was is waited for. Whether that was the end of a transfer.
+    fn wait_for_answers(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let over = self.reader.as_ref().and_then(|reader| reader.over());
+        if let Some(ended) = over {
+            self.end(Unit::Read, &ended, fx);
+            return true;
+        }
+        let deadline = self.outstanding.oldest_deadline();
+        self.wake_for(deadline, fx);
+        false
+    }
+
+    fn wake_for(&mut self, time: Time, fx: &mut Effects<'_, Self>) {
+        if time < Time::NEVER {
+            self.endpoint.wake_engine(time, fx);
+        }
     }
 
     fn offer(&mut self, sends: Sends, now: Time, packets: &mut Packets) -> Offer {
@@ -79,10 +100,10 @@ impl SgDma {
                 let source = source(self.user.logic, &mut self.user.tx, &self.patterns, writer);
                 writer.next(now, id, source, &self.registers, packets)
             }),
-            Sends::PeerWrites if !self.reflections.is_empty() => self
-                .reflections
-                .pop_front()
-                .map_or(Offer::Nothing, Offer::Packet),
+            Sends::Reflections => {
+                let back = self.reflections.pop_front();
+                back.map_or(Offer::Nothing, Offer::Packet)
+            }
             Sends::PeerWrites => self.peer.as_mut().map_or(Offer::Nothing, |peer| {
                 let source = source(self.user.logic, &mut self.user.ep_tx, &self.patterns, peer);
                 peer.next(now, id, source, &self.registers, packets)
@@ -116,7 +137,7 @@ impl SgDma {
         let sender = match sends {
             Sends::Writes => &mut self.writer,
             Sends::PeerWrites => &mut self.peer,
-            Sends::Reads | Sends::Fetches(_) => return,
+            Sends::Reads | Sends::Reflections | Sends::Fetches(_) => return,
         };
         if let Some(sender) = sender {
             sender.passed(time);
@@ -124,21 +145,12 @@ impl SgDma {
     }
 
     /// A transfer is at its end: its registers and the host's interrupt say so.
-    fn end(&mut self, sends: Sends, ended: &Ended, fx: &mut Effects<'_, Self>) {
-        let unit = match sends {
-            Sends::Reads => {
-                self.reader = None;
-                Unit::Read
-            }
-            Sends::PeerWrites => {
-                self.peer = None;
-                Unit::Peer
-            }
-            Sends::Writes | Sends::Fetches(_) => {
-                self.writer = None;
-                Unit::Write
-            }
-        };
+    fn end(&mut self, unit: Unit, ended: &Ended, fx: &mut Effects<'_, Self>) {
+        match unit {
+            Unit::Read => self.reader = None,
+            Unit::Write => self.writer = None,
+            Unit::Peer => self.peer = None,
+        }
         let status = if ended.failed {
             Status::Failed
         } else {

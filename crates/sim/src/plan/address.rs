@@ -39,9 +39,10 @@ pub(super) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
     let NodeKind::Device(endpoint, _) = &node.kind else {
         return Ok(());
     };
-    if endpoint.msix_vectors > 0 && endpoint.msix().is_none() {
+    let msix_fits = endpoint.msix().is_some() && endpoint.bar.0 <= MSIX_REACH;
+    if endpoint.msix_vectors > 0 && !msix_fits {
         let message = format!(
-            "{}.msix_vectors: the table takes the last 4 KiB of BAR 0, which has no more; write bar = \"8 KiB\" or more",
+            "{}.msix_vectors: the table takes the last 4 KiB of BAR 0, beside other things and within 4 GiB; write bar = \"8 KiB\" to \"4 GiB\"",
             node.name.value
         );
         return Err(scenario.error(node.lines.of("msix_vectors"), message));
@@ -53,6 +54,11 @@ pub(super) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
     let advice = if size < SMALLEST_BAR || !size.is_power_of_two() {
         let right = size.next_power_of_two().max(SMALLEST_BAR);
         format!("is not a size that a BAR can have; write {:?}", show(right))
+    } else if size > LARGEST_BAR {
+        format!(
+            "is more than a simulation can hold; write {:?} at most",
+            show(LARGEST_BAR)
+        )
     } else if !bar.wide && size > LARGEST_32_BIT_BAR {
         "is more than a 32-bit BAR can be; write bar_address_bits = 64".to_owned()
     } else {
@@ -64,6 +70,12 @@ pub(super) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
 
 /// PCIe Base 7.5.1.2.1: a memory BAR asks for 128 bytes at least.
 const SMALLEST_BAR: u64 = 128;
+
+/// The offset of an MSI-X table has 32 bits (PCIe Base 7.7.2.3).
+const MSIX_REACH: u64 = 4 << 30;
+
+/// The table of its pages takes some MiB.
+const LARGEST_BAR: u64 = 1 << 40;
 
 /// What is left below 4 GiB beside memory has no more room than this, naturally aligned.
 const LARGEST_32_BIT_BAR: u64 = 512 << 20;

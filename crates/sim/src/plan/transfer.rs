@@ -2,7 +2,7 @@
 
 use device::SgDmaParameters;
 use device::sg_dma::registers::{DESCRIPTOR, Unit};
-use host::driver::scatter;
+use host::driver::pages;
 use kernel::{Bytes, Span};
 
 use crate::scenario::{Clock, Direction, Flow, ScenarioError};
@@ -63,6 +63,8 @@ impl Planner<'_> {
             let message = "a command moves less than 4 GiB; write less";
             return Err(self.error(flow, "size", message));
         }
+        self.check_carried(flow, plan, earlier)?;
+        self.check_reflector(flow, plan, earlier)?;
         let payload = self.payload(flow, unit)?;
         let packet = u64::from(from.max_payload);
         if plan.direction == Direction::RoundTrip && plan.window > packet {
@@ -112,6 +114,61 @@ impl Planner<'_> {
         }
     }
 
+    /// What comes by a FIFO goes once, and all of it.
+    fn check_carried(
+        &self,
+        flow: &Flow,
+        plan: &FlowPlan,
+        earlier: &[FlowPlan],
+    ) -> Result<(), ScenarioError> {
+        let Some(carried) = earlier.get(plan.pattern) else {
+            return Ok(());
+        };
+        if carried.window != plan.window {
+            let message = format!(
+                "{} of the {} that {:?} brings; write the same size",
+                show(plan.window),
+                show(carried.window),
+                carried.id
+            );
+            return Err(self.error(flow, "size", &message));
+        }
+        let again = |other: &&FlowPlan| {
+            other.from == plan.from
+                && other.pattern == plan.pattern
+                && other.direction != Direction::Read
+        };
+        earlier.iter().find(again).map_or(Ok(()), |other| {
+            let message = format!(
+                "{:?} carries these bytes from here already, and they come once; write another flow to carry",
+                other.id
+            );
+            Err(self.error(flow, "carries", &message))
+        })
+    }
+
+    /// A reflector has one register for the address that it sends to.
+    fn check_reflector(
+        &self,
+        flow: &Flow,
+        plan: &FlowPlan,
+        earlier: &[FlowPlan],
+    ) -> Result<(), ScenarioError> {
+        let others = |other: &&FlowPlan| {
+            plan.reply.is_some()
+                && other.reply.is_some()
+                && other.to == plan.to
+                && other.from != plan.from
+        };
+        earlier.iter().find(others).map_or(Ok(()), |other| {
+            let message = format!(
+                "{:?} has it send back to {}, and it sends to one address; write another reflector",
+                other.id, self.nodes[other.from].name
+            );
+            Err(self.error(flow, "to", &message))
+        })
+    }
+
     fn above(
         &self,
         flow: &Flow,
@@ -154,7 +211,7 @@ impl Planner<'_> {
         plan: &FlowPlan,
         engine: &SgDmaParameters,
     ) -> Result<Option<u64>, ScenarioError> {
-        let count = scatter(plan.address, plan.window).count() as u64;
+        let count = pages(plan.address, plan.window);
         let from = &self.nodes[plan.from];
         if !engine.descriptor_fetch {
             if count > u64::from(engine.descriptors) {

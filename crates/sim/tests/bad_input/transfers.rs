@@ -138,3 +138,60 @@ fn a_round_trip_ends_at_an_engine_that_reflects() {
         r#"bad.toml:16: flow "f", size: one packet makes a round trip; write 512 B at most"#
     );
 }
+
+#[test]
+fn what_comes_by_a_fifo_goes_once_and_all_of_it() {
+    let loopback = |size: &str, more: &str| {
+        let read = "size = \"8 KiB\"\ndirection = \"read\"\n";
+        let back = "[[flows]]\nid = \"g\"\nfrom = \"a\"\nto = \"h0\"\ncarries = \"f\"\n";
+        transfer(
+            "user = \"loopback\"",
+            &format!("{read}{back}size = \"{size}\"\n{more}"),
+        )
+    };
+    assert_eq!(
+        loopback("4 KiB", ""),
+        r#"bad.toml:21: flow "g", size: 4 KiB of the 8 KiB that "f" brings; write the same size"#
+    );
+    let again =
+        "[[flows]]\nid = \"i\"\nfrom = \"a\"\nto = \"b\"\ncarries = \"f\"\nsize = \"8 KiB\"";
+    assert_eq!(
+        loopback("8 KiB", again),
+        r#"bad.toml:26: flow "i", carries: "g" carries these bytes from here already, and they come once; write another flow to carry"#
+    );
+}
+
+#[test]
+fn a_reflector_sends_back_to_one_device() {
+    let engines = PAIR
+        .replace("[devices.a]\n", "[devices.a]\nmodel = \"sg-dma\"\n")
+        .replace(
+            "[devices.b]\n",
+            "[devices.b]\nmodel = \"sg-dma\"\nuser = \"reflector\"\n",
+        );
+    let trip = |id: &str, from: &str| {
+        format!(
+            "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"b\"\ndirection = \"round-trip\"\nsize = \"8 B\"\n"
+        )
+    };
+    let third = "[devices.c]\nmodel = \"sg-dma\"\nupstream = \"s0\"\n";
+    assert_eq!(
+        refusal(&format!(
+            "{engines}{third}{}{}",
+            trip("f", "a"),
+            trip("g", "c")
+        )),
+        r#"bad.toml:23: flow "g", to: "f" has it send back to a, and it sends to one address; write another reflector"#
+    );
+}
+
+#[test]
+fn a_bar_that_nobody_can_hold_is_refused() {
+    assert_eq!(
+        transfer(
+            "bar = \"2048 GiB\"\nbar_address_bits = 64",
+            "size = \"4 KiB\""
+        ),
+        "bad.toml:6: a.bar: 2048 GiB is more than a simulation can hold; write \"1024 GiB\" at most"
+    );
+}

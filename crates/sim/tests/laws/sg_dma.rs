@@ -385,3 +385,93 @@ fn a_plan_says_which_unit_moves_a_flow() {
         [(Unit::Write, 0), (Unit::Read, 0), (Unit::Peer, 64)]
     );
 }
+
+#[test]
+fn an_interrupt_comes_after_the_data_that_was_written_before_it() {
+    let slow = machine(
+        "",
+        &flow("f", "e", "h0", "size = \"64 KiB\"\nclock = \"application\""),
+    )
+    .replace(
+        "memory_bandwidth = \"25.6 GB/s\"",
+        "memory_bandwidth = \"500 MB/s\"",
+    )
+    .replace(
+        "interrupt_latency = \"5 us\"",
+        "interrupt_latency = \"0 ns\"",
+    );
+    let result = run(&slow).all_intact();
+    let flow = result.flow("f");
+    assert!(rate(flow) < 500e6);
+    let memory = run(&slow.replace("clock = \"application\"", "")).all_intact();
+    assert!(memory.flow("f").last_byte_ns <= flow.returned_ns);
+}
+
+#[test]
+fn a_packet_above_the_max_payload_size_is_malformed_to_an_engine_too() {
+    let read = flow("f", "e", "h0", "size = \"4 KiB\"\ndirection = \"read\"");
+    let text = machine(
+        "max_payload = \"128 B\"\ncompletion_timeout = \"50 us\"",
+        &read,
+    )
+    .replace(
+        "max_payload_supported = \"128 B\"",
+        "max_payload_supported = \"256 B\"",
+    );
+    let result = run(&text);
+    assert_eq!(result.errors("e", "malformed TLP"), 16);
+    assert!(!result.flow("f").intact);
+}
+
+#[test]
+fn an_engine_without_bus_mastering_still_gives_up_what_is_not_answered() {
+    let read = flow("f", "e", "h0", "size = \"64 KiB\"\ndirection = \"read\"");
+    let engine = "max_payload = \"128 B\"\ncompletion_timeout = \"50 us\"\nfifo = \"64 KiB\"";
+    let text = machine(engine, &read).replace(
+        "max_payload_supported = \"128 B\"",
+        "max_payload_supported = \"256 B\"",
+    );
+    let mut simulation = simulation(&text);
+    while simulation.result().errors("e", "malformed TLP") == 0 {
+        assert!(simulation.step());
+    }
+    let e = protocol::FunctionId::new(3, 0, 0);
+    simulation
+        .config_write("h0", e, (4, 2), 2)
+        .expect("a write to Command");
+    simulation.run(&mut |_| true);
+    let result = simulation.result();
+    assert_eq!(result.errors("e", "completion timeout"), 16);
+}
+
+#[test]
+fn a_store_into_the_registers_from_outside_is_over_when_it_is_there() {
+    let mut simulation = simulation(&machine("", &flow("f", "p", "h0", "size = \"4 KiB\"")));
+    set(&mut simulation, Unit::Write, offset::LENGTH, &[0; 4]);
+    simulation.run(&mut |_| true);
+    let end = simulation.now();
+    assert!(!simulation.step() || simulation.now().since(end) < Span::from_us(200));
+    assert!(end < Time::ZERO + Span::from_us(100), "{end:?}");
+}
+
+#[test]
+fn a_flow_that_somebody_repeats_by_hand_was_over_once() {
+    let size = "size = \"4 KiB\"";
+    let flows = [
+        flow("a", "e", "h0", size),
+        flow("b", "e", "h0", size),
+        flow("c", "p", "h0", size),
+    ];
+    let mut simulation = simulation(&machine("", &flows.concat()));
+    simulation.run(&mut |_| true);
+    for label in [2_u32, 3, 2] {
+        set(
+            &mut simulation,
+            Unit::Write,
+            offset::START,
+            &label.to_le_bytes(),
+        );
+        pass(&mut simulation, 50);
+    }
+    simulation.run(&mut |_| true);
+}
