@@ -155,7 +155,8 @@ class Fabric:
             target: A device, a host's memory, or a bus address.
             id: Names the flow in the results.
             settings: `direction`, `size`, `count` or `duration`, `request_size`, `start`,
-                `interval`, `offset`, `clock`.
+                `interval`, `offset`, `window`, `clock`; of a flow that a driver moves, `carries`
+                and `after`.
         """
         to = hex(target) if isinstance(target, int) else target
         flow = _given({"id": id, "from": source, "to": to} | settings)

@@ -286,7 +286,7 @@ impl Endpoint {
         Some(packet)
     }
 
-    /// Serves a request to BAR 0 or to the configuration space, or ends a packet that it must not serve. `packet` is let go
+    /// Serves a request to BAR 0 or to the configuration space, or ends a packet that it must not serve, such as a completion. `packet` is let go
     /// of. The request of a flow that was delivered is told.
     pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let content = &fx.store()[packet];
@@ -317,7 +317,9 @@ impl Endpoint {
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
                 return self.configure(packet, request, fx);
             }
-            Kind::Completion(_) => return self.refuse(packet, Refusal::UnsupportedRequest, fx),
+            Kind::Completion(_) => {
+                return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
+            }
         }
         fx.store().release(packet);
     }

@@ -1,7 +1,7 @@
 //! A latency reflector: every write to BAR 0 goes back to where its flow came from.
 
 use kernel::{Component, Effects, Port};
-use link::{FlowId, Frame, PacketId, Packets, Pcie, Refusal};
+use link::{FlowId, Frame, PacketId, Packets, Pcie};
 use protocol::{FunctionId, Header, Kind};
 use transaction::written;
 
@@ -96,11 +96,6 @@ impl Reflector {
             .and_then(|flow| self.replies.iter().find(|reply| reply.flow == flow))
             .copied();
         let (Kind::MemoryWrite(_), Some(reply)) = (&header.kind, reply) else {
-            if matches!(header.kind, Kind::Completion(_)) {
-                return self
-                    .endpoint
-                    .refuse(packet, Refusal::UnexpectedCompletion, fx);
-            }
             return self.endpoint.serve(packet, fx);
         };
         if let Err(why) = self.endpoint.verdict(&header) {

@@ -160,7 +160,7 @@ def _device(
     if not function.memory_enabled:
         yield _setting("memory_enable", value=False, note="Mem-")
     if not function.bus_master:
-        yield "# BusMaster-: it makes no requests now; here it may"
+        yield "# BusMaster-: it makes no requests now; firmware here lets it"
     yield from _parts(device.parts)
 
 

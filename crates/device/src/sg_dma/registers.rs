@@ -11,7 +11,8 @@
 //! | 0x18 | 32 | `STATUS` | 0 never begun, 1 under way, 2 done, 3 ended with an error |
 //! | 0x1c | 32 | `TIMER` | cycles from the first packet handed to the link to the last |
 //!
-//! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] is the address that a reflector sends to. From [`Unit::list`] on there are descriptors: address (64 bits),
+//! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] is the one address that a reflector sends to. All of them are
+//! memory: what is written to `STATUS` and `TIMER` stands there until the engine writes them again. From [`Unit::list`] on there are descriptors: address (64 bits),
 //! length in bytes (32 bits), 32 bits that mean nothing.
 
 use transaction::Memory;
