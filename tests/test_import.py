@@ -73,6 +73,22 @@ class TestDesktop:
         bars = {n: [r["size"] for r in nodes[n]["regions"]] for n in nodes if n.startswith("dev")}
         assert bars == {"dev-01-00.0": [256 << 20], "dev-03-00.0": [16 << 10]}
 
+    def test_a_port_to_the_chipset_that_calls_itself_a_root_port_is_none(self) -> None:
+        listing = DESKTOP.read_text(encoding="utf-8")
+        express = "\tCapabilities: [88] Express"
+        root_port = express + listing.partition(express)[2].partition("\tKernel driver")[0]
+        first = "\tCapabilities: [e0] Vendor Specific Information: Len=0c <?>\n"
+        text = imported(listing.replace(first, root_port, 1).encode())
+        assert "# not here: 00:00.0 Host bridge" in text
+
+    def test_a_64_bit_region_below_4_gib_has_a_bar_there(self) -> None:
+        low = edited(DESKTOP, ("Memory at e0000000 (64-bit, ", "Memory at c0000000 (64-bit, "))
+        (bar,) = tree(low).nodes["dev-01-00.0"].regions
+        assert bar.last < 1 << 32
+        high = edited(DESKTOP, ("Memory at e0000000 (64-bit, ", "Memory at 4e0000000 (64-bit, "))
+        (bar,) = tree(high).nodes["dev-01-00.0"].regions
+        assert bar.base > 1 << 32
+
     def test_what_is_left_out_is_named_with_its_reason(self) -> None:
         text = imported(DESKTOP.read_bytes())
         for slot, why in {

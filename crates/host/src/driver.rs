@@ -19,7 +19,7 @@ kernel::parameters! {
         register_write: Span = Span::from_ns(100), from "our choice: an uncached store";
         /// Time that a store to memory holds up its core.
         memory_write: Span = Span::from_ns(2), from "our choice: a store that the cache takes";
-        /// Time from an interrupt's arrival to the thread that waits for it.
+        /// Time from an interrupt's arrival to the thread that waits for it, which is on no core meanwhile.
         interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
         /// Time from one thread's leaving of a barrier to the next one's.
         thread_wake: Span = Span::from_us(2), from "common on Linux: each waiter is woken in turn";
@@ -88,7 +88,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
     };
     driver.program(&transfer).await;
     system.interrupt(transfer.interrupt).await;
-    system.work(costs.interrupt_latency).await;
+    system.sleep(costs.interrupt_latency).await;
     system.unlock(transfer.lock).await;
     system.tell(Observation::Returned { flow }).await;
 }

@@ -148,6 +148,10 @@ impl Processor {
                     self.timed.push(Reverse((now + span, thread)));
                     return None;
                 }
+                Step::Ask(Request::Sleep(span)) => {
+                    self.timed.push(Reverse((now + span, thread)));
+                    State::Asleep
+                }
                 Step::Ask(Request::Store(address, bytes)) => {
                     self.timed.push(Reverse((now, thread)));
                     return Some(Next::Packet(self.store(address, &bytes, packets)));
@@ -336,6 +340,17 @@ mod tests {
         assert_eq!(watch(&mut processor, at(20)), []);
         processor.interrupt(7);
         assert_eq!(watch(&mut processor, at(30)), [(at(30), 1)]);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_leaves_its_core_to_others() {
+        let mut processor = processor(1);
+        processor.spawn(at(0), |system| async move {
+            system.sleep(Span::from_ns(10)).await;
+            say(&system, 1).await;
+        });
+        worker(&mut processor, 2, 0, 8);
+        assert_eq!(watch(&mut processor, at(0)), [(at(8), 2), (at(10), 1)]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct ThreadId(pub usize);
 pub enum Request {
     /// To work so long on its core.
     Work(Span),
+    /// To leave its core for so long.
+    Sleep(Span),
     /// To store these bytes at an address, within a page.
     Store(u64, Vec<u8>),
     /// To sleep until an interrupt with this message comes.
@@ -39,6 +41,11 @@ impl System {
     /// Works for `span` on its core.
     pub async fn work(&self, span: Span) {
         self.0.ask(Request::Work(span)).await;
+    }
+
+    /// Leaves its core to others for `span`.
+    pub async fn sleep(&self, span: Span) {
+        self.0.ask(Request::Sleep(span)).await;
     }
 
     /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write.

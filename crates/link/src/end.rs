@@ -86,9 +86,14 @@ pub struct LinkEnd {
     acknowledge: Alarm,
     replay: Alarm,
     update: Alarm,
+    /// `REPLAY_NUM`: replays since something was last acknowledged.
+    replays: u8,
     /// Errors that it has repaired, bits of Correctable Error Status.
     repaired: u32,
 }
+
+/// As many values as the two bits of `REPLAY_NUM` have.
+const REPLAYS: u8 = 4;
 
 /// Between rounds of InitFC packets (PCIe Base 3.4.1).
 const GREETING_INTERVAL: Span = Span::from_us(34);
@@ -125,6 +130,7 @@ impl LinkEnd {
             acknowledge: Alarm::IDLE,
             replay: Alarm::IDLE,
             update: Alarm::IDLE,
+            replays: 0,
             repaired: 0,
         }
     }
@@ -297,7 +303,7 @@ impl LinkEnd {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
-                self.transmitter.replay();
+                self.send_again();
                 self.replay.clear();
             }
             Dllp::InitFc1(credit) => self.greeted(&credit, false, cx),
@@ -312,11 +318,22 @@ impl LinkEnd {
 
     fn acknowledged(&mut self, sequence: u16, cx: &mut impl LinkContext) {
         if self.transmitter.acknowledge(sequence, cx) {
+            self.replays = 0;
             if self.transmitter.awaits_acknowledgement() {
                 self.set_replay(cx.now() + self.replay_limit, cx);
             } else {
                 self.replay.clear();
             }
+        }
+    }
+
+    /// The fourth time without progress the link would be trained again, which is not modelled: it goes on.
+    fn send_again(&mut self) {
+        self.transmitter.replay();
+        self.replays += 1;
+        if self.replays == REPLAYS {
+            self.repaired |= CorrectableError::ReplayNumRollover.bit();
+            self.replays = 0;
         }
     }
 
@@ -341,7 +358,7 @@ impl LinkEnd {
             LinkTimer::Acknowledge => self.acknowledge_now = !self.refuse_now,
             LinkTimer::Replay => {
                 self.repaired |= CorrectableError::ReplayTimerTimeout.bit();
-                self.transmitter.replay();
+                self.send_again();
             }
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
             LinkTimer::UpdateCredit => self.greet(cx),

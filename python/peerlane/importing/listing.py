@@ -89,7 +89,10 @@ class Express:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory region; the size in bytes, as far as it was printed."""
+    """A memory region; the size in bytes, as far as it was printed.
+
+    The bits of an address are those that it needs where it lies: 32 below 4 GiB.
+    """
 
     index: int
     address_bits: int

@@ -170,6 +170,7 @@ def _slot(head: re.Match[str]) -> Slot:
 _BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")
 _REDIRECT = re.compile(r"ACSCtl:.* ReqRedir\+")
 _PCI_BRIDGE = re.compile(r"PCI bridge|0604\b")
+_HOST_BRIDGE = re.compile(r"Host bridge|0600\b")
 
 
 def _function(record: _Record) -> Function:
@@ -188,7 +189,10 @@ def _function(record: _Record) -> Function:
         raise record.cut("its status says that there are capabilities")
     buses = _BUSES.match(record.find("Bus:") or "")
     express = _express(record)
-    if buses is None and (_PCI_BRIDGE.match(record.what) or (express and express.kind.is_bridge)):
+    if buses is None and _HOST_BRIDGE.match(record.what):
+        express = None  # some call their port to the chipset a root port
+    is_bridge = express.kind.is_bridge if express else _PCI_BRIDGE.match(record.what)
+    if buses is None and is_bridge:
         raise record.cut('it is a bridge without a line "Bus: primary="')
     if not record.ended:
         raise record.cut("no empty line ends it")
@@ -205,7 +209,9 @@ def _function(record: _Record) -> Function:
     )
 
 
-_REGION = re.compile(r"Region ([0-5]): (?:\[\w+\] )?Memory at .*\((32|64)-bit, ")
+_REGION = re.compile(
+    r"Region ([0-5]): (?:\[\w+\] )?Memory at (?:([0-9a-f]+)|<\w+>).*\((32|64)-bit, "
+)
 _SIZE = re.compile(r"\[size=(\d{1,4})([KMGT]?)\]")
 _SCALE = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
@@ -215,7 +221,8 @@ def _memory(record: _Record) -> Iterator[Memory]:
         if region := _REGION.match(text):
             size = _SIZE.search(text)
             count = int(size[1]) << _SCALE[size[2]] if size else None
-            yield Memory(int(region[1]), int(region[2]), count)
+            low = region[2] is not None and int(region[2], 16) < 1 << 32
+            yield Memory(int(region[1]), 32 if low else int(region[3]), count)
 
 
 _EXPRESS = re.compile(r"Capabilities: \[[0-9a-f]+\] Express (?:\(v\d+\) )?([^,(]+)")

@@ -53,14 +53,20 @@ pub(super) enum Lookup {
 }
 
 impl List {
-    /// The first `count` descriptors in the engine's memory. Each is looked up when the one before is done with.
-    pub(super) fn in_memory(unit: Unit, count: u64, lookup: Span, now: Time) -> Self {
+    /// The first `count` descriptors in the engine's memory, which has room for `room`: a longer list is abandoned there. Each
+    /// is looked up when the one before is done with.
+    pub(super) fn in_memory(
+        unit: Unit,
+        (count, room): (u64, u64),
+        lookup: Span,
+        now: Time,
+    ) -> Self {
         List {
             unit,
             origin: Origin::Memory(0),
             hand: None,
-            left: count,
-            abandoned: false,
+            left: count.min(room),
+            abandoned: count > room,
             lookup,
             free: now,
         }
@@ -240,7 +246,7 @@ mod tests {
             let at = Unit::Write.list() + index * DESCRIPTOR;
             registers.write(at, &page(index + 1).emit());
         }
-        let mut list = List::in_memory(Unit::Write, 2, LOOKUP, at(0));
+        let mut list = List::in_memory(Unit::Write, (2, 2), LOOKUP, at(0));
         assert_eq!(list.look_up(at(0), &registers), Lookup::NotBefore(at(100)));
         assert_eq!(list.look_up(at(100), &registers), Lookup::Found(page(1)));
         assert!(list.advance(4096));

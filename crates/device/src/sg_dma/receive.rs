@@ -180,8 +180,8 @@ impl SgDma {
         let list = if self.parameters.descriptor_fetch {
             List::in_host(unit, address, length, self.lookup, now)
         } else {
-            let count = length.min(u64::from(self.parameters.descriptors));
-            List::in_memory(unit, count, self.lookup, now)
+            let room = u64::from(self.parameters.descriptors);
+            List::in_memory(unit, (length, room), self.lookup, now)
         };
         match unit {
             Unit::Write if self.writer.is_none() => {

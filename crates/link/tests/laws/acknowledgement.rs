@@ -232,6 +232,23 @@ fn a_replay_restarts_the_replay_timer() {
     );
 }
 
+/// PCIe Base 3.6.2.1: the fourth replay without progress rolls `REPLAY_NUM` over.
+#[test]
+fn four_replays_without_an_acknowledgement_are_remembered() {
+    const ROLLOVER: u32 = 1 << 8;
+    let mut pair = Pair::ready(&Setup::default());
+    let limit = replay_limit(&Setup::default(), &pair);
+    pair.wish(|_, frame| match frame {
+        link::Frame::Tlp(_) => Fate::Lose,
+        link::Frame::Dllp(_) => Fate::Pass,
+    });
+    pair.send(Left, write(64));
+    pair.run_for(limit * 3);
+    assert_eq!(pair.repaired(Left) & ROLLOVER, 0);
+    pair.run_for(limit * 2);
+    assert_eq!(pair.repaired(Left) & ROLLOVER, ROLLOVER);
+}
+
 #[test]
 fn clean_links_replay_nothing_however_busy_they_are() {
     for generation in Generation::ALL {

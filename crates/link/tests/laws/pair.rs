@@ -396,6 +396,10 @@ impl Pair {
         self.ends[side as usize].counters(self.world.now)
     }
 
+    pub fn repaired(&self, side: Side) -> u32 {
+        self.ends[side as usize].repaired()
+    }
+
     pub fn waiting(&self, side: Side) -> usize {
         self.ends[side as usize].waiting()
     }

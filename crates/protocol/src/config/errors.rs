@@ -49,6 +49,8 @@ pub enum CorrectableError {
     BadTlp = 6,
     /// The CRC of a DLLP was wrong.
     BadDllp = 7,
+    /// Packets were sent again four times without any being acknowledged (PCIe Base 3.6.2.1).
+    ReplayNumRollover = 8,
     /// No acknowledgement came in time.
     ReplayTimerTimeout = 12,
 }
@@ -85,6 +87,7 @@ impl ConfigSpace {
             .fold(0, |bits, error| bits | 1 << *error as u32);
         let correctable = CorrectableError::BadTlp.bit()
             | CorrectableError::BadDllp.bit()
+            | CorrectableError::ReplayNumRollover.bit()
             | CorrectableError::ReplayTimerTimeout.bit()
             | ADVISORY_NON_FATAL;
         self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
