@@ -35,6 +35,13 @@ def test_a_read_that_nobody_answers_is_an_error() -> None:
         simulation.read("a", 0xDEAD_0000, 4)
 
 
+def test_a_read_that_is_not_answered_in_time_is_told_as_that() -> None:
+    slow = PAIR.split("[[flows]]")[0].replace("[hosts.h0]", '[hosts.h0]\nlatency = "60 us"')
+    patient = slow.replace("[devices.a]", '[devices.a]\ncompletion_timeout = "50 us"')
+    with pytest.raises(RuntimeError, match="no answer came from 0x0 in time"):
+        Simulation(patient).read("a", 0, 4)
+
+
 def test_time_can_be_taken_in_pieces() -> None:
     whole, pieces = Simulation(PAIR), Simulation(PAIR)
     while pieces.run_until(pieces.now_ns + 100):

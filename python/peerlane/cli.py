@@ -219,12 +219,12 @@ def show(file: Scenario, json_to: JsonTo = None) -> None:
     emit(tree.to_json(), tables.tree(tree), json_to)
 
 
-@app.command()
+@app.command(context_settings={"ignore_unknown_options": True})
 def lspci(
     file: Scenario,
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- ARGS]...", help="For lspci; -tv, if absent."),
+        typer.Argument(metavar="[ARGS]...", help="For lspci; -tv, if absent."),
     ] = None,
     *,
     after_run: Annotated[
@@ -233,7 +233,7 @@ def lspci(
 ) -> None:
     """Run the real lspci on the configuration spaces of a scenario's fabric.
 
-    `peerlane lspci FILE -- -vvv -s 01:00.0`
+    `peerlane lspci FILE -vvv -s 01:00.0`; after `--` whatever lspci knows.
 
     The registers are as enumeration leaves them. After a run those of Advanced Error Reporting and
     Device Status tell what went wrong where. Each host is a PCI domain. The exit status is that of

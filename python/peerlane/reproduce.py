@@ -144,6 +144,7 @@ def reproduce(
     expected = Expected.load(folder)
     figures = expected.by_figure()
     if only is not None:
+        only = only.replace("-", "_")
         _known("figure", only, figures)
         figures = {only: figures[only]}
     moved_too = [entry.where for entry in expected.calibration] if sensitivity else []

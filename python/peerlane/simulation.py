@@ -85,6 +85,18 @@ class Simulation:
         """Looks at the bytes of `node` at a bus address without simulating anything."""
         return self._core.memory(node, address, length)
 
+    def fill(self, node: str, address: int, data: bytes) -> None:
+        """Puts bytes into the memory of `node` at a bus address without simulating anything."""
+        self._core.fill(node, address, data)
+
+    def interrupts(self, host: str) -> dict[int, int]:
+        """The interrupts that reached `host` and no driver of the scenario waits for.
+
+        Each is told once: the data of the message, as in the MSI capability of its function, and
+        how often it came since the last call.
+        """
+        return self._core.interrupts(host)
+
     def config_read(self, host: str, function: str, offset: int, *, size: int = 4) -> int:
         """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".
 

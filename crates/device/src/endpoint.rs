@@ -18,7 +18,7 @@ kernel::parameters! {
         bar_address_bits: u32 = 32, among [32, 64], from "PCIe Base 7.5.1.2.1";
         /// Interrupt vectors that the function asks for with MSI.
         msi_vectors: u32 = 1, among [1, 2, 4, 8, 16, 32], from "PCIe Base 7.7.1.2";
-        /// Entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X.
+        /// Entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. It is announced and can be written; interrupts go by MSI.
         msix_vectors: u32 = 0, within 0..=128, from "our choice: MSI only";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";

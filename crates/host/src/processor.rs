@@ -84,6 +84,12 @@ impl Processor {
         self.requester.add(flow);
     }
 
+    /// The interrupts that came and that nobody waits for, with how often each did; they are forgotten.
+    pub fn take_interrupts(&mut self) -> Vec<(u32, u32)> {
+        let unclaimed = std::mem::take(&mut self.interrupts).into_iter();
+        unclaimed.filter(|(_, count)| *count > 0).collect()
+    }
+
     /// A thread that begins at `start` and runs `program`.
     pub fn spawn<F>(&mut self, start: Time, program: impl FnOnce(System) -> F) -> ThreadId
     where

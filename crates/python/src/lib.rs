@@ -2,6 +2,7 @@
 
 mod wire;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::Instant;
 
@@ -125,6 +126,19 @@ impl Simulation {
             .memory(node, address, length)
             .map_err(|error| access_error(&error))?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn fill(&mut self, node: &str, address: u64, data: &[u8]) -> PyResult<()> {
+        self.0
+            .fill(node, address, data)
+            .map_err(|error| access_error(&error))
+    }
+
+    fn interrupts(&mut self, host: &str) -> PyResult<BTreeMap<u32, u32>> {
+        let taken = self.0.take_interrupts(host);
+        taken
+            .map(|taken| taken.into_iter().collect())
+            .map_err(|error| access_error(&error))
     }
 
     #[pyo3(signature = (host, function, offset, size = 4))]

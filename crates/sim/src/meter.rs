@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use kernel::{Span, Time};
-use link::{FlowId, Observation};
+use link::{FlowId, Observation, Refusal};
 
 /// Every flow of a run.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct FlowMeter {
     pub asked: Option<u64>,
     /// Bytes that arrived.
     pub delivered: u64,
+    /// Whether a request of it was not answered in time.
+    pub timed_out: bool,
     /// Whether it was complete once.
     closed: bool,
     /// Bytes that were lost with an error.
@@ -50,6 +52,7 @@ impl FlowMeter {
         FlowMeter {
             asked: None,
             delivered: 0,
+            timed_out: false,
             closed: false,
             refused: 0,
             intact: true,
@@ -181,10 +184,13 @@ impl Meter {
                 });
             }
             Observation::Refused {
+                why,
                 flow: Some(flow),
                 bytes,
-                ..
-            } => self.change(flow, now, |meter| meter.refused += u64::from(bytes)),
+            } => self.change(flow, now, |meter| {
+                meter.refused += u64::from(bytes);
+                meter.timed_out |= why == Refusal::CompletionTimeout;
+            }),
             Observation::Failed { flow, bytes } => {
                 self.change(flow, now, |meter| meter.refused += u64::from(bytes));
             }

@@ -57,13 +57,15 @@ pub enum AccessError {
         len: u64,
     },
     /// A host's own memory is not across the fabric.
-    #[error("{0} holds {1:#x} itself; look at its memory instead of asking the fabric")]
+    #[error(
+        "{0} holds {1:#x} itself; look at its memory, or fill it, instead of asking the fabric"
+    )]
     OwnMemory(String, u64),
     /// More than a read may ask for.
     #[error("{0} bytes are too many for one read; ask for 1 GiB at most")]
     TooLong(u64),
     /// Only hosts have processors.
-    #[error("{0} has no processor to access configuration spaces; name a host")]
+    #[error("{0} has no processor; name a host")]
     NoProcessor(String),
     /// Not one, two or four aligned bytes of a configuration space.
     #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
@@ -74,8 +76,8 @@ pub enum AccessError {
     /// The fabric answered with an error.
     #[error("unsupported request: nobody answers at {0:#x}")]
     UnsupportedRequest(u64),
-    /// Nothing was left to happen and no answer had come.
-    #[error("no answer came from {0:#x}")]
+    /// No completion came in time, or nothing was left to happen.
+    #[error("no answer came from {0:#x} in time")]
     NoAnswer(u64),
 }
 
@@ -354,6 +356,9 @@ impl Simulation {
                 return Err(AccessError::NoAnswer(address));
             }
         }
+        if self.meter.flow(flow).timed_out {
+            return Err(AccessError::NoAnswer(address));
+        }
         if self.meter.flow(flow).refused > 0 {
             return Err(AccessError::UnsupportedRequest(address));
         }
@@ -408,6 +413,25 @@ impl Simulation {
     /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access. A write that
     /// waits its turn at the memory shows already.
     pub fn memory(&self, name: &str, address: u64, len: u64) -> Result<Vec<u8>, AccessError> {
+        let (index, offset) = self.locate(name, address, len)?;
+        let mut bytes = vec![0; len as usize];
+        if let Some(memory) = self.models[index].memory() {
+            memory.read(offset, &mut bytes);
+        }
+        Ok(bytes)
+    }
+
+    /// Puts `bytes` at `address` of a host's memory or a device's BAR 0, without simulating an access.
+    pub fn fill(&mut self, name: &str, address: u64, bytes: &[u8]) -> Result<(), AccessError> {
+        let (index, offset) = self.locate(name, address, bytes.len() as u64)?;
+        if let Some(memory) = self.models[index].memory_mut() {
+            memory.write(offset, bytes);
+        }
+        Ok(())
+    }
+
+    /// The node called `name`, and how far into its memory or BAR 0 the `len` bytes at `address` are.
+    fn locate(&self, name: &str, address: u64, len: u64) -> Result<(usize, u64), AccessError> {
         let index = self.node(name)?;
         let (Some(memory), Some(region)) =
             (self.models[index].memory(), self.plan.nodes[index].region())
@@ -417,19 +441,25 @@ impl Simulation {
         let offset = address
             .checked_sub(region.base)
             .filter(|offset| memory.holds(*offset, len));
-        let Some(offset) = offset else {
-            let last = region.base + (region.size - 1);
-            return Err(AccessError::Outside {
+        offset
+            .map(|offset| (index, offset))
+            .ok_or_else(|| AccessError::Outside {
                 name: name.to_owned(),
                 base: region.base,
-                last,
+                last: region.base + (region.size - 1),
                 address,
                 len,
-            });
-        };
-        let mut bytes = vec![0; len as usize];
-        memory.read(offset, &mut bytes);
-        Ok(bytes)
+            })
+    }
+
+    /// The interrupts that have reached the processor of `host` and that no program of it waits for: message and how often.
+    /// They are told once.
+    pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
+        let node = self.node(host)?;
+        match &mut self.models[node] {
+            Model::Host(root) => Ok(root.cpu_mut().take_interrupts()),
+            _ => Err(AccessError::NoProcessor(host.to_owned())),
+        }
     }
 
     pub(crate) fn node(&self, name: &str) -> Result<usize, AccessError> {

@@ -266,6 +266,17 @@ impl Planner<'_> {
             return Err(self.error(flow, "offset", &message));
         }
         let window = self.window(flow, amount, request, region.size - begin)?;
+        let from = self.names[flow.from.value.as_str()];
+        if let (None, Some(to), Some(_)) = (written, to, self.nodes[from].engine())
+            && to == self.nodes[from].root
+            && self.used[to].next_multiple_of(PAGE) + window > region.size
+        {
+            let (window, name) = (show(window), &self.nodes[to].name);
+            let message = format!(
+                "the flows above leave no {window} in the memory of {name}; write a larger memory, or an offset"
+            );
+            return Err(self.error(flow, "size", &message));
+        }
         Ok(match (written, to) {
             (None, Some(to)) => (self.free(to, region, window), window),
             _ => (begin, window),

@@ -195,3 +195,13 @@ fn a_bar_that_nobody_can_hold_is_refused() {
         "bad.toml:6: a.bar: 2048 GiB is more than a simulation can hold; write \"1024 GiB\" at most"
     );
 }
+
+#[test]
+fn buffers_that_a_driver_pins_do_not_overlap_unless_somebody_places_them_so() {
+    let first = "size = \"768 MiB\"\ndirection = \"read\"\n";
+    let second = format!("[[flows]]\nid = \"g\"\nfrom = \"a\"\nto = \"h0\"\n{first}");
+    assert_eq!(
+        transfer("descriptor_fetch = true", &format!("{first}{second}")),
+        r#"bad.toml:20: flow "g", size: the flows above leave no 768 MiB in the memory of h0; write a larger memory, or an offset"#
+    );
+}

@@ -318,7 +318,7 @@ fn an_access_names_a_host_and_a_register() {
         |outcome: Result<u32, sim::AccessError>| outcome.map_err(|error| error.to_string());
     assert_eq!(
         message(simulation.config_read("a", B, 0, 4)),
-        Err("a has no processor to access configuration spaces; name a host".to_owned())
+        Err("a has no processor; name a host".to_owned())
     );
     for (offset, size) in [(1, 2), (2, 4), (4096, 4), (0, 3), (0, 0)] {
         let read = message(simulation.config_read("h0", B, offset, size));
