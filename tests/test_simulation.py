@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -40,6 +41,13 @@ def test_a_read_that_is_not_answered_in_time_is_told_as_that() -> None:
     patient = slow.replace("[devices.a]", '[devices.a]\ncompletion_timeout = "50 us"')
     with pytest.raises(RuntimeError, match="no answer came from 0x0 in time"):
         Simulation(patient).read("a", 0, 4)
+
+
+def test_simulations_side_by_side_are_what_they_are_alone() -> None:
+    alone = Simulation(PAIR).run()
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda _: Simulation(PAIR).run(), range(16)))
+    assert all(result == alone for result in together)
 
 
 def test_time_can_be_taken_in_pieces() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module, resources
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from peerlane.calibration import moved, moves, quantity, setting
@@ -195,20 +194,13 @@ class Outcome:
 
 def _in_parallel(jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
     """Each job with its outcome, in the order in which they are there; on every processor."""
-    if len(jobs) == 1:
-        yield jobs[0], _simulate(jobs[0])
-        return
-    with get_context("spawn").Pool(min(len(jobs), os.cpu_count() or 1), _ignore_interrupts) as pool:
-        yield from pool.imap_unordered(_with_its_outcome, jobs)
-
-
-def _ignore_interrupts() -> None:
-    """Who is interrupted is the process that waits for this one, and it ends this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _with_its_outcome(job: Job) -> tuple[Job, Outcome]:
-    return job, _simulate(job)
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
+        running = {pool.submit(_simulate, job): job for job in jobs}
+        for done in as_completed(running):
+            yield running[done], done.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _simulate(job: Job) -> Outcome:

@@ -47,21 +47,20 @@ impl Simulation {
 
     #[pyo3(signature = (progress = None))]
     fn run(&mut self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
-        let mut raised = None;
-        self.0.run(&mut |share| {
-            let told = progress
-                .as_ref()
-                .map_or(Ok(()), |progress| progress.call1((share,)).map(|_| ()));
-            raised = told.and_then(|()| py.check_signals()).err();
-            raised.is_none()
+        let progress = progress.map(|progress| progress.clone().unbind());
+        let simulation = &mut self.0;
+        let ran = watched(py, |watch| {
+            simulation.run(&mut |share| {
+                watch(&|py| match &progress {
+                    Some(progress) => progress.call1(py, (share,)).map(drop),
+                    None => Ok(()),
+                })
+            })
         });
         self.0.finish_trace().map_err(|error| {
             PyOSError::new_err(format!("the trace could not be written: {error}"))
         })?;
-        match raised {
-            Some(error) => Err(error),
-            None => self.result(),
-        }
+        ran.and_then(|_| self.result())
     }
 
     fn run_until(&mut self, py: Python<'_>, time_ns: f64) -> PyResult<bool> {
@@ -71,12 +70,10 @@ impl Simulation {
             )));
         }
         let until = Time::from_fs((time_ns * 1e6).round() as u64);
-        let mut raised = None;
-        let more = self.0.run_until(until, &mut || {
-            raised = py.check_signals().err();
-            raised.is_none()
-        });
-        raised.map_or(Ok(more), Err)
+        let simulation = &mut self.0;
+        watched(py, |watch| {
+            simulation.run_until(until, &mut || watch(&|_| Ok(())))
+        })
     }
 
     fn step(&mut self) -> bool {
@@ -101,17 +98,12 @@ impl Simulation {
         address: u64,
         length: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let mut raised = None;
-        let read = self.0.read_back(requester, address, length, &mut || {
-            raised = py.check_signals().err();
-            raised.is_none()
-        });
-        match raised {
-            Some(error) => Err(error),
-            None => read
-                .map(|bytes| PyBytes::new(py, &bytes))
-                .map_err(|error| access_error(&error)),
-        }
+        let simulation = &mut self.0;
+        let read = watched(py, |watch| {
+            simulation.read_back(requester, address, length, &mut || watch(&|_| Ok(())))
+        })?;
+        read.map(|bytes| PyBytes::new(py, &bytes))
+            .map_err(|error| access_error(&error))
     }
 
     fn memory<'py>(
@@ -169,6 +161,22 @@ impl Simulation {
     fn result(&self) -> PyResult<String> {
         json(&self.0.result())
     }
+}
+
+/// What is asked now and then while a simulation runs: whether it is to go on, after a call into Python.
+type Watch<'w> = &'w mut dyn FnMut(&dyn Fn(Python<'_>) -> PyResult<()>) -> bool;
+
+/// Lets `work` run while other threads have Python, but for the calls of its watch. Their error, or a signal, ends it.
+fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) -> PyResult<T> {
+    let mut raised = None;
+    let done = py.detach(|| {
+        work(&mut |call| {
+            let told = Python::attach(|py| call(py).and_then(|()| py.check_signals()));
+            raised = told.err();
+            raised.is_none()
+        })
+    });
+    raised.map_or(Ok(done), Err)
 }
 
 /// The models, profiles and parameters there are, as JSON.
