@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use kernel::{Component, Effects, Label, Port, Span, Stream, Time};
+use kernel::{Component, Effects, Label, Port, Stream, Time};
 use link::{
     Arrival, At, Charge, Finished, FlowId, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie,
     Refusal, Waiting,
 };
-use protocol::{Class, Header, Kind, MemoryRequest, Tag};
+use protocol::{Class, Header, Kind, MemoryRequest};
 use transaction::{Completions, Functions, Memory, Next, Pattern, Place, deliver, written};
 
 use crate::configuration::Configuration;
@@ -174,7 +174,7 @@ impl<C: Cpu> RootComplex<C> {
             cpu,
             cpu_waiting: 0,
             cpu_wake: Time::NEVER,
-            configuration: Configuration::default(),
+            configuration: Configuration::new(parameters.completion_timeout),
             parameters,
         };
         root.obey();
@@ -235,16 +235,6 @@ impl<C: Cpu> RootComplex<C> {
 
     fn link(&mut self, port: Port) -> &mut LinkEnd {
         &mut self.ports[port.index()].link
-    }
-
-    /// The tag of the CPU's configuration requests: none of its memory requests has it.
-    pub(crate) fn configuration_tag(&self) -> Tag {
-        Tag(self.parameters.tags as u16)
-    }
-
-    /// How long a non-posted request waits.
-    pub(crate) fn completion_timeout(&self) -> Span {
-        self.parameters.completion_timeout
     }
 
     fn own(&self) -> u16 {

@@ -9,7 +9,8 @@ use protocol::{Completion, Status, Tag};
 #[derive(Clone, Debug)]
 pub struct Outstanding<T> {
     timeout: Span,
-    free: Vec<u16>,
+    /// The next one to be used is the last.
+    free: VecDeque<u16>,
     waiting: Vec<Option<Waiting<T>>>,
     /// When each request that waits, or waited, is given up, the oldest first.
     deadlines: VecDeque<(Time, u16)>,
@@ -59,7 +60,7 @@ impl<T: Copy> Outstanding<T> {
     pub fn begin(&mut self, what: T, len: u32, now: Time) -> Tag {
         let tag = self
             .free
-            .pop()
+            .pop_back()
             .expect("a request is made only with a free tag");
         let deadline = now + self.timeout;
         self.waiting[usize::from(tag)] = Some(Waiting {
@@ -91,7 +92,7 @@ impl<T: Copy> Outstanding<T> {
         waiting.received += len;
         if part.last {
             *slot = None;
-            self.free.push(completion.tag.0);
+            self.free.push_back(completion.tag.0);
         }
         Some(part)
     }
@@ -111,14 +112,15 @@ impl<T: Copy> Outstanding<T> {
         Time::NEVER
     }
 
-    /// Gives up the request that has waited longest, if its time is over by `now` (PCIe Base 2.8): what will not come.
+    /// Gives up the request that has waited longest, if its time is over by `now` (PCIe Base 2.8): what will not come. Its
+    /// tag is used again after all others, as it may be answered yet.
     pub fn give_up(&mut self, now: Time) -> Option<Part<T>> {
         if self.oldest_deadline() > now {
             return None;
         }
         let (_, tag) = self.deadlines.pop_front()?;
         let waiting = self.waiting[usize::from(tag)].take()?;
-        self.free.push(tag);
+        self.free.push_front(tag);
         Some(Part {
             what: waiting.what,
             offset: waiting.received,
@@ -195,6 +197,17 @@ mod tests {
             Some(('b', 8))
         );
         assert_eq!(outstanding.oldest_deadline(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_tag_that_was_given_up_is_used_again_after_all_others() {
+        let mut outstanding = Outstanding::new(3, TIMEOUT);
+        let lost = outstanding.begin((), 4, Time::ZERO);
+        let late = Time::ZERO + TIMEOUT;
+        assert!(outstanding.give_up(late).is_some());
+        assert_ne!(outstanding.begin((), 4, late), lost);
+        assert_ne!(outstanding.begin((), 4, late), lost);
+        assert_eq!(outstanding.begin((), 4, late), lost);
     }
 
     #[test]

@@ -299,6 +299,23 @@ fn a_completion_that_does_not_come_is_recorded_by_the_requester() {
 }
 
 #[test]
+fn a_completion_that_comes_too_late_answers_no_later_configuration_request() {
+    let text = "[links]\ngeneration = 1\nlanes = 1\ndelay = \"30 us\"\n[hosts.h0]\ntags = 256\ncompletion_timeout = \"50 us\"\n[devices.a]\nupstream = \"h0\"\n";
+    let mut simulation = simulation(text);
+    let below = FunctionId::new(1, 0, 0);
+    for offset in [0, 8, 0] {
+        assert_eq!(
+            simulation.config_read("h0", below, offset, 4),
+            Ok(u32::MAX),
+            "at {offset}"
+        );
+    }
+    while simulation.step() {}
+    let late = simulation.result().errors("h0", "unexpected completion");
+    assert_eq!(late, 3);
+}
+
+#[test]
 fn what_links_repair_is_recorded_as_correctable() {
     let text = "[links]\nbit_error_rate = 1e-5\n[hosts.h0]\n[devices.a]\nupstream = \"h0\"\n[[flows]]\nfrom = \"a\"\nto = \"h0\"\ndirection = \"both\"\nsize = \"256 KiB\"\n";
     let mut simulation = simulation(text);
