@@ -188,7 +188,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Takes over what the registers say. The CPU's packets are as large as every root port lets through.
     pub(crate) fn obey(&mut self) {
-        self.routes = Routes::of_ports(&self.functions, 0);
+        self.routes = Routes::of_root(&self.functions);
         for (port, space) in self.ports.iter_mut().zip(self.functions.ports()) {
             port.max_payload = space.max_payload();
             port.forwards = space.bus_master_enable();
@@ -429,7 +429,7 @@ impl<C: Cpu> RootComplex<C> {
         let header = *fx.store()[packet].header();
         match self.routes.of(&header) {
             Route::Down(port) => self.send_down(port, packet, fx),
-            Route::Elsewhere | Route::Configuration => {
+            Route::Elsewhere | Route::Nowhere | Route::Configuration => {
                 if let Kind::MemoryWrite(request) = &header.kind
                     && self.memory.holds(request)
                 {

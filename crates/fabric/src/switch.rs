@@ -39,7 +39,10 @@ pub struct SwitchConfig {
 pub struct Switch {
     functions: Functions,
     latency: Span,
-    routes: Routes,
+    /// Of what arrives at the upstream port.
+    from_above: Routes,
+    /// Of what arrives at any other.
+    from_below: Routes,
     ports: Vec<SwitchPort>,
 }
 
@@ -119,7 +122,8 @@ impl Switch {
         let mut switch = Switch {
             functions: config.functions,
             latency: config.parameters.latency,
-            routes: Routes::default(),
+            from_above: Routes::default(),
+            from_below: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
         };
         switch.obey();
@@ -133,18 +137,15 @@ impl Switch {
 
     /// Takes over what the registers say.
     fn obey(&mut self) {
-        self.routes = Routes::of_ports(&self.functions, UPSTREAM.0 + 1);
+        self.from_above = Routes::from_above(&self.functions);
+        self.from_below = Routes::from_below(&self.functions);
         let up = self.functions.space(Place::Own).bus_master_enable();
         for (index, port) in self.ports.iter_mut().enumerate() {
             let place = place(Port(index as u16));
             let space = self.functions.space(place);
             port.max_payload = space.max_payload();
-            port.restricts = match place {
-                Place::Own => !space.memory_enable(),
-                Place::Port(_) => {
-                    !up || !space.bus_master_enable() || space.redirects_peer_requests()
-                }
-            };
+            let holds = !up || !space.bus_master_enable() || space.redirects_peer_requests();
+            port.restricts = place != Place::Own && holds;
         }
     }
 
@@ -216,31 +217,32 @@ impl Switch {
 
     /// The port by which a packet leaves; configuration requests leave by none of their own accord.
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
-        let route = self.routes.of(header);
-        let ingress = &self.ports[from.index()];
-        if ingress.restricts && header.class() != Class::Completion {
+        if from == UPSTREAM {
+            return match self.from_above.of(header) {
+                Route::Down(port) => Some(port),
+                _ => None,
+            };
+        }
+        let route = self.from_below.of(header);
+        if self.ports[from.index()].restricts && header.class() != Class::Completion {
             return self.restricted(from, route);
         }
         match route {
-            Route::Down(port) if port == from => None,
-            Route::Down(port) => Some(port),
-            Route::Elsewhere if from == UPSTREAM => None,
+            Route::Down(port) => (port != from).then_some(port),
             Route::Elsewhere => Some(UPSTREAM),
-            Route::Configuration => None,
+            Route::Nowhere | Route::Configuration => None,
         }
     }
 
-    /// The same of a request that arrives where not all are forwarded, or not directly.
+    /// The same of a request from below that arrives where not all are forwarded, or not directly.
     #[cold]
     fn restricted(&self, from: Port, route: Route) -> Option<Port> {
         let space = self.functions.space(place(from));
         let up = self.functions.space(Place::Own).bus_master_enable();
-        // PCIe Base 7.5.1.1.3: memory space lets requests down, bus mastering lets them up.
+        // PCIe Base 7.5.1.1.3: bus mastering lets requests up.
         match route {
-            Route::Configuration => None,
-            Route::Down(port) if from == UPSTREAM => space.memory_enable().then_some(port),
-            Route::Elsewhere if from == UPSTREAM => None,
-            Route::Down(_) | Route::Elsewhere if !space.bus_master_enable() => None,
+            Route::Nowhere | Route::Configuration => None,
+            _ if !space.bus_master_enable() => None,
             Route::Down(port) if !space.redirects_peer_requests() => (port != from).then_some(port),
             Route::Down(_) | Route::Elsewhere => up.then_some(UPSTREAM),
         }

@@ -144,9 +144,7 @@ impl Functions {
             (Role::Device | Role::Switch, ConfigKind::Type0) if id.function() == 0 => {
                 Reach::Here(Place::Own)
             }
-            (Role::Switch, ConfigKind::Type1) if self.own.buses().0 > self.own.buses().1 => {
-                Reach::Nobody
-            }
+            (Role::Switch, ConfigKind::Type1) if !is_below(&self.own, id) => Reach::Nobody,
             (Role::Root, _) if id == FunctionId::default() => Reach::Here(Place::Own),
             (Role::Root, _) | (Role::Switch, ConfigKind::Type1) => self.reach_port(id),
             (Role::Device | Role::Switch, _) => Reach::Nobody,
@@ -161,10 +159,7 @@ impl Functions {
                 .position(|port| (port.device, port.function) == (id.device(), id.function()));
             return found.map_or(Reach::Nobody, |index| Reach::Here(Place::Port(index)));
         }
-        let below = self.ports().position(|port| {
-            let (first, last) = port.buses();
-            (first..=last).contains(&id.bus())
-        });
+        let below = self.ports().position(|port| is_below(port, id));
         match below {
             Some(index) if self.ports[index].space.secondary_bus() != id.bus() => {
                 Reach::Below(index, ConfigKind::Type1)
@@ -282,6 +277,12 @@ impl Functions {
     }
 }
 
+/// Whether the bus of `id` is below `bridge`.
+fn is_below(bridge: &ConfigSpace, id: FunctionId) -> bool {
+    let (secondary, subordinate) = bridge.buses();
+    (secondary..=subordinate).contains(&id.bus())
+}
+
 /// The configuration request `packet` as one of type `kind`: the same packet, or another one in its place.
 pub fn retype(packet: PacketId, kind: ConfigKind, packets: &mut Packets) -> PacketId {
     let content = &packets[packet];
@@ -393,6 +394,15 @@ mod tests {
             let request = request(ConfigKind::Type1, FunctionId::new(bus, 0, 0));
             assert_eq!(switch.reach(&request), Reach::Nobody);
         }
+    }
+
+    #[test]
+    fn a_switch_forwards_to_no_bus_beyond_those_of_its_upstream_port() {
+        let mut switch = switch();
+        switch.own.write(BUSES, 0x04_02_01, 0b0111);
+        let reach = |bus| switch.reach(&request(ConfigKind::Type1, FunctionId::new(bus, 0, 0)));
+        assert_eq!(reach(4), Reach::Below(1, ConfigKind::Type0));
+        assert_eq!(reach(5), Reach::Nobody);
     }
 
     #[test]

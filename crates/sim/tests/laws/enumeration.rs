@@ -165,6 +165,74 @@ fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
     assert_eq!(id, Ok(0x9038_10ee));
 }
 
+/// Memory Limit and Memory Base, and a value that lets nothing through.
+const WINDOW: (u64, u64) = (0x20, 4);
+const CLOSED: u32 = 0x0000_fff0;
+
+#[test]
+fn a_switch_lets_down_what_is_in_the_window_of_its_upstream_port() {
+    let mut simulation = simulation(PAIR);
+    let bar = simulation.plan().nodes[3].bars[0]
+        .expect("b has a BAR")
+        .base;
+    let upstream = FunctionId::new(1, 0, 0);
+    simulation
+        .config_write("h0", upstream, WINDOW, CLOSED)
+        .expect("a host");
+    let read = simulation.read_back("h0", bar, 4, &mut || true);
+    assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
+    assert_eq!(simulation.result().errors("s", "unsupported request"), 1);
+    // Peers reach each other below it.
+    assert!(simulation.read_back("a", bar, 4, &mut || true).is_ok());
+}
+
+#[test]
+fn a_switch_sends_up_nothing_that_is_in_the_window_of_its_upstream_port() {
+    let mut simulation = simulation(PAIR);
+    let (bar, port) = {
+        let nodes = &simulation.plan().nodes;
+        let bar = nodes[3].bars[0].expect("b has a BAR");
+        (bar.base, nodes[1].downstream[1].id)
+    };
+    simulation
+        .config_write("h0", port, WINDOW, CLOSED)
+        .expect("a host");
+    let read = simulation.read_back("a", bar, 4, &mut || true);
+    assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
+    assert_eq!(simulation.result().errors("s", "unsupported request"), 1);
+}
+
+#[test]
+fn a_switch_lets_completions_down_to_the_buses_of_its_upstream_port() {
+    let text = PAIR.replace("[devices.a]", "[devices.a]\ncompletion_timeout = \"50 us\"");
+    let mut simulation = simulation(&text);
+    let upstream = FunctionId::new(1, 0, 0);
+    simulation
+        .config_write("h0", upstream, (0x1a, 1), 2)
+        .expect("a host");
+    assert_eq!(simulation.config_read("h0", A, 0, 4), Ok(u32::MAX));
+    assert!(simulation.read_back("a", 0x1000, 4, &mut || true).is_err());
+    let result = simulation.result();
+    assert_eq!(result.errors("s", "unsupported request"), 1);
+    assert_eq!(result.errors("s", "unexpected completion"), 1);
+}
+
+#[test]
+fn windows_of_one_port_may_lie_within_each_other() {
+    let text = "[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nbar = \"4 MiB\"\n";
+    let mut simulation = simulation(text);
+    let port = simulation.plan().nodes[0].downstream[0].id;
+    for (offset, value) in [(0x24, 0xc010_c010), (0x28, 0), (0x2c, 0)] {
+        simulation
+            .config_write("h0", port, (offset, 4), value)
+            .expect("a host");
+    }
+    for address in [0xc000_0000, 0xc010_0000, 0xc020_0000, 0xc03f_fffc] {
+        let read = simulation.read_back("h0", address, 4, &mut || true);
+        assert_eq!(read, Ok(vec![0; 4]), "{address:#x}");
+    }
+}
+
 #[test]
 fn a_port_that_is_no_bus_master_forwards_no_requests_up() {
     // The root port, the switch's upstream port, and the port above a.
