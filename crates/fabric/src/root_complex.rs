@@ -71,14 +71,17 @@ pub enum RootTimer {
     Configuration,
 }
 
+/// Timers of a root complex besides those of its links.
+const OWN_TIMERS: u32 = 3;
+
 impl Label for RootTimer {
     fn number(self) -> u32 {
         match self {
             RootTimer::Read => 0,
             RootTimer::Cpu => 1,
-            RootTimer::Configuration => 3,
+            RootTimer::Configuration => 2,
             RootTimer::Link(port, timer) => {
-                (u32::from(port.0) + 1) * LinkTimer::COUNT + timer as u32
+                OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
             }
         }
     }
@@ -86,11 +89,14 @@ impl Label for RootTimer {
         match number {
             0 => RootTimer::Read,
             1 => RootTimer::Cpu,
-            3 => RootTimer::Configuration,
-            _ => RootTimer::Link(
-                Port((number / LinkTimer::COUNT - 1) as u16),
-                LinkTimer::from_number(number % LinkTimer::COUNT),
-            ),
+            2 => RootTimer::Configuration,
+            _ => {
+                let of_links = number - OWN_TIMERS;
+                RootTimer::Link(
+                    Port((of_links / LinkTimer::COUNT) as u16),
+                    LinkTimer::from_number(of_links % LinkTimer::COUNT),
+                )
+            }
         }
     }
 }
