@@ -365,9 +365,11 @@ impl Endpoint {
         };
         let repaired = self.link.take_repaired();
         self.functions.record_correctable(place, repaired);
-        let answer = self.functions.serve(place, packet, fx.store());
-        self.obey();
-        self.answers.push_back((fx.now(), answer));
+        let served = self.functions.serve(place, packet, fx.store());
+        if served.written {
+            self.obey();
+        }
+        self.answers.push_back((fx.now(), served.completion));
     }
 
     /// Records that a request was not completed in time.

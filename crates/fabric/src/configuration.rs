@@ -66,7 +66,9 @@ impl<C: Cpu> RootComplex<C> {
             Reach::Here(place) => {
                 self.record_repaired();
                 let value = self.functions.access(place, &request, access.action);
-                self.obey();
+                if access.action != Action::Read {
+                    self.obey();
+                }
                 Progress::Answered(Some(value))
             }
             Reach::Below(port, kind) => {

@@ -277,11 +277,13 @@ impl Switch {
                     self.functions.record_correctable(port, repaired);
                 }
                 let charge = fx.store()[packet].charge();
-                let answer = self.functions.serve(place, packet, fx.store());
-                self.obey();
+                let served = self.functions.serve(place, packet, fx.store());
+                if served.written {
+                    self.obey();
+                }
                 self.link(from)
                     .free_later(charge, complete, &mut At::new(fx, from));
-                self.answer(from, answer, complete, fx);
+                self.answer(from, served.completion, complete, fx);
             }
         }
     }
