@@ -197,6 +197,11 @@ impl Endpoint {
         self.functions.space(Place::Own).max_read_request()
     }
 
+    /// How many tags the engine may use, of as many bits as are enabled.
+    pub fn tags_allowed(&self) -> u16 {
+        self.functions.space(Place::Own).tags_allowed()
+    }
+
     /// Whether the engine may make memory requests: if not, it holds them.
     pub fn is_bus_master(&self) -> bool {
         self.bus_master
@@ -209,8 +214,8 @@ impl Endpoint {
 
     /// Tells the engine's requester what the registers say.
     pub fn instruct(&self, requester: &mut Requester) {
-        let (payload, read) = (self.max_payload(), self.max_read_request());
-        requester.follow(self.id(), payload, read, self.is_bus_master());
+        let sizes = (self.max_payload(), self.max_read_request());
+        requester.follow(self.id(), sizes, self.tags_allowed(), self.is_bus_master());
     }
 
     /// Takes over what the registers say.

@@ -89,7 +89,7 @@ async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zo
 /// A window that ends before it begins.
 const CLOSED: (u64, u64) = (0xfff0_0000, 0);
 
-/// Max payload size, and tags of eight bits where the function can use them.
+/// Max payload size, and tags of as many bits as the function can use: every completer takes tags of ten.
 async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
@@ -97,6 +97,11 @@ async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
     registers.replace(one.id, control, payload).await;
     if express.extended_tags {
         let tags = Express::EXTENDED_TAG_FIELD;
+        registers.replace(one.id, control, tags).await;
+    }
+    if express.ten_bit_tags {
+        let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
+        let tags = Express::TEN_BIT_TAG_FIELD;
         registers.replace(one.id, control, tags).await;
     }
 }

@@ -24,6 +24,7 @@ pub(super) struct FoundExpress {
     pub(super) register: u16,
     pub(super) max_payload_supported: u32,
     pub(super) extended_tags: bool,
+    pub(super) ten_bit_tags: bool,
     port: Option<PortType>,
 }
 
@@ -157,14 +158,21 @@ async fn bars(registers: &Registers, id: FunctionId) -> Vec<Bar> {
 }
 
 async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> {
-    let register = registers.capability(id, EXPRESS_ID).await?;
-    let port = PortType::in_register(registers.read(id, register).await);
-    let capabilities = registers.read(id, register + 1).await;
+    let at = registers.capability(id, EXPRESS_ID).await?;
+    let beyond = |register| at + (register - register::EXPRESS);
+    let port = PortType::in_register(registers.read(id, at).await);
+    let capabilities = registers
+        .read(id, beyond(register::DEVICE_CAPABILITIES))
+        .await;
+    let more = registers
+        .read(id, beyond(register::DEVICE_CAPABILITIES_2))
+        .await;
     Some(FoundExpress {
-        register,
+        register: at,
         port,
         max_payload_supported: Express::supported_in(capabilities),
         extended_tags: Express::has_extended_tags(capabilities),
+        ten_bit_tags: Express::has_ten_bit_tags(more),
     })
 }
 

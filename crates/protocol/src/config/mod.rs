@@ -29,7 +29,9 @@ pub mod register {
         BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
     };
     pub use super::errors::AER;
-    pub use super::express::{DEVICE_CAPABILITIES, DEVICE_CONTROL, EXPRESS};
+    pub use super::express::{
+        DEVICE_CAPABILITIES, DEVICE_CAPABILITIES_2, DEVICE_CONTROL, DEVICE_CONTROL_2, EXPRESS,
+    };
     pub use super::header::{
         BARS, BUS_MASTER, CAPABILITIES, CLASS, COMMAND, HEADER_TYPE, ID, MEMORY_SPACE,
     };

@@ -148,6 +148,43 @@ fn a_device_that_is_no_bus_master_holds_its_requests() {
     );
 }
 
+/// Device Control and Device Control 2, and the bits in them that enable wider tags.
+const DEVICE_CONTROL: (u64, u64) = (0x78, 2);
+const DEVICE_CONTROL_2: (u64, u64) = (0x98, 2);
+const EXTENDED_TAGS: u32 = 1 << 8;
+const TEN_BIT_TAGS: u32 = 1 << 12;
+
+#[test]
+fn a_device_has_as_many_reads_under_way_as_its_registers_allow_tags() {
+    let text = "[hosts.h0]\nnonposted_headers = 0\nmemory_read_latency = \"100 us\"\n[devices.a]\nupstream = \"h0\"\ntags = 300\nmax_read_request = \"128 B\"\n";
+    let mut simulation = simulation(text);
+    let below = FunctionId::new(1, 0, 0);
+    let [control, control_2] = [DEVICE_CONTROL, DEVICE_CONTROL_2].map(|(offset, size)| {
+        let read = simulation.config_read("h0", below, offset, size);
+        read.expect("a host")
+    });
+    assert_eq!(control & EXTENDED_TAGS, EXTENDED_TAGS);
+    assert_eq!(control_2 & TEN_BIT_TAGS, TEN_BIT_TAGS);
+    let settings = [
+        (EXTENDED_TAGS, TEN_BIT_TAGS, 1),
+        (EXTENDED_TAGS, 0, 2),
+        (0, 0, 10),
+    ];
+    for (extended, ten_bit, round_trips) in settings {
+        let control = control & !EXTENDED_TAGS | extended;
+        for (register, value) in [(DEVICE_CONTROL, control), (DEVICE_CONTROL_2, ten_bit)] {
+            simulation
+                .config_write("h0", below, register, value)
+                .expect("a host");
+        }
+        let before = simulation.now();
+        let read = simulation.read_back("a", 0, 300 * 128, &mut || true);
+        assert!(read.is_ok());
+        let took = simulation.now().since(before);
+        assert_eq!(took.as_ns() as u32 / 100_000, round_trips);
+    }
+}
+
 #[test]
 fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
     let mut simulation = simulation(PAIR);
