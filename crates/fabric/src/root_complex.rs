@@ -483,7 +483,7 @@ impl<C: Cpu> RootComplex<C> {
 }
 
 /// Where functions write their message signalled interrupts, as on a PC.
-const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
+pub const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
 
 fn is_interrupt(request: &MemoryRequest) -> bool {
     INTERRUPTS.contains(&request.address())

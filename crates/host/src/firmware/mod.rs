@@ -12,6 +12,7 @@ pub use error::FirmwareError;
 pub use layout::Zone;
 pub use setting::{Setting, apply};
 
+use fabric::INTERRUPTS;
 use protocol::{Express, register};
 use transaction::ConfigAccess;
 
@@ -21,7 +22,7 @@ use layout::Layout;
 use scan::{Found, scan};
 
 /// Where interrupts of every function are written to; the interrupt controllers are above the BARs.
-pub const MSI_ADDRESS: u64 = 0xfee0_0000;
+pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
 
 /// The first vector given out: processors keep those below for exceptions.
 pub const FIRST_VECTOR: u32 = 32;
@@ -131,14 +132,12 @@ async fn forget_errors(registers: &Registers, one: &Found) {
     registers
         .write_bytes(one.id, control, u32::MAX, 0b1100)
         .await;
-    if let Some(errors) = registers.extended(one.id, AER_ID).await {
+    if let Some(errors) = registers.extended(one.id, register::AER_ID).await {
         for status in [errors + 1, errors + 4] {
             registers.write(one.id, status, u32::MAX).await;
         }
     }
 }
-
-const AER_ID: u16 = 0x0001;
 
 #[cfg(test)]
 mod tests;

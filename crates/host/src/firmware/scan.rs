@@ -92,11 +92,17 @@ pub(super) async fn scan(registers: &Registers) -> Result<Vec<Found>, FirmwareEr
         if registers.read(id, register::ID).await & 0xffff == NOBODY {
             continue;
         }
-        let header = registers.read(id, register::HEADER_TYPE).await >> 16;
-        if id.function() == 0 && header & MULTIFUNCTION != 0 {
+        let header = registers.read(id, register::HEADER_TYPE).await;
+        if id.function() == 0 && header & register::MULTIFUNCTION != 0 {
             bus.functions = 8;
         }
-        let one = look(registers, id, bus.above, header & TYPE == TYPE_1).await;
+        let one = look(
+            registers,
+            id,
+            bus.above,
+            header & register::HEADER_LAYOUT == register::TYPE_1,
+        )
+        .await;
         let devices = one.devices_below();
         let is_bridge = one.is_bridge;
         found.push(one);
@@ -158,7 +164,7 @@ async fn bars(registers: &Registers, id: FunctionId) -> Vec<Bar> {
 }
 
 async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> {
-    let at = registers.capability(id, EXPRESS_ID).await?;
+    let at = registers.capability(id, register::EXPRESS_ID).await?;
     let beyond = |register| at + (register - register::EXPRESS);
     let port = PortType::in_register(registers.read(id, at).await);
     let capabilities = registers
@@ -177,7 +183,7 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
 }
 
 async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMsi> {
-    let at = registers.capability(id, MSI_ID).await?;
+    let at = registers.capability(id, register::MSI_ID).await?;
     let capable = registers.read(id, at).await >> register::MSI_CAPABLE_SHIFT & 7;
     Some(FoundMsi {
         register: at,
@@ -198,8 +204,3 @@ impl Found {
 }
 
 const NOBODY: u32 = 0xffff;
-const MULTIFUNCTION: u32 = 0x80;
-const TYPE: u32 = 0x7f;
-const TYPE_1: u32 = 1;
-pub(super) const EXPRESS_ID: u8 = 0x10;
-const MSI_ID: u8 = 0x05;

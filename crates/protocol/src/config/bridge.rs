@@ -1,6 +1,7 @@
 //! The header of type 1 (PCIe Base 7.5.1.3): which buses and addresses lie below.
 
 use super::ConfigSpace;
+use super::header::STATUS_CLEARED;
 
 /// Primary, secondary and subordinate bus number, from the lowest byte.
 pub const BUSES: u16 = 6;
@@ -21,7 +22,6 @@ const SECONDARY_STATUS: u16 = 7;
 const BRIDGE_CONTROL: u16 = 15;
 /// Parity error response, SERR enable, secondary bus reset.
 const BRIDGE_CONTROL_BITS: u32 = 0x0043_0000;
-const STATUS_CLEARED: u32 = 0xf900_0000;
 /// Address bits 31:20 of limit and base; the low four say what the window is.
 const WINDOW_BITS: u32 = 0xfff0_fff0;
 const WIDE_WINDOW: u32 = 0x0001_0001;

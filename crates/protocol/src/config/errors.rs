@@ -7,7 +7,8 @@ pub const AER: u16 = AER_BYTES / 4;
 
 /// Where the capability is, in bytes.
 pub(super) const AER_BYTES: u16 = 0x100;
-pub(super) const ID: u16 = 0x0001;
+/// ID of the capability.
+pub const ID: u16 = 0x0001;
 
 const UNCORRECTABLE_STATUS: u16 = AER + 1;
 const UNCORRECTABLE_MASK: u16 = AER + 2;

@@ -17,7 +17,8 @@ pub const DEVICE_CONTROL_2: u16 = EXPRESS + 10;
 
 /// Where the capability is, in bytes.
 pub(super) const EXPRESS_BYTES: u16 = 0x70;
-pub(super) const ID: u8 = 0x10;
+/// ID of the capability.
+pub const ID: u8 = 0x10;
 
 const LINK_CAPABILITIES: u16 = EXPRESS + 3;
 const LINK_CONTROL: u16 = EXPRESS + 4;

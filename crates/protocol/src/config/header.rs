@@ -24,14 +24,20 @@ pub const MEMORY_SPACE: u32 = 1 << 1;
 /// Bus Master Enable.
 pub const BUS_MASTER: u32 = 1 << 2;
 
+/// Capabilities List, in the status above the command: there is one.
+pub const CAPABILITY_LIST: u32 = 1 << 20;
+/// In the register of the header type: the device has further functions.
+pub const MULTIFUNCTION: u32 = 1 << 23;
+/// In the same register: which header this is.
+pub const HEADER_LAYOUT: u32 = 0x7f << 16;
+/// The header of a bridge, in those bits.
+pub const TYPE_1: u32 = 1 << 16;
+
 const PARITY_RESPONSE: u32 = 1 << 6;
 const SERR: u32 = 1 << 8;
 const INTERRUPT_DISABLE: u32 = 1 << 10;
-const CAPABILITY_LIST: u32 = 1 << 20;
 /// Status bits that software clears: aborts, parity, system error.
-const STATUS_CLEARED: u32 = 0xf900_0000;
-const MULTIFUNCTION: u32 = 1 << 23;
-const TYPE_1: u32 = 1 << 16;
+pub(super) const STATUS_CLEARED: u32 = 0xf900_0000;
 
 /// Who made a function and what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +105,7 @@ impl ConfigSpace {
 
     /// Whether its header is that of a bridge.
     pub fn is_bridge(&self) -> bool {
-        self.read(HEADER_TYPE) & TYPE_1 != 0
+        self.read(HEADER_TYPE) & HEADER_LAYOUT == TYPE_1
     }
 
     /// Whether it answers memory requests; a bridge, whether it forwards them down.
