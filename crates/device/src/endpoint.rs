@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting};
-use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, MsixTable};
+use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, MsixTable, Status};
 use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
 kernel::parameters! {
@@ -286,7 +286,13 @@ impl Endpoint {
     /// The next packet that has reached the engine. It leaves the receive buffer.
     pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
-        let charge = fx.store()[packet].charge();
+        let content = &fx.store()[packet];
+        if let Kind::Completion(completion) = &content.header().kind
+            && completion.status == Status::UnsupportedRequest
+        {
+            self.functions.record_master_abort(Place::Own);
+        }
+        let charge = content.charge();
         self.link.free(charge, &mut At::new(fx, PORT));
         Some(packet)
     }

@@ -39,21 +39,19 @@ impl Configuration {
         }
     }
 
-    /// Takes in a completion. False when no request waits for it.
-    pub(crate) fn take(&mut self, completion: &Completion, payload: &[u8]) -> bool {
+    /// Takes in a completion: the root port whose request it answers. `None` when no request waits for it.
+    fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<usize> {
         if !matches!(self.progress, Progress::Away(id) if id == completion.requester) {
-            return false;
+            return None;
         }
-        let Some(part) = self.requests.take(completion) else {
-            return false;
-        };
+        let part = self.requests.take(completion)?;
         if part.last {
             let data = payload.first_chunk::<4>().copied();
             let good = completion.status == Status::Successful;
             let answer = good.then(|| data.map_or(0, u32::from_le_bytes));
             self.progress = Progress::Answered(answer);
         }
-        true
+        Some(part.what)
     }
 }
 
@@ -118,6 +116,17 @@ impl<C: Cpu> RootComplex<C> {
         };
         self.configuration.progress = Progress::Idle;
         Some(answer)
+    }
+
+    /// Takes in a completion of an access. False when no request waits for it.
+    pub(crate) fn take_configuration(&mut self, completion: &Completion, payload: &[u8]) -> bool {
+        let Some(port) = self.configuration.take(completion, payload) else {
+            return false;
+        };
+        if completion.status == Status::UnsupportedRequest {
+            self.functions.record_master_abort(Place::Port(port));
+        }
+        true
     }
 
     /// An access has waited long enough (PCIe Base 2.8), unless a later one waits now.

@@ -7,7 +7,7 @@ use link::{
     Arrival, At, Charge, Finished, FlowId, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie,
     Refusal, Waiting,
 };
-use protocol::{Class, Header, Kind, MemoryRequest};
+use protocol::{Class, Header, Kind, MemoryRequest, Status};
 use transaction::{Completions, Functions, Memory, Next, Pattern, Place, deliver, written};
 
 use crate::configuration::Configuration;
@@ -475,8 +475,11 @@ impl<C: Cpu> RootComplex<C> {
             return false;
         };
         let Some(taken) = self.cpu.take(completion, content.payload()) else {
-            return self.configuration.take(completion, content.payload());
+            return self.take_configuration(completion, content.payload());
         };
+        if taken.status == Status::UnsupportedRequest {
+            self.functions.record_master_abort(Place::Own);
+        }
         fx.observe(taken.observation());
         true
     }

@@ -270,6 +270,11 @@ impl Functions {
         });
     }
 
+    /// Records that a request of the function at `place` was answered with Unsupported Request.
+    pub fn record_master_abort(&mut self, place: Place) {
+        self.space_mut(place).record_master_abort();
+    }
+
     /// Records errors that the link below or above the function at `place` has repaired.
     pub fn record_correctable(&mut self, place: Place, bits: u32) {
         self.space_mut(place).record_correctable(bits);

@@ -127,6 +127,16 @@ async fn signal(registers: &Registers, one: &Found, next: u32) -> u32 {
 
 /// Clears what the scan itself has left: functions that are not there are unsupported requests.
 async fn forget_errors(registers: &Registers, one: &Found) {
+    let status = register::COMMAND;
+    registers
+        .write_bytes(one.id, status, u32::MAX, 0b1100)
+        .await;
+    if one.is_bridge {
+        let status = register::SECONDARY_STATUS;
+        registers
+            .write_bytes(one.id, status, u32::MAX, 0b1100)
+            .await;
+    }
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
     registers

@@ -49,10 +49,6 @@ const LINK_ACTIVE: u32 = 1 << 29;
 const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
 const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
 const TEN_BIT_TAG_REQUESTER_ENABLE: u32 = 1 << 12;
-/// Completion timeout ranges A to D, and that it can be disabled.
-const TIMEOUT_RANGES: u32 = 0x1f;
-/// Completion timeout value and disable.
-const DEVICE_CONTROL_2_BITS: u32 = 0x1f;
 
 /// Device/Port Type (PCIe Base 7.5.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,19 +173,14 @@ impl ConfigSpace {
         } else {
             (0, 0)
         };
-        let timeouts = if matches!(port, PortType::Endpoint | PortType::RootPort) {
-            TIMEOUT_RANGES
-        } else {
-            0
-        };
+        // No completion timeout ranges: the time is the function's own (PCIe Base 7.5.3.15).
         self.declare(
             DEVICE_CAPABILITIES_2,
-            timeouts | TEN_BIT_TAG_COMPLETER | wide_tags,
+            TEN_BIT_TAG_COMPLETER | wide_tags,
             0,
             0,
         );
-        let control = DEVICE_CONTROL_2_BITS & timeouts | wide_enable;
-        self.declare(DEVICE_CONTROL_2, 0, control, 0);
+        self.declare(DEVICE_CONTROL_2, 0, wide_enable, 0);
         let speeds = (1_u32 << speed) - 1;
         self.declare(LINK_CAPABILITIES_2, speeds << 1, 0, 0);
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
@@ -335,6 +326,16 @@ mod tests {
             assert_eq!(space.tags_allowed(), extended);
             space.write(DEVICE_CONTROL_2, Express::TEN_BIT_TAG_FIELD.1, 0b0011);
             assert_eq!(space.tags_allowed(), ten_bits);
+        }
+    }
+
+    #[test]
+    fn a_completion_timeout_that_is_not_the_softwares_to_set_is_not_offered() {
+        for (port, _) in PortType::ENCODING {
+            let mut space = endpoint(port);
+            space.write(DEVICE_CONTROL_2, u32::MAX, 0xf);
+            let offered = space.read(DEVICE_CAPABILITIES_2) & 0x1f;
+            assert_eq!((offered, space.read(DEVICE_CONTROL_2) & 0x1f), (0, 0));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What headers of type 0 and 1 have in common (PCIe Base 7.5.1.1): identity, command and status, the capability list.
 
 use super::ConfigSpace;
+use super::bridge::SECONDARY_STATUS;
 
 /// Device ID and vendor ID.
 pub const ID: u16 = 0;
@@ -38,6 +39,7 @@ const SERR: u32 = 1 << 8;
 const INTERRUPT_DISABLE: u32 = 1 << 10;
 /// Status bits that software clears: aborts, parity, system error.
 pub(super) const STATUS_CLEARED: u32 = 0xf900_0000;
+const RECEIVED_MASTER_ABORT: u32 = 1 << 29;
 
 /// Who made a function and what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +103,17 @@ impl ConfigSpace {
     /// Its device has further functions besides function 0.
     pub fn set_multifunction(&mut self) {
         self.declare(HEADER_TYPE, MULTIFUNCTION, 0, 0);
+    }
+
+    /// Records that a request of the function itself was answered with Unsupported Request (PCIe Base 7.5.1.1.4). Those of a
+    /// bridge go out below it.
+    pub fn record_master_abort(&mut self) {
+        let status = if self.is_bridge() {
+            SECONDARY_STATUS
+        } else {
+            COMMAND
+        };
+        self.raise(status, RECEIVED_MASTER_ABORT);
     }
 
     /// Whether its header is that of a bridge.

@@ -27,6 +27,7 @@ pub mod register {
     pub use super::acs::{ACS, ID as ACS_ID, P2P_REQUEST_REDIRECT};
     pub use super::bridge::{
         BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
+        SECONDARY_STATUS,
     };
     pub use super::errors::{AER, ID as AER_ID};
     pub use super::express::{

@@ -379,6 +379,31 @@ fn an_unsupported_read_is_an_advisory_error_as_its_completion_tells() {
 }
 
 #[test]
+fn who_asked_in_vain_has_received_a_master_abort() {
+    let mut simulation = simulation(PAIR);
+    let nobody = 0xd000_0000;
+    for (who, id) in [("h0", "00:00.0"), ("a", "03:00.0")] {
+        let id = id.parse().expect("a function");
+        let status = |simulation: &mut sim::Simulation| {
+            let read = simulation.config_read("h0", id, 6, 2).expect("a host");
+            read >> 13 & 1
+        };
+        assert_eq!(status(&mut simulation), 0);
+        assert!(simulation.read_back(who, nobody, 4, &mut || true).is_err());
+        assert_eq!(status(&mut simulation), 1);
+    }
+    // A configuration request is that of the root port that it goes out of: Secondary Status.
+    let root_port = "00:01.0".parse().expect("a function");
+    assert_eq!(simulation.config_read("h0", root_port, 0x1e, 2), Ok(0));
+    let absent = "02:1f.0".parse().expect("a function");
+    assert_eq!(simulation.config_read("h0", absent, 0, 4), Ok(u32::MAX));
+    assert_eq!(
+        simulation.config_read("h0", root_port, 0x1e, 2),
+        Ok(1 << 13)
+    );
+}
+
+#[test]
 fn a_packet_that_is_too_large_is_recorded_as_malformed_and_fatal() {
     let text = format!(
         "{PAIR}max_payload = \"128 B\"\n[[flows]]\nfrom = \"h0\"\nto = \"b\"\nrequest_size = \"256 B\"\ncount = 1\n"
