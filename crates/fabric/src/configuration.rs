@@ -56,6 +56,11 @@ impl Configuration {
 }
 
 impl<C: Cpu> RootComplex<C> {
+    /// Whether an access of the CPU has begun whose answer was not taken.
+    pub fn is_configuring(&self) -> bool {
+        !matches!(self.configuration.progress, Progress::Idle)
+    }
+
     /// Begins an access of the CPU, after the last one was answered.
     pub fn configure(&mut self, access: &ConfigAccess, fx: &mut Effects<'_, Self>) {
         let mut request = access.request(self.functions.id(), Tag::default());

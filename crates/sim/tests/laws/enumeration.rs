@@ -53,7 +53,9 @@ fn firmware_over_packets_leaves_the_registers_that_it_leaves_in_the_plan() {
     let cold = plan.clone().cold(&scenario).expect("a right scenario");
     let mut running = sim::Simulation::new(cold);
     let mut access = |host: &str, access| {
-        let answer = running.config_access(host, &access).expect("a host");
+        let answer = running
+            .config_access(host, &access, &mut || true)
+            .expect("a host");
         answer.unwrap_or(u32::MAX)
     };
     for host in ["h0", "h1"] {
@@ -84,7 +86,9 @@ fn a_fabric_that_was_enumerated_over_packets_carries_flows() {
     let cold = plan.cold(&scenario).expect("a right scenario");
     let mut running = sim::Simulation::new(cold);
     let done = Coroutine::new(enumerate).run(|asked| {
-        let answer = running.config_access("h0", &asked).expect("a host");
+        let answer = running
+            .config_access("h0", &asked, &mut || true)
+            .expect("a host");
         answer.unwrap_or(u32::MAX)
     });
     assert_eq!(done, Ok(()));
@@ -115,10 +119,10 @@ fn a_device_whose_memory_enable_is_off_answers_with_unsupported_request() {
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
     assert_eq!(simulation.result().errors("b", "unsupported request"), 1);
-    let command = simulation.config_read("h0", B, COMMAND.0, COMMAND.1);
+    let command = simulation.config_read("h0", B, COMMAND.0, COMMAND.1, &mut || true);
     assert_eq!(command, Ok(MASTER));
     simulation
-        .config_write("h0", B, COMMAND, MEMORY | MASTER)
+        .config_write("h0", B, COMMAND, MEMORY | MASTER, &mut || true)
         .expect("a host");
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Ok(vec![0; 4]));
@@ -132,7 +136,7 @@ fn a_device_that_is_no_bus_master_holds_its_requests() {
         .base;
     let set = |simulation: &mut sim::Simulation, command| {
         simulation
-            .config_write("h0", A, COMMAND, command)
+            .config_write("h0", A, COMMAND, command, &mut || true)
             .expect("a host");
     };
     set(&mut simulation, MEMORY);
@@ -160,7 +164,7 @@ fn a_device_has_as_many_reads_under_way_as_its_registers_allow_tags() {
     let mut simulation = simulation(text);
     let below = FunctionId::new(1, 0, 0);
     let [control, control_2] = [DEVICE_CONTROL, DEVICE_CONTROL_2].map(|(offset, size)| {
-        let read = simulation.config_read("h0", below, offset, size);
+        let read = simulation.config_read("h0", below, offset, size, &mut || true);
         read.expect("a host")
     });
     assert_eq!(control & EXTENDED_TAGS, EXTENDED_TAGS);
@@ -174,7 +178,7 @@ fn a_device_has_as_many_reads_under_way_as_its_registers_allow_tags() {
         let control = control & !EXTENDED_TAGS | extended;
         for (register, value) in [(DEVICE_CONTROL, control), (DEVICE_CONTROL_2, ten_bit)] {
             simulation
-                .config_write("h0", below, register, value)
+                .config_write("h0", below, register, value, &mut || true)
                 .expect("a host");
         }
         let before = simulation.now();
@@ -193,12 +197,12 @@ fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
         .base;
     let port = simulation.plan().nodes[1].downstream[1].id;
     simulation
-        .config_write("h0", port, COMMAND, MASTER)
+        .config_write("h0", port, COMMAND, MASTER, &mut || true)
         .expect("a host");
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
     // Configuration requests go on.
-    let id = simulation.config_read("h0", B, 0, 4);
+    let id = simulation.config_read("h0", B, 0, 4, &mut || true);
     assert_eq!(id, Ok(0x9038_10ee));
 }
 
@@ -214,7 +218,7 @@ fn a_switch_lets_down_what_is_in_the_window_of_its_upstream_port() {
         .base;
     let upstream = FunctionId::new(1, 0, 0);
     simulation
-        .config_write("h0", upstream, WINDOW, CLOSED)
+        .config_write("h0", upstream, WINDOW, CLOSED, &mut || true)
         .expect("a host");
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
@@ -232,7 +236,7 @@ fn a_switch_sends_up_nothing_that_is_in_the_window_of_its_upstream_port() {
         (bar.base, nodes[1].downstream[1].id)
     };
     simulation
-        .config_write("h0", port, WINDOW, CLOSED)
+        .config_write("h0", port, WINDOW, CLOSED, &mut || true)
         .expect("a host");
     let read = simulation.read_back("a", bar, 4, &mut || true);
     assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
@@ -245,9 +249,12 @@ fn a_switch_lets_completions_down_to_the_buses_of_its_upstream_port() {
     let mut simulation = simulation(&text);
     let upstream = FunctionId::new(1, 0, 0);
     simulation
-        .config_write("h0", upstream, (0x1a, 1), 2)
+        .config_write("h0", upstream, (0x1a, 1), 2, &mut || true)
         .expect("a host");
-    assert_eq!(simulation.config_read("h0", A, 0, 4), Ok(u32::MAX));
+    assert_eq!(
+        simulation.config_read("h0", A, 0, 4, &mut || true),
+        Ok(u32::MAX)
+    );
     assert!(simulation.read_back("a", 0x1000, 4, &mut || true).is_err());
     let result = simulation.result();
     assert_eq!(result.errors("s", "unsupported request"), 1);
@@ -261,7 +268,7 @@ fn windows_of_one_port_may_lie_within_each_other() {
     let port = simulation.plan().nodes[0].downstream[0].id;
     for (offset, value) in [(0x24, 0xc010_c010), (0x28, 0), (0x2c, 0)] {
         simulation
-            .config_write("h0", port, (offset, 4), value)
+            .config_write("h0", port, (offset, 4), value, &mut || true)
             .expect("a host");
     }
     for address in [0xc000_0000, 0xc010_0000, 0xc020_0000, 0xc03f_fffc] {
@@ -277,7 +284,7 @@ fn a_port_that_is_no_bus_master_forwards_no_requests_up() {
         let mut simulation = simulation(PAIR);
         let port = port.parse().expect("a function");
         simulation
-            .config_write("h0", port, COMMAND, MEMORY)
+            .config_write("h0", port, COMMAND, MEMORY, &mut || true)
             .expect("a host");
         let read = simulation.read_back("a", 0x1000, 4, &mut || true);
         assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(0x1000)));
@@ -310,6 +317,7 @@ fn a_switch_obeys_the_redirect_that_is_written_to_its_ports() {
             port,
             (control, 2),
             protocol::register::P2P_REQUEST_REDIRECT >> 16,
+            &mut || true,
         )
         .expect("a host");
     let asked = up(&simulation);
@@ -324,12 +332,12 @@ fn a_function_that_is_not_there_reads_as_all_ones() {
     for absent in ["00:1f.0", "02:1f.0", "03:00.1", "03:01.0", "ff:00.0"] {
         let id = absent.parse().expect("a function");
         assert_eq!(
-            simulation.config_read("h0", id, 0, 4),
+            simulation.config_read("h0", id, 0, 4, &mut || true),
             Ok(u32::MAX),
             "{absent}"
         );
         assert_eq!(
-            simulation.config_read("h0", id, 0, 2),
+            simulation.config_read("h0", id, 0, 2, &mut || true),
             Ok(0xffff),
             "{absent}"
         );
@@ -385,7 +393,9 @@ fn who_asked_in_vain_has_received_a_master_abort() {
     for (who, id) in [("h0", "00:00.0"), ("a", "03:00.0")] {
         let id = id.parse().expect("a function");
         let status = |simulation: &mut sim::Simulation| {
-            let read = simulation.config_read("h0", id, 6, 2).expect("a host");
+            let read = simulation
+                .config_read("h0", id, 6, 2, &mut || true)
+                .expect("a host");
             read >> 13 & 1
         };
         assert_eq!(status(&mut simulation), 0);
@@ -394,11 +404,17 @@ fn who_asked_in_vain_has_received_a_master_abort() {
     }
     // A configuration request is that of the root port that it goes out of: Secondary Status.
     let root_port = "00:01.0".parse().expect("a function");
-    assert_eq!(simulation.config_read("h0", root_port, 0x1e, 2), Ok(0));
-    let absent = "02:1f.0".parse().expect("a function");
-    assert_eq!(simulation.config_read("h0", absent, 0, 4), Ok(u32::MAX));
     assert_eq!(
-        simulation.config_read("h0", root_port, 0x1e, 2),
+        simulation.config_read("h0", root_port, 0x1e, 2, &mut || true),
+        Ok(0)
+    );
+    let absent = "02:1f.0".parse().expect("a function");
+    assert_eq!(
+        simulation.config_read("h0", absent, 0, 4, &mut || true),
+        Ok(u32::MAX)
+    );
+    assert_eq!(
+        simulation.config_read("h0", root_port, 0x1e, 2, &mut || true),
         Ok(1 << 13)
     );
 }
@@ -421,7 +437,7 @@ fn a_completion_that_does_not_come_is_recorded_by_the_requester() {
     let mut simulation = simulation(&text);
     let port = simulation.plan().nodes[1].downstream[0].id;
     simulation
-        .config_write("h0", port, (0x18, 4), 0x0009_0902)
+        .config_write("h0", port, (0x18, 4), 0x0009_0902, &mut || true)
         .expect("a host");
     assert!(simulation.read_back("a", 0x1000, 4, &mut || true).is_err());
     assert_eq!(errors(&simulation, "a", Place::Own), [1 << 14, 0, 0]);
@@ -435,7 +451,7 @@ fn a_completion_that_comes_too_late_answers_no_later_configuration_request() {
     let below = FunctionId::new(1, 0, 0);
     for offset in [0, 8, 0] {
         assert_eq!(
-            simulation.config_read("h0", below, offset, 4),
+            simulation.config_read("h0", below, offset, 4, &mut || true),
             Ok(u32::MAX),
             "at {offset}"
         );
@@ -458,21 +474,39 @@ fn what_links_repair_is_recorded_as_correctable() {
     }
 }
 
+/// Beside a flow that keeps the fabric busy, so that something happens before a late answer.
+#[test]
+fn an_access_that_was_left_answers_no_later_one() {
+    let text = "[hosts.h0]\n[devices.a]\nupstream = { to = \"h0\", delay = \"1 ms\" }\n[devices.b]\nupstream = \"h0\"\n[[flows]]\nfrom = \"b\"\nto = \"h0\"\nduration = \"100 ms\"\n";
+    let mut simulation = simulation(text);
+    let below = FunctionId::new(1, 0, 0);
+    let left = simulation.config_read("h0", below, 0, 4, &mut || false);
+    assert_eq!(left, Err(sim::AccessError::NoAnswer(0)));
+    let class = simulation.config_read("h0", below, 8, 4, &mut || true);
+    assert_eq!(class, Ok(0x1200_0000));
+}
+
 #[test]
 fn an_access_names_a_host_and_a_register() {
     let mut simulation = simulation(PAIR);
     let message =
         |outcome: Result<u32, sim::AccessError>| outcome.map_err(|error| error.to_string());
     assert_eq!(
-        message(simulation.config_read("a", B, 0, 4)),
+        message(simulation.config_read("a", B, 0, 4, &mut || true)),
         Err("a has no processor to access configuration spaces; name a host".to_owned())
     );
     for (offset, size) in [(1, 2), (2, 4), (4096, 4), (0, 3), (0, 0)] {
-        let read = message(simulation.config_read("h0", B, offset, size));
+        let read = message(simulation.config_read("h0", B, offset, size, &mut || true));
         assert!(
             read.is_err_and(|told| told.contains("ask for 1, 2 or 4 aligned bytes below 0x1000"))
         );
     }
-    assert_eq!(simulation.config_read("h0", B, 2, 2), Ok(0x9038));
-    assert_eq!(simulation.config_read("h0", B, 3, 1), Ok(0x90));
+    assert_eq!(
+        simulation.config_read("h0", B, 2, 2, &mut || true),
+        Ok(0x9038)
+    );
+    assert_eq!(
+        simulation.config_read("h0", B, 3, 1, &mut || true),
+        Ok(0x90)
+    );
 }
