@@ -45,8 +45,8 @@ pub struct RootComplex<C> {
     cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
     cpu_wake: Time,
-    /// The CPU's access to a configuration space.
-    pub(crate) configuration: Configuration,
+    /// The CPU's access to a configuration space. Apart, as few packets look at it.
+    pub(crate) configuration: Box<Configuration>,
 }
 
 #[derive(Clone, Debug)]
@@ -180,7 +180,7 @@ impl<C: Cpu> RootComplex<C> {
             cpu,
             cpu_waiting: 0,
             cpu_wake: Time::NEVER,
-            configuration: Configuration::new(parameters.completion_timeout),
+            configuration: Box::new(Configuration::new(parameters.completion_timeout)),
             parameters,
         };
         root.obey();
@@ -435,7 +435,7 @@ impl<C: Cpu> RootComplex<C> {
         let header = *fx.store()[packet].header();
         match self.routes.of(&header) {
             Route::Down(port) => self.send_down(port, packet, fx),
-            Route::Elsewhere | Route::Nowhere | Route::Configuration => {
+            Route::Across(_) | Route::Elsewhere | Route::Nowhere | Route::Configuration => {
                 if let Kind::MemoryWrite(request) = &header.kind
                     && self.memory.holds(request)
                 {

@@ -9,6 +9,8 @@ use transaction::{Functions, Place};
 pub enum Route {
     /// Out of this downstream port.
     Down(Port),
+    /// The same, but for what comes from above.
+    Across(Port),
     /// To what is above, or here.
     Elsewhere,
     /// To no port, although it is not above.
@@ -28,42 +30,40 @@ pub struct Routes {
 type Claim = (Interval<u64>, Route);
 
 impl Routes {
-    /// The routes of what arrives at a root complex.
+    /// The routes of a root complex.
     pub fn of_root(functions: &Functions) -> Self {
-        Self {
-            memory: Table::of(&downward(functions, 0, windows)),
-            buses: Table::of(&downward(functions, 0, buses)),
-        }
-    }
-
-    /// The routes of what arrives at the upstream port of a switch, which lets through only what is in its own windows and
-    /// on its own buses (PCIe Base 7.5.1.3).
-    pub fn from_above(functions: &Functions) -> Self {
-        let upstream = functions.space(Place::Own);
-        let within = |claims: Vec<Claim>, own: Vec<Interval<u64>>| {
-            let both = |(claim, route): &Claim| {
-                let parts = own.iter().map(|own| (overlap(*claim, *own), *route));
-                parts.collect::<Vec<_>>()
-            };
-            Table::of(&claims.iter().flat_map(both).collect::<Vec<_>>())
-        };
-        Self {
-            memory: within(downward(functions, 1, windows), windows(upstream)),
-            buses: within(downward(functions, 1, buses), buses(upstream)),
-        }
-    }
-
-    /// The routes of what arrives at a downstream port of a switch, whose upstream port sends up only what is in none of its
-    /// own windows and on none of its own buses.
-    pub fn from_below(functions: &Functions) -> Self {
-        let upstream = functions.space(Place::Own);
-        let table = |mut claims: Vec<Claim>, own: Vec<Interval<u64>>| {
-            claims.extend(own.into_iter().map(|own| (own, Route::Nowhere)));
+        let table = |below: Below| {
+            let ports = ports(functions, 0, below).into_iter();
+            let claims: Vec<Claim> = ports
+                .map(|(interval, port)| (interval, Route::Down(port)))
+                .collect();
             Table::of(&claims)
         };
         Self {
-            memory: table(downward(functions, 1, windows), windows(upstream)),
-            buses: table(downward(functions, 1, buses), buses(upstream)),
+            memory: table(windows),
+            buses: table(buses),
+        }
+    }
+
+    /// The routes of a switch. Its upstream port lets down only what is in its own windows and on its own buses, and sends up
+    /// only what is not (PCIe Base 7.5.1.3).
+    pub fn of_switch(functions: &Functions) -> Self {
+        let table = |below: Below| {
+            let own = below(functions.space(Place::Own));
+            let ports = ports(functions, 1, below);
+            let mut claims: Vec<Claim> = Vec::new();
+            for (interval, port) in &ports {
+                let through = own.iter().map(|own| overlap(*interval, *own));
+                claims.extend(through.map(|both| (both, Route::Down(*port))));
+            }
+            let across = ports.iter();
+            claims.extend(across.map(|(interval, port)| (*interval, Route::Across(*port))));
+            claims.extend(own.iter().map(|own| (*own, Route::Nowhere)));
+            Table::of(&claims)
+        };
+        Self {
+            memory: table(windows),
+            buses: table(buses),
         }
     }
 
@@ -90,18 +90,19 @@ impl Routes {
     }
 }
 
+/// What lies below a bridge.
+type Below = fn(&ConfigSpace) -> Vec<Interval<u64>>;
+
 /// What lies below the ports of `functions`, the first of which is port `first`.
-fn downward(
-    functions: &Functions,
-    first: u16,
-    below: fn(&ConfigSpace) -> Vec<Interval<u64>>,
-) -> Vec<Claim> {
+fn ports(functions: &Functions, first: u16, below: Below) -> Vec<(Interval<u64>, Port)> {
     let ports = functions.ports().zip((first..).map(Port));
-    let claims = ports.flat_map(|(space, port)| {
-        let intervals = below(space).into_iter();
-        intervals.map(move |interval| (interval, Route::Down(port)))
-    });
-    claims.collect()
+    ports
+        .flat_map(|(space, port)| {
+            below(space)
+                .into_iter()
+                .map(move |interval| (interval, port))
+        })
+        .collect()
 }
 
 /// The addresses below a bridge: with memory space disabled, it forwards none down (PCIe Base 7.5.1.1.3).

@@ -39,10 +39,7 @@ pub struct SwitchConfig {
 pub struct Switch {
     functions: Functions,
     latency: Span,
-    /// Of what arrives at the upstream port.
-    from_above: Routes,
-    /// Of what arrives at any other.
-    from_below: Routes,
+    routes: Routes,
     ports: Vec<SwitchPort>,
 }
 
@@ -122,8 +119,7 @@ impl Switch {
         let mut switch = Switch {
             functions: config.functions,
             latency: config.parameters.latency,
-            from_above: Routes::default(),
-            from_below: Routes::default(),
+            routes: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
         };
         switch.obey();
@@ -137,8 +133,7 @@ impl Switch {
 
     /// Takes over what the registers say.
     fn obey(&mut self) {
-        self.from_above = Routes::from_above(&self.functions);
-        self.from_below = Routes::from_below(&self.functions);
+        self.routes = Routes::of_switch(&self.functions);
         let up = self.functions.space(Place::Own).bus_master_enable();
         for (index, port) in self.ports.iter_mut().enumerate() {
             let place = place(Port(index as u16));
@@ -217,19 +212,17 @@ impl Switch {
 
     /// The port by which a packet leaves; configuration requests leave by none of their own accord.
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
-        if from == UPSTREAM {
-            return match self.from_above.of(header) {
-                Route::Down(port) => Some(port),
-                _ => None,
-            };
-        }
-        let route = self.from_below.of(header);
-        if self.ports[from.index()].restricts && header.class() != Class::Completion {
+        let route = self.routes.of(header);
+        let ingress = &self.ports[from.index()];
+        if ingress.restricts && header.class() != Class::Completion {
             return self.restricted(from, route);
         }
         match route {
-            Route::Down(port) => (port != from).then_some(port),
+            Route::Down(port) if port == from => None,
+            Route::Down(port) => Some(port),
+            Route::Elsewhere | Route::Across(_) if from == UPSTREAM => None,
             Route::Elsewhere => Some(UPSTREAM),
+            Route::Across(port) => (port != from).then_some(port),
             Route::Nowhere | Route::Configuration => None,
         }
     }
@@ -243,8 +236,10 @@ impl Switch {
         match route {
             Route::Nowhere | Route::Configuration => None,
             _ if !space.bus_master_enable() => None,
-            Route::Down(port) if !space.redirects_peer_requests() => (port != from).then_some(port),
-            Route::Down(_) | Route::Elsewhere => up.then_some(UPSTREAM),
+            Route::Down(port) | Route::Across(port) if !space.redirects_peer_requests() => {
+                (port != from).then_some(port)
+            }
+            Route::Down(_) | Route::Across(_) | Route::Elsewhere => up.then_some(UPSTREAM),
         }
     }
 

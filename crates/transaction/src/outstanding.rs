@@ -15,7 +15,7 @@ pub struct Outstanding<T> {
     /// The tags that are in use now.
     tags: Range<u16>,
     /// Those of them that no request has; the next one to be used is the last.
-    free: VecDeque<u16>,
+    free: Vec<u16>,
     waiting: Vec<Option<Waiting<T>>>,
     /// When each request that waits, or waited, is given up, the oldest first.
     deadlines: VecDeque<(Time, u16)>,
@@ -49,7 +49,7 @@ impl<T: Copy> Outstanding<T> {
             timeout,
             most: tags,
             tags: 0..0,
-            free: VecDeque::new(),
+            free: Vec::new(),
             waiting: Vec::new(),
             deadlines: VecDeque::new(),
         };
@@ -82,7 +82,7 @@ impl<T: Copy> Outstanding<T> {
     pub fn begin(&mut self, what: T, len: u32, now: Time) -> Tag {
         let tag = self
             .free
-            .pop_back()
+            .pop()
             .expect("a request is made only with a free tag");
         let deadline = now + self.timeout;
         self.waiting[usize::from(tag)] = Some(Waiting {
@@ -115,7 +115,7 @@ impl<T: Copy> Outstanding<T> {
         if part.last {
             *slot = None;
             if self.tags.contains(&completion.tag.0) {
-                self.free.push_back(completion.tag.0);
+                self.free.push(completion.tag.0);
             }
         }
         Some(part)
@@ -145,7 +145,7 @@ impl<T: Copy> Outstanding<T> {
         let (_, tag) = self.deadlines.pop_front()?;
         let waiting = self.waiting[usize::from(tag)].take()?;
         if self.tags.contains(&tag) {
-            self.free.push_front(tag);
+            self.free.insert(0, tag);
         }
         Some(Part {
             what: waiting.what,
