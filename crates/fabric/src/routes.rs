@@ -132,19 +132,17 @@ impl Table {
     /// Where claims overlap, the first of them holds.
     fn of(claims: &[Claim]) -> Self {
         let claims = claims.iter().filter(|((first, last), _)| first <= last);
-        let edges = claims
-            .clone()
-            .flat_map(|((first, last), _)| [*first, last.saturating_add(1)]);
+        let claims: Vec<Claim> = claims.copied().collect();
+        let edges = claims.iter();
+        let edges = edges.flat_map(|((first, last), _)| [*first, last.saturating_add(1)]);
         let mut edges: Vec<u64> = edges.collect();
         edges.sort_unstable();
         edges.dedup();
         let mut table = Self::default();
         for pair in edges.windows(2) {
             let (first, last) = (pair[0], pair[1] - 1);
-            let claim = claims
-                .clone()
-                .find(|(claim, _)| claim.0 <= first && last <= claim.1);
-            if let Some((_, route)) = claim {
+            let covers = |(claim, _): &&Claim| claim.0 <= first && last <= claim.1;
+            if let Some((_, route)) = claims.iter().find(covers) {
                 table.append(first, last, *route);
             }
         }
