@@ -491,3 +491,17 @@ pub const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
 fn is_interrupt(request: &MemoryRequest) -> bool {
     INTERRUPTS.contains(&request.address())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_timers_have_one_number() {
+        for number in 0..OWN_TIMERS + 2 * LinkTimer::COUNT {
+            let timer = RootTimer::from_number(number);
+            let of_link = matches!(timer, RootTimer::Link(..));
+            assert_eq!((timer.number(), of_link), (number, number >= OWN_TIMERS));
+        }
+    }
+}
