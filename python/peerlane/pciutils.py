@@ -27,7 +27,9 @@ def lspci(dump: str, arguments: Sequence[str]) -> int:
     program = shutil.which("lspci")
     if program is None:
         raise MissingLspciError
-    with tempfile.NamedTemporaryFile("w", prefix="peerlane-", suffix=".lspci") as file:
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="peerlane-", suffix=".lspci"
+    ) as file:
         file.write(dump)
         file.flush()
         command = [program, "-F", file.name, *arguments]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting};
-use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, MsixTable};
+use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, MsixTable, Status};
 use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
 kernel::parameters! {
@@ -197,6 +197,11 @@ impl Endpoint {
         self.functions.space(Place::Own).max_read_request()
     }
 
+    /// How many tags the engine may use, of as many bits as are enabled.
+    pub fn tags_allowed(&self) -> u16 {
+        self.functions.space(Place::Own).tags_allowed()
+    }
+
     /// Whether the engine may make memory requests: if not, it holds them.
     pub fn is_bus_master(&self) -> bool {
         self.bus_master
@@ -209,8 +214,8 @@ impl Endpoint {
 
     /// Tells the engine's requester what the registers say.
     pub fn instruct(&self, requester: &mut Requester) {
-        let (payload, read) = (self.max_payload(), self.max_read_request());
-        requester.follow(self.id(), payload, read, self.is_bus_master());
+        let sizes = (self.max_payload(), self.max_read_request());
+        requester.follow(self.id(), sizes, self.tags_allowed(), self.is_bus_master());
     }
 
     /// Takes over what the registers say.
@@ -281,7 +286,13 @@ impl Endpoint {
     /// The next packet that has reached the engine. It leaves the receive buffer.
     pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
-        let charge = fx.store()[packet].charge();
+        let content = &fx.store()[packet];
+        if let Kind::Completion(completion) = &content.header().kind
+            && completion.status == Status::UnsupportedRequest
+        {
+            self.functions.record_master_abort(Place::Own);
+        }
+        let charge = content.charge();
         self.link.free(charge, &mut At::new(fx, PORT));
         Some(packet)
     }
@@ -373,9 +384,11 @@ impl Endpoint {
         };
         let repaired = self.link.take_repaired();
         self.functions.record_correctable(place, repaired);
-        let answer = self.functions.serve(place, packet, fx.store());
-        self.obey();
-        self.answers.push_back((fx.now(), answer));
+        let served = self.functions.serve(place, packet, fx.store());
+        if served.written {
+            self.obey();
+        }
+        self.answers.push_back((fx.now(), served.completion));
     }
 
     /// Records that a request was not completed in time.

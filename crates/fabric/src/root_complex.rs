@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use kernel::{Component, Effects, Label, Port, Span, Stream, Time};
+use kernel::{Component, Effects, Label, Port, Stream, Time};
 use link::{
     Arrival, At, Charge, Finished, FlowId, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie,
     Refusal, Waiting,
 };
-use protocol::{Class, Header, Kind, MemoryRequest, Tag};
+use protocol::{Class, Header, Kind, MemoryRequest, Status};
 use transaction::{
     Completions, Functions, Memory, Next, Pattern, Place, arrived, deliver, written,
 };
@@ -50,8 +50,8 @@ pub struct RootComplex<C> {
     cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
     cpu_wake: Time,
-    /// The CPU's access to a configuration space.
-    pub(crate) configuration: Configuration,
+    /// The CPU's access to a configuration space. Apart, as few packets look at it.
+    pub(crate) configuration: Box<Configuration>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,15 +78,18 @@ pub enum RootTimer {
     Interrupt,
 }
 
+/// Timers of a root complex besides those of its links.
+const OWN_TIMERS: u32 = 4;
+
 impl Label for RootTimer {
     fn number(self) -> u32 {
         match self {
             RootTimer::Read => 0,
             RootTimer::Cpu => 1,
-            RootTimer::Interrupt => 2,
-            RootTimer::Configuration => 3,
+            RootTimer::Configuration => 2,
+            RootTimer::Interrupt => 3,
             RootTimer::Link(port, timer) => {
-                (u32::from(port.0) + 1) * LinkTimer::COUNT + timer as u32
+                OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
             }
         }
     }
@@ -94,12 +97,15 @@ impl Label for RootTimer {
         match number {
             0 => RootTimer::Read,
             1 => RootTimer::Cpu,
-            2 => RootTimer::Interrupt,
-            3 => RootTimer::Configuration,
-            _ => RootTimer::Link(
-                Port((number / LinkTimer::COUNT - 1) as u16),
-                LinkTimer::from_number(number % LinkTimer::COUNT),
-            ),
+            2 => RootTimer::Configuration,
+            3 => RootTimer::Interrupt,
+            _ => {
+                let of_links = number - OWN_TIMERS;
+                RootTimer::Link(
+                    Port((of_links / LinkTimer::COUNT) as u16),
+                    LinkTimer::from_number(of_links % LinkTimer::COUNT),
+                )
+            }
         }
     }
 }
@@ -185,7 +191,7 @@ impl<C: Cpu> RootComplex<C> {
             cpu,
             cpu_waiting: 0,
             cpu_wake: Time::NEVER,
-            configuration: Configuration::default(),
+            configuration: Box::new(Configuration::new(parameters.completion_timeout)),
             parameters,
         };
         root.obey();
@@ -199,7 +205,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Takes over what the registers say. The CPU's packets are as large as every root port lets through.
     pub(crate) fn obey(&mut self) {
-        self.routes = Routes::of_ports(&self.functions, 0);
+        self.routes = Routes::of_root(&self.functions);
         for (port, space) in self.ports.iter_mut().zip(self.functions.ports()) {
             port.max_payload = space.max_payload();
             port.forwards = space.bus_master_enable();
@@ -246,16 +252,6 @@ impl<C: Cpu> RootComplex<C> {
 
     fn link(&mut self, port: Port) -> &mut LinkEnd {
         &mut self.ports[port.index()].link
-    }
-
-    /// The tag of the CPU's configuration requests: none of its memory requests has it.
-    pub(crate) fn configuration_tag(&self) -> Tag {
-        Tag(self.parameters.tags as u16)
-    }
-
-    /// How long a non-posted request waits.
-    pub(crate) fn completion_timeout(&self) -> Span {
-        self.parameters.completion_timeout
     }
 
     fn own(&self) -> u16 {
@@ -463,7 +459,7 @@ impl<C: Cpu> RootComplex<C> {
         let header = *fx.store()[packet].header();
         match self.routes.of(&header) {
             Route::Down(port) => self.send_down(port, packet, fx),
-            Route::Elsewhere | Route::Configuration => {
+            Route::Across(_) | Route::Elsewhere | Route::Nowhere | Route::Configuration => {
                 if let Kind::MemoryWrite(request) = &header.kind
                     && self.memory.holds(request)
                 {
@@ -503,16 +499,33 @@ impl<C: Cpu> RootComplex<C> {
             return false;
         };
         let Some(taken) = self.cpu.take(completion, content.payload()) else {
-            return self.configuration.take(completion, content.payload());
+            return self.take_configuration(completion, content.payload());
         };
+        if taken.status == Status::UnsupportedRequest {
+            self.functions.record_master_abort(Place::Own);
+        }
         fx.observe(taken.observation());
         true
     }
 }
 
 /// Where functions write their message signalled interrupts, as on a PC.
-const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
+pub const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
 
 fn is_interrupt(request: &MemoryRequest) -> bool {
     INTERRUPTS.contains(&request.address()) && request.byte_len() == 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_timers_have_one_number() {
+        for number in 0..OWN_TIMERS + 2 * LinkTimer::COUNT {
+            let timer = RootTimer::from_number(number);
+            let of_link = matches!(timer, RootTimer::Link(..));
+            assert_eq!((timer.number(), of_link), (number, number >= OWN_TIMERS));
+        }
+    }
 }

@@ -1,50 +1,69 @@
 //! Where a packet goes: by address through the windows of the bridges, by ID through their bus numbers.
 
 use kernel::Port;
-use protocol::{FunctionId, Header, Interval, Kind};
-use transaction::Functions;
+use protocol::{ConfigSpace, FunctionId, Header, Interval, Kind};
+use transaction::{Functions, Place};
 
 /// Where a packet goes from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// Out of this downstream port.
     Down(Port),
+    /// The same, but for what comes from above.
+    Across(Port),
     /// To what is above, or here.
     Elsewhere,
+    /// To no port, although it is not above.
+    Nowhere,
     /// To where the functions on its way say, as a configuration request.
     Configuration,
 }
 
-/// The windows of all downstream ports, in order of address and of bus.
+/// The windows and buses of the ports.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
-    memory: Vec<(u64, u64, Port)>,
-    buses: Vec<(u8, u8, Port)>,
+    memory: Table,
+    buses: Table,
 }
 
+/// What falls in one of these intervals, and where it goes.
+type Claim = (Interval<u64>, Route);
+
 impl Routes {
-    /// What lies below the ports of `functions`, the first of which is port `first`, as their registers have it. A port with
-    /// memory space disabled forwards no memory requests (PCIe Base 7.5.1.1.3).
-    pub fn of_ports(functions: &Functions, first: u16) -> Self {
-        let mut routes = Routes::default();
-        for (space, port) in functions.ports().zip((first..).map(Port)) {
-            if space.memory_enable() {
-                routes.open(space.memory_window(), port);
-                routes.open(space.prefetchable_window(), port);
-            }
-            let (secondary, subordinate) = space.buses();
-            if secondary <= subordinate {
-                routes.buses.push((secondary, subordinate, port));
-            }
+    /// The routes of a root complex.
+    pub fn of_root(functions: &Functions) -> Self {
+        let table = |below: Below| {
+            let ports = ports(functions, 0, below).into_iter();
+            let claims: Vec<Claim> = ports
+                .map(|(interval, port)| (interval, Route::Down(port)))
+                .collect();
+            Table::of(&claims)
+        };
+        Self {
+            memory: table(windows),
+            buses: table(buses),
         }
-        routes.memory.sort_unstable();
-        routes.buses.sort_unstable();
-        routes
     }
 
-    fn open(&mut self, (first, last): Interval<u64>, port: Port) {
-        if first <= last {
-            self.memory.push((first, last, port));
+    /// The routes of a switch. Its upstream port lets down only what is in its own windows and on its own buses, and sends up
+    /// only what is not (PCIe Base 7.5.1.3).
+    pub fn of_switch(functions: &Functions) -> Self {
+        let table = |below: Below| {
+            let own = below(functions.space(Place::Own));
+            let ports = ports(functions, 1, below);
+            let mut claims: Vec<Claim> = Vec::new();
+            for (interval, port) in &ports {
+                let through = own.iter().map(|own| overlap(*interval, *own));
+                claims.extend(through.map(|both| (both, Route::Down(*port))));
+            }
+            let across = ports.iter();
+            claims.extend(across.map(|(interval, port)| (*interval, Route::Across(*port))));
+            claims.extend(own.iter().map(|own| (*own, Route::Nowhere)));
+            Table::of(&claims)
+        };
+        Self {
+            memory: table(windows),
+            buses: table(buses),
         }
     }
 
@@ -63,20 +82,87 @@ impl Routes {
     /// Where a memory request for `address` goes.
     #[inline]
     pub fn of_address(&self, address: u64) -> Route {
-        lookup(&self.memory, address)
+        self.memory.of_number(address)
     }
 
     fn of_id(&self, id: FunctionId) -> Route {
-        lookup(&self.buses, id.bus())
+        self.buses.of_number(id.bus().into())
     }
 }
 
-#[inline]
-fn lookup<K: Copy + Ord>(table: &[(K, K, Port)], key: K) -> Route {
-    let after = table.partition_point(|(first, _, _)| *first <= key);
-    match after.checked_sub(1).map(|index| table[index]) {
-        Some((_, last, port)) if key <= last => Route::Down(port),
-        _ => Route::Elsewhere,
+/// What lies below a bridge.
+type Below = fn(&ConfigSpace) -> Vec<Interval<u64>>;
+
+/// What lies below the ports of `functions`, the first of which is port `first`.
+fn ports(functions: &Functions, first: u16, below: Below) -> Vec<(Interval<u64>, Port)> {
+    let ports = functions.ports().zip((first..).map(Port));
+    ports
+        .flat_map(|(space, port)| {
+            below(space)
+                .into_iter()
+                .map(move |interval| (interval, port))
+        })
+        .collect()
+}
+
+/// The addresses below a bridge: with memory space disabled, it forwards none down (PCIe Base 7.5.1.1.3).
+fn windows(bridge: &ConfigSpace) -> Vec<Interval<u64>> {
+    if bridge.memory_enable() {
+        vec![bridge.memory_window(), bridge.prefetchable_window()]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The buses below a bridge.
+fn buses(bridge: &ConfigSpace) -> Vec<Interval<u64>> {
+    let (secondary, subordinate) = bridge.buses();
+    vec![(secondary.into(), subordinate.into())]
+}
+
+fn overlap(one: Interval<u64>, other: Interval<u64>) -> Interval<u64> {
+    (one.0.max(other.0), one.1.min(other.1))
+}
+
+/// Intervals that do not overlap, in order; what is in none of them goes elsewhere.
+#[derive(Clone, Debug, Default)]
+struct Table(Vec<(u64, u64, Route)>);
+
+impl Table {
+    /// Where claims overlap, the first of them holds.
+    fn of(claims: &[Claim]) -> Self {
+        let claims = claims.iter().filter(|((first, last), _)| first <= last);
+        let claims: Vec<Claim> = claims.copied().collect();
+        let edges = claims.iter();
+        let edges = edges.flat_map(|((first, last), _)| [*first, last.saturating_add(1)]);
+        let mut edges: Vec<u64> = edges.collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let mut table = Self::default();
+        for pair in edges.windows(2) {
+            let (first, last) = (pair[0], pair[1] - 1);
+            let covers = |(claim, _): &&Claim| claim.0 <= first && last <= claim.1;
+            if let Some((_, route)) = claims.iter().find(covers) {
+                table.append(first, last, *route);
+            }
+        }
+        table
+    }
+
+    fn append(&mut self, first: u64, last: u64, route: Route) {
+        match self.0.last_mut() {
+            Some(before) if before.1 + 1 == first && before.2 == route => before.1 = last,
+            _ => self.0.push((first, last, route)),
+        }
+    }
+
+    #[inline]
+    fn of_number(&self, number: u64) -> Route {
+        let after = self.0.partition_point(|(first, _, _)| *first <= number);
+        match after.checked_sub(1).map(|index| self.0[index]) {
+            Some((_, last, route)) if number <= last => route,
+            _ => Route::Elsewhere,
+        }
     }
 }
 
@@ -86,9 +172,10 @@ mod tests {
 
     #[test]
     fn an_address_goes_to_the_window_that_holds_it() {
+        let [one, two] = [1, 2].map(|port| Route::Down(Port(port)));
         let routes = Routes {
-            memory: vec![(0x1000, 0x1fff, Port(1)), (0x2000, 0x2fff, Port(2))],
-            buses: vec![(3, 4, Port(1)), (5, 6, Port(2))],
+            memory: Table::of(&[((0x1000, 0x1fff), one), ((0x2000, 0x2fff), two)]),
+            buses: Table::of(&[((3, 4), one), ((5, 6), two)]),
         };
         let write =
             |address| Header::memory_write(FunctionId(0), address, 4).expect("a legal write");
@@ -101,5 +188,21 @@ mod tests {
         let answer =
             Header::completion_with_data(&read, FunctionId(0), 0, 4).expect("the answer to a read");
         assert_eq!(routes.of(&answer), Route::Down(Port(2)));
+    }
+
+    #[test]
+    fn a_window_within_another_takes_no_addresses_from_it() {
+        let [one, two] = [1, 2].map(|port| Route::Down(Port(port)));
+        let within = Table::of(&[((0, 0x3fff), one), ((0x1000, 0x1fff), one), ((1, 0), two)]);
+        assert_eq!(within.0, [(0, 0x3fff, one)]);
+        let between = Table::of(&[((0x1000, 0x1fff), two), ((0, 0x3fff), one)]);
+        assert_eq!(
+            between.0,
+            [
+                (0, 0xfff, one),
+                (0x1000, 0x1fff, two),
+                (0x2000, 0x3fff, one)
+            ]
+        );
     }
 }

@@ -133,18 +133,14 @@ impl Switch {
 
     /// Takes over what the registers say.
     fn obey(&mut self) {
-        self.routes = Routes::of_ports(&self.functions, UPSTREAM.0 + 1);
+        self.routes = Routes::of_switch(&self.functions);
         let up = self.functions.space(Place::Own).bus_master_enable();
         for (index, port) in self.ports.iter_mut().enumerate() {
             let place = place(Port(index as u16));
             let space = self.functions.space(place);
             port.max_payload = space.max_payload();
-            port.restricts = match place {
-                Place::Own => !space.memory_enable(),
-                Place::Port(_) => {
-                    !up || !space.bus_master_enable() || space.redirects_peer_requests()
-                }
-            };
+            let holds = !up || !space.bus_master_enable() || space.redirects_peer_requests();
+            port.restricts = place != Place::Own && holds;
         }
     }
 
@@ -224,25 +220,26 @@ impl Switch {
         match route {
             Route::Down(port) if port == from => None,
             Route::Down(port) => Some(port),
-            Route::Elsewhere if from == UPSTREAM => None,
+            Route::Elsewhere | Route::Across(_) if from == UPSTREAM => None,
             Route::Elsewhere => Some(UPSTREAM),
-            Route::Configuration => None,
+            Route::Across(port) => (port != from).then_some(port),
+            Route::Nowhere | Route::Configuration => None,
         }
     }
 
-    /// The same of a request that arrives where not all are forwarded, or not directly.
+    /// The same of a request from below that arrives where not all are forwarded, or not directly.
     #[cold]
     fn restricted(&self, from: Port, route: Route) -> Option<Port> {
         let space = self.functions.space(place(from));
         let up = self.functions.space(Place::Own).bus_master_enable();
-        // PCIe Base 7.5.1.1.3: memory space lets requests down, bus mastering lets them up.
+        // PCIe Base 7.5.1.1.3: bus mastering lets requests up.
         match route {
-            Route::Configuration => None,
-            Route::Down(port) if from == UPSTREAM => space.memory_enable().then_some(port),
-            Route::Elsewhere if from == UPSTREAM => None,
-            Route::Down(_) | Route::Elsewhere if !space.bus_master_enable() => None,
-            Route::Down(port) if !space.redirects_peer_requests() => (port != from).then_some(port),
-            Route::Down(_) | Route::Elsewhere => up.then_some(UPSTREAM),
+            Route::Nowhere | Route::Configuration => None,
+            _ if !space.bus_master_enable() => None,
+            Route::Down(port) | Route::Across(port) if !space.redirects_peer_requests() => {
+                (port != from).then_some(port)
+            }
+            Route::Down(_) | Route::Across(_) | Route::Elsewhere => up.then_some(UPSTREAM),
         }
     }
 
@@ -275,11 +272,13 @@ impl Switch {
                     self.functions.record_correctable(port, repaired);
                 }
                 let charge = fx.store()[packet].charge();
-                let answer = self.functions.serve(place, packet, fx.store());
-                self.obey();
+                let served = self.functions.serve(place, packet, fx.store());
+                if served.written {
+                    self.obey();
+                }
                 self.link(from)
                     .free_later(charge, complete, &mut At::new(fx, from));
-                self.answer(from, answer, complete, fx);
+                self.answer(from, served.completion, complete, fx);
             }
         }
     }

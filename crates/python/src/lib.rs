@@ -98,12 +98,10 @@ impl Simulation {
         address: u64,
         length: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let simulation = &mut self.0;
-        let read = watched(py, |watch| {
-            simulation.read_back(requester, address, length, &mut || watch(&|_| Ok(())))
-        })?;
+        let read = interruptible(py, |watch| {
+            self.0.read_back(requester, address, length, watch)
+        });
         read.map(|bytes| PyBytes::new(py, &bytes))
-            .map_err(|error| access_error(&error))
     }
 
     fn memory<'py>(
@@ -134,24 +132,35 @@ impl Simulation {
     }
 
     #[pyo3(signature = (host, function, offset, size = 4))]
-    fn config_read(&mut self, host: &str, function: &str, offset: u64, size: u64) -> PyResult<u32> {
-        self.0
-            .config_read(host, function_id(function)?, offset, size)
-            .map_err(|error| access_error(&error))
+    fn config_read(
+        &mut self,
+        py: Python<'_>,
+        host: &str,
+        function: &str,
+        offset: u64,
+        size: u64,
+    ) -> PyResult<u32> {
+        let function = function_id(function)?;
+        interruptible(py, |watch| {
+            self.0.config_read(host, function, offset, size, watch)
+        })
     }
 
     #[pyo3(signature = (host, function, offset, value, size = 4))]
     fn config_write(
         &mut self,
+        py: Python<'_>,
         host: &str,
         function: &str,
         offset: u64,
         value: u32,
         size: u64,
     ) -> PyResult<()> {
-        self.0
-            .config_write(host, function_id(function)?, (offset, size), value)
-            .map_err(|error| access_error(&error))
+        let function = function_id(function)?;
+        interruptible(py, |watch| {
+            self.0
+                .config_write(host, function, (offset, size), value, watch)
+        })
     }
 
     fn lspci(&self) -> String {
@@ -252,6 +261,15 @@ fn os_error(error: &std::io::Error, path: &str) -> PyErr {
 fn function_id(text: &str) -> PyResult<FunctionId> {
     text.parse()
         .map_err(|error: NotAFunction| PyValueError::new_err(error.to_string()))
+}
+
+/// Makes an access that ends when Python has a signal to handle.
+fn interruptible<T: Send>(
+    py: Python<'_>,
+    access: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, AccessError> + Send,
+) -> PyResult<T> {
+    let outcome = watched(py, |watch| access(&mut || watch(&|_| Ok(()))))?;
+    outcome.map_err(|error| access_error(&error))
 }
 
 fn access_error(error: &AccessError) -> PyErr {

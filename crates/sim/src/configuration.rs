@@ -9,6 +9,7 @@ use transaction::{Action, ConfigAccess, Functions, Place};
 
 use crate::model::Model;
 use crate::plan::Plan;
+use crate::simulation::CHUNK;
 use crate::{AccessError, Simulation};
 
 /// Bytes of a line of a dump.
@@ -16,13 +17,14 @@ const LINE: usize = 16;
 
 impl Simulation {
     /// Lets the processor of `host` read `size` bytes (1, 2 or 4, aligned) of the configuration space of `function`, and runs
-    /// until they are there: all ones when nobody answers.
+    /// until they are there, while `watch` says to go on: all ones when nobody answers.
     pub fn config_read(
         &mut self,
         host: &str,
         function: FunctionId,
         offset: u64,
         size: u64,
+        watch: &mut dyn FnMut() -> bool,
     ) -> Result<u32, AccessError> {
         let (register, shift) = place(offset, size)?;
         let access = ConfigAccess {
@@ -30,8 +32,8 @@ impl Simulation {
             register,
             action: Action::Read,
         };
-        let value = self.config_access(host, &access)?.unwrap_or(u32::MAX);
-        Ok(value >> shift & mask(size))
+        let value = self.config_access(host, &access, watch)?;
+        Ok(value.unwrap_or(u32::MAX) >> shift & mask(size))
     }
 
     /// The same with a write, which ends with its completion; what nobody answers is lost.
@@ -41,6 +43,7 @@ impl Simulation {
         function: FunctionId,
         (offset, size): (u64, u64),
         value: u32,
+        watch: &mut dyn FnMut() -> bool,
     ) -> Result<(), AccessError> {
         let (register, shift) = place(offset, size)?;
         let access = ConfigAccess {
@@ -51,34 +54,53 @@ impl Simulation {
                 enables: ((1 << size) - 1) << (shift / 8),
             },
         };
-        self.config_access(host, &access).map(drop)
+        self.config_access(host, &access, watch).map(drop)
     }
 
-    /// Lets the processor of `host` make an access, and runs until it is answered: with nothing, when nobody serves it.
+    /// Lets the processor of `host` make an access, after the last one if that was left, and runs until it is answered, while
+    /// `watch` says to go on: with nothing, when nobody serves it.
     pub fn config_access(
         &mut self,
         host: &str,
         access: &ConfigAccess,
+        watch: &mut dyn FnMut() -> bool,
     ) -> Result<Option<u32>, AccessError> {
         let node = self.node(host)?;
         self.start();
         let Model::Host(root) = &mut self.models[node] else {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };
-        Host::configure(
-            root,
-            access,
-            &mut self.world.effects(ComponentId(node as u32)),
-        );
+        if root.is_configuring() {
+            self.config_answer(node, access, watch)?;
+        }
+        if let Model::Host(root) = &mut self.models[node] {
+            let fx = &mut self.world.effects(ComponentId(node as u32));
+            Host::configure(root, access, fx);
+        }
         self.listen();
+        self.config_answer(node, access, watch)
+    }
+
+    /// The answer of the access that is under way at `node`.
+    fn config_answer(
+        &mut self,
+        node: usize,
+        access: &ConfigAccess,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<u32>, AccessError> {
         loop {
-            if let Model::Host(root) = &mut self.models[node]
-                && let Some(answer) = root.configured()
-            {
-                return Ok(answer);
+            for _ in 0..CHUNK {
+                if let Model::Host(root) = &mut self.models[node]
+                    && let Some(answer) = root.configured()
+                {
+                    return Ok(answer);
+                }
+                if !self.step_until(Time::NEVER) {
+                    return Ok(None);
+                }
             }
-            if !self.step_until(Time::NEVER) {
-                return Ok(None);
+            if !watch() {
+                return Err(AccessError::NoAnswer(u64::from(access.register) * 4));
             }
         }
     }

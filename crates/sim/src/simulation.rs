@@ -82,7 +82,7 @@ pub enum AccessError {
 }
 
 /// Events between two looks at the outside.
-const CHUNK: u32 = 16 * 1024;
+pub(crate) const CHUNK: u32 = 16 * 1024;
 
 /// Flows wait no longer than this for links whose bit errors keep them down.
 const COMING_UP: Span = Span::from_us(10_000);

@@ -5,7 +5,7 @@
 use kernel::{Component, Effects};
 use link::{PacketId, Packets, Pcie, Refusal};
 use protocol::{
-    Class, ConfigKind, ConfigRequest, ConfigSpace, ErrorRecord, FunctionId, Header, Kind,
+    Class, ConfigKind, ConfigRequest, ConfigSpace, ErrorRecord, FunctionId, Header, Kind, Status,
     UncorrectableError,
 };
 
@@ -58,6 +58,15 @@ pub enum Reach {
     Below(usize, ConfigKind),
     /// Nowhere: an unsupported request.
     Nobody,
+}
+
+/// A configuration request that was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Its completion.
+    pub completion: PacketId,
+    /// Whether a register was written.
+    pub written: bool,
 }
 
 impl Functions {
@@ -144,9 +153,7 @@ impl Functions {
             (Role::Device | Role::Switch, ConfigKind::Type0) if id.function() == 0 => {
                 Reach::Here(Place::Own)
             }
-            (Role::Switch, ConfigKind::Type1) if self.own.buses().0 > self.own.buses().1 => {
-                Reach::Nobody
-            }
+            (Role::Switch, ConfigKind::Type1) if !is_below(&self.own, id) => Reach::Nobody,
             (Role::Root, _) if id == FunctionId::default() => Reach::Here(Place::Own),
             (Role::Root, _) | (Role::Switch, ConfigKind::Type1) => self.reach_port(id),
             (Role::Device | Role::Switch, _) => Reach::Nobody,
@@ -161,10 +168,7 @@ impl Functions {
                 .position(|port| (port.device, port.function) == (id.device(), id.function()));
             return found.map_or(Reach::Nobody, |index| Reach::Here(Place::Port(index)));
         }
-        let below = self.ports().position(|port| {
-            let (first, last) = port.buses();
-            (first..=last).contains(&id.bus())
-        });
+        let below = self.ports().position(|port| is_below(port, id));
         match below {
             Some(index) if self.ports[index].space.secondary_bus() != id.bus() => {
                 Reach::Below(index, ConfigKind::Type1)
@@ -175,15 +179,10 @@ impl Functions {
         }
     }
 
-    /// What the function at `place` answers to a read.
-    pub fn read(&self, place: Place, register: u16) -> u32 {
-        self.space(place).read(register)
-    }
-
     /// Carries out `action`, which `request` was made of, at the function at `place`; what a read gives.
     pub fn access(&mut self, place: Place, request: &ConfigRequest, action: Action) -> u32 {
         match action {
-            Action::Read => self.read(place, request.register),
+            Action::Read => self.space(place).read(request.register),
             Action::Write { value, .. } => {
                 self.write(place, request, value);
                 0
@@ -191,8 +190,7 @@ impl Functions {
         }
     }
 
-    /// Carries out a write to the function at `place`.
-    pub fn write(&mut self, place: Place, request: &ConfigRequest, value: u32) {
+    fn write(&mut self, place: Place, request: &ConfigRequest, value: u32) {
         if self.role != Role::Root && request.kind == ConfigKind::Type0 {
             self.id = FunctionId::new(request.target.bus(), request.target.device(), 0);
         }
@@ -207,33 +205,29 @@ impl Functions {
         }
     }
 
-    /// Serves the configuration request `packet` at `place` and lets go of it. Its completion is the caller's to send.
-    pub fn serve(&mut self, place: Place, packet: PacketId, packets: &mut Packets) -> PacketId {
+    /// Serves the configuration request `packet` at `place` and lets go of it. Its completion is the caller's to send, as are
+    /// the consequences of a write.
+    pub fn serve(&mut self, place: Place, packet: PacketId, packets: &mut Packets) -> Served {
         let content = &packets[packet];
         let (header, stamp) = (*content.header(), content.stamp);
-        let written = content.payload().first_chunk::<4>().copied();
-        let completed = "a configuration request is completed";
-        let (answer, data) = match &header.kind {
-            Kind::ConfigRead(request) => {
-                let data = self.read(place, request.register);
-                let answer = Header::completion_with_data(&header, self.id_of(place), 0, 4);
-                (answer, Some(data))
-            }
-            Kind::ConfigWrite(request) => {
-                let value = written.map_or(0, u32::from_le_bytes);
-                self.write(place, request, value);
-                let status = protocol::Status::Successful;
-                (Header::completion(&header, self.id_of(place), status), None)
-            }
-            _ => panic!("only configuration requests are served here"),
-        };
+        let (request, action) = asked(&header, content.payload());
+        let value = self.access(place, &request, action);
         packets.release(packet);
-        let id = packets.claim();
-        let payload = packets[id].write(answer.expect(completed), stamp);
-        if let Some(data) = data {
-            payload.copy_from_slice(&data.to_le_bytes());
+        let id = self.id_of(place);
+        let answer = match action {
+            Action::Read => Header::completion_with_data(&header, id, 0, 4),
+            Action::Write { .. } => Header::completion(&header, id, Status::Successful),
+        };
+        let answer = answer.expect("a configuration request is completed");
+        let completion = packets.claim();
+        let payload = packets[completion].write(answer, stamp);
+        if action == Action::Read {
+            payload.copy_from_slice(&value.to_le_bytes());
         }
-        id
+        Served {
+            completion,
+            written: action != Action::Read,
+        }
     }
 
     /// Ends `packet` at the function at `place`, which records why and lets go of it; its answer, if it gets one, is the
@@ -276,9 +270,36 @@ impl Functions {
         });
     }
 
+    /// Records that a request of the function at `place` was answered with Unsupported Request.
+    pub fn record_master_abort(&mut self, place: Place) {
+        self.space_mut(place).record_master_abort();
+    }
+
     /// Records errors that the link below or above the function at `place` has repaired.
     pub fn record_correctable(&mut self, place: Place, bits: u32) {
         self.space_mut(place).record_correctable(bits);
+    }
+}
+
+/// Whether the bus of `id` is below `bridge`.
+fn is_below(bridge: &ConfigSpace, id: FunctionId) -> bool {
+    let (secondary, subordinate) = bridge.buses();
+    (secondary..=subordinate).contains(&id.bus())
+}
+
+/// What the configuration request with that header and payload asks for.
+fn asked(header: &Header, payload: &[u8]) -> (ConfigRequest, Action) {
+    match &header.kind {
+        Kind::ConfigRead(request) => (*request, Action::Read),
+        Kind::ConfigWrite(request) => {
+            let value = payload.first_chunk::<4>().copied();
+            let action = Action::Write {
+                value: value.map_or(0, u32::from_le_bytes),
+                enables: request.first_be,
+            };
+            (*request, action)
+        }
+        _ => panic!("only configuration requests are served here"),
     }
 }
 
@@ -393,6 +414,15 @@ mod tests {
             let request = request(ConfigKind::Type1, FunctionId::new(bus, 0, 0));
             assert_eq!(switch.reach(&request), Reach::Nobody);
         }
+    }
+
+    #[test]
+    fn a_switch_forwards_to_no_bus_beyond_those_of_its_upstream_port() {
+        let mut switch = switch();
+        switch.own.write(BUSES, 0x04_02_01, 0b0111);
+        let reach = |bus| switch.reach(&request(ConfigKind::Type1, FunctionId::new(bus, 0, 0)));
+        assert_eq!(reach(4), Reach::Below(1, ConfigKind::Type0));
+        assert_eq!(reach(5), Reach::Nobody);
     }
 
     #[test]

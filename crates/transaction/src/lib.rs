@@ -18,7 +18,7 @@ mod requester;
 pub use access::{Action, ConfigAccess};
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
-pub use functions::{Functions, Place, PortFunction, Reach, retype};
+pub use functions::{Functions, Place, PortFunction, Reach, Served, retype};
 pub use memory::Memory;
 pub use outstanding::{Outstanding, Part};
 pub use pattern::Pattern;

@@ -1,6 +1,7 @@
 //! The non-posted requests of one function that wait for their completions, each under a tag.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use kernel::{Span, Time};
 use protocol::{Completion, Status, Tag};
@@ -9,6 +10,11 @@ use protocol::{Completion, Status, Tag};
 #[derive(Clone, Debug)]
 pub struct Outstanding<T> {
     timeout: Span,
+    /// Requests at once that the function is made for.
+    most: u16,
+    /// The tags that are in use now.
+    tags: Range<u16>,
+    /// Those of them that no request has; the next one to be used is the last.
     free: Vec<u16>,
     waiting: Vec<Option<Waiting<T>>>,
     /// When each request that waits, or waited, is given up, the oldest first.
@@ -39,15 +45,32 @@ pub struct Part<T> {
 impl<T: Copy> Outstanding<T> {
     /// At most `tags` requests at once, each of which waits for `timeout`.
     pub fn new(tags: u16, timeout: Span) -> Self {
+        let mut outstanding = Outstanding {
+            timeout,
+            most: tags,
+            tags: 0..0,
+            free: Vec::new(),
+            waiting: Vec::new(),
+            deadlines: VecDeque::new(),
+        };
+        outstanding.allow(tags);
+        outstanding
+    }
+
+    /// From now on requests have no more than so many tags; those that wait keep theirs.
+    pub fn allow(&mut self, tags: u16) {
+        let tags = tags.min(self.most);
         // PCIe Base 2.2.6.2: a 10-bit tag has bits above the eighth, so that nobody takes it for an 8-bit one.
         let first = if tags > 256 { 256 } else { 0 };
         let tags = first..first + tags;
-        Outstanding {
-            timeout,
-            free: tags.clone().rev().collect(),
-            waiting: vec![None; usize::from(tags.end)],
-            deadlines: VecDeque::new(),
+        if self.tags == tags {
+            return;
         }
+        let known = self.waiting.len().max(usize::from(tags.end));
+        self.waiting.resize(known, None);
+        let is_free = |tag: &u16| self.waiting[usize::from(*tag)].is_none();
+        self.free = tags.clone().rev().filter(is_free).collect();
+        self.tags = tags;
     }
 
     /// Whether one more request may be made.
@@ -91,7 +114,9 @@ impl<T: Copy> Outstanding<T> {
         waiting.received += len;
         if part.last {
             *slot = None;
-            self.free.push(completion.tag.0);
+            if self.tags.contains(&completion.tag.0) {
+                self.free.push(completion.tag.0);
+            }
         }
         Some(part)
     }
@@ -111,14 +136,17 @@ impl<T: Copy> Outstanding<T> {
         Time::NEVER
     }
 
-    /// Gives up the request that has waited longest, if its time is over by `now` (PCIe Base 2.8): what will not come.
+    /// Gives up the request that has waited longest, if its time is over by `now` (PCIe Base 2.8): what will not come. Its
+    /// tag is used again after all others, as it may be answered yet.
     pub fn give_up(&mut self, now: Time) -> Option<Part<T>> {
         if self.oldest_deadline() > now {
             return None;
         }
         let (_, tag) = self.deadlines.pop_front()?;
         let waiting = self.waiting[usize::from(tag)].take()?;
-        self.free.push(tag);
+        if self.tags.contains(&tag) {
+            self.free.insert(0, tag);
+        }
         Some(Part {
             what: waiting.what,
             offset: waiting.received,
@@ -198,11 +226,38 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_that_was_given_up_is_used_again_after_all_others() {
+        let mut outstanding = Outstanding::new(3, TIMEOUT);
+        let lost = outstanding.begin((), 4, Time::ZERO);
+        let late = Time::ZERO + TIMEOUT;
+        assert!(outstanding.give_up(late).is_some());
+        assert_ne!(outstanding.begin((), 4, late), lost);
+        assert_ne!(outstanding.begin((), 4, late), lost);
+        assert_eq!(outstanding.begin((), 4, late), lost);
+    }
+
+    #[test]
     fn more_than_256_requests_take_ten_bit_tags_alone() {
         let mut outstanding = Outstanding::new(768, TIMEOUT);
         for _ in 0..768 {
             assert!((256..1024).contains(&outstanding.begin((), 4, Time::ZERO).0));
         }
         assert!(!outstanding.is_open());
+    }
+
+    #[test]
+    fn requests_that_wait_keep_tags_that_are_allowed_no_more() {
+        let mut outstanding = Outstanding::new(300, TIMEOUT);
+        let wide = outstanding.begin('a', 4, Time::ZERO);
+        assert_eq!(wide, Tag(256));
+        outstanding.allow(1);
+        let narrow = outstanding.begin('b', 4, Time::ZERO);
+        assert_eq!(narrow, Tag(0));
+        assert!(!outstanding.is_open());
+        let part = outstanding.take(&answer(wide, 4, 4, Status::Successful));
+        assert_eq!(part.map(|part| part.what), Some('a'));
+        assert!(!outstanding.is_open());
+        outstanding.take(&answer(narrow, 4, 4, Status::Successful));
+        assert!(outstanding.is_open());
     }
 }

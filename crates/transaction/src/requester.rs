@@ -98,11 +98,19 @@ impl Requester {
         self.id
     }
 
-    /// From now on requests are made as `id`, as large as those sizes, in bytes, and only if they `may` be made.
-    pub fn follow(&mut self, id: FunctionId, max_payload: u32, max_read_request: u32, may: bool) {
+    /// From now on requests are made as `id`, as large as those sizes, in bytes, under at most so many tags, and only if
+    /// they `may` be made.
+    pub fn follow(
+        &mut self,
+        id: FunctionId,
+        (max_payload, max_read_request): (u32, u32),
+        tags: u16,
+        may: bool,
+    ) {
         self.id = id;
         self.limits.max_payload = max_payload;
         self.limits.max_read_request = max_read_request;
+        self.reads.allow(tags);
         self.may_ask = may;
     }
 
@@ -378,9 +386,9 @@ mod tests {
     fn a_function_that_is_no_bus_master_holds_its_requests() {
         let mut packets = Packets::default();
         let mut requester = requester(flow(Direction::Write, 0, 256));
-        requester.follow(FunctionId(0x200), 256, 512, false);
+        requester.follow(FunctionId(0x200), (256, 512), 32, false);
         assert!(drain(&mut requester, &mut packets).is_empty());
-        requester.follow(FunctionId(0x200), 256, 512, true);
+        requester.follow(FunctionId(0x200), (256, 512), 32, true);
         let headers = drain(&mut requester, &mut packets);
         assert_eq!(headers.len(), 1);
         assert_eq!(headers[0].requester(), FunctionId(0x200));

@@ -125,9 +125,9 @@ impl SgDma {
         };
         let mut registers = Registers::new();
         registers.set(CROSSED, parameters.crossed.into());
-        SgDma {
+        let mut engine = SgDma {
             limits,
-            max_payload: endpoint.max_payload(),
+            max_payload: 0,
             cycle,
             lookup: cycle * u64::from(parameters.descriptor_cycles),
             registers,
@@ -142,7 +142,9 @@ impl SgDma {
             patterns,
             parameters: parameters.clone(),
             endpoint,
-        }
+        };
+        engine.obey();
+        engine
     }
 
     /// Its core.

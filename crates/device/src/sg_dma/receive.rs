@@ -114,10 +114,11 @@ impl SgDma {
     }
 
     /// Takes over what the configuration space says.
-    fn obey(&mut self) {
+    pub(super) fn obey(&mut self) {
         self.limits.id = self.endpoint.id();
         self.limits.max_read_request = self.endpoint.max_read_request();
         self.max_payload = self.endpoint.max_payload();
+        self.outstanding.allow(self.endpoint.tags_allowed());
     }
 
     /// A part of what the engine asked for has come, or never will.

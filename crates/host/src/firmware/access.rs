@@ -1,6 +1,6 @@
 //! What firmware asks of the fabric: one dword of configuration space at a time.
 
-use protocol::FunctionId;
+use protocol::{FunctionId, register};
 use transaction::{Action, ConfigAccess};
 
 use crate::Desk;
@@ -54,11 +54,11 @@ impl Registers {
 
     /// Where `function` has the capability `id`, if it does.
     pub(super) async fn capability(&self, function: FunctionId, id: u8) -> Option<u16> {
-        let status = self.read(function, protocol::register::COMMAND).await;
-        if status & CAPABILITY_LIST == 0 {
+        let status = self.read(function, register::COMMAND).await;
+        if status & register::CAPABILITY_LIST == 0 {
             return None;
         }
-        let mut at = self.read(function, protocol::register::CAPABILITIES).await;
+        let mut at = self.read(function, register::CAPABILITIES).await;
         for _ in 0..MOST_CAPABILITIES {
             let register = (at & 0xfc) as u16 / 4;
             if register == 0 {
@@ -90,7 +90,6 @@ impl Registers {
     }
 }
 
-const CAPABILITY_LIST: u32 = 1 << 20;
 const FIRST_EXTENDED: u16 = 0x100 / 4;
 /// As many as there is room for: a list that is longer goes in a circle.
 const MOST_CAPABILITIES: usize = 48;

@@ -12,6 +12,7 @@ pub use error::FirmwareError;
 pub use layout::Zone;
 pub use setting::{Setting, apply};
 
+use fabric::INTERRUPTS;
 use protocol::{Express, register};
 use transaction::ConfigAccess;
 
@@ -21,7 +22,7 @@ use layout::Layout;
 use scan::{Found, scan};
 
 /// Where interrupts of every function are written to; the interrupt controllers are above the BARs.
-pub const MSI_ADDRESS: u64 = 0xfee0_0000;
+pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
 
 /// The first vector given out: processors keep those below for exceptions.
 pub const FIRST_VECTOR: u32 = 32;
@@ -89,7 +90,7 @@ async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zo
 /// A window that ends before it begins.
 const CLOSED: (u64, u64) = (0xfff0_0000, 0);
 
-/// Max payload size, and tags of eight bits where the function can use them.
+/// Max payload size, and tags of as many bits as the function can use: every completer takes tags of ten.
 async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
@@ -97,6 +98,11 @@ async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
     registers.replace(one.id, control, payload).await;
     if express.extended_tags {
         let tags = Express::EXTENDED_TAG_FIELD;
+        registers.replace(one.id, control, tags).await;
+    }
+    if express.ten_bit_tags {
+        let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
+        let tags = Express::TEN_BIT_TAG_FIELD;
         registers.replace(one.id, control, tags).await;
     }
 }
@@ -121,19 +127,27 @@ async fn signal(registers: &Registers, one: &Found, next: u32) -> u32 {
 
 /// Clears what the scan itself has left: functions that are not there are unsupported requests.
 async fn forget_errors(registers: &Registers, one: &Found) {
+    let status = register::COMMAND;
+    registers
+        .write_bytes(one.id, status, u32::MAX, 0b1100)
+        .await;
+    if one.is_bridge {
+        let status = register::SECONDARY_STATUS;
+        registers
+            .write_bytes(one.id, status, u32::MAX, 0b1100)
+            .await;
+    }
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
     registers
         .write_bytes(one.id, control, u32::MAX, 0b1100)
         .await;
-    if let Some(errors) = registers.extended(one.id, AER_ID).await {
+    if let Some(errors) = registers.extended(one.id, register::AER_ID).await {
         for status in [errors + 1, errors + 4] {
             registers.write(one.id, status, u32::MAX).await;
         }
     }
 }
-
-const AER_ID: u16 = 0x0001;
 
 #[cfg(test)]
 mod tests;

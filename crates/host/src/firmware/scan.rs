@@ -24,6 +24,7 @@ pub(super) struct FoundExpress {
     pub(super) register: u16,
     pub(super) max_payload_supported: u32,
     pub(super) extended_tags: bool,
+    pub(super) ten_bit_tags: bool,
     port: Option<PortType>,
 }
 
@@ -91,11 +92,17 @@ pub(super) async fn scan(registers: &Registers) -> Result<Vec<Found>, FirmwareEr
         if registers.read(id, register::ID).await & 0xffff == NOBODY {
             continue;
         }
-        let header = registers.read(id, register::HEADER_TYPE).await >> 16;
-        if id.function() == 0 && header & MULTIFUNCTION != 0 {
+        let header = registers.read(id, register::HEADER_TYPE).await;
+        if id.function() == 0 && header & register::MULTIFUNCTION != 0 {
             bus.functions = 8;
         }
-        let one = look(registers, id, bus.above, header & TYPE == TYPE_1).await;
+        let one = look(
+            registers,
+            id,
+            bus.above,
+            header & register::HEADER_LAYOUT == register::TYPE_1,
+        )
+        .await;
         let devices = one.devices_below();
         let is_bridge = one.is_bridge;
         found.push(one);
@@ -157,19 +164,26 @@ async fn bars(registers: &Registers, id: FunctionId) -> Vec<Bar> {
 }
 
 async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> {
-    let register = registers.capability(id, EXPRESS_ID).await?;
-    let port = PortType::in_register(registers.read(id, register).await);
-    let capabilities = registers.read(id, register + 1).await;
+    let at = registers.capability(id, register::EXPRESS_ID).await?;
+    let beyond = |register| at + (register - register::EXPRESS);
+    let port = PortType::in_register(registers.read(id, at).await);
+    let capabilities = registers
+        .read(id, beyond(register::DEVICE_CAPABILITIES))
+        .await;
+    let more = registers
+        .read(id, beyond(register::DEVICE_CAPABILITIES_2))
+        .await;
     Some(FoundExpress {
-        register,
+        register: at,
         port,
         max_payload_supported: Express::supported_in(capabilities),
         extended_tags: Express::has_extended_tags(capabilities),
+        ten_bit_tags: Express::has_ten_bit_tags(more),
     })
 }
 
 async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMsi> {
-    let at = registers.capability(id, MSI_ID).await?;
+    let at = registers.capability(id, register::MSI_ID).await?;
     let capable = registers.read(id, at).await >> register::MSI_CAPABLE_SHIFT & 7;
     Some(FoundMsi {
         register: at,
@@ -190,8 +204,3 @@ impl Found {
 }
 
 const NOBODY: u32 = 0xffff;
-const MULTIFUNCTION: u32 = 0x80;
-const TYPE: u32 = 0x7f;
-const TYPE_1: u32 = 1;
-pub(super) const EXPRESS_ID: u8 = 0x10;
-const MSI_ID: u8 = 0x05;

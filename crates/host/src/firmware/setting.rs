@@ -4,7 +4,6 @@ use protocol::{Express, FunctionId, register};
 use transaction::ConfigAccess;
 
 use super::access::Registers;
-use super::scan::EXPRESS_ID;
 use crate::Desk;
 
 /// What is set.
@@ -36,9 +35,10 @@ impl Registers {
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
             // The control is above the capabilities, after the header.
-            Setting::RedirectPeerRequests(_) => {
-                self.extended(function, ACS_ID).await.map(|at| at + 1)
-            }
+            Setting::RedirectPeerRequests(_) => self
+                .extended(function, register::ACS_ID)
+                .await
+                .map(|at| at + 1),
         };
         let field = match setting {
             Setting::MaxPayload(bytes) => Express::max_payload_field(bytes),
@@ -53,7 +53,7 @@ impl Registers {
 
     /// Device Control, in the low half of its register.
     async fn device_control(&self, function: FunctionId) -> Option<u16> {
-        let express = self.capability(function, EXPRESS_ID).await;
+        let express = self.capability(function, register::EXPRESS_ID).await;
         express.map(|at| at + (register::DEVICE_CONTROL - register::EXPRESS))
     }
 }
@@ -62,5 +62,3 @@ impl Registers {
 fn flag(mask: u32, on: bool) -> (u32, u32) {
     (mask, if on { mask } else { 0 })
 }
-
-const ACS_ID: u16 = 0x000d;

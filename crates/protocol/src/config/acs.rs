@@ -9,7 +9,8 @@ pub const P2P_REQUEST_REDIRECT: u32 = 1 << 18;
 
 /// Where the capability is, in bytes.
 pub(super) const ACS_BYTES: u16 = 0x148;
-pub(super) const ID: u16 = 0x000d;
+/// ID of the capability.
+pub const ID: u16 = 0x000d;
 
 impl ConfigSpace {
     /// Of all services only the one that the switch model carries out.

@@ -1,6 +1,7 @@
 //! The header of type 1 (PCIe Base 7.5.1.3): which buses and addresses lie below.
 
 use super::ConfigSpace;
+use super::header::STATUS_CLEARED;
 
 /// Primary, secondary and subordinate bus number, from the lowest byte.
 pub const BUSES: u16 = 6;
@@ -16,12 +17,11 @@ pub const PREFETCHABLE_LIMIT_HIGH: u16 = 11;
 pub const WINDOW_BYTES: u64 = 1 << 20;
 
 /// Secondary Status, above the I/O window that is not implemented.
-const SECONDARY_STATUS: u16 = 7;
+pub const SECONDARY_STATUS: u16 = 7;
 /// Bridge Control, above interrupt line and pin.
 const BRIDGE_CONTROL: u16 = 15;
-/// Parity error response, SERR enable, secondary bus reset.
-const BRIDGE_CONTROL_BITS: u32 = 0x0043_0000;
-const STATUS_CLEARED: u32 = 0xf900_0000;
+/// Parity error response and SERR enable.
+const BRIDGE_CONTROL_BITS: u32 = 0x0003_0000;
 /// Address bits 31:20 of limit and base; the low four say what the window is.
 const WINDOW_BITS: u32 = 0xfff0_fff0;
 const WIDE_WINDOW: u32 = 0x0001_0001;
@@ -119,5 +119,13 @@ mod tests {
         space.write(BUSES, 0xff07_0502, 0xf);
         assert_eq!((space.buses(), space.secondary_bus()), ((5, 7), 5));
         assert_eq!(space.read(BUSES) >> 24, 0);
+    }
+
+    #[test]
+    fn a_reset_that_would_not_be_carried_out_cannot_be_written() {
+        let mut space = bridge();
+        space.write(BRIDGE_CONTROL, u32::MAX, 0xf);
+        let secondary_bus_reset = 1 << 22;
+        assert_eq!(space.read(BRIDGE_CONTROL) & secondary_bus_reset, 0);
     }
 }

@@ -7,7 +7,8 @@ pub const AER: u16 = AER_BYTES / 4;
 
 /// Where the capability is, in bytes.
 pub(super) const AER_BYTES: u16 = 0x100;
-pub(super) const ID: u16 = 0x0001;
+/// ID of the capability.
+pub const ID: u16 = 0x0001;
 
 const UNCORRECTABLE_STATUS: u16 = AER + 1;
 const UNCORRECTABLE_MASK: u16 = AER + 2;
@@ -146,8 +147,12 @@ impl ConfigSpace {
         let first = self.read(CONTROL) & FIRST_ERROR_POINTER;
         let taken = status & 1 << first != 0;
         self.raise(UNCORRECTABLE_STATUS, bit);
-        if taken || self.read(UNCORRECTABLE_MASK) & bit != 0 {
+        if taken {
             return;
+        }
+        if self.read(UNCORRECTABLE_MASK) & bit != 0 {
+            // A pointer left from an error that was cleared must not come to point at this one: bit 0 is never set.
+            return self.update(CONTROL, FIRST_ERROR_POINTER, 0);
         }
         self.update(CONTROL, FIRST_ERROR_POINTER, record.error as u32);
         for (register, bytes) in
@@ -215,5 +220,20 @@ mod tests {
         space.record(&record(UncorrectableError::UnsupportedRequest, false, 1));
         assert_eq!(space.read(UNCORRECTABLE_STATUS), 1 << 20);
         assert_eq!(space.read(HEADER_LOG), 0);
+    }
+
+    #[test]
+    fn a_masked_error_does_not_hide_the_next_first_one() {
+        let mut space = space();
+        let unsupported = record(UncorrectableError::UnsupportedRequest, false, 1);
+        space.record(&unsupported);
+        space.write(UNCORRECTABLE_STATUS, 1 << 20, 0xf);
+        space.write(UNCORRECTABLE_MASK, 1 << 20, 0xf);
+        space.record(&unsupported);
+        space.record(&record(UncorrectableError::MalformedTlp, false, 2));
+        assert_eq!(
+            (space.read(CONTROL), space.read(HEADER_LOG)),
+            (18, 0x0202_0202)
+        );
     }
 }

@@ -10,16 +10,20 @@ pub const DEVICE_CAPABILITIES: u16 = EXPRESS + 1;
 /// Device Status and Device Control.
 pub const DEVICE_CONTROL: u16 = EXPRESS + 2;
 
+/// Device Capabilities 2.
+pub const DEVICE_CAPABILITIES_2: u16 = EXPRESS + 9;
+/// Device Control 2.
+pub const DEVICE_CONTROL_2: u16 = EXPRESS + 10;
+
 /// Where the capability is, in bytes.
 pub(super) const EXPRESS_BYTES: u16 = 0x70;
-pub(super) const ID: u8 = 0x10;
+/// ID of the capability.
+pub const ID: u8 = 0x10;
 
 const LINK_CAPABILITIES: u16 = EXPRESS + 3;
 const LINK_CONTROL: u16 = EXPRESS + 4;
 const ROOT_CONTROL: u16 = EXPRESS + 7;
 const ROOT_STATUS: u16 = EXPRESS + 8;
-const DEVICE_CAPABILITIES_2: u16 = EXPRESS + 9;
-const DEVICE_CONTROL_2: u16 = EXPRESS + 10;
 const LINK_CAPABILITIES_2: u16 = EXPRESS + 11;
 const LINK_CONTROL_2: u16 = EXPRESS + 12;
 
@@ -28,8 +32,9 @@ const EXTENDED_TAGS: u32 = 1 << 5;
 /// Endpoints bear any latency of leaving L0s and L1, which no link enters.
 const LATENCIES_WITHOUT_LIMIT: u32 = 0b11_1111 << 6;
 const ROLE_BASED_ERRORS: u32 = 1 << 15;
-/// Error reporting, relaxed ordering, MPS, extended tags, no snoop, MRRS.
-const DEVICE_CONTROL_BITS: u32 = 0x79ff;
+/// Error reporting, relaxed ordering, MPS, no snoop, MRRS.
+const DEVICE_CONTROL_BITS: u32 = 0x78ff;
+const EXTENDED_TAGS_ENABLE: u32 = 1 << 8;
 /// Relaxed ordering and no snoop may be used; the max read request size is 512 bytes (PCIe Base 7.5.3.4).
 const DEVICE_CONTROL_RESET: u32 = 1 << 4 | 1 << 11 | 2 << MRRS;
 const DEVICE_STATUS_CLEARED: u32 = 0xf << 16;
@@ -43,10 +48,7 @@ const SLOT_CLOCK: u32 = 1 << 28;
 const LINK_ACTIVE: u32 = 1 << 29;
 const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
 const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
-/// Completion timeout ranges A to D, and that it can be disabled.
-const TIMEOUT_RANGES: u32 = 0x1f;
-/// Completion timeout value and disable.
-const DEVICE_CONTROL_2_BITS: u32 = 0x1f;
+const TEN_BIT_TAG_REQUESTER_ENABLE: u32 = 1 << 12;
 
 /// Device/Port Type (PCIe Base 7.5.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,14 +125,18 @@ impl ConfigSpace {
         } else {
             0
         };
-        let extended = if tags > 32 { EXTENDED_TAGS } else { 0 };
+        let (extended, extended_enable) = if tags > 32 {
+            (EXTENDED_TAGS, EXTENDED_TAGS_ENABLE)
+        } else {
+            (0, 0)
+        };
         let capabilities =
             size_field(max_payload_supported) | extended | latencies | ROLE_BASED_ERRORS;
         self.declare(DEVICE_CAPABILITIES, capabilities, 0, 0);
         self.declare(
             DEVICE_CONTROL,
             DEVICE_CONTROL_RESET,
-            DEVICE_CONTROL_BITS,
+            DEVICE_CONTROL_BITS | extended_enable,
             DEVICE_STATUS_CLEARED,
         );
         let speed = u32::from(generation.number());
@@ -162,19 +168,19 @@ impl ConfigSpace {
             self.declare(ROOT_CONTROL, 0, 0xf, 0);
             self.declare(ROOT_STATUS, 0, 0, 1 << 16);
         }
-        let wide_tags = if tags > 256 { TEN_BIT_TAG_REQUESTER } else { 0 };
-        let timeouts = if matches!(port, PortType::Endpoint | PortType::RootPort) {
-            TIMEOUT_RANGES
+        let (wide_tags, wide_enable) = if tags > 256 {
+            (TEN_BIT_TAG_REQUESTER, TEN_BIT_TAG_REQUESTER_ENABLE)
         } else {
-            0
+            (0, 0)
         };
+        // No completion timeout ranges: the time is the function's own (PCIe Base 7.5.3.15).
         self.declare(
             DEVICE_CAPABILITIES_2,
-            timeouts | TEN_BIT_TAG_COMPLETER | wide_tags,
+            TEN_BIT_TAG_COMPLETER | wide_tags,
             0,
             0,
         );
-        self.declare(DEVICE_CONTROL_2, 0, DEVICE_CONTROL_2_BITS & timeouts, 0);
+        self.declare(DEVICE_CONTROL_2, 0, wide_enable, 0);
         let speeds = (1_u32 << speed) - 1;
         self.declare(LINK_CAPABILITIES_2, speeds << 1, 0, 0);
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
@@ -188,6 +194,17 @@ impl ConfigSpace {
     /// `Max_Read_Request_Size` in Device Control, in bytes.
     pub fn max_read_request(&self) -> u32 {
         size(self.read(DEVICE_CONTROL) >> MRRS)
+    }
+
+    /// How many tags the function may use, of as many bits as are enabled (PCIe Base 2.2.6.2).
+    pub fn tags_allowed(&self) -> u16 {
+        if self.read(DEVICE_CONTROL_2) & TEN_BIT_TAG_REQUESTER_ENABLE != 0 {
+            768
+        } else if self.read(DEVICE_CONTROL) & EXTENDED_TAGS_ENABLE != 0 {
+            256
+        } else {
+            32
+        }
     }
 
     /// Device Status: an error was detected.
@@ -210,7 +227,16 @@ impl Express {
     }
 
     /// Extended Tag Field Enable in Device Control: mask and value.
-    pub const EXTENDED_TAG_FIELD: (u32, u32) = (1 << 8, 1 << 8);
+    pub const EXTENDED_TAG_FIELD: (u32, u32) = (EXTENDED_TAGS_ENABLE, EXTENDED_TAGS_ENABLE);
+
+    /// Whether a function with those Device Capabilities 2 can use tags of ten bits (10-Bit Tag Requester Supported).
+    pub fn has_ten_bit_tags(capabilities: u32) -> bool {
+        capabilities & TEN_BIT_TAG_REQUESTER != 0
+    }
+
+    /// 10-Bit Tag Requester Enable in Device Control 2: mask and value.
+    pub const TEN_BIT_TAG_FIELD: (u32, u32) =
+        (TEN_BIT_TAG_REQUESTER_ENABLE, TEN_BIT_TAG_REQUESTER_ENABLE);
 
     /// `Max_Payload_Size` in Device Control: mask, and value for so many bytes.
     pub fn max_payload_field(bytes: u32) -> (u32, u32) {
@@ -237,6 +263,10 @@ mod tests {
     use super::*;
 
     fn endpoint(port: PortType) -> ConfigSpace {
+        with_tags(port, 32)
+    }
+
+    fn with_tags(port: PortType, tags: u16) -> ConfigSpace {
         let mut space = ConfigSpace::empty();
         space.declare_express(&Express {
             port,
@@ -244,7 +274,7 @@ mod tests {
             generation: Generation::Gen3,
             lanes: 8,
             number: 3,
-            tags: 32,
+            tags,
             read_completion_boundary: 128,
         });
         space
@@ -285,5 +315,27 @@ mod tests {
     fn link_status_tells_speed_and_width() {
         let status = endpoint(PortType::Endpoint).read(LINK_CONTROL) >> 16;
         assert_eq!((status & 0xf, status >> 4 & 0x3f), (3, 8));
+    }
+
+    #[test]
+    fn wider_tags_are_enabled_where_they_are_supported() {
+        for (tags, extended, ten_bits) in [(32, 32, 32), (33, 256, 256), (257, 256, 768)] {
+            let mut space = with_tags(PortType::Endpoint, tags);
+            assert_eq!(space.tags_allowed(), 32);
+            space.write(DEVICE_CONTROL, Express::EXTENDED_TAG_FIELD.1, 0b0011);
+            assert_eq!(space.tags_allowed(), extended);
+            space.write(DEVICE_CONTROL_2, Express::TEN_BIT_TAG_FIELD.1, 0b0011);
+            assert_eq!(space.tags_allowed(), ten_bits);
+        }
+    }
+
+    #[test]
+    fn a_completion_timeout_that_is_not_the_softwares_to_set_is_not_offered() {
+        for (port, _) in PortType::ENCODING {
+            let mut space = endpoint(port);
+            space.write(DEVICE_CONTROL_2, u32::MAX, 0xf);
+            let offered = space.read(DEVICE_CAPABILITIES_2) & 0x1f;
+            assert_eq!((offered, space.read(DEVICE_CONTROL_2) & 0x1f), (0, 0));
+        }
     }
 }

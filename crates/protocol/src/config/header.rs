@@ -1,6 +1,7 @@
 //! What headers of type 0 and 1 have in common (PCIe Base 7.5.1.1): identity, command and status, the capability list.
 
 use super::ConfigSpace;
+use super::bridge::SECONDARY_STATUS;
 
 /// Device ID and vendor ID.
 pub const ID: u16 = 0;
@@ -24,14 +25,21 @@ pub const MEMORY_SPACE: u32 = 1 << 1;
 /// Bus Master Enable.
 pub const BUS_MASTER: u32 = 1 << 2;
 
+/// Capabilities List, in the status above the command: there is one.
+pub const CAPABILITY_LIST: u32 = 1 << 20;
+/// In the register of the header type: the device has further functions.
+pub const MULTIFUNCTION: u32 = 1 << 23;
+/// In the same register: which header this is.
+pub const HEADER_LAYOUT: u32 = 0x7f << 16;
+/// The header of a bridge, in those bits.
+pub const TYPE_1: u32 = 1 << 16;
+
 const PARITY_RESPONSE: u32 = 1 << 6;
 const SERR: u32 = 1 << 8;
 const INTERRUPT_DISABLE: u32 = 1 << 10;
-const CAPABILITY_LIST: u32 = 1 << 20;
 /// Status bits that software clears: aborts, parity, system error.
-const STATUS_CLEARED: u32 = 0xf900_0000;
-const MULTIFUNCTION: u32 = 1 << 23;
-const TYPE_1: u32 = 1 << 16;
+pub(super) const STATUS_CLEARED: u32 = 0xf900_0000;
+const RECEIVED_MASTER_ABORT: u32 = 1 << 29;
 
 /// Who made a function and what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,9 +105,20 @@ impl ConfigSpace {
         self.declare(HEADER_TYPE, MULTIFUNCTION, 0, 0);
     }
 
+    /// Records that a request of the function itself was answered with Unsupported Request (PCIe Base 7.5.1.1.4). Those of a
+    /// bridge go out below it.
+    pub fn record_master_abort(&mut self) {
+        let status = if self.is_bridge() {
+            SECONDARY_STATUS
+        } else {
+            COMMAND
+        };
+        self.raise(status, RECEIVED_MASTER_ABORT);
+    }
+
     /// Whether its header is that of a bridge.
     pub fn is_bridge(&self) -> bool {
-        self.read(HEADER_TYPE) & TYPE_1 != 0
+        self.read(HEADER_TYPE) & HEADER_LAYOUT == TYPE_1
     }
 
     /// Whether it answers memory requests; a bridge, whether it forwards them down.

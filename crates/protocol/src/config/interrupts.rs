@@ -15,7 +15,8 @@ pub const MSI_COUNT_SHIFT: u32 = 20;
 /// Where the capabilities are, in bytes.
 pub(super) const MSI_BYTES: u16 = 0x48;
 pub(super) const MSIX_BYTES: u16 = 0x58;
-pub(super) const MSI_ID: u8 = 0x05;
+/// ID of the capability for MSI.
+pub const MSI_ID: u8 = 0x05;
 pub(super) const MSIX_ID: u8 = 0x11;
 
 const ADDRESS_64: u32 = 1 << 23;

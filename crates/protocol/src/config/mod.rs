@@ -24,14 +24,19 @@ pub use space::ConfigSpace;
 
 /// Names of the registers that software finds by number, and of the bits in them.
 pub mod register {
-    pub use super::acs::{ACS, P2P_REQUEST_REDIRECT};
+    pub use super::acs::{ACS, ID as ACS_ID, P2P_REQUEST_REDIRECT};
     pub use super::bridge::{
         BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
+        SECONDARY_STATUS,
     };
-    pub use super::errors::AER;
-    pub use super::express::{DEVICE_CAPABILITIES, DEVICE_CONTROL, EXPRESS};
+    pub use super::errors::{AER, ID as AER_ID};
+    pub use super::express::{
+        DEVICE_CAPABILITIES, DEVICE_CAPABILITIES_2, DEVICE_CONTROL, DEVICE_CONTROL_2, EXPRESS,
+        ID as EXPRESS_ID,
+    };
     pub use super::header::{
-        BARS, BUS_MASTER, CAPABILITIES, CLASS, COMMAND, HEADER_TYPE, ID, MEMORY_SPACE,
+        BARS, BUS_MASTER, CAPABILITIES, CAPABILITY_LIST, CLASS, COMMAND, HEADER_LAYOUT,
+        HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, TYPE_1,
     };
-    pub use super::interrupts::{MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE};
+    pub use super::interrupts::{MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID};
 }

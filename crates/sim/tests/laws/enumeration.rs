@@ -53,7 +53,9 @@ fn firmware_over_packets_leaves_the_registers_that_it_leaves_in_the_plan() {
     let cold = plan.clone().cold(&scenario).expect("a right scenario");
     let mut running = sim::Simulation::new(cold);
     let mut access = |host: &str, access| {
-        let answer = running.config_access(host, &access).expect("a host");
+        let answer = running
+            .config_access(host, &access, &mut || true)
+            .expect("a host");
         answer.unwrap_or(u32::MAX)
     };
     for host in ["h0", "h1"] {
@@ -84,7 +86,9 @@ fn a_fabric_that_was_enumerated_over_packets_carries_flows() {
     let cold = plan.cold(&scenario).expect("a right scenario");
     let mut running = sim::Simulation::new(cold);
     let done = Coroutine::new(enumerate).run(|asked| {
-        let answer = running.config_access("h0", &asked).expect("a host");
+        let answer = running
+            .config_access("h0", &asked, &mut || true)
+            .expect("a host");
         answer.unwrap_or(u32::MAX)
     });
     assert_eq!(done, Ok(()));
@@ -115,10 +119,10 @@ fn a_device_whose_memory_enable_is_off_answers_with_unsupported_request() {
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
     assert_eq!(simulation.result().errors("b", "unsupported request"), 1);
-    let command = simulation.config_read("h0", B, COMMAND.0, COMMAND.1);
+    let command = simulation.config_read("h0", B, COMMAND.0, COMMAND.1, &mut || true);
     assert_eq!(command, Ok(MASTER));
     simulation
-        .config_write("h0", B, COMMAND, MEMORY | MASTER)
+        .config_write("h0", B, COMMAND, MEMORY | MASTER, &mut || true)
         .expect("a host");
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Ok(vec![0; 4]));
@@ -132,7 +136,7 @@ fn a_device_that_is_no_bus_master_holds_its_requests() {
         .base;
     let set = |simulation: &mut sim::Simulation, command| {
         simulation
-            .config_write("h0", A, COMMAND, command)
+            .config_write("h0", A, COMMAND, command, &mut || true)
             .expect("a host");
     };
     set(&mut simulation, MEMORY);
@@ -148,6 +152,43 @@ fn a_device_that_is_no_bus_master_holds_its_requests() {
     );
 }
 
+/// Device Control and Device Control 2, and the bits in them that enable wider tags.
+const DEVICE_CONTROL: (u64, u64) = (0x78, 2);
+const DEVICE_CONTROL_2: (u64, u64) = (0x98, 2);
+const EXTENDED_TAGS: u32 = 1 << 8;
+const TEN_BIT_TAGS: u32 = 1 << 12;
+
+#[test]
+fn a_device_has_as_many_reads_under_way_as_its_registers_allow_tags() {
+    let text = "[hosts.h0]\nnonposted_headers = 0\nmemory_read_latency = \"100 us\"\n[devices.a]\nupstream = \"h0\"\ntags = 300\nmax_read_request = \"128 B\"\n";
+    let mut simulation = simulation(text);
+    let below = FunctionId::new(1, 0, 0);
+    let [control, control_2] = [DEVICE_CONTROL, DEVICE_CONTROL_2].map(|(offset, size)| {
+        let read = simulation.config_read("h0", below, offset, size, &mut || true);
+        read.expect("a host")
+    });
+    assert_eq!(control & EXTENDED_TAGS, EXTENDED_TAGS);
+    assert_eq!(control_2 & TEN_BIT_TAGS, TEN_BIT_TAGS);
+    let settings = [
+        (EXTENDED_TAGS, TEN_BIT_TAGS, 1),
+        (EXTENDED_TAGS, 0, 2),
+        (0, 0, 10),
+    ];
+    for (extended, ten_bit, round_trips) in settings {
+        let control = control & !EXTENDED_TAGS | extended;
+        for (register, value) in [(DEVICE_CONTROL, control), (DEVICE_CONTROL_2, ten_bit)] {
+            simulation
+                .config_write("h0", below, register, value, &mut || true)
+                .expect("a host");
+        }
+        let before = simulation.now();
+        let read = simulation.read_back("a", 0, 300 * 128, &mut || true);
+        assert!(read.is_ok());
+        let took = simulation.now().since(before);
+        assert_eq!(took.as_ns() as u32 / 100_000, round_trips);
+    }
+}
+
 #[test]
 fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
     let mut simulation = simulation(PAIR);
@@ -156,13 +197,84 @@ fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
         .base;
     let port = simulation.plan().nodes[1].downstream[1].id;
     simulation
-        .config_write("h0", port, COMMAND, MASTER)
+        .config_write("h0", port, COMMAND, MASTER, &mut || true)
         .expect("a host");
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
     // Configuration requests go on.
-    let id = simulation.config_read("h0", B, 0, 4);
+    let id = simulation.config_read("h0", B, 0, 4, &mut || true);
     assert_eq!(id, Ok(0x9038_10ee));
+}
+
+/// Memory Limit and Memory Base, and a value that lets nothing through.
+const WINDOW: (u64, u64) = (0x20, 4);
+const CLOSED: u32 = 0x0000_fff0;
+
+#[test]
+fn a_switch_lets_down_what_is_in_the_window_of_its_upstream_port() {
+    let mut simulation = simulation(PAIR);
+    let bar = simulation.plan().nodes[3].bars[0]
+        .expect("b has a BAR")
+        .base;
+    let upstream = FunctionId::new(1, 0, 0);
+    simulation
+        .config_write("h0", upstream, WINDOW, CLOSED, &mut || true)
+        .expect("a host");
+    let read = simulation.read_back("h0", bar, 4, &mut || true);
+    assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
+    assert_eq!(simulation.result().errors("s", "unsupported request"), 1);
+    // Peers reach each other below it.
+    assert!(simulation.read_back("a", bar, 4, &mut || true).is_ok());
+}
+
+#[test]
+fn a_switch_sends_up_nothing_that_is_in_the_window_of_its_upstream_port() {
+    let mut simulation = simulation(PAIR);
+    let (bar, port) = {
+        let nodes = &simulation.plan().nodes;
+        let bar = nodes[3].bars[0].expect("b has a BAR");
+        (bar.base, nodes[1].downstream[1].id)
+    };
+    simulation
+        .config_write("h0", port, WINDOW, CLOSED, &mut || true)
+        .expect("a host");
+    let read = simulation.read_back("a", bar, 4, &mut || true);
+    assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
+    assert_eq!(simulation.result().errors("s", "unsupported request"), 1);
+}
+
+#[test]
+fn a_switch_lets_completions_down_to_the_buses_of_its_upstream_port() {
+    let text = PAIR.replace("[devices.a]", "[devices.a]\ncompletion_timeout = \"50 us\"");
+    let mut simulation = simulation(&text);
+    let upstream = FunctionId::new(1, 0, 0);
+    simulation
+        .config_write("h0", upstream, (0x1a, 1), 2, &mut || true)
+        .expect("a host");
+    assert_eq!(
+        simulation.config_read("h0", A, 0, 4, &mut || true),
+        Ok(u32::MAX)
+    );
+    assert!(simulation.read_back("a", 0x1000, 4, &mut || true).is_err());
+    let result = simulation.result();
+    assert_eq!(result.errors("s", "unsupported request"), 1);
+    assert_eq!(result.errors("s", "unexpected completion"), 1);
+}
+
+#[test]
+fn windows_of_one_port_may_lie_within_each_other() {
+    let text = "[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nbar = \"4 MiB\"\n";
+    let mut simulation = simulation(text);
+    let port = simulation.plan().nodes[0].downstream[0].id;
+    for (offset, value) in [(0x24, 0xc010_c010), (0x28, 0), (0x2c, 0)] {
+        simulation
+            .config_write("h0", port, (offset, 4), value, &mut || true)
+            .expect("a host");
+    }
+    for address in [0xc000_0000, 0xc010_0000, 0xc020_0000, 0xc03f_fffc] {
+        let read = simulation.read_back("h0", address, 4, &mut || true);
+        assert_eq!(read, Ok(vec![0; 4]), "{address:#x}");
+    }
 }
 
 #[test]
@@ -172,7 +284,7 @@ fn a_port_that_is_no_bus_master_forwards_no_requests_up() {
         let mut simulation = simulation(PAIR);
         let port = port.parse().expect("a function");
         simulation
-            .config_write("h0", port, COMMAND, MEMORY)
+            .config_write("h0", port, COMMAND, MEMORY, &mut || true)
             .expect("a host");
         let read = simulation.read_back("a", 0x1000, 4, &mut || true);
         assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(0x1000)));
@@ -205,6 +317,7 @@ fn a_switch_obeys_the_redirect_that_is_written_to_its_ports() {
             port,
             (control, 2),
             protocol::register::P2P_REQUEST_REDIRECT >> 16,
+            &mut || true,
         )
         .expect("a host");
     let asked = up(&simulation);
@@ -219,12 +332,12 @@ fn a_function_that_is_not_there_reads_as_all_ones() {
     for absent in ["00:1f.0", "02:1f.0", "03:00.1", "03:01.0", "ff:00.0"] {
         let id = absent.parse().expect("a function");
         assert_eq!(
-            simulation.config_read("h0", id, 0, 4),
+            simulation.config_read("h0", id, 0, 4, &mut || true),
             Ok(u32::MAX),
             "{absent}"
         );
         assert_eq!(
-            simulation.config_read("h0", id, 0, 2),
+            simulation.config_read("h0", id, 0, 2, &mut || true),
             Ok(0xffff),
             "{absent}"
         );
@@ -274,6 +387,39 @@ fn an_unsupported_read_is_an_advisory_error_as_its_completion_tells() {
 }
 
 #[test]
+fn who_asked_in_vain_has_received_a_master_abort() {
+    let mut simulation = simulation(PAIR);
+    let nobody = 0xd000_0000;
+    for (who, id) in [("h0", "00:00.0"), ("a", "03:00.0")] {
+        let id = id.parse().expect("a function");
+        let status = |simulation: &mut sim::Simulation| {
+            let read = simulation
+                .config_read("h0", id, 6, 2, &mut || true)
+                .expect("a host");
+            read >> 13 & 1
+        };
+        assert_eq!(status(&mut simulation), 0);
+        assert!(simulation.read_back(who, nobody, 4, &mut || true).is_err());
+        assert_eq!(status(&mut simulation), 1);
+    }
+    // A configuration request is that of the root port that it goes out of: Secondary Status.
+    let root_port = "00:01.0".parse().expect("a function");
+    assert_eq!(
+        simulation.config_read("h0", root_port, 0x1e, 2, &mut || true),
+        Ok(0)
+    );
+    let absent = "02:1f.0".parse().expect("a function");
+    assert_eq!(
+        simulation.config_read("h0", absent, 0, 4, &mut || true),
+        Ok(u32::MAX)
+    );
+    assert_eq!(
+        simulation.config_read("h0", root_port, 0x1e, 2, &mut || true),
+        Ok(1 << 13)
+    );
+}
+
+#[test]
 fn a_packet_that_is_too_large_is_recorded_as_malformed_and_fatal() {
     let text = format!(
         "{PAIR}max_payload = \"128 B\"\n[[flows]]\nfrom = \"h0\"\nto = \"b\"\nrequest_size = \"256 B\"\ncount = 1\n"
@@ -291,11 +437,28 @@ fn a_completion_that_does_not_come_is_recorded_by_the_requester() {
     let mut simulation = simulation(&text);
     let port = simulation.plan().nodes[1].downstream[0].id;
     simulation
-        .config_write("h0", port, (0x18, 4), 0x0009_0902)
+        .config_write("h0", port, (0x18, 4), 0x0009_0902, &mut || true)
         .expect("a host");
     assert!(simulation.read_back("a", 0x1000, 4, &mut || true).is_err());
     assert_eq!(errors(&simulation, "a", Place::Own), [1 << 14, 0, 0]);
     assert_eq!(errors(&simulation, "s", Place::Own), [0, 1 << 13, 0]);
+}
+
+#[test]
+fn a_completion_that_comes_too_late_answers_no_later_configuration_request() {
+    let text = "[links]\ngeneration = 1\nlanes = 1\ndelay = \"30 us\"\n[hosts.h0]\ntags = 256\ncompletion_timeout = \"50 us\"\n[devices.a]\nupstream = \"h0\"\n";
+    let mut simulation = simulation(text);
+    let below = FunctionId::new(1, 0, 0);
+    for offset in [0, 8, 0] {
+        assert_eq!(
+            simulation.config_read("h0", below, offset, 4, &mut || true),
+            Ok(u32::MAX),
+            "at {offset}"
+        );
+    }
+    while simulation.step() {}
+    let late = simulation.result().errors("h0", "unexpected completion");
+    assert_eq!(late, 3);
 }
 
 #[test]
@@ -311,21 +474,39 @@ fn what_links_repair_is_recorded_as_correctable() {
     }
 }
 
+/// Beside a flow that keeps the fabric busy, so that something happens before a late answer.
+#[test]
+fn an_access_that_was_left_answers_no_later_one() {
+    let text = "[hosts.h0]\n[devices.a]\nupstream = { to = \"h0\", delay = \"1 ms\" }\n[devices.b]\nupstream = \"h0\"\n[[flows]]\nfrom = \"b\"\nto = \"h0\"\nduration = \"100 ms\"\n";
+    let mut simulation = simulation(text);
+    let below = FunctionId::new(1, 0, 0);
+    let left = simulation.config_read("h0", below, 0, 4, &mut || false);
+    assert_eq!(left, Err(sim::AccessError::NoAnswer(0)));
+    let class = simulation.config_read("h0", below, 8, 4, &mut || true);
+    assert_eq!(class, Ok(0x1200_0000));
+}
+
 #[test]
 fn an_access_names_a_host_and_a_register() {
     let mut simulation = simulation(PAIR);
     let message =
         |outcome: Result<u32, sim::AccessError>| outcome.map_err(|error| error.to_string());
     assert_eq!(
-        message(simulation.config_read("a", B, 0, 4)),
+        message(simulation.config_read("a", B, 0, 4, &mut || true)),
         Err("a has no processor; name a host".to_owned())
     );
     for (offset, size) in [(1, 2), (2, 4), (4096, 4), (0, 3), (0, 0)] {
-        let read = message(simulation.config_read("h0", B, offset, size));
+        let read = message(simulation.config_read("h0", B, offset, size, &mut || true));
         assert!(
             read.is_err_and(|told| told.contains("ask for 1, 2 or 4 aligned bytes below 0x1000"))
         );
     }
-    assert_eq!(simulation.config_read("h0", B, 2, 2), Ok(0x9038));
-    assert_eq!(simulation.config_read("h0", B, 3, 1), Ok(0x90));
+    assert_eq!(
+        simulation.config_read("h0", B, 2, 2, &mut || true),
+        Ok(0x9038)
+    );
+    assert_eq!(
+        simulation.config_read("h0", B, 3, 1, &mut || true),
+        Ok(0x90)
+    );
 }

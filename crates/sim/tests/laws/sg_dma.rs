@@ -437,7 +437,7 @@ fn an_engine_without_bus_mastering_still_gives_up_what_is_not_answered() {
     }
     let e = protocol::FunctionId::new(3, 0, 0);
     simulation
-        .config_write("h0", e, (4, 2), 2)
+        .config_write("h0", e, (4, 2), 2, &mut || true)
         .expect("a write to Command");
     simulation.run(&mut |_| true);
     let result = simulation.result();

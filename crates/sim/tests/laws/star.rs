@@ -139,8 +139,9 @@ const fn base(stub: usize) -> u64 {
 /// Beyond every BAR and all memory.
 const NOWHERE: u64 = 0xe000_0000;
 
+/// Stub 0 is on bus 4, above a switch with bus 5.
 const fn function(stub: usize) -> FunctionId {
-    FunctionId::new(stub as u8 + 4, 0, 0)
+    FunctionId::new(stub as u8 * 2 + 4, 0, 0)
 }
 
 /// The functions of the middle, set up as firmware would; stub `n` is below the port with that number.
@@ -188,7 +189,8 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
         let ports = stubs.map(port(PortType::RootPort)).collect();
         return Functions::root(ConfigSpace::host_bridge(&identity), ports);
     }
-    let upstream = bridge(PortType::Upstream, 0xff_03_02, CLOSED);
+    let window = (base(stubs.end - 1) | base(stubs.start) >> 16) as u32;
+    let upstream = bridge(PortType::Upstream, 0xff_05_04, window);
     let ports = stubs.map(port(PortType::Downstream)).collect();
     Functions::switch(upstream, ports)
 }
