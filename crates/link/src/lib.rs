@@ -3,6 +3,7 @@
 //! Every component with a port embeds a [`LinkEnd`]; between two of them is only the wire.
 
 mod alarm;
+mod config;
 mod context;
 mod credit;
 mod end;
@@ -14,8 +15,9 @@ mod transmitter;
 mod waiting;
 mod wire;
 
+pub use config::LinkConfig;
 pub use context::{At, LinkContext};
-pub use end::{LinkConfig, LinkEnd, LinkTimer};
+pub use end::{LinkEnd, LinkTimer};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use traffic::{
