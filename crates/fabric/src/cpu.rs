@@ -1,11 +1,14 @@
-//! The software of a host as its root complex sees it.
+//! The software of a host as its root complex sees it, and what passes between the two.
 
 use std::fmt::Debug;
+use std::ops::Range;
 
-use kernel::Time;
-use link::{FlowId, Packets};
-use protocol::Completion;
-use transaction::{Next, Requester, Taken};
+use kernel::{Effects, Port, Time};
+use link::{At, FlowId, Observation, PacketId, Packets, Refusal, Waiting};
+use protocol::{Completion, Kind, MemoryRequest, Status};
+use transaction::{Next, Place, Taken, arrived, written};
+
+use crate::{RootComplex, RootTimer, Route};
 
 /// Who makes requests at the top of the tree.
 pub trait Cpu: Debug {
@@ -23,22 +26,123 @@ pub trait Cpu: Debug {
     fn interrupt(&mut self, message: u32);
 }
 
-/// A host that runs flows and no programs: interrupts find nobody.
-impl Cpu for Requester {
-    fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
-        Requester::next(self, now, packets)
+/// Requests of the CPU that may wait for the wires.
+const CPU_WINDOW: usize = 16;
+
+impl<C: Cpu> RootComplex<C> {
+    /// Lets the CPU send what it may.
+    pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
+        while self.cpu_waiting < CPU_WINDOW {
+            let now = fx.now();
+            match self.cpu.next(now, fx.store()) {
+                Next::Packet(packet) => self.send(packet, fx),
+                Next::Told(what) => fx.observe(what),
+                Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
+                Next::TimedOut(flow, bytes) => {
+                    self.record_timeout(flow);
+                    fx.observe(Observation::timed_out(flow, bytes));
+                }
+                Next::NotBefore(time) => {
+                    if time < self.cpu_wake {
+                        self.cpu_wake = time;
+                        fx.wake(RootTimer::Cpu, time.since(now));
+                    }
+                    return;
+                }
+                Next::Nothing => return,
+            }
+        }
     }
-    fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken> {
-        Requester::take(self, completion, payload)
+
+    /// Sends a request of the CPU down, or to the memory; what nobody owns is refused on the spot.
+    fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let header = *fx.store()[packet].header();
+        match self.routes.of(&header) {
+            Route::Down(port) => self.send_down(port, packet, fx),
+            Route::Across(_) | Route::Elsewhere | Route::Nowhere | Route::Configuration => {
+                if let Kind::MemoryWrite(request) = &header.kind
+                    && self.memory.holds(request)
+                {
+                    let now = fx.now();
+                    self.memory.store(&fx.store()[packet], request, now);
+                    return fx.store().release(packet);
+                }
+                let why = Refusal::UnsupportedRequest;
+                if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
+                    self.take_answer(answer, fx);
+                    fx.store().release(answer);
+                }
+            }
+        }
     }
-    fn came_back(&mut self, flow: FlowId, at: Time) -> bool {
-        Requester::came_back(self, flow, at)
+
+    /// Hands a request of the CPU to the wire below a root port.
+    pub(crate) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        self.cpu_waiting += 1;
+        let ready = fx.now() + self.parameters.latency;
+        let waiting = Waiting::new(packet, fx.store(), ready);
+        self.enqueue(port, self.own(), waiting, fx);
     }
-    fn follow(&mut self, max_payload: u32) {
-        self.set_max_payload(max_payload);
+
+    /// A read of the CPU was not answered in time: the root port that it went out of records it.
+    fn record_timeout(&mut self, flow: FlowId) {
+        let address = self.cpu.address_of(flow);
+        if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
+            self.functions.record_timeout(Place::Port(port.index()));
+        }
     }
-    fn address_of(&self, flow: FlowId) -> Option<u64> {
-        Requester::address_of(self, flow)
+
+    /// Gives a completion to the request of the CPU that waits for it. False when none does.
+    pub(crate) fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
+        let content = &fx.store()[answer];
+        let Kind::Completion(completion) = &content.header().kind else {
+            return false;
+        };
+        let Some(taken) = self.cpu.take(completion, content.payload()) else {
+            return self.take_configuration(completion, content.payload());
+        };
+        if taken.status == Status::UnsupportedRequest {
+            self.functions.record_master_abort(Place::Own);
+        }
+        fx.observe(taken.observation());
+        true
     }
-    fn interrupt(&mut self, _: u32) {}
+
+    /// A message signalled interrupt reaches the CPU behind all that was written before it.
+    pub(crate) fn interrupt(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let due = self.memory.after_writes(fx.now() + self.parameters.latency);
+        let content = &fx.store()[packet];
+        let charge = content.charge();
+        let bytes = written(content, request).first_chunk().copied();
+        let message = u32::from_le_bytes(bytes.unwrap_or_default());
+        if let Some(told) = arrived(content, request, &self.patterns) {
+            fx.foresee(due, told);
+        }
+        fx.store().release(packet);
+        self.link(port)
+            .free_later(charge, due, &mut At::new(fx, port));
+        self.interrupts.push_back((due, message));
+        fx.wake(RootTimer::Interrupt, due.since(fx.now()));
+    }
+
+    pub(crate) fn deliver_interrupts(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some((_, message)) = self.interrupts.pop_front_if(|(due, _)| *due <= now) {
+            self.cpu.interrupt(message);
+        }
+        self.ask(fx);
+    }
+}
+
+/// Where functions write their message signalled interrupts, as on a PC.
+pub const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
+
+pub(crate) fn is_interrupt(request: &MemoryRequest) -> bool {
+    INTERRUPTS.contains(&request.address()) && request.byte_len() == 4
 }

@@ -8,8 +8,8 @@ mod root_parameters;
 mod routes;
 mod switch;
 
-pub use cpu::Cpu;
-pub use root_complex::{INTERRUPTS, RootComplex, RootComplexConfig, RootTimer};
+pub use cpu::{Cpu, INTERRUPTS};
+pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
 pub use root_parameters::RootComplexParameters;
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};

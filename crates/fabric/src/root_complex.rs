@@ -1,19 +1,16 @@
 //! A root complex: root ports, the host's memory behind them, and the CPU's own requests and interrupts.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use kernel::{Component, Effects, Label, Port, Stream, Time};
 use link::{
-    Arrival, At, Charge, Finished, FlowId, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie,
-    Refusal, Waiting,
+    Arrival, At, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting,
 };
-use protocol::{Class, Header, Kind, MemoryRequest, Status};
-use transaction::{
-    Completions, Functions, Memory, Next, Pattern, Place, arrived, deliver, written,
-};
+use protocol::{Class, Header, Kind, MemoryRequest};
+use transaction::{Completions, Functions, Memory, Pattern, Place, deliver};
 
 use crate::configuration::Configuration;
+use crate::cpu::is_interrupt;
 use crate::memory_controller::MemoryController;
 use crate::{Cpu, RootComplexParameters, Route, Routes};
 
@@ -37,19 +34,19 @@ pub struct RootComplexConfig<C> {
 /// A root complex.
 #[derive(Debug)]
 pub struct RootComplex<C> {
-    parameters: RootComplexParameters,
+    pub(crate) parameters: RootComplexParameters,
     pub(crate) functions: Functions,
-    routes: Routes,
+    pub(crate) routes: Routes,
     ports: Vec<RootPort>,
-    patterns: Vec<Pattern>,
+    pub(crate) patterns: Vec<Pattern>,
     /// Interrupts on their way to the CPU, the first one first.
-    interrupts: VecDeque<(Time, u32)>,
-    memory: MemoryController,
-    cpu: C,
+    pub(crate) interrupts: VecDeque<(Time, u32)>,
+    pub(crate) memory: MemoryController,
+    pub(crate) cpu: C,
     /// Requests of the CPU that wait for a wire or are on it.
-    cpu_waiting: usize,
+    pub(crate) cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
-    cpu_wake: Time,
+    pub(crate) cpu_wake: Time,
     /// The CPU's access to a configuration space. Apart, as few packets look at it.
     pub(crate) configuration: Box<Configuration>,
 }
@@ -115,9 +112,6 @@ impl From<(Port, LinkTimer)> for RootTimer {
         RootTimer::Link(port, timer)
     }
 }
-
-/// Requests of the CPU that may wait for the wires.
-const CPU_WINDOW: usize = 16;
 
 impl<C: Cpu> Component for RootComplex<C> {
     type Traffic = Pcie;
@@ -250,11 +244,11 @@ impl<C: Cpu> RootComplex<C> {
         &mut self.cpu
     }
 
-    fn link(&mut self, port: Port) -> &mut LinkEnd {
+    pub(crate) fn link(&mut self, port: Port) -> &mut LinkEnd {
         &mut self.ports[port.index()].link
     }
 
-    fn own(&self) -> u16 {
+    pub(crate) fn own(&self) -> u16 {
         Self::source(self.ports.len())
     }
 
@@ -279,7 +273,13 @@ impl<C: Cpu> RootComplex<C> {
         self.settle(finished, fx);
     }
 
-    fn enqueue(&mut self, port: Port, source: u16, waiting: Waiting, fx: &mut Effects<'_, Self>) {
+    pub(crate) fn enqueue(
+        &mut self,
+        port: Port,
+        source: u16,
+        waiting: Waiting,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let finished = self
             .link(port)
             .enqueue(source, waiting, &mut At::new(fx, port));
@@ -339,16 +339,9 @@ impl<C: Cpu> RootComplex<C> {
             .take_write(request, fx.now() + self.parameters.latency);
         let content = &fx.store()[packet];
         let charge = content.charge();
-        if let Some(told) = {
-            let base = self.memory.base();
-            deliver(
-                content,
-                request,
-                self.memory.bytes_mut(),
-                base,
-                &self.patterns,
-            )
-        } {
+        let base = self.memory.base();
+        let memory = self.memory.bytes_mut();
+        if let Some(told) = deliver(content, request, memory, base, &self.patterns) {
             fx.foresee(done, told);
         }
         let flow = fx.store()[packet].stamp.flow;
@@ -358,37 +351,6 @@ impl<C: Cpu> RootComplex<C> {
         if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
             self.ask(fx);
         }
-    }
-
-    /// A message signalled interrupt reaches the CPU behind all that was written before it.
-    fn interrupt(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        request: &MemoryRequest,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let due = self.memory.after_writes(fx.now() + self.parameters.latency);
-        let content = &fx.store()[packet];
-        let charge = content.charge();
-        let bytes = written(content, request).first_chunk().copied();
-        let message = u32::from_le_bytes(bytes.unwrap_or_default());
-        if let Some(told) = arrived(content, request, &self.patterns) {
-            fx.foresee(due, told);
-        }
-        fx.store().release(packet);
-        self.link(port)
-            .free_later(charge, due, &mut At::new(fx, port));
-        self.interrupts.push_back((due, message));
-        fx.wake(RootTimer::Interrupt, due.since(fx.now()));
-    }
-
-    fn deliver_interrupts(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        while let Some((_, message)) = self.interrupts.pop_front_if(|(due, _)| *due <= now) {
-            self.cpu.interrupt(message);
-        }
-        self.ask(fx);
     }
 
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
@@ -429,91 +391,6 @@ impl<C: Cpu> RootComplex<C> {
             self.enqueue(port, self.own(), waiting, fx);
         }
     }
-
-    /// Lets the CPU send what it may.
-    pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
-        while self.cpu_waiting < CPU_WINDOW {
-            let now = fx.now();
-            match self.cpu.next(now, fx.store()) {
-                Next::Packet(packet) => self.send(packet, fx),
-                Next::Told(what) => fx.observe(what),
-                Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
-                Next::TimedOut(flow, bytes) => {
-                    self.record_timeout(flow);
-                    fx.observe(Observation::timed_out(flow, bytes));
-                }
-                Next::NotBefore(time) => {
-                    if time < self.cpu_wake {
-                        self.cpu_wake = time;
-                        fx.wake(RootTimer::Cpu, time.since(now));
-                    }
-                    return;
-                }
-                Next::Nothing => return,
-            }
-        }
-    }
-
-    /// Sends a request of the CPU down, or to the memory; what nobody owns is refused on the spot.
-    fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let header = *fx.store()[packet].header();
-        match self.routes.of(&header) {
-            Route::Down(port) => self.send_down(port, packet, fx),
-            Route::Across(_) | Route::Elsewhere | Route::Nowhere | Route::Configuration => {
-                if let Kind::MemoryWrite(request) = &header.kind
-                    && self.memory.holds(request)
-                {
-                    let now = fx.now();
-                    self.memory.store(&fx.store()[packet], request, now);
-                    return fx.store().release(packet);
-                }
-                let why = Refusal::UnsupportedRequest;
-                if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
-                    self.take_answer(answer, fx);
-                    fx.store().release(answer);
-                }
-            }
-        }
-    }
-
-    /// Hands a request of the CPU to the wire below a root port.
-    pub(crate) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        self.cpu_waiting += 1;
-        let ready = fx.now() + self.parameters.latency;
-        let waiting = Waiting::new(packet, fx.store(), ready);
-        self.enqueue(port, self.own(), waiting, fx);
-    }
-
-    /// A read of the CPU was not answered in time: the root port that it went out of records it.
-    fn record_timeout(&mut self, flow: FlowId) {
-        let address = self.cpu.address_of(flow);
-        if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
-            self.functions.record_timeout(Place::Port(port.index()));
-        }
-    }
-
-    /// Gives a completion to the request of the CPU that waits for it. False when none does.
-    fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
-        let content = &fx.store()[answer];
-        let Kind::Completion(completion) = &content.header().kind else {
-            return false;
-        };
-        let Some(taken) = self.cpu.take(completion, content.payload()) else {
-            return self.take_configuration(completion, content.payload());
-        };
-        if taken.status == Status::UnsupportedRequest {
-            self.functions.record_master_abort(Place::Own);
-        }
-        fx.observe(taken.observation());
-        true
-    }
-}
-
-/// Where functions write their message signalled interrupts, as on a PC.
-pub const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
-
-fn is_interrupt(request: &MemoryRequest) -> bool {
-    INTERRUPTS.contains(&request.address()) && request.byte_len() == 4
 }
 
 #[cfg(test)]

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use fabric::{
-    RootComplex, RootComplexConfig, RootComplexParameters, Switch, SwitchConfig, SwitchParameters,
-};
+use fabric::{RootComplexConfig, RootComplexParameters, Switch, SwitchConfig, SwitchParameters};
+use host::{Host, Processor};
 use kernel::{Action, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World};
 use link::{
     Arrival, At, BitErrors, Charge, Frame, LinkConfig, LinkEnd, LinkTimer, Pcie, PortParameters,
@@ -15,7 +14,7 @@ use protocol::{
     BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header, Identity,
     PortType, Tag, register,
 };
-use transaction::{Functions, PortFunction, Requester};
+use transaction::{Functions, PortFunction};
 
 /// A device that sends what it is told and keeps what it is given until it is told to free it.
 pub struct Stub {
@@ -94,7 +93,7 @@ impl Stub {
 /// What stands between the stubs.
 enum Middle {
     Switch(Switch),
-    Root(Box<RootComplex<Requester>>),
+    Root(Box<Host>),
 }
 
 /// Stubs around a switch or a root complex; stub `n` is component `n`, the middle the last one.
@@ -232,13 +231,17 @@ impl Star {
             })
             .collect();
         let middle = if kind == Kind::Root {
-            Middle::Root(Box::new(RootComplex::new(RootComplexConfig {
+            Middle::Root(Box::new(Host::new(RootComplexConfig {
                 parameters: RootComplexParameters::default(),
                 functions,
                 links,
                 patterns: Vec::new(),
                 jitter: Stream::named(1, "jitter"),
-                cpu: Requester::new(FunctionId(0), RootComplexParameters::default().limits(512)),
+                cpu: Processor::new(
+                    FunctionId(0),
+                    RootComplexParameters::default().limits(512),
+                    1,
+                ),
             })))
         } else {
             Middle::Switch(Switch::new(SwitchConfig {
