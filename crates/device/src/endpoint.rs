@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
-use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting};
+use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Packets, Pcie, Refusal, Waiting};
 use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, MsixTable, Status};
 use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
@@ -297,8 +297,8 @@ impl Endpoint {
         Some(packet)
     }
 
-    /// Serves a request to BAR 0 or to the configuration space, or ends a packet that it must not serve, such as a completion. `packet` is let go
-    /// of. The request of a flow that was delivered is told.
+    /// Serves a request to BAR 0 or to the configuration space, or ends a packet that it must not serve, such as a completion.
+    /// `packet` is let go of. The request of a flow that was delivered is told.
     pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let content = &fx.store()[packet];
         let header = *content.header();
@@ -320,9 +320,7 @@ impl Endpoint {
             }
             Kind::MemoryRead(_) => {
                 let due = fx.now() + self.parameters.read_latency;
-                let answers = Completions::of(&header, self.id(), self.max_payload, BOUNDARY);
-                let packets = fx.store();
-                let answers = answers.packets(packet, &self.bar, self.bars[0], packets);
+                let answers = self.completions(packet, &self.bar, self.bars[0], fx.store());
                 self.answers.extend(answers.map(|answer| (due, answer)));
             }
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
@@ -405,10 +403,21 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) {
         let due = fx.now() + self.parameters.read_latency;
-        let header = fx.store()[request].header();
-        let answers = Completions::of(header, self.id(), self.max_payload, BOUNDARY);
-        let answers = answers.packets(request, memory, base, fx.store());
+        let answers = self.completions(request, memory, base, fx.store());
         self.answers.extend(answers.map(|answer| (due, answer)));
+    }
+
+    /// The completions of a read, filled from `memory`, which begins at address `base`.
+    fn completions<'m>(
+        &self,
+        request: PacketId,
+        memory: &'m Memory,
+        base: u64,
+        packets: &'m mut Packets,
+    ) -> impl Iterator<Item = PacketId> + use<'m> {
+        let header = packets[request].header();
+        let answers = Completions::of(header, self.id(), self.max_payload, BOUNDARY);
+        answers.packets(request, memory, base, packets)
     }
 
     /// First address of a BAR.

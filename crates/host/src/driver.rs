@@ -168,7 +168,7 @@ impl Driver<'_> {
 }
 
 /// What a driver pins.
-const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
 
 #[cfg(test)]
 mod tests {

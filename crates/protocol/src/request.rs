@@ -65,6 +65,12 @@ impl MemoryRequest {
         })
     }
 
+    /// Bytes from `address` to the end of its 4 KiB page, which no request crosses (PCIe Base 2.2.7).
+    #[inline]
+    pub const fn room_at(address: u64) -> u64 {
+        PAGE as u64 - (address & PAGE_MASK)
+    }
+
     /// Address of the first dword.
     #[inline]
     pub const fn address(&self) -> u64 {

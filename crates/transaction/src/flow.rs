@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use link::FlowId;
+use protocol::MemoryRequest;
 
 use crate::{Pattern, RequesterLimits};
 
@@ -150,7 +151,7 @@ impl Running {
     pub(crate) fn next_range(&self, limits: &RequesterLimits) -> (u64, u32) {
         let flow = &self.flow;
         let address = flow.address + self.within;
-        let page = PAGE - address % PAGE;
+        let page = MemoryRequest::room_at(address);
         let largest = if flow.direction == Direction::Read {
             limits.max_read_request
         } else {
@@ -200,6 +201,3 @@ impl Running {
         }
     }
 }
-
-/// No request crosses a page of 4 KiB (PCIe Base 2.2.7).
-const PAGE: u64 = 4096;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
+use protocol::MemoryRequest;
 
 use super::registers::{DESCRIPTOR, Descriptor, Registers, Unit};
 
@@ -176,7 +177,7 @@ impl List {
         if *unasked == 0 || *under_way > 0 || come.len() as u64 >= most {
             return None;
         }
-        let page = PAGE - *address % PAGE;
+        let page = MemoryRequest::room_at(*address);
         let len = ((*unasked).min(most) * DESCRIPTOR).min(page);
         let range = (*address, len as u32);
         *address = address.wrapping_add(len);
@@ -218,9 +219,6 @@ impl List {
         }
     }
 }
-
-/// No request crosses a page of 4 KiB (PCIe Base 2.2.7).
-const PAGE: u64 = 4096;
 
 #[cfg(test)]
 mod tests {

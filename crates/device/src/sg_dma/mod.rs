@@ -21,7 +21,7 @@ use protocol::Bar;
 use transaction::{Outstanding, Pattern};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
-use reader::{Limits, Purpose, Reader};
+use reader::{Purpose, Reader};
 use registers::{CROSSED, Registers};
 use sender::Sender;
 use user::User;
@@ -58,8 +58,6 @@ kernel::parameters! {
 #[derive(Clone, Debug)]
 pub struct SgDma {
     endpoint: Endpoint,
-    limits: Limits,
-    max_payload: u32,
     parameters: SgDmaParameters,
     cycle: Span,
     lookup: Span,
@@ -118,16 +116,9 @@ impl SgDma {
         let cycle = config.parameters.clock.period();
         let patterns = config.patterns.clone();
         let endpoint = Endpoint::new(config);
-        let limits = Limits {
-            id: endpoint.id(),
-            max_read_request: endpoint.max_read_request(),
-            requests: parameters.outstanding_reads as usize,
-        };
         let mut registers = Registers::new();
         registers.set(CROSSED, parameters.crossed.into());
         let mut engine = SgDma {
-            limits,
-            max_payload: 0,
             cycle,
             lookup: cycle * u64::from(parameters.descriptor_cycles),
             registers,

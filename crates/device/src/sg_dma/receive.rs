@@ -95,7 +95,7 @@ impl SgDma {
                     && self.endpoint.verdict(header).is_ok() =>
             {
                 let to = self.registers.long(REPLY);
-                let back = reflected(packet, self.limits.id, to, fx.store());
+                let back = reflected(packet, self.endpoint.id(), to, fx.store());
                 self.reflections.extend(back);
             }
             Kind::MemoryWrite(request) if self.goes_to_fifo(header) => {
@@ -115,9 +115,6 @@ impl SgDma {
 
     /// Takes over what the configuration space says.
     pub(super) fn obey(&mut self) {
-        self.limits.id = self.endpoint.id();
-        self.limits.max_read_request = self.endpoint.max_read_request();
-        self.max_payload = self.endpoint.max_payload();
         self.outstanding.allow(self.endpoint.tags_allowed());
     }
 
@@ -175,8 +172,8 @@ impl SgDma {
         let address = self.registers.long(base + offset::ADDRESS);
         let length = self.registers.long(base + offset::LENGTH);
         let payload = match self.registers.word(base + offset::PAYLOAD) & !3 {
-            0 => self.max_payload,
-            wanted => wanted.min(self.max_payload),
+            0 => self.endpoint.max_payload(),
+            wanted => wanted.min(self.endpoint.max_payload()),
         };
         let list = if self.parameters.descriptor_fetch {
             List::in_host(unit, address, length, self.lookup, now)

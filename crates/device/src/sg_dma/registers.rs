@@ -15,6 +15,7 @@
 //! memory: what is written to `STATUS` and `TIMER` stands there until the engine writes them again. From [`Unit::list`] on there are descriptors: address (64 bits),
 //! length in bytes (32 bits), 32 bits that mean nothing.
 
+use protocol::MemoryRequest;
 use transaction::Memory;
 
 /// Bytes of BAR 2.
@@ -107,7 +108,7 @@ impl Descriptor {
     /// How many of its first bytes one request asks for or carries: `largest` at most, within a page (PCIe Base 2.2.7), and no
     /// more dwords than if it were aligned.
     pub fn first_request(self, largest: u32) -> u32 {
-        let page = PAGE - self.address % PAGE;
+        let page = MemoryRequest::room_at(self.address);
         let largest = largest - (self.address % 4) as u32;
         self.len.min(largest).min(page as u32)
     }
@@ -121,8 +122,6 @@ impl Descriptor {
         }
     }
 }
-
-const PAGE: u64 = 4096;
 
 /// The units that a write of `len` bytes at `at` begins: those whose `START` it writes.
 pub(super) fn begun(at: u64, len: u32) -> impl Iterator<Item = Unit> {

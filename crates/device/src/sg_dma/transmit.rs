@@ -5,7 +5,7 @@ use link::{Observation, PacketId, Packets, Stamp};
 use protocol::Header;
 use transaction::Pattern;
 
-use super::reader::Purpose;
+use super::reader::{Limits, Purpose};
 use super::registers::{Status, Unit, offset};
 use super::sender::{Ended, Offer, Sender, Source};
 use super::{SgDma, UserLogic, pattern, user};
@@ -84,12 +84,16 @@ impl SgDma {
     }
 
     fn offer(&mut self, sends: Sends, now: Time, packets: &mut Packets) -> Offer {
-        let id = self.limits.id;
+        let id = self.endpoint.id();
         match sends {
             Sends::Reads => self.reader.as_mut().map_or(Offer::Nothing, |reader| {
                 reader.next(
                     now,
-                    self.limits,
+                    Limits {
+                        id,
+                        max_read_request: self.endpoint.max_read_request(),
+                        requests: self.parameters.outstanding_reads as usize,
+                    },
                     &self.user.rx,
                     &self.registers,
                     &mut self.outstanding,
@@ -115,8 +119,8 @@ impl SgDma {
     /// A request for descriptors of a unit's list.
     fn fetch(&mut self, unit: Unit, now: Time, packets: &mut Packets) -> Offer {
         let largest = self
-            .limits
-            .max_read_request
+            .endpoint
+            .max_read_request()
             .min(self.parameters.fetch_size.0 as u32);
         if !self.outstanding.is_open() {
             return Offer::Nothing;
@@ -125,7 +129,7 @@ impl SgDma {
             return Offer::Nothing;
         };
         let tag = self.outstanding.begin(Purpose::Descriptors(unit), len, now);
-        let header = Header::memory_read(self.limits.id, tag, address, len)
+        let header = Header::memory_read(self.endpoint.id(), tag, address, len)
             .expect("a fetch ends with its page");
         let packet = packets.claim();
         packets[packet].write(header, Stamp::default());
@@ -173,7 +177,7 @@ impl SgDma {
         let vector = self.interrupts.pop_front()?;
         let (address, message) = self.endpoint.msi(vector)?;
         let header =
-            Header::memory_write(self.limits.id, address, 4).expect("a message is one dword");
+            Header::memory_write(self.endpoint.id(), address, 4).expect("a message is one dword");
         let packet = fx.store().claim();
         fx.store()[packet]
             .write(header, Stamp::default())

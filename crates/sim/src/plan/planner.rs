@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use device::UserLogic;
+use host::driver::PAGE;
 use kernel::{Bytes, Span, Time};
 
 use crate::scenario::{
@@ -62,9 +63,6 @@ const LARGEST_REQUEST: u64 = 64 << 20;
 
 /// Bytes that a flow of some duration uses where nothing is written.
 const LASTING_WINDOW: u64 = 1 << 20;
-
-/// Buffers begin on pages, as those of drivers do.
-const PAGE: u64 = 4096;
 
 impl Planner<'_> {
     /// `flow`, below the flows that are `earlier`.
