@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,11 +13,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from peerlane.peers import cocotbext
 from peerlane.reproduce import Report, reproduce
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=100_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+_WITHOUT_PEER = cocotbext.missing()
+needs_cocotbext = pytest.mark.skipif(_WITHOUT_PEER is not None, reason=f"peer: {_WITHOUT_PEER}")
+needs_lspci = pytest.mark.skipif(not shutil.which("lspci"), reason="it needs lspci, of pciutils")
 
 PAIR = """\
 name = "pair"

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import PAIR
-from peerlane.peers import cocotbext
+from conftest import PAIR, needs_cocotbext
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -230,7 +229,7 @@ def test_bench_does_as_much_for_a_packet_among_many_endpoints_as_among_few(peerl
     assert max(events) < 1.2 * min(events)
 
 
-@pytest.mark.skipif(cocotbext.missing() is not None, reason=f"cocotbext: {cocotbext.missing()}")
+@needs_cocotbext
 def test_bench_lets_a_peer_do_the_same_job(peerlane: Run) -> None:
     ran = peerlane("bench", "fabric", "--tlps", "500", "--peer", "cocotbext", "--json", "-")
     peer = json.loads(ran.out)["peers"]["cocotbext-pcie"]

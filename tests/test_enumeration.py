@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from conftest import PAIR
+from conftest import PAIR, needs_lspci
 from peerlane import Simulation
 
 if TYPE_CHECKING:
     from conftest import Run, Write
-
-needs_lspci = pytest.mark.skipif(
-    shutil.which("lspci") is None, reason="lspci is missing: install pciutils"
-)
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import needs_lspci
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Run
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("lspci") is None, reason="lspci is missing: install pciutils"
-)
+pytestmark = needs_lspci
 
 ENDPOINT, ROOT_PORT, UPSTREAM_PORT, DOWNSTREAM_PORT, INTEGRATED = 0, 4, 5, 6, 9
 CAPABILITY = 0x40
