@@ -3,6 +3,7 @@
 //! An engine sees packets after the receive path and hands over packets before the send path.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Packets, Pcie, Refusal, Waiting};
@@ -74,7 +75,7 @@ pub struct EndpointConfig {
     /// Its link.
     pub link: LinkEnd,
     /// The pattern of each flow, by number, against which arriving payload is checked.
-    pub patterns: Vec<Pattern>,
+    pub patterns: Arc<[Pattern]>,
 }
 
 /// The core of a device.
@@ -89,7 +90,7 @@ pub struct Endpoint {
     bars: [u64; Bar::COUNT],
     bus_master: bool,
     bar: Memory,
-    patterns: Vec<Pattern>,
+    patterns: Arc<[Pattern]>,
     cycle: Span,
     /// When the datapath can take the engine's next packet.
     datapath_free: Time,
@@ -143,10 +144,15 @@ const SOURCE: u16 = 0;
 
 /// A component around an endpoint.
 pub(crate) trait Device:
-    Component<Traffic = Pcie, Port = Port, Timer = EndpointTimer>
+    Component<Traffic = Pcie, Port = Port, Timer: From<EndpointTimer> + From<(Port, LinkTimer)>>
 {
 }
-impl<C: Component<Traffic = Pcie, Port = Port, Timer = EndpointTimer>> Device for C {}
+impl<C> Device for C
+where
+    C: Component<Traffic = Pcie, Port = Port>,
+    C::Timer: From<EndpointTimer> + From<(Port, LinkTimer)>,
+{
+}
 
 impl Endpoint {
     /// An endpoint that has not begun.
@@ -230,6 +236,11 @@ impl Endpoint {
         };
     }
 
+    /// The pattern of each flow.
+    pub(crate) fn patterns(&self) -> Arc<[Pattern]> {
+        self.patterns.clone()
+    }
+
     /// Its link end.
     pub fn link(&self) -> &LinkEnd {
         &self.link
@@ -257,7 +268,7 @@ impl Endpoint {
             let after = self.parameters.receive_latency;
             self.inbound.push_back((fx.now() + after, delivery.packet));
             if after > Span::ZERO {
-                fx.wake(EndpointTimer::Inbound, after);
+                fx.wake(EndpointTimer::Inbound.into(), after);
             }
         }
     }
@@ -460,7 +471,7 @@ impl Endpoint {
     pub(crate) fn wake_engine<C: Device>(&mut self, time: Time, fx: &mut Effects<'_, C>) {
         if time < self.engine_wake {
             self.engine_wake = time;
-            fx.wake(EndpointTimer::Engine, time.since(fx.now()));
+            fx.wake(EndpointTimer::Engine.into(), time.since(fx.now()));
         }
     }
 

@@ -5,9 +5,11 @@
 mod dma;
 mod endpoint;
 mod reflector;
+pub mod router;
 pub mod sg_dma;
 
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer};
 pub use reflector::{Reflector, ReflectorParameters, Reply};
+pub use router::{Router, RouterConfig, RouterParameters};
 pub use sg_dma::{SgDma, SgDmaParameters, UserLogic};

@@ -1,6 +1,7 @@
 //! A root complex: root ports, the host's memory behind them, and the CPU's own requests and interrupts.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use kernel::{Component, Effects, Label, Port, Stream, Time};
 use link::{
@@ -24,7 +25,7 @@ pub struct RootComplexConfig<C> {
     /// The link ends of the root ports.
     pub links: Vec<LinkEnd>,
     /// The pattern of each flow, by number, against which arriving payload is checked.
-    pub patterns: Vec<Pattern>,
+    pub patterns: Arc<[Pattern]>,
     /// Draws the jitter of memory reads.
     pub jitter: Stream,
     /// Who makes requests here.
@@ -38,7 +39,7 @@ pub struct RootComplex<C> {
     pub(crate) functions: Functions,
     pub(crate) routes: Routes,
     ports: Vec<RootPort>,
-    pub(crate) patterns: Vec<Pattern>,
+    pub(crate) patterns: Arc<[Pattern]>,
     /// Interrupts on their way to the CPU, the first one first.
     pub(crate) interrupts: VecDeque<(Time, u32)>,
     pub(crate) memory: MemoryController,

@@ -8,7 +8,7 @@ mod scale;
 use std::fmt;
 
 use crate::time::Span;
-use scale::{BANDWIDTH, FREQUENCY, FS_PER_SECOND, SIZE, TIME};
+use scale::{BANDWIDTH, BIT_RATE, FREQUENCY, FS_PER_SECOND, LENGTH, SIZE, TIME};
 
 /// A value as it stands in a scenario, before it is known what it measures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,6 +108,37 @@ impl Bandwidth {
     }
 }
 
+/// Bits a second on a serial lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitRate(pub u64);
+
+impl BitRate {
+    /// `n` million bits a second.
+    pub const fn mbit(n: u64) -> Self {
+        Self(n * 1_000_000)
+    }
+
+    /// The time of so many bits, to the nearest femtosecond; zero where the rate is zero.
+    pub fn time_of(self, bits: u32) -> Span {
+        Span::from_fs(
+            (u64::from(bits) * FS_PER_SECOND + self.0 / 2)
+                .checked_div(self.0)
+                .unwrap_or(0),
+        )
+    }
+}
+
+/// The length of a cable, in millimetres.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Length(pub u64);
+
+impl Length {
+    /// `n` metres.
+    pub const fn m(n: u64) -> Self {
+        Self(n * 1000)
+    }
+}
+
 /// Reads one of a closed list of names, for parameters that are an enumeration.
 pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, String> {
     if let Value::Text(text) = value
@@ -159,6 +190,8 @@ macro_rules! scaled {
 scaled!(Span, TIME, Span::from_fs, |span: Span| span.as_fs());
 scaled!(Bytes, SIZE, Bytes, |bytes: Bytes| bytes.0);
 scaled!(Frequency, FREQUENCY, Frequency, |clock: Frequency| clock.0);
+scaled!(BitRate, BIT_RATE, BitRate, |rate: BitRate| rate.0);
+scaled!(Length, LENGTH, Length, |length: Length| length.0);
 scaled!(Bandwidth, BANDWIDTH, Bandwidth, |rate: Bandwidth| rate.0);
 
 macro_rules! whole {

@@ -3,6 +3,8 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::Span;
+
 /// One stream of a version-stable generator (PCG XSL 128/64 MCG).
 #[derive(Clone, Debug)]
 pub struct Stream(Pcg64Mcg);
@@ -33,6 +35,11 @@ impl Stream {
     /// A number in the half-open range (0, 1].
     pub fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A span from one event of a Poisson process to the next, where the mean of them is `mean`.
+    pub fn exponential(&mut self, mean: Span) -> Span {
+        Span::from_fs((-libm::log(self.unit()) * mean.as_fs() as f64) as u64)
     }
 
     /// How many trials that fail come before the next that succeeds with `probability` (geometric distribution).

@@ -223,6 +223,7 @@ impl LinkEnd {
                 };
                 (None, self.receive_dllp(dllp, cx))
             }
+            Frame::Light(_) | Frame::Block(_) => panic!("a PCI Express link carries no light"),
         }
     }
 

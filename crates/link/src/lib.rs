@@ -1,6 +1,7 @@
-//! One end of a PCI Express link as a state machine: sequence numbers, replay, credits, data-link packets and pacing.
+//! One end of a link as a state machine: sequence numbers, replay, credits, data-link packets and pacing.
 //!
-//! Every component with a port embeds a [`LinkEnd`]; between two of them is only the wire.
+//! Every component with a PCI Express port embeds a [`LinkEnd`], and one with a port for light an
+//! [`OpticalEnd`](optical::OpticalEnd); between two of them is only the wire.
 
 mod alarm;
 mod config;
@@ -8,6 +9,7 @@ mod context;
 mod credit;
 mod end;
 mod handshake;
+pub mod optical;
 mod parameters;
 mod receiver;
 mod traffic;
@@ -21,7 +23,8 @@ pub use end::{LinkEnd, LinkTimer};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use traffic::{
-    Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Refusal, Stamp, TlpFrame,
+    Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Refusal, Route, Stamp,
+    TlpFrame,
 };
 pub use transmitter::{Counters, Finished};
 pub use waiting::Waiting;

@@ -1,7 +1,9 @@
 //! What travels on the links of the fabric, and where its bytes live.
 
 use kernel::{Arena, Id, Span, Time, Traffic};
-use protocol::{Class, Header, Kind, TLP_FRAMING, TrafficClass, lcrc};
+use protocol::{Class, Content, Envelope, Header, Kind, TLP_FRAMING, TrafficClass, lcrc};
+
+use crate::optical::{Block, LightFrame};
 
 /// The traffic of a PCI Express fabric.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,10 @@ pub enum Frame {
     Tlp(TlpFrame),
     /// The six bytes of a data-link-layer packet.
     Dllp([u8; 6]),
+    /// A frame of user data on a fibre.
+    Light(LightFrame),
+    /// A control block on a fibre.
+    Block(Block),
 }
 
 /// A transaction-layer packet as the data-link layer frames it.
@@ -68,7 +74,20 @@ pub struct Stamp {
     pub last: bool,
 }
 
-/// A transaction-layer packet: its header twice (as fields and as bytes), its payload, and its stamp.
+/// Where a packet goes in a network of routers, as its envelope says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// The node that it goes to.
+    pub destination: u16,
+    /// The port by which it leaves the network there.
+    pub port: u8,
+    /// The node that it comes from.
+    pub source: u16,
+    /// Whether it goes as a TLP, header and all; a message is its bytes alone.
+    pub wrapped: bool,
+}
+
+/// A transaction-layer packet: its header twice (as fields and as bytes), its payload, its stamp, and its way between routers.
 #[derive(Clone, Debug)]
 pub struct Packet {
     header: Header,
@@ -77,6 +96,8 @@ pub struct Packet {
     bytes: Vec<u8>,
     /// What no wire carries.
     pub stamp: Stamp,
+    /// Where it goes between routers.
+    pub route: Route,
 }
 
 impl Default for Packet {
@@ -89,6 +110,7 @@ impl Default for Packet {
             header_len: 0,
             bytes: Vec::new(),
             stamp: Stamp::default(),
+            route: Route::default(),
         }
     }
 }
@@ -102,6 +124,7 @@ impl Packet {
         self.charge = Charge::of(&header);
         self.header_len = len;
         self.stamp = stamp;
+        self.route = Route::default();
         // What the last packet left in the payload is written over, but for bytes of the first and last dword.
         let size = len + header.payload_len();
         self.bytes.resize(size, 0);
@@ -144,6 +167,57 @@ impl Packet {
     #[inline]
     pub fn wire_len(&self) -> u32 {
         self.bytes.len() as u32 + TLP_FRAMING
+    }
+
+    /// What an envelope of it holds: all of a TLP, or the bytes of a message.
+    fn inside(&self) -> &[u8] {
+        match &self.header.kind {
+            Kind::MemoryWrite(request) if !self.route.wrapped => {
+                let lead = (request.first_byte() - request.address()) as usize;
+                &self.payload()[lead..lead + request.byte_len() as usize]
+            }
+            _ => self.bytes(),
+        }
+    }
+
+    /// Bytes of the frame in which it goes over light, envelope included.
+    #[inline]
+    pub fn light_len(&self) -> u32 {
+        self.inside().len() as u32 + Envelope::BYTES
+    }
+
+    /// The bytes of that frame.
+    pub fn light_image(&self, channel: u8, sequence: u16) -> Vec<u8> {
+        let address = match &self.header.kind {
+            Kind::MemoryWrite(request) => request.first_byte(),
+            _ => 0,
+        };
+        let envelope = Envelope {
+            content: if self.route.wrapped {
+                Content::Tlp
+            } else {
+                Content::Message(address)
+            },
+            channel,
+            destination: self.route.destination,
+            port: self.route.port,
+            source: self.route.source,
+            sequence,
+        };
+        envelope.emit(self.inside())
+    }
+
+    /// What to tell when it ends before its target. A read loses nothing until its completion says so.
+    pub fn lost(&self, why: Refusal) -> Observation {
+        let bytes = match &self.header.kind {
+            Kind::MemoryWrite(request) => request.byte_len(),
+            _ => 0,
+        };
+        Observation::Refused {
+            why,
+            flow: self.stamp.flow,
+            bytes,
+        }
     }
 
     /// What to tell when it takes the wire for the first time where it was made: a request of a flow is sent.
@@ -202,6 +276,12 @@ pub enum Refusal {
     UnexpectedCompletion,
     /// No completion came in time.
     CompletionTimeout,
+    /// Bit errors of a fibre struck it, and nobody sent it again.
+    BitErrors,
+    /// A fibre was severed, and no other way was left.
+    SeveredFibre,
+    /// A fibre brought more than its receiver had room for.
+    Overflow,
 }
 
 /// What the components of a fabric tell the probes.

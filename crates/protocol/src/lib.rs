@@ -1,13 +1,15 @@
-//! What the PCI Express specifications say: packets, checksums, ordering and link timing.
+//! What the specifications say: packets of PCI Express, their checksums, ordering and link timing; frames on optical links.
 //!
 //! Nothing here has a clock, or state beyond the registers of a configuration space: every other crate reads its numbers
 //! and its bytes from this one, so that a rule of the specification is written once.
 
+pub mod aurora;
 mod class;
 mod completion;
 mod config;
 mod crc;
 mod dllp;
+mod envelope;
 mod error;
 mod generation;
 mod id;
@@ -24,6 +26,7 @@ pub use config::{
 };
 pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError};
+pub use envelope::{Content, Envelope, EnvelopeError};
 pub use error::TlpError;
 pub use generation::{Generation, SIMPLIFIED_REPLAY_TIMER, SkipOrderedSet, lanes_exist};
 pub use id::{FunctionId, NotAFunction, Tag};

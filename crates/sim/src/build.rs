@@ -1,20 +1,25 @@
 //! From a plan to components, wires and flows.
 
 use std::iter;
+use std::sync::Arc;
 
 use device::sg_dma::registers::REPLY;
-use device::{Dma, EndpointConfig, Reflector, Reply, SgDma};
+use device::{
+    Dma, EndpointConfig, Reflector, Reply, Router, RouterConfig, RouterParameters, SgDma,
+};
 use fabric::{RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor, ThreadId, Transfer, driver};
 use kernel::{ComponentId, Span, Stream, World};
+use link::optical::{OpticalConfig, OpticalParameters};
 use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
-use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place};
+use protocol::aurora::COMPENSATION_PERIOD;
+use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place, Spread};
 
 use crate::model::Model;
-use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan};
+use crate::plan::{Amount, DownstreamPort, FibrePlan, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan};
 use crate::scenario::{DeviceParameters, Direction, NodeKind};
 
-/// Which flows of the run belong to a flow of the plan: one, or a write and a read.
+/// Which flows of the run belong to a flow of the plan: one, or a write and a read; or to a workload: one for each node.
 #[derive(Clone, Debug)]
 pub struct Parts(pub Vec<FlowId>);
 
@@ -24,6 +29,10 @@ pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
     for link in &plan.links {
         let (upstream, downstream) = ends(plan, link);
         world.connect(upstream, downstream, link.delay);
+    }
+    for fibre in &plan.fibres {
+        let [one, other] = fibre.ends.map(|(node, port)| (ComponentId(node as u32), u32::from(port) + 1));
+        world.connect(one, other, fibre.flight);
     }
     let patterns = patterns(plan, flows);
     let models = (0..plan.nodes.len())
@@ -47,7 +56,7 @@ pub fn ends(plan: &Plan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, 
     )
 }
 
-/// The parts of each flow of the plan, numbered through.
+/// The parts of each flow of the plan, and then of each workload of a network, numbered through.
 pub fn parts(plan: &Plan) -> Vec<Parts> {
     let mut next = 0;
     let mut number = || {
@@ -61,16 +70,23 @@ pub fn parts(plan: &Plan) -> Vec<Parts> {
             1
         }
     };
-    plan.flows
-        .iter()
-        .map(|flow| Parts((0..of(flow)).map(|_| number()).collect()))
+    let flows = plan.flows.iter().map(of);
+    let traffic = plan.traffic.iter().map(|traffic| traffic.sources.len());
+    let counts = flows.chain(traffic);
+    counts
+        .map(|count| Parts((0..count).map(|_| number()).collect()))
         .collect()
 }
 
 /// The pattern of each part; the parts of one flow share it.
-fn patterns(plan: &Plan, flows: &[Parts]) -> Vec<Pattern> {
-    let each = |(flow, parts): (&FlowPlan, &Parts)| vec![pattern(plan, flow); parts.0.len()];
-    plan.flows.iter().zip(flows).flat_map(each).collect()
+fn patterns(plan: &Plan, flows: &[Parts]) -> Arc<[Pattern]> {
+    let all = plan.flows.iter().map(|flow| pattern(plan, flow));
+    let numbers = plan.flows.len()..plan.flows.len() + plan.traffic.len();
+    let all = all.chain(numbers.map(|number| Pattern::new(plan.seed, number as u32)));
+    let parts = all.zip(flows);
+    parts
+        .flat_map(|(pattern, parts)| vec![pattern; parts.0.len()])
+        .collect()
 }
 
 /// What a flow carries.
@@ -78,14 +94,14 @@ fn pattern(plan: &Plan, flow: &FlowPlan) -> Pattern {
     Pattern::new(plan.seed, flow.pattern as u32)
 }
 
-fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -> Model {
+fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &Arc<[Pattern]>) -> Model {
     let node = &plan.nodes[index];
     match &node.kind {
         NodeKind::Host(parameters, driver) => Model::Host(Host::new(RootComplexConfig {
             parameters: parameters.clone(),
             functions: node.functions.clone(),
             links: downstream_ends(plan, node),
-            patterns: patterns.to_vec(),
+            patterns: patterns.clone(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
             cpu: Processor::new(node.id, parameters.limits(node.max_payload), driver.cores),
         })),
@@ -103,16 +119,85 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -
                 parameters: endpoint.clone(),
                 functions: node.functions.clone(),
                 link: upstream_end(plan, node),
-                patterns: patterns.to_vec(),
+                patterns: patterns.clone(),
             };
             match device {
                 DeviceParameters::Dma(parameters) => Model::Dma(Dma::new(config, parameters)),
                 DeviceParameters::SgDma(parameters) => Model::SgDma(SgDma::new(config, parameters)),
+                DeviceParameters::Router(parameters) => {
+                    Model::Router(router(plan, index, config, parameters))
+                }
                 DeviceParameters::Reflector(_) => {
                     Model::Reflector(Reflector::new(config, replies(plan, index, flows)))
                 }
             }
         }
+    }
+}
+
+fn router(
+    plan: &Plan,
+    index: usize,
+    endpoint: EndpointConfig,
+    parameters: &RouterParameters,
+) -> Router {
+    let (network, node) = plan.nodes[index]
+        .member
+        .expect("every router is in a network");
+    let network = &plan.networks[network];
+    let mut fibres = vec![None; parameters.fibre_ports as usize];
+    for fibre in &plan.fibres {
+        for (end, port) in optical_ends(plan, fibre, &network.optical, index) {
+            fibres[usize::from(port)] = Some(end);
+        }
+    }
+    let targets = &network.targets[usize::from(node)];
+    let base = |target: &usize| plan.nodes[*target].region().map_or(0, |region| region.base);
+    Router::new(RouterConfig {
+        endpoint,
+        parameters: parameters.clone(),
+        fibres,
+        node,
+        window: network.window,
+        routing: network.routing[usize::from(node)].clone(),
+        targets: targets.iter().map(base).collect(),
+        optical: network.optical.clone(),
+    })
+}
+
+/// The ends of `fibre` at a router, and their ports.
+fn optical_ends(
+    plan: &Plan,
+    fibre: &FibrePlan,
+    optical: &OpticalParameters,
+    router: usize,
+) -> impl Iterator<Item = (OpticalConfig, u8)> {
+    let [one, other] = fibre.ends;
+    let directions = [(one, other, "back"), (other, one, "forth")];
+    let here = directions
+        .into_iter()
+        .filter(move |((node, _), ..)| *node == router);
+    here.map(move |((_, port), (far, _), direction)| {
+        let stream =
+            |what: &str| Stream::named(plan.seed, &format!("{what} {} {direction}", fibre.id));
+        let period = optical.cycle() * COMPENSATION_PERIOD;
+        let config = OpticalConfig {
+            parameters: optical.clone(),
+            flight: fibre.flight,
+            far_pipeline: shorter_pipeline(&plan.nodes[far].kind),
+            phase: Span::from_fs(stream("compensation").below(period.as_fs())),
+            errors: (fibre.bit_error_rate > 0.0)
+                .then(|| BitErrors::new(fibre.bit_error_rate, stream("errors"))),
+        };
+        (config, port)
+    })
+}
+
+/// What every packet passes in a router at least.
+fn shorter_pipeline(kind: &NodeKind) -> Span {
+    match kind {
+        NodeKind::Device(_, DeviceParameters::Router(router)) => router.shorter_pipeline(),
+        _ => Span::ZERO,
     }
 }
 
@@ -173,10 +258,11 @@ fn link_end(
             weights: iter::once(1).chain(weights_below(plan, node)).collect(),
             ..config
         },
-        NodeKind::Device(..) => LinkConfig {
+        NodeKind::Device(_, device) => LinkConfig {
             infinite_completions: true,
             report_finished: false,
-            own: Some(0),
+            // What leaves a router by PCI Express was sent elsewhere.
+            own: (!matches!(device, DeviceParameters::Router(_))).then_some(0),
             ..config
         },
     };
@@ -232,6 +318,34 @@ pub fn load(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
             models[flow.from].add_flow(Flow {
                 start: part.start + up,
                 ..part
+            });
+        }
+    }
+}
+
+/// Gives the sources of open-loop workloads their parts, to begin `up` later than planned.
+pub fn load_traffic(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
+    let traffic = plan.traffic.iter().enumerate();
+    for ((number, traffic), parts) in traffic.zip(&flows[plan.flows.len()..]) {
+        let pattern = Pattern::new(plan.seed, (plan.flows.len() + number) as u32);
+        for (source, id) in traffic.sources.iter().zip(&parts.0) {
+            let name = format!("traffic {} {}", traffic.id, plan.nodes[source.node].name);
+            models[source.node].add_flow(Flow {
+                id: *id,
+                direction: Way::Write,
+                address: source.targets[0],
+                region: traffic.message,
+                extent: Extent::Lasting(traffic.duration),
+                request_size: Some(traffic.message),
+                start: traffic.start + up,
+                interval: Span::ZERO,
+                content: Content::Pattern(pattern),
+                spread: Some(Spread {
+                    targets: source.targets.clone(),
+                    favoured: source.favoured,
+                    arrivals: traffic.arrivals,
+                    stream: Stream::named(plan.seed, &name),
+                }),
             });
         }
     }
@@ -319,6 +433,7 @@ fn part(flow: &FlowPlan, direction: Way, id: FlowId, pattern: Pattern) -> Flow {
         start: flow.start,
         interval: flow.interval,
         content: Content::Pattern(pattern),
+        spread: None,
     }
 }
 

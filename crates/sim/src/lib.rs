@@ -3,8 +3,10 @@
 pub mod bench;
 mod build;
 mod configuration;
+mod latency;
 mod meter;
 mod model;
+pub mod network_result;
 pub mod plan;
 pub mod result;
 pub mod scenario;
@@ -12,6 +14,7 @@ mod simulation;
 mod trace;
 mod tree;
 
+pub use latency::Latency;
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use simulation::{AccessError, Simulation};

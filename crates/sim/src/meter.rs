@@ -1,13 +1,16 @@
 //! What the flows reached: bytes, rates and latencies, from what the components tell.
 
-use hdrhistogram::Histogram;
-use kernel::{Span, Time};
+use kernel::Time;
 use link::{FlowId, Observation, Refusal};
+
+use crate::latency::Latencies;
 
 /// Every flow of a run.
 #[derive(Clone, Debug)]
 pub struct Meter {
     flows: Vec<FlowMeter>,
+    /// The latencies of workloads, whose many flows have them together.
+    groups: Vec<Latencies>,
     window: Option<(Time, Time)>,
     open: usize,
     /// When anything was last heard of a flow.
@@ -39,12 +42,10 @@ pub struct FlowMeter {
     pub arrived: Option<(Time, Time)>,
     /// Bytes sent and bytes arrived in the measured window.
     pub steady: (u64, u64),
-    /// From the making of a request to its end, in picoseconds; none where nobody will ask.
-    pub latency: Option<Histogram<u32>>,
-    /// Exact extremes, sum and count of the same, in femtoseconds.
-    pub extremes: Option<(u64, u64)>,
-    sum: u128,
-    count: u64,
+    /// From the making of a request to its end; none where nobody will ask.
+    pub latencies: Option<Latencies>,
+    /// The workload that it is a part of.
+    group: Option<u32>,
 }
 
 impl FlowMeter {
@@ -61,10 +62,8 @@ impl FlowMeter {
             returned: None,
             arrived: None,
             steady: (0, 0),
-            latency: None,
-            extremes: None,
-            sum: 0,
-            count: 0,
+            latencies: None,
+            group: None,
         }
     }
 
@@ -80,40 +79,35 @@ impl FlowMeter {
     pub fn is_whole(&self) -> bool {
         self.intact && self.asked == Some(self.delivered)
     }
-
-    /// Sum of the latencies in femtoseconds, and how many there are.
-    pub fn latency_sum(&self) -> (u128, u64) {
-        (self.sum, self.count)
-    }
-
-    fn record_latency(&mut self, latency: Span) {
-        let fs = latency.as_fs();
-        if let Some(histogram) = &mut self.latency {
-            histogram
-                .record(fs / 1000)
-                .expect("the histogram grows with what it holds");
-        }
-        self.sum += u128::from(fs);
-        self.count += 1;
-        let (least, most) = self.extremes.unwrap_or((fs, fs));
-        self.extremes = Some((least.min(fs), most.max(fs)));
-    }
 }
 
 impl Meter {
-    /// A meter of `flows` flows.
-    pub fn new(flows: usize) -> Self {
-        let histogram = Histogram::new(3).expect("three digits are a legal precision");
+    /// A meter of `flows` flows, and then of workloads with so many parts each.
+    pub fn new(flows: usize, workloads: &[usize]) -> Self {
         let measured = FlowMeter {
-            latency: Some(histogram),
+            latencies: Some(Latencies::default()),
             ..FlowMeter::new()
         };
+        let mut all = vec![measured; flows];
+        for (number, parts) in (0..).zip(workloads) {
+            let part = FlowMeter {
+                group: Some(number),
+                ..FlowMeter::new()
+            };
+            all.resize(all.len() + parts, part);
+        }
         Meter {
-            flows: vec![measured; flows],
+            open: all.len(),
+            flows: all,
+            groups: vec![Latencies::default(); workloads.len()],
             window: None,
-            open: flows,
             progress: Time::ZERO,
         }
+    }
+
+    /// The latencies of a workload: of messages that were made in the measured window, if there is one.
+    pub fn workload(&self, number: usize) -> &Latencies {
+        &self.groups[number]
     }
 
     /// Rates are also taken within `window`.
@@ -173,14 +167,14 @@ impl Meter {
                 ..
             } => {
                 let steady = self.is_within(now);
+                if last {
+                    self.record_latency(flow, born, now);
+                }
                 self.change(flow, now, |meter| {
                     meter.delivered += u64::from(bytes);
                     meter.intact &= intact;
                     meter.arrived = Some((meter.arrived.map_or(now, |(first, _)| first), now));
                     meter.steady.1 += if steady { u64::from(bytes) } else { 0 };
-                    if last {
-                        meter.record_latency(now.since(born));
-                    }
                 });
             }
             Observation::Refused {
@@ -205,6 +199,20 @@ impl Meter {
             }
             Observation::Refused { .. } | Observation::Packet { .. } | Observation::Dllp { .. } => {
             }
+        }
+    }
+
+    fn record_latency(&mut self, flow: FlowId, born: Time, now: Time) {
+        let counts = self.window.is_none() || self.is_within(born);
+        let Some(meter) = self.flows.get_mut(flow.0 as usize) else {
+            return;
+        };
+        match (&mut meter.latencies, meter.group) {
+            (Some(latencies), _) => latencies.record(now.since(born)),
+            (None, Some(group)) if counts => {
+                self.groups[group as usize].record(now.since(born));
+            }
+            _ => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! The closed list of what stands in a fabric, and the dispatch of what happens to it.
 
-use device::{Dma, Reflector, SgDma};
+use device::{Dma, Reflector, Router, SgDma};
 use fabric::Switch;
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
@@ -38,6 +38,8 @@ models! {
     SgDma;
     /// A latency reflector.
     Reflector;
+    /// A router.
+    Router;
 }
 
 fn pass<C: Component<Traffic = Pcie>>(
@@ -62,6 +64,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint().link()),
             Model::SgDma(dma) => Some(dma.endpoint().link()),
             Model::Reflector(reflector) => Some(reflector.endpoint().link()),
+            Model::Router(router) => Some(router.endpoint().link()),
         }
     }
 
@@ -73,6 +76,7 @@ impl Model {
             Model::Dma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::SgDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::Reflector(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
+            Model::Router(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
         };
         let mut functions = functions.clone();
         // A host bridge has no link of its own.
@@ -91,6 +95,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint().bar()),
             Model::SgDma(dma) => Some(dma.endpoint().bar()),
             Model::Reflector(reflector) => Some(reflector.endpoint().bar()),
+            Model::Router(router) => Some(router.endpoint().bar()),
         }
     }
 
@@ -102,6 +107,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::SgDma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::Reflector(reflector) => Some(reflector.endpoint_mut().bar_mut()),
+            Model::Router(router) => Some(router.endpoint_mut().bar_mut()),
         }
     }
 
@@ -110,6 +116,7 @@ impl Model {
         match self {
             Model::Host(host) => Some(host.cpu().requester()),
             Model::Dma(dma) => Some(dma.requester()),
+            Model::Router(router) => Some(router.requester()),
             Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => None,
         }
     }
@@ -119,6 +126,7 @@ impl Model {
         match self {
             Model::Host(host) => Some(host.cpu_mut().requester_mut()),
             Model::Dma(dma) => Some(dma.requester_mut()),
+            Model::Router(router) => Some(router.requester_mut()),
             Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => None,
         }
     }
@@ -128,6 +136,7 @@ impl Model {
         match self {
             Model::Host(host) => host.cpu_mut().add_flow(flow),
             Model::Dma(dma) => dma.add_flow(flow),
+            Model::Router(router) => router.add_flow(flow),
             Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => return false,
         }
         true
@@ -138,6 +147,7 @@ impl Model {
         match self {
             Model::Host(host) => host.ask(&mut world.effects(id)),
             Model::Dma(dma) => dma.run(&mut world.effects(id)),
+            Model::Router(router) => router.run(&mut world.effects(id)),
             Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => {}
         }
     }

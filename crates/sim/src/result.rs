@@ -7,8 +7,10 @@ use link::Refusal;
 use serde::Serialize;
 
 use crate::build::Parts;
+use crate::latency::Latency;
 use crate::meter::{FlowMeter, Meter};
 use crate::model::Model;
+use crate::network_result::{self, FibreResult, TrafficResult};
 use crate::plan::{FlowPlan, Plan};
 use crate::scenario::{Clock, Direction};
 
@@ -23,8 +25,12 @@ pub struct RunResult {
     pub simulated_ns: f64,
     /// As written.
     pub flows: Vec<FlowResult>,
+    /// Workloads of networks, as written.
+    pub traffic: Vec<TrafficResult>,
     /// Both directions of every link.
     pub links: Vec<LinkResult>,
+    /// Both directions of every fibre.
+    pub fibres: Vec<FibreResult>,
     /// What ended before its target, by node.
     pub errors: Vec<ErrorCount>,
 }
@@ -66,21 +72,6 @@ pub struct FlowResult {
     pub completed: bool,
     /// Whether every byte arrived, exactly once, as it was sent.
     pub intact: bool,
-}
-
-/// The latencies of a flow's requests, in nanoseconds; quantiles to three digits, the rest exact.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Latency {
-    /// Least.
-    pub min: f64,
-    /// Median.
-    pub p50: f64,
-    /// 99 of 100 are not longer.
-    pub p99: f64,
-    /// Most.
-    pub max: f64,
-    /// Mean.
-    pub mean: f64,
 }
 
 /// What one direction of a link carried.
@@ -144,7 +135,9 @@ pub(crate) fn gather(
         seed: plan.seed,
         simulated_ns: now.as_ns(),
         flows: flows.collect(),
+        traffic: network_result::traffic(plan, parts, meter),
         links: links(plan, models, now),
+        fibres: network_result::fibres(plan, models, now),
         errors: errors.collect(),
     }
 }
@@ -155,6 +148,9 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::MalformedTlp => "malformed TLP",
         Refusal::UnexpectedCompletion => "unexpected completion",
         Refusal::CompletionTimeout => "completion timeout",
+        Refusal::BitErrors => "bit errors on a fibre",
+        Refusal::SeveredFibre => "severed fibre",
+        Refusal::Overflow => "overflow of a fibre's buffer",
     }
 }
 
@@ -222,27 +218,12 @@ fn per_second(bytes: u64, fs: u64) -> f64 {
 }
 
 fn latency(meters: &[&FlowMeter]) -> Option<Latency> {
-    let mut all = meters.first()?.latency.clone()?;
-    for meter in &meters[1..] {
-        all.add(meter.latency.as_ref()?).ok()?;
-    }
-    let extremes = meters.iter().filter_map(|meter| meter.extremes);
-    let (least, most) = extremes.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
-    let (sum, count) = meters
-        .iter()
-        .map(|meter| meter.latency_sum())
-        .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-    let ns = |fs: u64| fs as f64 / 1e6;
-    // A quantile is a bucket's bound: never outside what was seen.
-    let quantile =
-        |share: f64| (all.value_at_quantile(share) as f64 / 1e3).clamp(ns(least), ns(most));
-    Some(Latency {
-        min: ns(least),
-        p50: quantile(0.5),
-        p99: quantile(0.99),
-        max: ns(most),
-        mean: sum as f64 / count as f64 / 1e6,
-    })
+    let all = meters.iter().filter_map(|meter| meter.latencies.clone());
+    let all = all.reduce(|mut all, one| {
+        all.add(&one);
+        all
+    });
+    all?.told()
 }
 
 fn links(plan: &Plan, models: &[Model], now: Time) -> Vec<LinkResult> {

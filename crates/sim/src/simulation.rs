@@ -112,7 +112,10 @@ impl Simulation {
         let parts = build::parts(&plan);
         let (mut models, world) = build::fabric(&plan, &parts);
         build::fill(&plan, &mut models);
-        let meter = Meter::new(parts.iter().map(|parts| parts.0.len()).sum());
+        let (flows, workloads) = parts.split_at(plan.flows.len());
+        let workloads: Vec<usize> = workloads.iter().map(|parts| parts.0.len()).collect();
+        let flows = flows.iter().map(|parts| parts.0.len()).sum();
+        let meter = Meter::new(flows, &workloads);
         Simulation {
             plan,
             parts,
@@ -194,7 +197,10 @@ impl Simulation {
     fn is_stuck(&self) -> bool {
         let quiet =
             |flow: &FlowPlan| flow.start.max(self.meter.progress()) + flow.interval + PATIENCE;
-        let patient = self.plan.flows.iter().map(quiet).max();
+        let flows = self.plan.flows.iter().map(quiet);
+        let traffic = self.plan.traffic.iter();
+        let traffic = traffic.map(|traffic| traffic.start.max(self.meter.progress()) + PATIENCE);
+        let patient = flows.chain(traffic).max();
         patient.is_some_and(|until| self.world.now() > until)
     }
 
@@ -215,7 +221,13 @@ impl Simulation {
                 Amount::Lasting(span) => self.world.now().since(flow.start).as_ns() / span.as_ns(),
             }
         });
-        shares.map(|share| share.min(1.0)).sum::<f64>() / self.plan.flows.len().max(1) as f64
+        let traffic = self.plan.traffic.iter().map(|traffic| {
+            let passed = self.world.now().as_ns() - traffic.start.as_ns();
+            passed.max(0.0) / traffic.duration.as_ns()
+        });
+        let count = self.plan.flows.len() + self.plan.traffic.len();
+        let all = shares.chain(traffic).map(|share| share.min(1.0));
+        all.sum::<f64>() / count.max(1) as f64
     }
 
     /// Lets the next event happen. False when nothing is left to happen.
@@ -275,10 +287,28 @@ impl Simulation {
                 .map(|(from, until)| (from + up, until + up)),
         );
         build::load(&self.plan, &self.parts, up, &mut self.models);
+        build::load_traffic(&self.plan, &self.parts, up, &mut self.models);
+        self.sever(up);
         for (index, model) in self.models.iter_mut().enumerate() {
             model.ask(ComponentId(index as u32), &mut self.world);
         }
         self.listen();
+    }
+
+    /// Has the fibres cut that will be, `up` later than planned.
+    fn sever(&mut self, up: Span) {
+        for fibre in &self.plan.fibres {
+            let Some(after) = fibre.severed_at else {
+                continue;
+            };
+            for (node, port) in fibre.ends {
+                let id = ComponentId(node as u32);
+                if let Model::Router(router) = &mut self.models[node] {
+                    let time = Time::ZERO + up + after;
+                    router.sever(usize::from(port), time, &mut self.world.effects(id));
+                }
+            }
+        }
     }
 
     /// Whether every link is up.
@@ -404,6 +434,7 @@ impl Simulation {
             start: self.world.now(),
             interval: Span::ZERO,
             content: Content::Bytes(bytes),
+            spread: None,
         });
         self.models[node].ask(ComponentId(node as u32), &mut self.world);
         self.listen();

@@ -6,7 +6,7 @@ use kernel::{Span, Time};
 use link::FlowId;
 use protocol::MemoryRequest;
 
-use crate::{Pattern, RequesterLimits};
+use crate::{Pattern, RequesterLimits, Spread};
 
 /// Which way the payload goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub struct Flow {
     pub interval: Span,
     /// What it carries.
     pub content: Content,
+    /// Where its requests go and when, if that is drawn: `address` and `interval` say nothing then, and it never waits.
+    pub spread: Option<Spread>,
 }
 
 /// A flow under way.
@@ -65,6 +67,8 @@ pub struct Flow {
 pub(crate) struct Running {
     pub(crate) flow: Flow,
     pub(crate) issued: u64,
+    /// First address of the region that the request is made to.
+    pub(crate) base: u64,
     /// Where in the region the next packet begins.
     pub(crate) within: u64,
     /// When the next request may begin.
@@ -88,11 +92,13 @@ pub(crate) struct OpenRead {
 }
 
 impl Running {
-    pub(crate) fn new(flow: Flow) -> Self {
+    pub(crate) fn new(mut flow: Flow) -> Self {
+        let lead = flow.spread.as_mut().map_or(Span::ZERO, Spread::lead);
         Running {
             issued: 0,
+            base: flow.address,
             within: 0,
-            next_at: flow.start,
+            next_at: flow.start + lead,
             request: 0,
             left: 0,
             born: flow.start,
@@ -137,8 +143,14 @@ impl Running {
         if self.flow.request_size.is_none() {
             self.left = u64::from(self.next_range(limits).1);
         }
-        self.born = now;
-        self.next_at = now.max(self.next_at) + self.flow.interval;
+        if let Some(spread) = &mut self.flow.spread {
+            self.base = spread.target();
+            self.born = self.next_at;
+            self.next_at += spread.gap();
+        } else {
+            self.born = now;
+            self.next_at = now.max(self.next_at) + self.flow.interval;
+        }
         if self.flow.direction == Direction::Read {
             self.reads.push_back(OpenRead {
                 number: self.request,
@@ -150,7 +162,7 @@ impl Running {
     /// Address and length of the next packet: within the request, the region, its 4 KiB page and the function's limits.
     pub(crate) fn next_range(&self, limits: &RequesterLimits) -> (u64, u32) {
         let flow = &self.flow;
-        let address = flow.address + self.within;
+        let address = self.base + self.within;
         let page = MemoryRequest::room_at(address);
         let largest = if flow.direction == Direction::Read {
             limits.max_read_request

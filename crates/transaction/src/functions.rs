@@ -262,6 +262,8 @@ impl Functions {
             // PCIe Base 6.2.3.2.4.5.
             Refusal::UnexpectedCompletion => (UncorrectableError::UnexpectedCompletion, true),
             Refusal::CompletionTimeout => (UncorrectableError::CompletionTimeout, false),
+            // PCI Express knows nothing of fibres.
+            Refusal::BitErrors | Refusal::SeveredFibre | Refusal::Overflow => return,
         };
         self.space_mut(place).record(&ErrorRecord {
             error,

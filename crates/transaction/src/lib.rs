@@ -14,6 +14,7 @@ mod pattern;
 mod refusal;
 mod report;
 mod requester;
+mod spread;
 
 pub use access::{Action, ConfigAccess};
 pub use completions::Completions;
@@ -24,4 +25,5 @@ pub use outstanding::{Outstanding, Part};
 pub use pattern::Pattern;
 pub use refusal::refuse;
 pub use report::{arrived, deliver, written};
+pub use spread::{Arrivals, Spread};
 pub use requester::{Next, Requester, RequesterLimits, Taken};

@@ -1,8 +1,8 @@
 //! How a packet ends before its target, wherever it does.
 
 use kernel::{Component, Effects};
-use link::{Observation, PacketId, Pcie, Refusal};
-use protocol::{Class, FunctionId, Header, Kind, Status};
+use link::{PacketId, Pcie, Refusal};
+use protocol::{Class, FunctionId, Header, Status};
 
 /// Ends `packet` here and lets go of it: the probes are told, and a request that nobody serves gets the answer of
 /// `completer`, which is the caller's to send.
@@ -13,10 +13,8 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     fx: &mut Effects<'_, C>,
 ) -> Option<PacketId> {
     let content = &fx.store()[packet];
-    let (header, stamp) = (*content.header(), content.stamp);
-    let flow = stamp.flow;
-    let bytes = lost_bytes(&header);
-    fx.observe(Observation::Refused { why, flow, bytes });
+    let (header, stamp, lost) = (*content.header(), content.stamp, content.lost(why));
+    fx.observe(lost);
     fx.store().release(packet);
     if header.class() != Class::NonPosted || why != Refusal::UnsupportedRequest {
         return None;
@@ -26,12 +24,4 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     let packet = fx.store().claim();
     fx.store()[packet].write(answer, stamp);
     Some(packet)
-}
-
-/// Payload that is lost with a packet, as its flow counts it: a read loses nothing until its completion says so.
-fn lost_bytes(header: &Header) -> u32 {
-    match &header.kind {
-        Kind::MemoryWrite(request) => request.byte_len(),
-        _ => 0,
-    }
 }

@@ -304,6 +304,7 @@ mod tests {
             start: Time::ZERO,
             interval: Span::ZERO,
             content: Content::Pattern(Pattern::new(1, 0)),
+            spread: None,
         }
     }
 

@@ -14,6 +14,7 @@ mod transmit;
 mod user;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Port, Span};
 use link::{FlowId, Frame, PacketId, Pcie};
@@ -73,7 +74,7 @@ pub struct SgDma {
     interrupts: VecDeque<u8>,
     /// Whose turn it is to send.
     turn: usize,
-    patterns: Vec<Pattern>,
+    patterns: Arc<[Pattern]>,
 }
 
 /// Where the registers are.

@@ -78,6 +78,27 @@ pub(super) const BANDWIDTH: Scale = Scale {
     rounds: true,
 };
 
+pub(super) const BIT_RATE: Scale = Scale {
+    noun: "a bit rate",
+    usual: "Gbit/s",
+    units: &[
+        ("Gbit/s", 1_000_000_000),
+        ("Mbit/s", 1_000_000),
+        ("kbit/s", 1_000),
+        ("bit/s", 1),
+    ],
+    most: 1_000_000_000_000,
+    rounds: true,
+};
+
+pub(super) const LENGTH: Scale = Scale {
+    noun: "a length",
+    usual: "m",
+    units: &[("km", 1_000_000), ("m", 1000), ("cm", 10), ("mm", 1)],
+    most: 1_000_000_000,
+    rounds: true,
+};
+
 impl Scale {
     pub(super) fn read(&self, value: &Value<'_>) -> Result<u64, String> {
         let text = match value {

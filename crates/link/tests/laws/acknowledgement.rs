@@ -215,7 +215,7 @@ fn a_replay_restarts_the_replay_timer() {
     // The packet is lost, and so is all that its receiver says, but for a Nak that comes just before the timer runs out.
     pair.wish(|_, frame| match frame {
         Frame::Tlp(_) => Fate::Lose,
-        Frame::Dllp(_) => Fate::Pass,
+        _ => Fate::Pass,
     });
     pair.send(Left, write(128));
     let (_, _, start, length) = pair.tlps(Left)[0];
@@ -240,7 +240,7 @@ fn four_replays_without_an_acknowledgement_are_remembered() {
     let limit = replay_limit(&Setup::default(), &pair);
     pair.wish(|_, frame| match frame {
         link::Frame::Tlp(_) => Fate::Lose,
-        link::Frame::Dllp(_) => Fate::Pass,
+        _ => Fate::Pass,
     });
     pair.send(Left, write(64));
     pair.run_for(limit * 3);

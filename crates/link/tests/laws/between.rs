@@ -98,7 +98,7 @@ impl LinkContext for Context<'_> {
                 ..tlp
             }),
             (_, Frame::Tlp(tlp)) => return self.world.packets.release(tlp.packet),
-            (_, Frame::Dllp(_)) => return,
+            (_, _) => return,
         };
         let time = self.world.now + after + self.world.delay;
         self.world

@@ -32,7 +32,7 @@ pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Funct
         NodeKind::Device(endpoint, device) => {
             Functions::device(ConfigSpace::endpoint(&EndpointFunction {
                 identity: identity(node, DEVICE),
-                bars: device.bars(endpoint),
+                bars: device.bars(endpoint, tree.networks.routers_around(index)),
                 msi_vectors: endpoint.msi_vectors.max(device.msi_vectors()) as u8,
                 msix: endpoint.msix(),
                 express: express(node, PortType::Endpoint, node, 0),

@@ -6,8 +6,11 @@ mod address;
 mod firmware;
 mod flow;
 mod functions;
+mod network;
+mod passage;
 mod payload;
 mod planner;
+mod traffic;
 mod transfer;
 mod tree;
 
@@ -23,6 +26,8 @@ use transaction::{Functions, Place};
 
 pub use address::Region;
 pub use flow::{Amount, FlowPlan, TransferPlan};
+pub use network::{FibrePlan, NetworkPlan};
+pub use traffic::{SourcePlan, TrafficPlan};
 
 use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
 use firmware::Firmware;
@@ -41,8 +46,16 @@ pub struct Plan {
     pub nodes: Vec<NodePlan>,
     /// Top down, depth first: in the order of their bus numbers.
     pub links: Vec<LinkPlan>,
+    /// Networks of routers.
+    pub networks: Vec<NetworkPlan>,
+    /// The fibres of all networks.
+    pub fibres: Vec<FibrePlan>,
     /// As written.
     pub flows: Vec<FlowPlan>,
+    /// Open-loop workloads, as written.
+    pub traffic: Vec<TrafficPlan>,
+    /// What may go wrong and need not: `FILE:LINE: what; what would be safe`.
+    pub warnings: Vec<String>,
 }
 
 /// One host, switch or device.
@@ -66,6 +79,8 @@ pub struct NodePlan {
     pub bars: [Option<Region>; Bar::COUNT],
     /// The memory of a host.
     pub memory: Option<Region>,
+    /// Network and number of a router.
+    pub member: Option<(usize, u16)>,
     /// The link upwards; none at a host.
     pub upstream: Option<usize>,
     /// The ports with something below, by number.
@@ -149,9 +164,12 @@ impl Plan {
         let nodes = enumerated(scenario, &tree)?;
         for (node, planned) in scenario.nodes.iter().zip(&nodes) {
             payload::check_buffers(scenario, node, planned.max_payload)?;
+            payload::check_packet(scenario, node, planned.max_payload)?;
         }
         let links = links(scenario, &tree, &nodes)?;
-        let flows = planner::plan(scenario, &nodes)?;
+        let mut networks = tree.networks;
+        let flows = planner::plan(scenario, &nodes, &mut networks)?;
+        let traffic = traffic::plan(scenario, &nodes, &mut networks)?;
         let time = |after: Span| Time::from_fs(after.as_fs());
         let measure = scenario
             .measure
@@ -162,7 +180,11 @@ impl Plan {
             measure,
             nodes,
             links,
+            networks: networks.all,
+            fibres: networks.fibres,
             flows,
+            traffic,
+            warnings: networks.warnings,
         })
     }
 
@@ -202,7 +224,8 @@ fn enumerated(scenario: &Scenario, tree: &Tree) -> Result<Vec<NodePlan>, Scenari
             port: node.port.clone(),
             max_payload: max_payload(node, &functions),
             max_read_request: max_read_request(node, &functions),
-            bars: bars(node, &functions),
+            bars: bars(node, &functions, tree.networks.routers_around(index)),
+            member: tree.networks.members[index],
             memory: address::memory(node),
             upstream: tree.upstream_link(index),
             downstream: downstream(tree, index, &functions),
@@ -230,10 +253,10 @@ fn max_read_request(node: &Node, functions: &Functions) -> u32 {
     }
 }
 
-fn bars(node: &Node, functions: &Functions) -> [Option<Region>; Bar::COUNT] {
+fn bars(node: &Node, functions: &Functions, routers: u16) -> [Option<Region>; Bar::COUNT] {
     let mut regions = [None; Bar::COUNT];
     if let NodeKind::Device(endpoint, device) = &node.kind {
-        for bar in device.bars(endpoint) {
+        for bar in device.bars(endpoint, routers) {
             let base = functions.space(Place::Own).bar_base(bar.index);
             regions[usize::from(bar.index)] = Some(Region {
                 base,

@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Quantity};
 
-use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
 
 /// PCIe Base 7.5.3.4: powers of two from 128 B to 4 KiB.
 const SIZES: std::ops::RangeInclusive<u64> = 128..=4096;
@@ -52,6 +52,28 @@ pub(super) fn check_buffers(
         }
     }
     Ok(())
+}
+
+/// What a router takes in by PCI Express goes on as one packet.
+pub(super) fn check_packet(
+    scenario: &Scenario,
+    node: &Node,
+    max_payload: u32,
+) -> Result<(), ScenarioError> {
+    let is_router = matches!(
+        &node.kind,
+        NodeKind::Device(_, DeviceParameters::Router(_))
+    );
+    let Bytes(packet) = node.optical.packet_size;
+    if !is_router || packet >= u64::from(max_payload) {
+        return Ok(());
+    }
+    let message = format!(
+        "{}.packet_size: {} are less than its max payload size of {max_payload} B, which comes by PCI Express; write {max_payload} B at least, or a smaller max_payload",
+        node.name.value,
+        node.optical.packet_size.show()
+    );
+    Err(scenario.error(node.lines.of("packet_size"), message))
 }
 
 /// Memory from address 0 on ends where BARs begin.

@@ -11,6 +11,7 @@ use crate::scenario::{
 };
 
 use super::address::show;
+use super::network::Networks;
 use super::tree::known;
 use super::{Amount, FlowPlan, NodePlan, Region};
 
@@ -18,6 +19,7 @@ use super::{Amount, FlowPlan, NodePlan, Region};
 pub(super) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
+    networks: &mut Networks,
 ) -> Result<Vec<FlowPlan>, ScenarioError> {
     let names = nodes.iter().enumerate();
     let names = names
@@ -26,6 +28,7 @@ pub(super) fn plan(
     let mut planner = Planner {
         scenario,
         nodes,
+        networks,
         names,
         used: vec![0; nodes.len()],
         lists: vec![0; nodes.len()],
@@ -48,6 +51,7 @@ pub(super) fn plan(
 pub(super) struct Planner<'a> {
     scenario: &'a Scenario,
     pub(super) nodes: &'a [NodePlan],
+    pub(super) networks: &'a mut Networks,
     pub(super) names: BTreeMap<&'a str, usize>,
     /// How much of each node the flows so far have taken for themselves.
     used: Vec<u64>,
@@ -142,7 +146,7 @@ impl Planner<'_> {
     }
 
     /// The node at the far end, if one is written, and the addresses that it answers.
-    fn target(&self, flow: &Flow, from: usize) -> Result<(Option<usize>, Region), ScenarioError> {
+    fn target(&mut self, flow: &Flow, from: usize) -> Result<(Option<usize>, Region), ScenarioError> {
         let round_trip = flow.parameters.direction == Direction::RoundTrip;
         let name = match &flow.to.value {
             Target::Node(name) => name,
@@ -168,12 +172,9 @@ impl Planner<'_> {
                 format!("{name} is also where it comes from; write another host or device");
             return Err(self.error(flow, "to", &message));
         }
-        if source.root != target.root {
-            let message = format!(
-                "{name} is below {} and {} below {}, with no way between; write a target in the same tree",
-                self.nodes[target.root].name, source.name, self.nodes[source.root].name
-            );
-            return Err(self.error(flow, "to", &message));
+        if source.root != target.root || self.networks.members[from].is_some() {
+            let region = self.passage(flow, from, to)?;
+            return Ok((Some(to), region));
         }
         if round_trip && !reflects(source, target) {
             return Err(self.error(flow, "to", &no_round_trip(source)));
@@ -190,7 +191,12 @@ impl Planner<'_> {
     fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {
         let direction = flow.parameters.direction;
         let Some(Bytes(wanted)) = flow.parameters.request_size else {
+            let user = self.networks.members[self.names[from.name.as_str()]];
             return Ok(match direction {
+                Direction::Write if let Some((network, _)) = user => {
+                    let packet = self.networks.all[network].optical.packet_size.0;
+                    (packet, packet)
+                }
                 Direction::RoundTrip => (DOORBELL, DOORBELL),
                 _ => (from.max_payload.into(), from.max_read_request.into()),
             });
@@ -333,7 +339,11 @@ impl Planner<'_> {
             Amount::Requests(count) => ("count", Some(count.saturating_mul(request))),
             Amount::Lasting(_) => ("duration", None),
         };
+        let from = self.names[flow.from.value.as_str()];
+        let is_router = self.networks.members[from].is_some();
         let (key, wanted) = match (flow.parameters.window, once) {
+            // Messages come one after the other into one place, which a page holds.
+            (None, _) if is_router => ("size", request.min(once.unwrap_or(request))),
             (Some(Bytes(window)), once) => ("window", window.min(once.unwrap_or(window))),
             (None, Some(once)) => (key, once),
             (None, None) => (key, LASTING_WINDOW.min(room)),

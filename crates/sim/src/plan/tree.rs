@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, nearest};
 
+use super::network::Networks;
+
 /// Checked trees, one below each host. Nodes are their indices in the scenario.
 pub(super) struct Tree {
     /// The host above each node; a host itself.
@@ -13,6 +15,8 @@ pub(super) struct Tree {
     /// Node above, its port, node below; top down and depth first, as firmware walks.
     pub(super) links: Vec<(usize, u32, usize)>,
     link_above: Vec<Option<usize>>,
+    /// What joins the trees.
+    pub(super) networks: Networks,
 }
 
 /// A node below a port.
@@ -49,6 +53,7 @@ impl Tree {
                 .collect(),
             links: Vec::with_capacity(nodes.len()),
             link_above: vec![None; nodes.len()],
+            networks: Networks::new(scenario)?,
         };
         for host in (0..nodes.len()).filter(|node| is_host(&nodes[*node])) {
             tree.link(host);

@@ -5,10 +5,12 @@ use fabric::{RootComplexParameters, SwitchParameters};
 use host::DriverParameters;
 use kernel::{Declaration, Parameters};
 use link::PortParameters;
+use link::optical::OpticalParameters;
 use serde::Serialize;
 
 use super::flow::{FlowParameters, MeasureParameters};
 use super::link::LinkParameters;
+use super::network::{FibreParameters, NetworkParameters, TrafficParameters};
 use super::model::{MODELS, NodeParameters};
 
 /// The models, profiles and parameters there are.
@@ -90,7 +92,11 @@ pub fn catalogue() -> Catalogue {
             (model.declarations)(),
         );
     }
+    list("devices, model router", OpticalParameters::declarations());
+    list("networks", NetworkParameters::declarations());
+    list("fibres, networks", FibreParameters::declarations());
     list("flows", FlowParameters::declarations());
+    list("traffic", TrafficParameters::declarations());
     list("measure", MeasureParameters::declarations());
     Catalogue {
         models: MODELS
@@ -145,6 +151,49 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "The number of its downstream port, from 0.",
     ),
     ("devices", "model", "dma", "The device's model."),
+    (
+        "networks",
+        "hosts",
+        "a host each",
+        "Keys of every host of the network, which are called NAME-X-Y-host.",
+    ),
+    (
+        "networks",
+        "routers",
+        "a router each",
+        "Keys of every router of the network, which are called NAME-X-Y; each is below its host.",
+    ),
+    (
+        "fibres",
+        "from",
+        "none",
+        "A router; if in a generated network, one whose fibre to the other is described anew.",
+    ),
+    ("fibres", "to", "none", "Another router."),
+    (
+        "fibres",
+        "from_port",
+        "the next free one",
+        "The number of its optical port, from 0.",
+    ),
+    (
+        "fibres",
+        "to_port",
+        "the next free one",
+        "The number of the other router's optical port, from 0.",
+    ),
+    (
+        "traffic",
+        "id",
+        "traffic-1, traffic-2, ...",
+        "What the workload is called in results.",
+    ),
+    (
+        "traffic",
+        "network",
+        "none",
+        "The network whose nodes send, or a router in it.",
+    ),
     (
         "flows",
         "id",

@@ -292,6 +292,21 @@ impl<'a> Item<'a> {
         self.value.get_ref().is_table()
     }
 
+    /// A section that stands here and says nothing.
+    pub(super) fn nothing(&self) -> Section<'a> {
+        Section {
+            source: self.source,
+            name: self.path.clone(),
+            line: self.line,
+            left: Vec::new(),
+            known: Vec::new(),
+            lines: Lines {
+                own: self.line,
+                keys: Vec::new(),
+            },
+        }
+    }
+
     pub(super) fn section(&self) -> Result<Section<'a>, ScenarioError> {
         match self.value.get_ref() {
             DeValue::Table(table) => Ok(Section::new(

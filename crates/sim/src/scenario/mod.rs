@@ -9,6 +9,7 @@ mod error;
 mod flow;
 mod link;
 mod model;
+mod network;
 mod node;
 mod profile;
 
@@ -19,6 +20,10 @@ pub use error::ScenarioError;
 pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target};
 pub use link::{Lanes, LinkParameters, Speed};
 pub use model::{DeviceParameters, MODELS, Model, NodeParameters};
+pub use network::{
+    ArrivalKind, Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Side, Sides,
+    Traffic, TrafficParameters, TrafficPattern,
+};
 pub use node::{Node, NodeKind, Upstream};
 
 pub(crate) use document::nearest;
@@ -42,10 +47,16 @@ pub struct Scenario {
     pub seed: u64,
     /// The part of the run in which steady rates are measured.
     pub measure: Option<(Span, Span)>,
-    /// Hosts, then switches, then devices, each in the order they are written.
+    /// Hosts, then switches, then devices, each in the order they are written, those of networks last.
     pub nodes: Vec<Node>,
+    /// Generated networks, in the order they are written.
+    pub networks: Vec<Network>,
+    /// Fibres that are written one by one.
+    pub fibres: Vec<Fibre>,
     /// In the order they are written.
     pub flows: Vec<Flow>,
+    /// Open-loop workloads, in the order they are written.
+    pub traffic: Vec<Traffic>,
 }
 
 impl Scenario {
@@ -62,7 +73,12 @@ impl Scenario {
         let surroundings = surroundings(&mut root)?;
         let measure = root.take("measure");
         let measure = measure.map(|item| flow::read_measure(&item)).transpose()?;
-        let nodes = nodes(&surroundings, &mut root)?;
+        let (nodes, networks) = nodes(&surroundings, &mut root)?;
+        let fibres = root.repeated("fibres")?.into_iter();
+        let fibres = fibres.map(Fibre::read).collect::<Result<_, _>>()?;
+        let traffic = root.repeated("traffic")?.into_iter().enumerate();
+        let traffic = traffic.map(|(n, section)| Traffic::read(n + 1, section));
+        let traffic = traffic.collect::<Result<_, _>>()?;
         let flows = root.repeated("flows")?.into_iter().enumerate();
         let flows = flows.map(|(n, section)| Flow::read(n + 1, section));
         let flows = flows.collect::<Result<_, _>>()?;
@@ -73,7 +89,10 @@ impl Scenario {
             seed,
             measure,
             nodes,
+            networks,
+            fibres,
             flows,
+            traffic,
         })
     }
 
@@ -104,10 +123,17 @@ fn surroundings<'a>(root: &mut Section<'a>) -> Result<Surroundings<'a>, Scenario
 fn nodes(
     surroundings: &Surroundings<'_>,
     root: &mut Section<'_>,
-) -> Result<Vec<Node>, ScenarioError> {
+) -> Result<(Vec<Node>, Vec<Network>), ScenarioError> {
     let mut nodes = Vec::new();
     for item in root.named("hosts")? {
         nodes.push(surroundings.host(&item)?);
+    }
+    let (mut networks, mut routers) = (Vec::new(), Vec::new());
+    for item in root.named("networks")? {
+        let (hosts, below, network) = surroundings.network(&item)?;
+        nodes.extend(hosts);
+        routers.push(below);
+        networks.push(network);
     }
     for item in root.named("switches")? {
         nodes.push(surroundings.switch(&item)?);
@@ -115,7 +141,11 @@ fn nodes(
     for item in root.named("devices")? {
         nodes.push(surroundings.device(&item)?);
     }
-    Ok(nodes)
+    for (network, routers) in networks.iter_mut().zip(routers) {
+        network.routers = nodes.len()..nodes.len() + routers.len();
+        nodes.extend(routers);
+    }
+    Ok((nodes, networks))
 }
 
 fn stem(file: &str) -> String {

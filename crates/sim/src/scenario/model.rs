@@ -55,10 +55,11 @@ pub struct Model {
 }
 
 impl DeviceParameters {
-    /// The BARs of a device with this model.
-    pub fn bars(&self, endpoint: &EndpointParameters) -> Vec<Bar> {
+    /// The BARs of a device with this model, in a network of so many routers if it is one.
+    pub fn bars(&self, endpoint: &EndpointParameters, routers: u16) -> Vec<Bar> {
         let own = match self {
             Self::SgDma(engine) => Some(engine.bar()),
+            Self::Router(router) => Some(device::Router::bar(router, routers)),
             Self::Dma(_) | Self::Reflector(_) => None,
         };
         endpoint.bar().into_iter().chain(own).collect()
@@ -69,7 +70,7 @@ impl DeviceParameters {
         match self {
             Self::Dma(dma) => dma.tags,
             Self::SgDma(engine) => engine.tags,
-            Self::Reflector(_) => 0,
+            Self::Reflector(_) | Self::Router(_) => 0,
         }
     }
 
@@ -77,7 +78,7 @@ impl DeviceParameters {
     pub fn msi_vectors(&self) -> u32 {
         match self {
             Self::SgDma(_) => device::sg_dma::registers::Unit::ALL.len() as u32,
-            Self::Dma(_) | Self::Reflector(_) => 1,
+            Self::Dma(_) | Self::Reflector(_) | Self::Router(_) => 1,
         }
     }
 }
@@ -87,6 +88,8 @@ models! {
     "dma" => Dma(device::DmaParameters);
     /// Works through lists of descriptors that a driver on the host writes, with FIFOs and a circuit of the user's behind it.
     "sg-dma" => SgDma(device::SgDmaParameters);
+    /// Joins hosts by fibres: takes what is written to its window, or made by its user logic, through a network of its kind.
+    "router" => Router(device::RouterParameters);
     /// Answers each write with a write of its own, for the measurement of latencies.
     "reflector" => Reflector(device::ReflectorParameters);
 }

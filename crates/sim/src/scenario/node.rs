@@ -1,15 +1,17 @@
 //! The nodes of a scenario: hosts, switches and devices.
 
-use device::EndpointParameters;
+use device::{EndpointParameters, RouterParameters};
 use fabric::{RootComplexParameters, SwitchParameters};
 use host::DriverParameters;
 use kernel::Parameters;
 use link::PortParameters;
+use link::optical::OpticalParameters;
 
 use super::ScenarioError;
 use super::document::{At, Item, Lines, Section, nearest};
 use super::link::LinkParameters;
 use super::model::{DeviceParameters, MODELS, NodeParameters};
+use super::network::{Network, read_network};
 use super::profile::{Profile, Profiles};
 
 /// What a node is, with the parameters that only its kind has.
@@ -70,8 +72,10 @@ pub struct Node {
     pub name: At<String>,
     /// What it is.
     pub kind: NodeKind,
-    /// Every port of it.
+    /// Every PCI Express port of it.
     pub port: PortParameters,
+    /// Every optical port of a router.
+    pub optical: OpticalParameters,
     /// What is set after enumeration.
     pub settings: NodeParameters,
     /// Its link upwards.
@@ -88,22 +92,12 @@ pub(super) struct Surroundings<'a> {
 
 impl Surroundings<'_> {
     pub(super) fn host(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
-        self.node(
-            item,
-            item.section()?,
-            NodeKind::Host(
-                RootComplexParameters::default(),
-                DriverParameters::default(),
-            ),
-        )
+        self.node(item, item.name(), item.section()?, host(), None)
     }
 
     pub(super) fn switch(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
-        self.node(
-            item,
-            item.section()?,
-            NodeKind::Switch(SwitchParameters::default()),
-        )
+        let kind = NodeKind::Switch(SwitchParameters::default());
+        self.node(item, item.name(), item.section()?, kind, None)
     }
 
     pub(super) fn device(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
@@ -112,38 +106,80 @@ impl Surroundings<'_> {
             Some(item) => model(&item)?,
             None => (MODELS[0].make)(),
         };
-        self.node(
-            item,
-            section,
-            NodeKind::Device(EndpointParameters::default(), model),
-        )
+        let kind = NodeKind::Device(EndpointParameters::default(), model);
+        self.node(item, item.name(), section, kind, None)
     }
 
+    /// The network of a `[networks.NAME]` section: its hosts, and its routers, each below the host of the same number.
+    pub(super) fn network<'a>(
+        &self,
+        item: &Item<'a>,
+    ) -> Result<(Vec<Node>, Vec<Node>, Network), ScenarioError> {
+        named(item)?;
+        let mut section = item.section()?;
+        let (hosts, routers) = (section.take("hosts"), section.take("routers"));
+        let network = read_network(item, section)?;
+        let of = |part: &Option<Item<'a>>| -> Result<Section<'a>, ScenarioError> {
+            part.as_ref().map_or_else(|| Ok(item.nothing()), Item::section)
+        };
+        let (mut above, mut below) = (Vec::new(), Vec::new());
+        for number in 0..network.parameters.size.nodes() {
+            let place = network.parameters.size.coordinates(number);
+            let place: Vec<String> = place.iter().map(u16::to_string).collect();
+            let named = |tail: &str| At {
+                value: format!("{}-{}{tail}", item.key, place.join("-")),
+                line: item.line,
+            };
+            let host_name = named("-host");
+            let router = DeviceParameters::Router(RouterParameters::default());
+            let kind = NodeKind::Device(EndpointParameters::default(), router);
+            let (at_host, at_router) = (hosts.as_ref(), routers.as_ref());
+            let host = self.node(
+                at_host.unwrap_or(item),
+                host_name.clone(),
+                of(&hosts)?,
+                host(),
+                None,
+            )?;
+            let router = self.node(
+                at_router.unwrap_or(item),
+                named(""),
+                of(&routers)?,
+                kind,
+                Some(host_name),
+            )?;
+            above.push(host);
+            below.push(router);
+        }
+        Ok((above, below, network))
+    }
+
+    /// The node that `section` describes, below `above` where that is given.
     fn node(
         &self,
         item: &Item<'_>,
+        name: At<String>,
         mut section: Section<'_>,
         mut kind: NodeKind,
+        above: Option<At<String>>,
     ) -> Result<Node, ScenarioError> {
-        let name = item.name();
-        if !name
-            .value
-            .chars()
-            .all(|c| c.is_alphanumeric() || "-_.".contains(c))
-            || item.key.is_empty()
-        {
-            return Err(
-                item.error("this name has other signs in it; write letters, digits, - _ and .")
-            );
-        }
+        named(item)?;
         let Profile { mut port, items } = self.profiles.take(&mut section)?;
-        let upstream = section.take("upstream").map(|item| self.upstream(&item));
-        let upstream = upstream.transpose()?;
+        let upstream = match (section.take("upstream"), above) {
+            (Some(item), above) => Some(self.upstream(&item, above)?),
+            (None, Some(to)) => Some(Upstream {
+                to,
+                port: None,
+                link: self.links.clone(),
+            }),
+            (None, None) => None,
+        };
         section.refuse(
             self.links.keys(),
             "this describes a link; write it inside upstream = { to = ... } or under [links]",
         )?;
         let mut settings = NodeParameters::default();
+        let mut optical = OpticalParameters::default();
         let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut settings];
         match &mut kind {
             NodeKind::Host(host, driver) => {
@@ -153,6 +189,9 @@ impl Surroundings<'_> {
             NodeKind::Switch(switch) => sets.push(switch),
             NodeKind::Device(endpoint, model) => {
                 sets.push(endpoint);
+                if matches!(model, DeviceParameters::Router(_)) {
+                    sets.push(&mut optical);
+                }
                 sets.push(model.parameters_mut());
             }
         }
@@ -164,14 +203,19 @@ impl Surroundings<'_> {
             name,
             kind,
             port,
+            optical,
             settings,
             upstream,
             lines,
         })
     }
 
-    /// Either a table or just the name of the node above.
-    fn upstream(&self, item: &Item<'_>) -> Result<Upstream, ScenarioError> {
+    /// Either a table or just the name of the node above, which is not written where it is given.
+    fn upstream(
+        &self,
+        item: &Item<'_>,
+        above: Option<At<String>>,
+    ) -> Result<Upstream, ScenarioError> {
         let mut link = self.links.clone();
         if !item.is_table() {
             let to = item.read()?;
@@ -182,7 +226,10 @@ impl Surroundings<'_> {
             });
         }
         let mut section = item.section()?;
-        let to = section.read("to")?;
+        let to = match above {
+            Some(above) => Some(above),
+            None => section.read("to")?,
+        };
         let to = to.ok_or_else(|| {
             item.error("there is no to; write to = \"NAME\" of the host or switch above")
         })?;
@@ -190,6 +237,23 @@ impl Surroundings<'_> {
         section.set(&mut [&mut link])?;
         Ok(Upstream { to, port, link })
     }
+}
+
+fn host() -> NodeKind {
+    NodeKind::Host(
+        RootComplexParameters::default(),
+        DriverParameters::default(),
+    )
+}
+
+/// Refuses a name that results could not show.
+fn named(item: &Item<'_>) -> Result<(), ScenarioError> {
+    let usual = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    if item.key.is_empty() || !item.key.chars().all(usual) {
+        let message = "this name has other signs in it; write letters, digits, - _ and .";
+        return Err(item.error(message));
+    }
+    Ok(())
 }
 
 fn model(item: &Item<'_>) -> Result<DeviceParameters, ScenarioError> {

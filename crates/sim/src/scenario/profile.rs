@@ -7,6 +7,7 @@ use fabric::{RootComplexParameters, SwitchParameters};
 use host::DriverParameters;
 use kernel::Parameters;
 use link::PortParameters;
+use link::optical::OpticalParameters;
 
 use super::ScenarioError;
 use super::document::{Item, Section, nearest};
@@ -137,7 +138,7 @@ fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
     );
     let (mut port, mut endpoint) = (PortParameters::default(), EndpointParameters::default());
     let mut models: Vec<_> = MODELS.iter().map(|model| (model.make)()).collect();
-    let mut settings = NodeParameters::default();
+    let (mut settings, mut optical) = (NodeParameters::default(), OpticalParameters::default());
     let mut sets: Vec<&mut dyn Parameters> = vec![
         &mut settings,
         &mut port,
@@ -145,6 +146,7 @@ fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
         &mut driver,
         &mut switch,
         &mut endpoint,
+        &mut optical,
     ];
     sets.extend(models.iter_mut().map(DeviceParameters::parameters_mut));
     section.known_to_some(&mut sets)

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use fabric::{RootComplexConfig, RootComplexParameters, Switch, SwitchConfig, SwitchParameters};
 use host::{Host, Processor};
@@ -235,7 +236,7 @@ impl Star {
                 parameters: RootComplexParameters::default(),
                 functions,
                 links,
-                patterns: Vec::new(),
+                patterns: Arc::new([]),
                 jitter: Stream::named(1, "jitter"),
                 cpu: Processor::new(
                     FunctionId(0),

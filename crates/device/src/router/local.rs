@@ -1,0 +1,321 @@
+//! The node's own side of a router: what goes into the network here, and what leaves it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kernel::{Effects, Span, Time};
+use link::optical::OpticalParameters;
+use link::{Observation, PacketId, Packets, Refusal, Route};
+use protocol::{FunctionId, Header, Kind, MemoryRequest, aurora};
+use transaction::{Flow, Next, Pattern, Requester, RequesterLimits, deliver, written};
+
+use crate::Endpoint;
+use crate::reflector::reflected;
+
+use super::crossbar::Entry;
+use super::{OWN, Router, RouterParameters, TO_PCIE, TO_USER, USER, Window, key};
+
+/// What is between the crossbar, the user logic and PCI Express.
+#[derive(Debug)]
+pub(super) struct Local {
+    window: Window,
+    targets: Vec<u64>,
+    patterns: Arc<[Pattern]>,
+    /// The flows of the user logic; their addresses are those of the network.
+    pub(super) source: Requester,
+    /// A packet of theirs whose queue is full.
+    held: Option<(usize, Entry)>,
+    /// Queues into the crossbar, and the cycles that each has room for.
+    width: usize,
+    room: u32,
+    cycle: Span,
+    lanes: u32,
+    /// A packet on its way out by PCI Express, and when the last of it is here.
+    leaving: Option<(Time, PacketId)>,
+    /// TLPs made of such packets.
+    tlps: VecDeque<PacketId>,
+}
+
+impl Local {
+    pub(super) fn new(
+        endpoint: &Endpoint,
+        parameters: &RouterParameters,
+        optical: &OpticalParameters,
+        window: Window,
+        targets: Vec<u64>,
+    ) -> Self {
+        let limits = RequesterLimits {
+            max_payload: optical.packet_size.0 as u32,
+            max_read_request: 0,
+            tags: 0,
+            completion_timeout: Span::from_us(1),
+        };
+        Local {
+            window,
+            targets,
+            patterns: endpoint.patterns(),
+            source: Requester::new(endpoint.id(), limits),
+            held: None,
+            width: parameters.local_width as usize,
+            room: optical.cycles_of(parameters.injection_buffer),
+            cycle: optical.cycle(),
+            lanes: optical.optical_lanes,
+            leaving: None,
+            tlps: VecDeque::new(),
+        }
+    }
+
+    fn cycles(&self, packet: PacketId, packets: &Packets) -> u32 {
+        aurora::cycles(packets[packet].light_len(), self.lanes)
+    }
+
+    /// What is to be written where, if a packet of PCI Express is for the window, which begins at `base`.
+    fn in_window(&self, header: &Header, base: u64) -> Option<(u64, u16, u8)> {
+        let Kind::MemoryWrite(request) = &header.kind else {
+            return None;
+        };
+        let address = request.first_byte().checked_sub(base)?;
+        let (node, port) = self.window.locate(address)?;
+        Some((address, node, port))
+    }
+}
+
+impl Router {
+    /// Its user logic's requests.
+    pub fn requester(&self) -> &Requester {
+        &self.local.source
+    }
+
+    /// The same, to take what it did.
+    pub fn requester_mut(&mut self) -> &mut Requester {
+        &mut self.local.source
+    }
+
+    /// One more flow of the user logic, to an address of the network.
+    pub fn add_flow(&mut self, flow: Flow) {
+        self.local.source.add(flow);
+    }
+
+    /// Takes in what has come by PCI Express and what the user logic sends, and hands out what leaves.
+    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        self.take_in(fx);
+        self.make(fx);
+        self.hand_out(fx);
+    }
+
+    /// What comes by PCI Express goes on while its queue has room; then it waits in the core's buffer, without credit.
+    fn take_in(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(header) = self.endpoint.front(fx) {
+            let target = self.local.in_window(&header, self.endpoint.base_of(2));
+            let Some((address, destination, port)) = target else {
+                let Some(packet) = self.endpoint.take(fx) else {
+                    return;
+                };
+                self.endpoint.serve(packet, fx);
+                continue;
+            };
+            let queue = self.queue_to(destination);
+            if self.inputs[OWN].queues[queue].cycles >= self.local.room {
+                return;
+            }
+            let Some(packet) = self.endpoint.take(fx) else {
+                return;
+            };
+            if let Err(why) = self.endpoint.check_size(&header) {
+                self.endpoint.refuse(packet, why, fx);
+                continue;
+            }
+            let own = self.endpoint.id();
+            let Some(copy) = reflected(packet, own, address, fx.store()) else {
+                continue;
+            };
+            fx.store()[copy].route = Route {
+                destination,
+                port,
+                source: self.node,
+                wrapped: true,
+            };
+            let entry = self.entry(copy, fx);
+            self.queue_up(OWN, queue, entry, fx);
+        }
+    }
+
+    /// The queue into the crossbar of what goes to a node.
+    fn queue_to(&self, destination: u16) -> usize {
+        usize::from(key(self.node, destination)) % self.local.width
+    }
+
+    fn entry(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Entry {
+        let ready = fx.now() + self.forward;
+        Entry {
+            packet,
+            cycles: self.local.cycles(packet, fx.store()),
+            ready,
+            complete: ready,
+            born: fx.store()[packet].stamp.born,
+            damaged: false,
+        }
+    }
+
+    /// The user logic makes packets while their queues have room.
+    fn make(&mut self, fx: &mut Effects<'_, Self>) {
+        loop {
+            if let Some((queue, entry)) = self.local.held {
+                if self.inputs[OWN].queues[queue].cycles >= self.local.room {
+                    return;
+                }
+                self.local.held = None;
+                self.queue_up(OWN, queue, entry, fx);
+            }
+            let now = fx.now();
+            match self.local.source.next(now, fx.store()) {
+                Next::Packet(packet) => {
+                    let Some((destination, port)) = self.address(packet, fx) else {
+                        self.lose(self.entry(packet, fx), Refusal::UnsupportedRequest, fx);
+                        continue;
+                    };
+                    fx.store()[packet].route = Route {
+                        destination,
+                        port,
+                        source: self.node,
+                        wrapped: false,
+                    };
+                    self.local.held = Some((self.queue_to(destination), self.entry(packet, fx)));
+                }
+                Next::Told(what) => fx.observe(what),
+                Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
+                Next::TimedOut(..) | Next::Nothing => return,
+                Next::NotBefore(time) => return self.endpoint.wake_engine(time, fx),
+            }
+        }
+    }
+
+    /// Node and port that a packet of the user logic goes to.
+    fn address(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Option<(u16, u8)> {
+        match &fx.store()[packet].header().kind {
+            Kind::MemoryWrite(request) => self.local.window.locate(request.first_byte()),
+            _ => None,
+        }
+    }
+
+    /// TLPs leave by PCI Express, completions of the core first.
+    fn hand_out(&mut self, fx: &mut Effects<'_, Self>) {
+        if let Some((_, packet)) = self.local.leaving.take_if(|(due, _)| *due <= fx.now()) {
+            self.unwrap(packet, fx);
+        }
+        while self.endpoint.is_open(fx) && self.endpoint.is_bus_master() {
+            let Some(tlp) = self.local.tlps.pop_front() else {
+                break;
+            };
+            self.endpoint.hand_over(tlp, fx);
+        }
+        if self.outputs[TO_PCIE].asked != 0 && self.takes_tlps() {
+            self.serve(TO_PCIE, fx);
+        }
+    }
+
+    /// Whether a packet may leave by PCI Express: the one before is on its way.
+    pub(super) fn takes_tlps(&self) -> bool {
+        self.local.leaving.is_none() && self.local.tlps.is_empty()
+    }
+
+    /// Tells that a packet of the user logic begins to leave.
+    pub(super) fn tell_sent(&self, entry: &Entry, fx: &mut Effects<'_, Self>) {
+        let start = fx.now();
+        let end = start + self.local.cycle * u64::from(entry.cycles);
+        let content = &fx.store()[entry.packet];
+        if !content.route.wrapped
+            && let Some(told) = content.sent(start, end)
+        {
+            fx.foresee(end, told);
+        }
+    }
+
+    /// A packet leaves the network here: how long it holds its way through the crossbar.
+    pub(super) fn leave(&mut self, output: usize, entry: Entry, fx: &mut Effects<'_, Self>) -> Span {
+        let whole = self.local.cycle * u64::from(entry.cycles);
+        let length = Span::from_fs(whole.as_fs().div_ceil(self.local.width as u64));
+        let free_at = fx.now() + length;
+        let done = free_at.max(entry.complete);
+        self.outputs[output].free_at = free_at;
+        if entry.damaged {
+            self.lose(entry, Refusal::BitErrors, fx);
+        } else if output == TO_USER {
+            self.deliver(entry, done, fx);
+        } else {
+            self.local.leaving = Some((done, entry.packet));
+            self.wake_output(TO_PCIE, done, fx);
+        }
+        length
+    }
+
+    /// Writes a packet to the memory of the user logic, all of which is there at `done`.
+    fn deliver(&mut self, entry: Entry, done: Time, fx: &mut Effects<'_, Self>) {
+        let base = self.local.window.base(self.node, USER);
+        let content = &fx.store()[entry.packet];
+        let Kind::MemoryWrite(request) = content.header().kind else {
+            return self.lose(entry, Refusal::UnsupportedRequest, fx);
+        };
+        let within = self.local.window.within(request.first_byte());
+        let memory = self.endpoint.bar_mut();
+        if !memory.holds(within, u64::from(request.byte_len())) {
+            return self.lose(entry, Refusal::UnsupportedRequest, fx);
+        }
+        let told = deliver(content, &request, memory, base, &self.local.patterns);
+        if let Some(told) = told {
+            fx.foresee(done, told);
+        }
+        fx.store().release(entry.packet);
+    }
+
+    /// Makes TLPs of a packet that leaves by PCI Express: as large as this port may send.
+    fn unwrap(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let content = &fx.store()[packet];
+        let port = content.route.port;
+        let target = self.local.targets.get(usize::from(port) - 1).copied();
+        let Kind::MemoryWrite(request) = content.header().kind else {
+            return fx.store().release(packet);
+        };
+        let Some(target) = target else {
+            let lost = content.lost(Refusal::UnsupportedRequest);
+            fx.observe(lost);
+            return fx.store().release(packet);
+        };
+        let first = target + self.local.window.within(request.first_byte());
+        let (own, largest) = (self.endpoint.id(), self.endpoint.max_payload());
+        let pieces = pieces(packet, &request, first, (own, largest), fx.store());
+        self.local.tlps.extend(pieces);
+        fx.store().release(packet);
+    }
+}
+
+/// The TLPs that write what `packet` carries to address `first`: none over `largest` bytes or over the end of a page.
+fn pieces(
+    packet: PacketId,
+    request: &MemoryRequest,
+    first: u64,
+    (own, largest): (FunctionId, u32),
+    packets: &mut Packets,
+) -> Vec<PacketId> {
+    let bytes = written(&packets[packet], request).to_vec();
+    let stamp = packets[packet].stamp;
+    let mut pieces = Vec::with_capacity(1);
+    let mut at = 0;
+    while at < bytes.len() {
+        let address = first + at as u64;
+        let room = MemoryRequest::room_at(address).min(u64::from(largest) - address % 4);
+        let len = (bytes.len() - at).min(room as usize);
+        let header = Header::memory_write(own, address, len as u32).expect(LEGAL);
+        let mut stamp = stamp;
+        stamp.offset += at as u64;
+        stamp.last &= at + len == bytes.len();
+        let piece = packets.claim();
+        let lead = (address % 4) as usize;
+        packets[piece].write(header, stamp)[lead..lead + len].copy_from_slice(&bytes[at..at + len]);
+        pieces.push(piece);
+        at += len;
+    }
+    pieces
+}
+
+const LEGAL: &str = "a piece stays within its page and the largest payload";

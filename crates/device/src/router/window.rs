@@ -1,0 +1,70 @@
+//! The address space of a network: where the memory of every node lies in the window of each router.
+
+use kernel::Bytes;
+
+/// How addresses of the network are made up: node, port of the node, and place behind that port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    aperture: u64,
+    nodes: u16,
+}
+
+/// The port of a node behind which is the memory of its own user logic.
+pub const USER: u8 = 0;
+
+/// Ports of a node, a power of two: its user logic, and what its PCI Express port leads to.
+pub const PORTS: u64 = 4;
+
+impl Window {
+    /// A network of `nodes` nodes with `aperture` bytes, a power of two, behind each port.
+    pub fn new(aperture: Bytes, nodes: u16) -> Self {
+        Window {
+            aperture: aperture.0,
+            nodes,
+        }
+    }
+
+    /// Its size as a BAR: a power of two.
+    pub fn size(self) -> u64 {
+        (u64::from(self.nodes) * PORTS).next_power_of_two() * self.aperture
+    }
+
+    /// Bytes behind a port.
+    pub fn aperture(self) -> u64 {
+        self.aperture
+    }
+
+    /// The first address behind `port` of `node`.
+    pub fn base(self, node: u16, port: u8) -> u64 {
+        (u64::from(node) * PORTS + u64::from(port)) * self.aperture
+    }
+
+    /// Node and port of an address, if there is such a node.
+    #[inline]
+    pub fn locate(self, address: u64) -> Option<(u16, u8)> {
+        let place = address / self.aperture;
+        let node = place / PORTS;
+        (node < u64::from(self.nodes)).then_some((node as u16, (place % PORTS) as u8))
+    }
+
+    /// How far behind its port an address is.
+    #[inline]
+    pub fn within(self, address: u64) -> u64 {
+        address % self.aperture
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_node_a_port_and_a_place_behind_it() {
+        let window = Window::new(Bytes::kib(64), 6);
+        assert_eq!(window.size(), 32 * 64 * 1024);
+        let address = window.base(5, 2) + 0x1234;
+        assert_eq!(window.locate(address), Some((5, 2)));
+        assert_eq!(window.within(address), 0x1234);
+        assert_eq!(window.locate(window.base(6, 0)), None);
+    }
+}

@@ -1,0 +1,547 @@
+//! [`OpticalEnd`]: sender, receiver and timers of one end of a fibre.
+
+use kernel::{Span, Time};
+
+use crate::alarm::{Alarm, Ring};
+use crate::{Frame, LinkContext, LinkTimer, Observation, PacketId, Refusal};
+
+use super::receiver::{Damage, Intake, strike};
+use super::resend::{Resend, Verdict};
+use super::sender::Lane;
+use super::timing::Timing;
+use super::{
+    Block, FlowControl, Incoming, LightFrame, OpticalConfig, OpticalCounters, Outgoing,
+};
+
+/// What an input means for whoever embeds an end.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// A packet is here.
+    Packet(Incoming),
+    /// The end may take a packet that it could not before.
+    Room,
+    /// The fibre is dark for good: these packets were sent, and it is not known whether they arrived. They are the caller's.
+    Dark(Vec<PacketId>),
+    /// Nothing.
+    Nothing,
+}
+
+/// One end of a fibre.
+#[derive(Clone, Debug)]
+pub struct OpticalEnd {
+    config: OpticalConfig,
+    timing: Timing,
+    busy_until: Time,
+    lanes: Vec<Lane>,
+    intakes: Vec<Intake>,
+    /// Cycles of each channel's buffer, or of all together with native flow control.
+    room: u32,
+    /// Cycles in the buffer, where native flow control watches it; from where on it pauses the far end, and resumes it.
+    occupied: u32,
+    marks: (u32, u32),
+    /// Whether this end is paused, and whether it has paused the other.
+    paused: bool,
+    pausing: bool,
+    resend: Option<Resend>,
+    resend_after: Span,
+    again: Alarm,
+    wire: Alarm,
+    /// When the fibre is cut, if ever, and whether that is known here.
+    severed: Time,
+    dark: bool,
+    /// Since when a packet waits for nothing but room.
+    stalled: Option<Time>,
+    counters: OpticalCounters,
+}
+
+/// Where errors may strike control blocks, all numbers are told again after this long.
+const TELL_AGAIN: Span = Span::from_us(10);
+
+/// As often a fibre may fail to bring anything before it is taken for dark.
+const TIMEOUTS: u32 = 16;
+
+impl OpticalEnd {
+    /// An end that has not begun.
+    pub fn new(config: OpticalConfig) -> Self {
+        let parameters = &config.parameters;
+        let timing = Timing::new(&config);
+        let room = parameters.cycles_of(parameters.channel_buffer);
+        let largest = timing.cycles(parameters.packet_size.0 as u32 + OVERHEAD);
+        // What still comes after a pause was sent: one way there, one way back, and a frame that has begun.
+        let way = (config.flight + config.far_pipeline).as_fs() / timing.cycle.as_fs() + 2;
+        let coming = 2 * way as u32 + 2 * largest;
+        let resend = parameters
+            .reliable
+            .then(|| Resend::new(parameters.cycles_of(parameters.retransmission_buffer)));
+        OpticalEnd {
+            busy_until: Time::ZERO,
+            lanes: vec![
+                Lane {
+                    sent: 0,
+                    limit: room as u16,
+                };
+                parameters.virtual_channels as usize
+            ],
+            intakes: vec![Intake::default(); parameters.virtual_channels as usize],
+            room,
+            occupied: 0,
+            marks: (room.saturating_sub(coming), room.saturating_sub(coming) / 2),
+            paused: false,
+            pausing: false,
+            resend,
+            resend_after: (config.flight + config.far_pipeline + timing.cycle * u64::from(largest))
+                * 3,
+            again: Alarm::IDLE,
+            wire: Alarm::IDLE,
+            severed: Time::NEVER,
+            dark: false,
+            stalled: None,
+            counters: OpticalCounters::default(),
+            timing,
+            config,
+        }
+    }
+
+    /// What this end has sent.
+    pub fn counters(&self) -> OpticalCounters {
+        self.counters
+    }
+
+    /// Cycles of the wire that a packet of so many bytes takes, envelope included.
+    pub fn cycles(&self, light_len: u32) -> u32 {
+        self.timing.cycles(light_len)
+    }
+
+    /// The time of a cycle.
+    pub fn cycle(&self) -> Span {
+        self.timing.cycle
+    }
+
+    /// Whether the fibre is known to be dark.
+    pub fn is_dark(&self) -> bool {
+        self.dark
+    }
+
+    /// When the wire is free.
+    pub fn free_at(&self) -> Time {
+        self.busy_until
+    }
+
+    /// Cycles that the far end has room for in a channel.
+    #[inline]
+    pub fn room(&self, channel: u8) -> u32 {
+        match self.config.parameters.flow_control {
+            FlowControl::Credits => self.lanes[usize::from(channel)].room(),
+            FlowControl::Native if self.paused => 0,
+            FlowControl::Native => u32::MAX,
+        }
+    }
+
+    /// Whether a packet of so many cycles may go on a channel as far as anything but the wire's other users is concerned.
+    #[inline]
+    pub fn may_send(&self, channel: u8, cycles: u32) -> bool {
+        let kept = self
+            .resend
+            .as_ref()
+            .is_none_or(|resend| resend.has_room(cycles));
+        kept && self.room(channel) >= cycles
+    }
+
+    /// A packet waits on a free wire for nothing but room.
+    pub fn stall(&mut self, now: Time) {
+        self.stalled.get_or_insert(now);
+    }
+
+    /// The fibre is cut at `time`.
+    pub fn sever(&mut self, time: Time, cx: &mut impl LinkContext) {
+        self.severed = time;
+        let known = time + self.config.parameters.loss_detection;
+        cx.wake(LinkTimer::Acknowledge, known.since(cx.now()));
+    }
+
+    /// Time begins.
+    pub fn start(&mut self, cx: &mut impl LinkContext) {
+        if self.config.errors.is_some() {
+            cx.wake(LinkTimer::UpdateCredit, TELL_AGAIN);
+        }
+    }
+
+    /// Sends a packet that [`may_send`](Self::may_send): when its last cycle ends, and the wire is free again.
+    pub fn send(&mut self, outgoing: Outgoing, cx: &mut impl LinkContext) -> Time {
+        let content = &cx.packets()[outgoing.packet];
+        let (light_len, payload) = (content.light_len(), content.payload().len());
+        let cycles = self.timing.cycles(light_len);
+        let lane = &mut self.lanes[usize::from(outgoing.channel)];
+        let before = lane.sent;
+        lane.sent = lane.sent.wrapping_add(cycles as u16);
+        let sequence = match &mut self.resend {
+            None => before,
+            Some(resend) => {
+                cx.packets().retain(outgoing.packet);
+                resend.keep(outgoing, cycles)
+            }
+        };
+        if let Some(since) = self.stalled.take() {
+            self.counters.credit_stall += cx.now().since(since);
+        }
+        self.counters.frames += 1;
+        self.counters.payload_bytes += payload as u64;
+        let taken = self.put(outgoing, sequence, cycles, cx);
+        self.counters.overhead_bytes += taken - payload as u64;
+        if self.resend.is_some() {
+            self.await_acknowledgement(cx);
+        }
+        self.busy_until
+    }
+
+    /// Puts a frame on the wire: the bytes of the cycles that it takes.
+    fn put(
+        &mut self,
+        outgoing: Outgoing,
+        sequence: u16,
+        cycles: u32,
+        cx: &mut impl LinkContext,
+    ) -> u64 {
+        let now = cx.now();
+        let (begin, mut end) = self.timing.pass(now.max(self.busy_until), cycles);
+        // What is still coming in goes out no sooner.
+        end = end.max(outgoing.complete + self.timing.cycle);
+        let length = self.timing.cycle * u64::from(cycles);
+        let gaps = (end.since(begin).as_fs() - length.as_fs()).div_ceil(self.timing.cycle.as_fs());
+        self.busy_until = end;
+        self.counters.busy += end.since(begin);
+        // A frame that may have to come again is looked at when all of it is there.
+        let heard = if self.resend.is_some() {
+            end
+        } else {
+            begin + self.timing.cycle
+        };
+        if cx.watched() {
+            let port = cx.port();
+            cx.observe(Observation::Packet {
+                port,
+                sequence,
+                packet: outgoing.packet,
+                replay: false,
+                nullified: outgoing.damaged,
+                start: begin,
+                length: end.since(begin),
+            });
+        }
+        let frame = LightFrame {
+            packet: outgoing.packet,
+            sequence,
+            gaps: gaps as u16,
+            channel: outgoing.channel,
+            damaged: outgoing.damaged,
+        };
+        cx.send(
+            Frame::Light(frame),
+            heard.since(now) + self.config.far_pipeline,
+        );
+        self.timing.bits(cycles + gaps as u32) / 66 * 8
+    }
+
+    /// A packet leaves this end's buffer: its room is free `after` from now.
+    pub fn release(&mut self, channel: u8, cycles: u32, after: Span, cx: &mut impl LinkContext) {
+        match self.config.parameters.flow_control {
+            FlowControl::Credits => {
+                let intake = &mut self.intakes[usize::from(channel)];
+                intake.freed = intake.freed.wrapping_add(cycles as u16);
+                let freed = Block::Freed {
+                    channel,
+                    cycles: intake.freed,
+                };
+                self.tell(freed, after, cx);
+            }
+            FlowControl::Native => {
+                self.occupied = self.occupied.saturating_sub(cycles);
+                if self.pausing && self.occupied <= self.marks.1 {
+                    self.pausing = false;
+                    self.tell(Block::Resume, after, cx);
+                }
+            }
+        }
+    }
+
+    /// Sends a control block `after` from now: in a cycle of its own where the wire is idle, or else with what it carries next.
+    fn tell(&mut self, block: Block, after: Span, cx: &mut impl LinkContext) {
+        let now = cx.now();
+        let cycles = u64::from(self.config.parameters.credit_cycles);
+        let mut at = now + after;
+        if cycles > 0 && self.busy_until > at {
+            at = self.busy_until;
+        } else if cycles > 0 && after == Span::ZERO {
+            (_, self.busy_until) = self.timing.pass(at, 1);
+            self.counters.busy += self.timing.cycle;
+            self.counters.control_bytes += self.timing.bits(1) / 66 * 8;
+        }
+        let heard = at + self.timing.cycle * cycles;
+        cx.send(Frame::Block(block), heard.since(now));
+    }
+
+    /// Something arrives.
+    pub fn receive(&mut self, frame: Frame, cx: &mut impl LinkContext) -> Heard {
+        let is_dark = cx.now() >= self.severed;
+        match frame {
+            Frame::Light(frame) if is_dark => {
+                if self.resend.is_none() {
+                    self.lose(frame.packet, Refusal::SeveredFibre, cx);
+                } else {
+                    // Its sender keeps it, and will tell.
+                    cx.packets().release(frame.packet);
+                }
+                Heard::Nothing
+            }
+            Frame::Light(frame) => self.receive_frame(frame, cx),
+            Frame::Block(_) if is_dark || self.is_struck(1) => Heard::Nothing,
+            Frame::Block(block) => self.receive_block(block, cx),
+            Frame::Tlp(_) | Frame::Dllp(_) => panic!("a fibre carries frames and control blocks"),
+        }
+    }
+
+    fn is_struck(&mut self, cycles: u32) -> bool {
+        let bits = self.timing.bits(cycles);
+        let errors = self.config.errors.as_mut();
+        errors.is_some_and(|errors| !errors.strike(bits).is_empty())
+    }
+
+    fn receive_frame(&mut self, frame: LightFrame, cx: &mut impl LinkContext) -> Heard {
+        let cycles = self.timing.cycles(cx.packets()[frame.packet].light_len());
+        let damage = match &mut self.config.errors {
+            Some(errors) => strike(errors, &frame, cycles, &self.timing, cx.packets()),
+            None => Damage::None,
+        };
+        let complete = if self.resend.is_some() {
+            if !self.accept_in_order(&frame, damage, cx) {
+                cx.packets().release(frame.packet);
+                return Heard::Nothing;
+            }
+            cx.now()
+        } else {
+            if damage == Damage::Header {
+                self.lose(frame.packet, Refusal::BitErrors, cx);
+                return Heard::Nothing;
+            }
+            let intake = &mut self.intakes[usize::from(frame.channel)];
+            let lost = intake.catch_up(frame.sequence);
+            intake.heard = intake.heard.wrapping_add(cycles as u16);
+            if lost {
+                self.release(frame.channel, 0, Span::ZERO, cx);
+            }
+            cx.now() + self.timing.cycle * u64::from(cycles - 1 + u32::from(frame.gaps))
+        };
+        if self.config.parameters.flow_control == FlowControl::Native {
+            if self.occupied + cycles > self.room {
+                self.lose(frame.packet, Refusal::Overflow, cx);
+                return Heard::Nothing;
+            }
+            self.occupied += cycles;
+            if !self.pausing && self.occupied > self.marks.0 {
+                self.pausing = true;
+                self.tell(Block::Pause, Span::ZERO, cx);
+            }
+        }
+        Heard::Packet(Incoming {
+            packet: frame.packet,
+            channel: frame.channel,
+            cycles,
+            complete,
+            damaged: frame.damaged || damage != Damage::None,
+        })
+    }
+
+    /// Whether a frame is the one that was to come, and as it was sent. The far end is told.
+    fn accept_in_order(
+        &mut self,
+        frame: &LightFrame,
+        damage: Damage,
+        cx: &mut impl LinkContext,
+    ) -> bool {
+        let Some(resend) = &mut self.resend else {
+            return true;
+        };
+        let sequence = (damage == Damage::None).then_some(frame.sequence);
+        let verdict = resend.judge(sequence);
+        let next = resend.expected();
+        match verdict {
+            Verdict::Accept | Verdict::Duplicate => {
+                self.tell(Block::Acknowledge(next), Span::ZERO, cx);
+            }
+            Verdict::Refuse => self.tell(Block::Refuse(next), Span::ZERO, cx),
+            Verdict::Ignore => {}
+        }
+        verdict == Verdict::Accept
+    }
+
+    /// A packet ends here.
+    fn lose(&mut self, packet: PacketId, why: Refusal, cx: &mut impl LinkContext) {
+        let lost = cx.packets()[packet].lost(why);
+        cx.observe(lost);
+        cx.packets().release(packet);
+    }
+
+    fn receive_block(&mut self, block: Block, cx: &mut impl LinkContext) -> Heard {
+        match block {
+            Block::Freed { channel, cycles } => {
+                let lane = &mut self.lanes[usize::from(channel)];
+                let limit = cycles.wrapping_add(self.room as u16);
+                // An older number than the last one says nothing.
+                if (limit.wrapping_sub(lane.limit) as i16) <= 0 {
+                    return Heard::Nothing;
+                }
+                lane.limit = limit;
+            }
+            Block::Sent { channel, cycles } => {
+                if self.intakes[usize::from(channel)].catch_up(cycles) {
+                    self.release(channel, 0, Span::ZERO, cx);
+                }
+                return Heard::Nothing;
+            }
+            Block::Acknowledge(next) => self.acknowledged(next, cx),
+            Block::Refuse(next) => {
+                self.acknowledged(next, cx);
+                return self.send_again(cx);
+            }
+            Block::Pause => {
+                self.paused = true;
+                return Heard::Nothing;
+            }
+            Block::Resume => self.paused = false,
+        }
+        Heard::Room
+    }
+
+    fn acknowledged(&mut self, next: u16, cx: &mut impl LinkContext) {
+        let Some(resend) = &mut self.resend else {
+            return;
+        };
+        for done in resend.acknowledge(next) {
+            cx.packets().release(done.packet);
+        }
+        self.again.clear();
+        self.await_acknowledgement(cx);
+    }
+
+    fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
+        let waits = self.resend.as_ref().is_some_and(Resend::is_waiting);
+        if !waits || self.again.is_set() {
+            return;
+        }
+        let deadline = self.busy_until.max(cx.now()) + self.resend_after;
+        if let Some(after) = self.again.set(cx.now(), deadline) {
+            cx.wake(LinkTimer::Replay, after);
+        }
+    }
+
+    fn send_again(&mut self, cx: &mut impl LinkContext) -> Heard {
+        if let Some(resend) = &mut self.resend {
+            resend.send_again();
+        }
+        self.again.clear();
+        self.go_on(cx)
+    }
+
+    /// Sends the next of the frames that are to be sent again, as soon as the wire is free.
+    fn go_on(&mut self, cx: &mut impl LinkContext) -> Heard {
+        if self.dark {
+            return Heard::Nothing;
+        }
+        if self.busy_until > cx.now() {
+            return self.go_on_later(cx);
+        }
+        let Some(resend) = &mut self.resend else {
+            return Heard::Nothing;
+        };
+        let Some((outgoing, sequence)) = resend.next_again() else {
+            self.await_acknowledgement(cx);
+            return Heard::Room;
+        };
+        cx.packets().retain(outgoing.packet);
+        let cycles = self.timing.cycles(cx.packets()[outgoing.packet].light_len());
+        self.counters.replays += 1;
+        self.counters.overhead_bytes += self.put(outgoing, sequence, cycles, cx);
+        self.go_on_later(cx)
+    }
+
+    fn go_on_later(&mut self, cx: &mut impl LinkContext) -> Heard {
+        if let Some(after) = self.wire.set(cx.now(), self.busy_until) {
+            cx.wake(LinkTimer::Wire, after);
+        }
+        Heard::Nothing
+    }
+
+    /// One of this end's timers runs out.
+    pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Heard {
+        let ring = match timer {
+            LinkTimer::Wire => self.wire.ring(cx.now()),
+            LinkTimer::Replay => self.again.ring(cx.now()),
+            LinkTimer::UpdateCredit | LinkTimer::Acknowledge => Ring::Due,
+        };
+        match ring {
+            Ring::Due => {}
+            Ring::Again(after) => {
+                cx.wake(timer, after);
+                return Heard::Nothing;
+            }
+            Ring::Stale => return Heard::Nothing,
+        }
+        match timer {
+            LinkTimer::Wire => self.go_on(cx),
+            LinkTimer::Replay => self.time_out(cx),
+            LinkTimer::UpdateCredit => {
+                self.tell_all(cx);
+                cx.wake(LinkTimer::UpdateCredit, TELL_AGAIN);
+                Heard::Nothing
+            }
+            LinkTimer::Acknowledge => self.darken(),
+        }
+    }
+
+    fn time_out(&mut self, cx: &mut impl LinkContext) -> Heard {
+        if let Some(resend) = &mut self.resend {
+            resend.timeouts += 1;
+            if resend.timeouts > TIMEOUTS {
+                return self.darken();
+            }
+        }
+        self.send_again(cx)
+    }
+
+    fn darken(&mut self) -> Heard {
+        if std::mem::replace(&mut self.dark, true) {
+            return Heard::Nothing;
+        }
+        self.again.clear();
+        let kept = self.resend.as_mut().map(Resend::give_up);
+        let kept = kept.unwrap_or_default().into_iter();
+        Heard::Dark(kept.map(|outgoing| outgoing.packet).collect())
+    }
+
+    /// Tells every number again: a block may have been lost.
+    fn tell_all(&mut self, cx: &mut impl LinkContext) {
+        for channel in 0..self.lanes.len() as u8 {
+            let (lane, intake) = (
+                self.lanes[usize::from(channel)],
+                self.intakes[usize::from(channel)],
+            );
+            if self.resend.is_none() {
+                let cycles = lane.sent;
+                self.tell(Block::Sent { channel, cycles }, Span::ZERO, cx);
+            }
+            let cycles = intake.freed;
+            self.tell(Block::Freed { channel, cycles }, Span::ZERO, cx);
+        }
+        if self.config.parameters.flow_control == FlowControl::Native {
+            let block = if self.pausing {
+                Block::Pause
+            } else {
+                Block::Resume
+            };
+            self.tell(block, Span::ZERO, cx);
+        }
+    }
+}
+
+/// What a frame holds besides its payload at most: envelope and the header of a TLP.
+const OVERHEAD: u32 = protocol::Envelope::BYTES + 16;

@@ -1,0 +1,118 @@
+//! Retransmission: frames are numbered and kept until the far end has acknowledged them (go back N).
+
+use std::collections::VecDeque;
+
+use super::Outgoing;
+
+/// The reliable layer of one end, both halves.
+#[derive(Clone, Debug)]
+pub(super) struct Resend {
+    /// Frames that are not acknowledged, the oldest first, with their cycles.
+    kept: VecDeque<(Outgoing, u32)>,
+    /// Cycles of these, and how many there may be.
+    cycles: u32,
+    room: u32,
+    /// Number of the oldest of them, or of the next frame.
+    oldest: u16,
+    /// How many of them are to be sent again before anything new is.
+    pub(super) again: usize,
+    /// Times that the timer ran out since something was last acknowledged.
+    pub(super) timeouts: u32,
+    /// Number of the frame that is to arrive next.
+    expected: u16,
+    /// Whether that was refused, and did not come since.
+    refused: bool,
+}
+
+/// What a receiver says to the number of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Accept,
+    Duplicate,
+    Refuse,
+    Ignore,
+}
+
+impl Resend {
+    pub(super) fn new(room: u32) -> Self {
+        Resend {
+            kept: VecDeque::new(),
+            cycles: 0,
+            room,
+            oldest: 0,
+            again: 0,
+            timeouts: 0,
+            expected: 0,
+            refused: false,
+        }
+    }
+
+    pub(super) fn has_room(&self, cycles: u32) -> bool {
+        self.again == 0 && (self.cycles + cycles <= self.room || self.kept.is_empty())
+    }
+
+    /// Keeps a frame that is sent for the first time: its number.
+    pub(super) fn keep(&mut self, outgoing: Outgoing, cycles: u32) -> u16 {
+        self.kept.push_back((outgoing, cycles));
+        self.cycles += cycles;
+        self.oldest.wrapping_add(self.kept.len() as u16 - 1)
+    }
+
+    /// The next frame that is to be sent again, and its number.
+    pub(super) fn next_again(&mut self) -> Option<(Outgoing, u16)> {
+        let place = self.kept.len().checked_sub(self.again)?;
+        let (outgoing, _) = self.kept.get(place)?;
+        self.again -= 1;
+        Some((*outgoing, self.oldest.wrapping_add(place as u16)))
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// The far end has everything before `next`: what it has is let go of.
+    pub(super) fn acknowledge(&mut self, next: u16) -> Vec<Outgoing> {
+        let count = usize::from(next.wrapping_sub(self.oldest));
+        if count > self.kept.len() {
+            return Vec::new();
+        }
+        if count > 0 {
+            self.timeouts = 0;
+        }
+        self.oldest = next;
+        let done: Vec<_> = self.kept.drain(..count).collect();
+        self.cycles -= done.iter().map(|(_, cycles)| cycles).sum::<u32>();
+        self.again = self.again.min(self.kept.len());
+        done.into_iter().map(|(outgoing, _)| outgoing).collect()
+    }
+
+    pub(super) fn send_again(&mut self) {
+        self.again = self.kept.len();
+    }
+
+    /// Everything that was not acknowledged: the fibre is dark.
+    pub(super) fn give_up(&mut self) -> Vec<Outgoing> {
+        self.again = 0;
+        self.cycles = 0;
+        self.kept.drain(..).map(|(outgoing, _)| outgoing).collect()
+    }
+
+    pub(super) fn expected(&self) -> u16 {
+        self.expected
+    }
+
+    /// Judges a frame that has arrived with that number, or that cannot be read.
+    pub(super) fn judge(&mut self, sequence: Option<u16>) -> Verdict {
+        let ahead = sequence.map(|sequence| sequence.wrapping_sub(self.expected) as i16);
+        match ahead {
+            Some(0) => {
+                self.expected = self.expected.wrapping_add(1);
+                self.refused = false;
+                Verdict::Accept
+            }
+            Some(ahead) if ahead < 0 => Verdict::Duplicate,
+            _ if std::mem::replace(&mut self.refused, true) => Verdict::Ignore,
+            _ => Verdict::Refuse,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a run measured of networks: each direction of each fibre, and the workloads.
+
+use kernel::{Quantity, Time};
+use serde::Serialize;
+
+use crate::build::Parts;
+use crate::latency::Latency;
+use crate::meter::Meter;
+use crate::model::Model;
+use crate::plan::{Plan, TrafficPlan};
+
+/// What one direction of a fibre carried.
+#[derive(Clone, Debug, Serialize)]
+pub struct FibreResult {
+    /// The fibre's name.
+    pub id: String,
+    /// The router that sent.
+    pub from: String,
+    /// The router that received.
+    pub to: String,
+    /// Share of the time that frames or control blocks were on it.
+    pub utilisation: f64,
+    /// Frames sent for the first time.
+    pub frames: u64,
+    /// Data of messages and TLPs, in bytes.
+    pub payload_bytes: u64,
+    /// All else of the cycles of frames: envelopes, TLP headers, separator blocks, gaps, frames sent again.
+    pub overhead_bytes: u64,
+    /// Credits, acknowledgements and pauses that had a cycle of their own, in bytes over all lanes.
+    pub control_bytes: u64,
+    /// Frames sent again.
+    pub replays: u64,
+    /// Time in which a packet waited for nothing but room at the far end.
+    pub credit_stall_ns: f64,
+}
+
+/// What a workload reached.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrafficResult {
+    /// Its name.
+    pub id: String,
+    /// The network that it went through.
+    pub network: String,
+    /// Where its messages went.
+    pub pattern: String,
+    /// Nodes that sent.
+    pub nodes: usize,
+    /// Payload that each of them offered a second.
+    pub offered_bytes_per_second: f64,
+    /// Payload of each that arrived a second, in the mean: within `[measure]`, or else while messages were offered.
+    pub accepted_bytes_per_second: Option<f64>,
+    /// The same of the node with the least, and of the one with the most.
+    pub node_bytes_per_second: Option<(f64, f64)>,
+    /// Jain's index of fairness over the nodes: 1 where all have the same.
+    pub fairness: Option<f64>,
+    /// From the time a message was due to its last byte at its target; of those due within `[measure]`, if there is one.
+    pub latency_ns: Option<Latency>,
+    /// Bytes that arrived.
+    pub bytes: u64,
+    /// Whether all that was sent has arrived or was lost with an error.
+    pub completed: bool,
+    /// Whether every byte arrived, exactly once, as it was sent.
+    pub intact: bool,
+}
+
+pub(crate) fn fibres(plan: &Plan, models: &[Model], now: Time) -> Vec<FibreResult> {
+    let elapsed = now.as_fs().max(1) as f64;
+    let both = plan.fibres.iter().flat_map(|fibre| {
+        let [one, other] = fibre.ends;
+        [(fibre, one, other), (fibre, other, one)]
+    });
+    let direction = |(fibre, from, to): (&crate::plan::FibrePlan, (usize, u8), (usize, u8))| {
+        let Model::Router(router) = &models[from.0] else {
+            return None;
+        };
+        let counters = router.fibre(usize::from(from.1))?.counters();
+        Some(FibreResult {
+            id: fibre.id.clone(),
+            from: plan.nodes[from.0].name.clone(),
+            to: plan.nodes[to.0].name.clone(),
+            utilisation: (counters.busy.as_fs() as f64 / elapsed).min(1.0),
+            frames: counters.frames,
+            payload_bytes: counters.payload_bytes,
+            overhead_bytes: counters.overhead_bytes,
+            control_bytes: counters.control_bytes,
+            replays: counters.replays,
+            credit_stall_ns: counters.credit_stall.as_ns(),
+        })
+    };
+    both.filter_map(direction).collect()
+}
+
+pub(crate) fn traffic(plan: &Plan, parts: &[Parts], meter: &Meter) -> Vec<TrafficResult> {
+    let workloads = plan.traffic.iter().zip(&parts[plan.flows.len()..]);
+    workloads
+        .enumerate()
+        .map(|(number, (traffic, parts))| workload(plan, number, traffic, parts, meter))
+        .collect()
+}
+
+fn workload(
+    plan: &Plan,
+    number: usize,
+    traffic: &TrafficPlan,
+    parts: &Parts,
+    meter: &Meter,
+) -> TrafficResult {
+    let meters = || parts.0.iter().map(|part| meter.flow(*part));
+    let counted: Vec<u64> = match meter.window() {
+        Some(_) => meters().map(|meter| meter.steady.1).collect(),
+        None => meters().map(|meter| meter.delivered).collect(),
+    };
+    let span = meter
+        .window()
+        .map_or(traffic.duration, |(from, until)| until.since(from));
+    let seconds = span.as_ns() / 1e9;
+    let rates: Vec<f64> = counted.iter().map(|bytes| *bytes as f64 / seconds).collect();
+    let (sum, squares) = rates
+        .iter()
+        .fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+    let any = sum > 0.0;
+    let count = rates.len() as f64;
+    TrafficResult {
+        id: traffic.id.clone(),
+        network: plan.networks[traffic.network].name.clone(),
+        pattern: traffic.pattern.show(),
+        nodes: rates.len(),
+        offered_bytes_per_second: traffic.load as f64,
+        accepted_bytes_per_second: any.then_some(sum / count),
+        node_bytes_per_second: any.then(|| {
+            rates.iter().fold((f64::INFINITY, 0.0), |(least, most), rate| {
+                (rate.min(least), rate.max(most))
+            })
+        }),
+        fairness: any.then(|| sum * sum / (count * squares)),
+        latency_ns: meter.workload(number).told(),
+        bytes: meters().map(|meter| meter.delivered).sum(),
+        completed: meters().all(|meter| meter.is_complete()),
+        intact: meters().all(|meter| meter.is_whole()),
+    }
+}

@@ -1,0 +1,83 @@
+//! Flows between hosts: into a network by the window of a router, and out of it at another.
+
+use crate::scenario::{Direction, Flow, ScenarioError};
+
+use super::Region;
+use super::network::port_to;
+use super::planner::Planner;
+
+impl Planner<'_> {
+    /// The addresses at which `from` reaches `to` through a network: those of the network itself for the user logic of a
+    /// router, and otherwise those of the window of a router beside it.
+    pub(super) fn passage(
+        &mut self,
+        flow: &Flow,
+        from: usize,
+        to: usize,
+    ) -> Result<Region, ScenarioError> {
+        let Some((network, entry, exit)) = self.way(from, to) else {
+            let (source, target) = (&self.nodes[from], &self.nodes[to]);
+            let message = format!(
+                "{} is below {} and {} below {}, with no way between; write a target in the same tree, or routers joined by fibres",
+                target.name, self.nodes[target.root].name, source.name, self.nodes[source.root].name
+            );
+            return Err(self.error(flow, "to", &message));
+        };
+        if flow.parameters.direction != Direction::Write {
+            let message = "only writes go through a network of routers; write direction = \"write\"";
+            return Err(self.error(flow, "direction", message));
+        }
+        let window = self.networks.all[network].window;
+        let number = self.networks.members[exit].map_or(0, |(_, number)| number);
+        let port = if exit == to {
+            0
+        } else {
+            let targets = &mut self.networks.all[network].targets[usize::from(number)];
+            port_to(targets, to).ok_or_else(|| {
+                let message = format!(
+                    "the router {} leads to {} other targets already; write fewer targets below {}",
+                    self.nodes[exit].name,
+                    self.networks.all[network].targets[usize::from(number)].len() - 1,
+                    self.nodes[self.nodes[exit].root].name
+                );
+                self.error(flow, "to", &message)
+            })?
+        };
+        let base = match entry {
+            entry if entry == from => 0,
+            entry => self.nodes[entry].bars[2].map_or(0, |bar| bar.base),
+        };
+        let Some(region) = self.nodes[to].region() else {
+            let message = format!("{} has nothing to write to; give it a bar", self.nodes[to].name);
+            return Err(self.error(flow, "to", &message));
+        };
+        Ok(Region {
+            base: base + window.base(number, port),
+            size: region.size.min(window.aperture()),
+        })
+    }
+
+    /// A network, and the routers by which a packet gets into it and out of it.
+    fn way(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
+        let beside = |node: usize| {
+            let root = self.nodes[node].root;
+            let routers = self.networks.members.iter().enumerate();
+            let found = routers.filter_map(move |(router, member)| Some((router, (*member)?.0)));
+            found.filter(move |(router, _)| {
+                *router == node || (self.networks.members[node].is_none() && self.nodes[*router].root == root)
+            })
+        };
+        let out: Vec<_> = if self.networks.members[to].is_some() {
+            beside(to).collect()
+        } else {
+            let root = self.nodes[to].root;
+            let all = self.networks.members.iter().enumerate();
+            let all = all.filter_map(|(router, member)| Some((router, (*member)?.0)));
+            all.filter(|(router, _)| self.nodes[*router].root == root).collect()
+        };
+        beside(from).find_map(|(entry, network)| {
+            let (exit, _) = out.iter().find(|(_, there)| *there == network)?;
+            Some((network, entry, *exit))
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! Open-loop workloads: who sends to whom, and how often.
+
+use std::sync::Arc;
+
+use kernel::{Bytes, Quantity, Span, Time};
+use transaction::Arrivals;
+
+use crate::scenario::{
+    ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern,
+};
+
+use super::network::{Networks, port_to};
+use super::NodePlan;
+
+/// One workload.
+#[derive(Clone, Debug)]
+pub struct TrafficPlan {
+    /// Its name, the only one of it.
+    pub id: String,
+    /// The network that it goes through.
+    pub network: usize,
+    /// What it is called by: "uniform" and so on.
+    pub pattern: TrafficPattern,
+    /// Payload that each node offers a second.
+    pub load: u64,
+    /// Payload of one message.
+    pub message: u64,
+    /// Each node's part of it, by number in the network.
+    pub sources: Vec<SourcePlan>,
+    /// How messages follow one another.
+    pub arrivals: Arrivals,
+    /// When the first are offered.
+    pub start: Time,
+    /// How long they are.
+    pub duration: Span,
+}
+
+/// What one node sends.
+#[derive(Clone, Debug)]
+pub struct SourcePlan {
+    /// Who makes the requests.
+    pub node: usize,
+    /// First addresses that they go to, of which each request draws one.
+    pub targets: Arc<[u64]>,
+    /// One of those that is drawn more often, and the probability.
+    pub favoured: Option<(u64, f64)>,
+}
+
+/// The workloads of `scenario` between `nodes`.
+pub(super) fn plan(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+    networks: &mut Networks,
+) -> Result<Vec<TrafficPlan>, ScenarioError> {
+    let mut plans: Vec<TrafficPlan> = Vec::with_capacity(scenario.traffic.len());
+    for traffic in &scenario.traffic {
+        let id = traffic.id.value.as_str();
+        let taken = scenario.flows.iter().any(|flow| flow.id.value == id)
+            || plans.iter().any(|plan| plan.id == id);
+        if taken {
+            let message = format!("traffic {id:?}: this id is already taken; write another one");
+            return Err(scenario.error(traffic.id.line, message));
+        }
+        plans.push(Planner { scenario, traffic, nodes }.plan(networks)?);
+    }
+    Ok(plans)
+}
+
+struct Planner<'a> {
+    scenario: &'a Scenario,
+    traffic: &'a Traffic,
+    nodes: &'a [NodePlan],
+}
+
+impl Planner<'_> {
+    fn error(&self, key: &str, message: &str) -> ScenarioError {
+        let line = match key {
+            "network" => self.traffic.network.line,
+            _ => self.traffic.lines.of(key),
+        };
+        let message = format!("traffic {:?}, {key}: {message}", self.traffic.id.value);
+        self.scenario.error(line, message)
+    }
+
+    fn plan(&self, networks: &mut Networks) -> Result<TrafficPlan, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        let network = self.network(networks)?;
+        let load = parameters.load.filter(|load| load.0 > 0);
+        let load = load.ok_or_else(|| {
+            self.error("load", "there is none; write load = \"1 GB/s\" that each node offers")
+        })?;
+        let duration = parameters.duration.filter(|span| *span > Span::ZERO);
+        let duration = duration.ok_or_else(|| {
+            self.error("duration", "there is none; write duration = \"100 us\"")
+        })?;
+        let Bytes(message) = parameters.message;
+        self.check_message(networks, network, message)?;
+        let mean = load.time_of(message);
+        let cycle = networks.all[network].optical.cycle();
+        let arrivals = match parameters.arrivals {
+            ArrivalKind::Poisson => Arrivals::Poisson(mean),
+            ArrivalKind::Even => Arrivals::Even(mean),
+            ArrivalKind::Bernoulli => {
+                let probability = cycle.as_fs() as f64 / mean.as_fs().max(1) as f64;
+                if probability > 1.0 {
+                    let message = "a trial each cycle can't make so many messages; write less, or arrivals = \"poisson\"";
+                    return Err(self.error("load", message));
+                }
+                Arrivals::Bernoulli(cycle, probability)
+            }
+        };
+        Ok(TrafficPlan {
+            id: self.traffic.id.value.clone(),
+            network,
+            pattern: parameters.pattern,
+            load: load.0,
+            message,
+            sources: self.sources(networks, network)?,
+            arrivals,
+            start: Time::from_fs(parameters.start.as_fs()),
+            duration,
+        })
+    }
+
+    fn network(&self, networks: &Networks) -> Result<usize, ScenarioError> {
+        let name = self.traffic.network.value.as_str();
+        let by_name = networks.all.iter().position(|network| network.name == name);
+        let by_router = || {
+            let node = self.nodes.iter().position(|node| node.name == name)?;
+            networks.members[node].map(|(network, _)| network)
+        };
+        by_name.or_else(by_router).ok_or_else(|| {
+            let names: Vec<&str> = networks.all.iter().map(|one| one.name.as_str()).collect();
+            let there = match names.as_slice() {
+                [] => "there is none; write [networks.NAME]".to_owned(),
+                names => format!("there are {}", names.join(", ")),
+            };
+            self.error("network", &format!("there is no network {name:?}; {there}"))
+        })
+    }
+
+    fn check_message(
+        &self,
+        networks: &Networks,
+        network: usize,
+        message: u64,
+    ) -> Result<(), ScenarioError> {
+        let network = &networks.all[network];
+        let most = match self.traffic.parameters.from {
+            Side::Routers => network.optical.packet_size.0,
+            Side::Hosts => network.window.aperture(),
+        };
+        if message > most {
+            let message = format!(
+                "{} is over the {} that one packet of these routers carries (packet_size), or that an aperture shows; write less",
+                Bytes(message).show(), Bytes(most).show()
+            );
+            return Err(self.error("message", &message));
+        }
+        Ok(())
+    }
+
+    fn sources(&self, networks: &mut Networks, network: usize) -> Result<Vec<SourcePlan>, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        let count = networks.all[network].routers.len();
+        let ports = self.ports(networks, network)?;
+        let window = networks.all[network].window;
+        let bases: Vec<u64> = (0..count).map(|node| window.base(node as u16, ports[node])).collect();
+        let hot = parameters.hot_node as usize;
+        if parameters.pattern == TrafficPattern::HotSpot && hot >= count {
+            let message = format!("there is no node {hot}; write one from 0 to {}", count - 1);
+            return Err(self.error("hot_node", &message));
+        }
+        let mut shared: Option<(u64, Arc<[u64]>)> = None;
+        let mut sources = Vec::with_capacity(count);
+        for number in 0..count {
+            let router = networks.all[network].routers[number];
+            let (node, base) = match parameters.from {
+                Side::Routers => (router, 0),
+                Side::Hosts => {
+                    let bar = self.nodes[router].bars[2];
+                    (self.nodes[router].root, bar.map_or(0, |bar| bar.base))
+                }
+            };
+            let all = matches!(parameters.pattern, TrafficPattern::Uniform | TrafficPattern::HotSpot);
+            let targets = if all {
+                match &shared {
+                    Some((known, targets)) if *known == base => targets.clone(),
+                    _ => {
+                        let targets: Arc<[u64]> = bases.iter().map(|one| base + one).collect();
+                        shared = Some((base, targets.clone()));
+                        targets
+                    }
+                }
+            } else {
+                let to = self.partner(networks.all[network].sides.as_ref(), number)?;
+                Arc::new([base + bases[to]])
+            };
+            let favoured = (parameters.pattern == TrafficPattern::HotSpot)
+                .then_some((base + bases[hot], parameters.hot_share));
+            sources.push(SourcePlan { node, targets, favoured });
+        }
+        Ok(sources)
+    }
+
+    /// The port of each node that messages go to.
+    fn ports(&self, networks: &mut Networks, network: usize) -> Result<Vec<u8>, ScenarioError> {
+        let plan = &mut networks.all[network];
+        let mut ports = Vec::with_capacity(plan.routers.len());
+        for (number, router) in plan.routers.iter().enumerate() {
+            ports.push(match self.traffic.parameters.to {
+                Side::Routers => 0,
+                Side::Hosts => {
+                    let host = self.nodes[*router].root;
+                    let port = port_to(&mut plan.targets[number], host);
+                    port.ok_or_else(|| {
+                        let message = format!("{} leads to too many targets already; write fewer flows to what is below {}", self.nodes[*router].name, self.nodes[host].name);
+                        self.error("to", &message)
+                    })?
+                }
+            });
+        }
+        Ok(ports)
+    }
+
+    /// The only node that one sends to.
+    fn partner(&self, sides: Option<&Sides>, number: usize) -> Result<usize, ScenarioError> {
+        let Some(sides) = sides else {
+            let message = "this network has no coordinates; write \"uniform\" or \"hot-spot\", or a [networks.NAME] with a size";
+            return Err(self.error("pattern", message));
+        };
+        let mut place = sides.coordinates(number);
+        match self.traffic.parameters.pattern {
+            TrafficPattern::Transpose => {
+                if sides.0.len() < 2 || sides.0[0] != sides.0[1] {
+                    let message = "only a network whose first two sides are equal can be transposed; write another pattern, or such a size";
+                    return Err(self.error("pattern", message));
+                }
+                place.swap(0, 1);
+            }
+            TrafficPattern::Tornado => {
+                for (here, side) in place.iter_mut().zip(&sides.0) {
+                    *here = (*here + side.div_ceil(2) - 1) % side;
+                }
+            }
+            _ => place[0] = (place[0] + 1) % sides.0[0],
+        }
+        let steps = place.iter().zip(&sides.0).rev();
+        Ok(steps.fold(0, |number, (here, side)| number * usize::from(*side) + usize::from(*here)))
+    }
+}
