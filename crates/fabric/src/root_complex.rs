@@ -12,6 +12,7 @@ use transaction::{Completions, Functions, Memory, Pattern, Place, deliver};
 use crate::configuration::Configuration;
 use crate::cpu::is_interrupt;
 use crate::memory_controller::MemoryController;
+use crate::sockets::{Sockets, Way};
 use crate::{Cpu, RootComplexParameters, Route, Routes};
 
 /// How a root complex is built.
@@ -23,6 +24,8 @@ pub struct RootComplexConfig<C> {
     pub functions: Functions,
     /// The link ends of the root ports.
     pub links: Vec<LinkEnd>,
+    /// The sockets that the root ports belong to.
+    pub sockets: Vec<u32>,
     /// The pattern of each flow, by number, against which arriving payload is checked.
     pub patterns: Vec<Pattern>,
     /// Draws the jitter of memory reads.
@@ -38,6 +41,8 @@ pub struct RootComplex<C> {
     pub(crate) functions: Functions,
     pub(crate) routes: Routes,
     ports: Vec<RootPort>,
+    /// None where all is in one socket.
+    pub(crate) sockets: Option<Box<Sockets>>,
     pub(crate) patterns: Vec<Pattern>,
     /// Interrupts on their way to the CPU, the first one first.
     pub(crate) interrupts: VecDeque<(Time, u32)>,
@@ -73,10 +78,12 @@ pub enum RootTimer {
     Configuration,
     /// An interrupt reaches the CPU.
     Interrupt,
+    /// A packet is in the socket that it goes to.
+    Across,
 }
 
 /// Timers of a root complex besides those of its links.
-const OWN_TIMERS: u32 = 4;
+const OWN_TIMERS: u32 = 5;
 
 impl Label for RootTimer {
     fn number(self) -> u32 {
@@ -85,6 +92,7 @@ impl Label for RootTimer {
             RootTimer::Cpu => 1,
             RootTimer::Configuration => 2,
             RootTimer::Interrupt => 3,
+            RootTimer::Across => 4,
             RootTimer::Link(port, timer) => {
                 OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
             }
@@ -96,6 +104,7 @@ impl Label for RootTimer {
             1 => RootTimer::Cpu,
             2 => RootTimer::Configuration,
             3 => RootTimer::Interrupt,
+            4 => RootTimer::Across,
             _ => {
                 let of_links = number - OWN_TIMERS;
                 RootTimer::Link(
@@ -149,6 +158,7 @@ impl<C: Cpu> Component for RootComplex<C> {
             }
             RootTimer::Interrupt => self.deliver_interrupts(fx),
             RootTimer::Configuration => self.give_up_configuration(fx),
+            RootTimer::Across => self.finish_crossings(fx),
         }
     }
 }
@@ -166,6 +176,7 @@ impl<C: Cpu> RootComplex<C> {
             parameters,
             functions,
             links,
+            sockets,
             patterns,
             jitter,
             cpu,
@@ -179,6 +190,7 @@ impl<C: Cpu> RootComplex<C> {
             functions,
             routes: Routes::default(),
             ports: links.into_iter().map(port).collect(),
+            sockets: Sockets::new(&parameters, &sockets),
             patterns,
             interrupts: VecDeque::new(),
             memory: MemoryController::new(&parameters, jitter),
@@ -294,10 +306,24 @@ impl<C: Cpu> RootComplex<C> {
         if !self.ports[port.index()].forwards && header.class() != Class::Completion {
             return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
         }
+        if let Some(socket) = self.socket_ahead(&header)
+            && self.crosses(Way::In(port), socket, packet, fx)
+        {
+            return;
+        }
+        self.pass_on(port, packet, fx);
+    }
+
+    /// Whether a packet from below may go down another root port.
+    pub(crate) fn lets_across(&self, header: &Header) -> bool {
+        self.parameters.peer_to_peer || header.class() == Class::Completion
+    }
+
+    /// Gives what came in at `port`, and is in the socket that it goes to, to whom it is for.
+    pub(crate) fn pass_on(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let header = *fx.store()[packet].header();
         match (self.routes.of(&header), &header.kind) {
-            (Route::Down(to), _)
-                if self.parameters.peer_to_peer || header.class() == Class::Completion =>
-            {
+            (Route::Down(to), _) if self.lets_across(&header) => {
                 let ready = fx.now() + self.parameters.peer_latency;
                 let waiting = Waiting::new(packet, fx.store(), ready);
                 self.enqueue(to, port.0, waiting, fx);
@@ -346,8 +372,9 @@ impl<C: Cpu> RootComplex<C> {
         }
         let flow = fx.store()[packet].stamp.flow;
         fx.store().release(packet);
+        let left = self.leaves(port, done);
         self.link(port)
-            .free_later(charge, done, &mut At::new(fx, port));
+            .free_later(charge, left, &mut At::new(fx, port));
         if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
             self.ask(fx);
         }
@@ -361,12 +388,21 @@ impl<C: Cpu> RootComplex<C> {
             let boundary = self.parameters.read_completion_boundary.0 as u32;
             let answers = Completions::of(request, self.functions.id(), largest, boundary);
             let header = *request;
-            let ready = fx.now() + self.parameters.latency;
+            let from = self.socket_ahead(&header);
             let (bytes, base) = (self.memory.bytes(), self.memory.base());
             let answers: Vec<_> = answers.packets(packet, bytes, base, fx.store()).collect();
             for answer in answers {
-                let waiting = Waiting::new(answer, fx.store(), ready);
-                self.enqueue(port, self.own(), waiting, fx);
+                if let Some(from) = from
+                    && self.crosses(
+                        Way::Answer { from, to: port },
+                        self.socket_of(port),
+                        answer,
+                        fx,
+                    )
+                {
+                    continue;
+                }
+                self.put_down(port, answer, fx);
             }
             fx.store().release(packet);
             self.free(port, &header, fx);
@@ -386,9 +422,7 @@ impl<C: Cpu> RootComplex<C> {
         let answer = self.functions.refuse(place, packet, why, fx);
         self.free(port, header, fx);
         if let Some(answer) = answer {
-            let ready = fx.now() + self.parameters.latency;
-            let waiting = Waiting::new(answer, fx.store(), ready);
-            self.enqueue(port, self.own(), waiting, fx);
+            self.put_down(port, answer, fx);
         }
     }
 }

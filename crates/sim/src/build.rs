@@ -85,6 +85,7 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -
             parameters: parameters.clone(),
             functions: node.functions.clone(),
             links: downstream_ends(plan, node),
+            sockets: sockets(plan, node),
             patterns: patterns.to_vec(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
             cpu: Processor::new(node.id, parameters.limits(node.max_payload), driver.cores),
@@ -114,6 +115,12 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &[Pattern]) -
             }
         }
     }
+}
+
+/// The sockets of a host's root ports.
+fn sockets(plan: &Plan, host: &NodePlan) -> Vec<u32> {
+    let socket = |port: &DownstreamPort| plan.links[port.link].socket.unwrap_or(0);
+    host.downstream.iter().map(socket).collect()
 }
 
 /// The link ends of a node's downstream ports.

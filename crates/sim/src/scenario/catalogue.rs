@@ -144,6 +144,12 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "the next free one",
         "The number of its downstream port, from 0.",
     ),
+    (
+        "upstream",
+        "socket",
+        "0",
+        "The socket of the host above that the port belongs to.",
+    ),
     ("devices", "model", "dma", "The device's model."),
     (
         "flows",

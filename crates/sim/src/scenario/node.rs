@@ -59,6 +59,8 @@ pub struct Upstream {
     pub to: At<String>,
     /// Its port; the next free one where none is written.
     pub port: Option<At<u32>>,
+    /// The socket of the host above that the port belongs to; the first one where none is written.
+    pub socket: Option<At<u32>>,
     /// The link itself.
     pub link: LinkParameters,
 }
@@ -178,6 +180,7 @@ impl Surroundings<'_> {
             return Ok(Upstream {
                 to,
                 port: None,
+                socket: None,
                 link,
             });
         }
@@ -187,8 +190,14 @@ impl Surroundings<'_> {
             item.error("there is no to; write to = \"NAME\" of the host or switch above")
         })?;
         let port = section.read("port")?;
+        let socket = section.read("socket")?;
         section.set(&mut [&mut link])?;
-        Ok(Upstream { to, port, link })
+        Ok(Upstream {
+            to,
+            port,
+            socket,
+            link,
+        })
     }
 }
 

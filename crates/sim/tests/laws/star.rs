@@ -235,6 +235,7 @@ impl Star {
                 parameters: RootComplexParameters::default(),
                 functions,
                 links,
+                sockets: vec![0; stubs],
                 patterns: Vec::new(),
                 jitter: Stream::named(1, "jitter"),
                 cpu: Processor::new(
