@@ -145,6 +145,10 @@ impl Surroundings<'_> {
             self.links.keys(),
             "this describes a link; write it inside upstream = { to = ... } or under [links]",
         )?;
+        if !matches!(kind, NodeKind::Host(..)) {
+            let advice = "this is where its link hangs; write it inside upstream = { to = ... }";
+            section.refuse(&["socket"], advice)?;
+        }
         let mut settings = NodeParameters::default();
         let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut settings];
         match &mut kind {
