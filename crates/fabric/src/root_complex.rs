@@ -306,12 +306,10 @@ impl<C: Cpu> RootComplex<C> {
         if !self.ports[port.index()].forwards && header.class() != Class::Completion {
             return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
         }
-        if let Some(socket) = self.socket_ahead(&header)
-            && self.crosses(Way::In(port), socket, packet, fx)
-        {
+        if self.sockets.is_some() && self.crosses_in(port, packet, &header, fx) {
             return;
         }
-        self.pass_on(port, packet, fx);
+        self.pass_on(port, packet, &header, fx);
     }
 
     /// Whether a packet from below may go down another root port.
@@ -320,10 +318,16 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Gives what came in at `port`, and is in the socket that it goes to, to whom it is for.
-    pub(crate) fn pass_on(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let header = *fx.store()[packet].header();
-        match (self.routes.of(&header), &header.kind) {
-            (Route::Down(to), _) if self.lets_across(&header) => {
+    #[inline(always)]
+    pub(crate) fn pass_on(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        match (self.routes.of(header), &header.kind) {
+            (Route::Down(to), _) if self.lets_across(header) => {
                 let ready = fx.now() + self.parameters.peer_latency;
                 let waiting = Waiting::new(packet, fx.store(), ready);
                 self.enqueue(to, port.0, waiting, fx);
@@ -341,13 +345,13 @@ impl<C: Cpu> RootComplex<C> {
             }
             (Route::Elsewhere, Kind::Completion(_)) => {
                 if !self.take_answer(packet, fx) {
-                    return self.refuse(port, packet, &header, Refusal::UnexpectedCompletion, fx);
+                    return self.refuse(port, packet, header, Refusal::UnexpectedCompletion, fx);
                 }
                 fx.store().release(packet);
-                self.free(port, &header, fx);
+                self.free(port, header, fx);
                 self.ask(fx);
             }
-            _ => self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx),
+            _ => self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx),
         }
     }
 

@@ -119,8 +119,20 @@ impl<C: Cpu> RootComplex<C> {
         sockets.map_or(CPU, |sockets| sockets.of_ports[port.index()])
     }
 
+    /// Whether a packet that came in at `port` is kept until it is in the socket that it goes to.
+    #[inline(never)]
+    pub(crate) fn crosses_in(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let to = self.socket_ahead(header);
+        to.is_some_and(|to| self.crosses(Way::In(port), to, packet, fx))
+    }
+
     /// The socket that a packet goes to, where there is more than one. What will be refused goes to none.
-    #[inline]
     pub(crate) fn socket_ahead(&self, header: &Header) -> Option<usize> {
         let sockets = self.sockets.as_ref()?;
         match (self.routes.of(header), &header.kind) {
@@ -162,7 +174,10 @@ impl<C: Cpu> RootComplex<C> {
         let now = fx.now();
         while let Some((way, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
             match way {
-                Way::In(port) => self.pass_on(port, packet, fx),
+                Way::In(port) => {
+                    let header = *fx.store()[packet].header();
+                    self.pass_on(port, packet, &header, fx);
+                }
                 Way::Down(port) => self.put_down(port, packet, fx),
                 Way::Answer { to, .. } => self.put_down(to, packet, fx),
                 Way::Store => {

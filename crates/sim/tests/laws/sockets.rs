@@ -123,11 +123,11 @@ fn an_interrupt_goes_to_the_first_socket() {
 }
 
 /// Latencies, in nanoseconds, of flow `g` that begins 200 ns after flow `f`, both from `a` in socket 0, where a hop takes 5 us.
-fn behind(f: &str, g: &str, more: &str) -> (f64, f64) {
-    let (a, b, c) = (device("a", 0), device("b", 0), device("c", 1));
+fn behind(f: &str, g: &str) -> (f64, f64) {
+    let devices = device("a", 0) + &device("b", 0) + &device("c", 1);
     let sockets = SOCKETS.replace("40 ns", "5 us");
     let g = g.replace("10 us", "10.2 us");
-    let text = format!("{LINKS}{HOST}{sockets}{a}{more}{b}{c}{f}{g}");
+    let text = format!("{LINKS}{HOST}{sockets}{devices}{f}{g}");
     let result = run(&text).all_intact();
     let latency = |id| {
         let latency = result.flow(id).latency_ns.as_ref();
@@ -150,7 +150,7 @@ fn what_comes_after_a_write_is_not_there_before_it_whatever_the_socket() {
             "direction = \"read\"\noffset = \"0 B\"\nrequest_size = \"64 B\"",
         ),
     ] {
-        let (f, g) = behind(&remote, &g, "");
+        let (f, g) = behind(&remote, &g);
         assert!(f > 5000.0 && g + 200.0 >= f, "{f} {g}");
     }
     // The CPU's, too: it stores to memory only what is true of the devices.
@@ -158,7 +158,7 @@ fn what_comes_after_a_write_is_not_there_before_it_whatever_the_socket() {
         one("f", "h0", "c", "request_size = \"64 B\""),
         one("g", "h0", "b", "request_size = \"64 B\""),
     );
-    let (f, g) = behind(&f, &g, "");
+    let (f, g) = behind(&f, &g);
     assert!(f > 5000.0 && g + 200.0 >= f, "{f} {g}");
 }
 
@@ -168,7 +168,6 @@ fn a_write_does_not_wait_for_a_read_of_another_socket() {
     let (f, g) = behind(
         &one("f", "a", "h0", read),
         &one("g", "a", "h0", IN_THE_FIRST),
-        "",
     );
     assert!(f > 10_000.0 && g < 300.0, "{f} {g}");
 }
