@@ -260,6 +260,28 @@ fn a_write_holds_its_buffer_until_it_is_across() {
     close(stall, 96.0 * (1400.0 - 74.0), 3.0);
 }
 
+/// The host has room for two writes and tells of it when both have left. The first goes to a memory that is busy for long, the
+/// second to one that is not, and the third needs the room of both.
+#[test]
+fn a_write_to_a_quick_memory_leaves_its_buffer_after_one_to_a_slow_memory() {
+    let devices = device("a", 0) + &device("b", 1);
+    let busy = one("busy", "b", "h0", "offset = \"600 KiB\"").replace("count = 1", "count = 8");
+    let flows = busy
+        + &one("slow", "a", "h0", IN_THE_SECOND).replace("10 us", "11 us")
+        + &one("quick", "a", "h0", IN_THE_FIRST).replace("10 us", "11.1 us")
+        + &one("last", "a", "h0", IN_THE_FIRST).replace("10 us", "11.2 us");
+    let text = format!(
+        "{LINKS}[hosts.h0]\n{SOCKETS}memory_bandwidth = \"64 MB/s\"\nposted_headers = 2\nupdate_fc_share = 1.0\n{devices}{flows}"
+    );
+    let result = run(&text).all_intact();
+    let end = |id| {
+        let latency = result.flow(id).latency_ns.as_ref();
+        latency.expect("a request came to its end").max
+    };
+    assert!(end("quick") < end("slow"), "memories are independent");
+    assert!(end("last") > end("slow"), "{} {}", end("last"), end("slow"));
+}
+
 #[test]
 fn every_byte_of_a_flow_over_all_shares_arrives() {
     let device = device("a", 1);
