@@ -170,6 +170,14 @@ def test_show_prints_the_tree(peerlane: Run, scenario: Write) -> None:
         assert word in shown.out
 
 
+def test_show_tells_the_socket_of_a_port_where_there_are_several(
+    peerlane: Run, scenario: Write
+) -> None:
+    assert "socket" not in peerlane("show", scenario()).out
+    two = '[hosts.h0]\nsockets = 2\n[devices.a]\nupstream = { to = "h0", socket = 1 }\n'
+    assert "port 0 of socket 1, x16 Gen3" in peerlane("show", scenario(text=two)).out
+
+
 def test_show_as_json_has_every_node(peerlane: Run, scenario: Write) -> None:
     document = json.loads(peerlane("show", scenario(), "--json", "-").out)
     assert [node["name"] for node in document["nodes"]] == ["h0", "s0", "a", "b"]

@@ -39,6 +39,19 @@ def test_a_link_s_settings_stand_with_the_link() -> None:
     assert device == {"upstream": {"to": "h0", "lanes": 8, "port": 2}, "tags": 16}
 
 
+def test_a_port_of_a_host_with_several_sockets_tells_its_own() -> None:
+    fabric = Fabric().host("h0", sockets=2).device("a", "h0").device("b", "h0", socket=1)
+    upstream = tomllib.loads(fabric.to_toml())["devices"]["b"]["upstream"]
+    assert upstream == {"to": "h0", "socket": 1}
+    fabric.switch("s", "h0", socket=1).device("c", "s")
+    links = {node.name: node.upstream for node in fabric.tree().nodes if node.upstream}
+    sockets = {name: link.socket for name, link in links.items()}
+    assert sockets == {"a": 0, "b": 1, "s": 1, "c": None}
+    alone = pair().tree().nodes["s0"].upstream
+    assert alone is not None
+    assert alone.socket is None
+
+
 def test_none_takes_a_setting_away() -> None:
     fabric = pair().set("b", bar=None, max_payload="128 B")
     devices = tomllib.loads(fabric.to_toml())["devices"]

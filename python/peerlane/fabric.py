@@ -27,7 +27,15 @@ Setting = str | int | float | bool | None
 """A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
 
 _NODES = ("hosts", "switches", "devices")
-_LINK_KEYS = ("port", "generation", "lanes", "delay", "bit_error_rate", "arbitration_weight")
+_LINK_KEYS = (
+    "port",
+    "socket",
+    "generation",
+    "lanes",
+    "delay",
+    "bit_error_rate",
+    "arbitration_weight",
+)
 
 
 class Fabric:
@@ -97,8 +105,9 @@ class Fabric:
         Args:
             name: Of the new switch.
             to: The node above.
-            settings: Parameters of the switch; `port`, `generation`, `lanes`, `delay`,
-                `bit_error_rate` and `arbitration_weight` are of the link to the node above.
+            settings: Parameters of the switch; `port`, `socket` (of a host above), `generation`,
+                `lanes`, `delay`, `bit_error_rate` and `arbitration_weight` are of the link to the
+                node above.
         """
         return self._add("switches", name, _attached(to, settings))
 

@@ -187,8 +187,9 @@ def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
     label = Text.assemble((node.name, "bold"), f"  {node.model or node.kind} {node.id}")
     if link := node.upstream:
         rate = _RATE.get(link.generation, "?")
+        socket = "" if link.socket is None else f" of socket {link.socket}"
         label.append(
-            f"  port {link.port}, x{link.lanes} Gen{link.generation} ({rate} GT/s)", "cyan"
+            f"  port {link.port}{socket}, x{link.lanes} Gen{link.generation} ({rate} GT/s)", "cyan"
         )
     label.append(f"  MPS {node.max_payload}")
     if node.max_read_request is not None:

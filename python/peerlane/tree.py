@@ -20,6 +20,8 @@ class Upstream:
     port: int
     generation: int
     lanes: int
+    socket: int | None
+    """Of the port above, where that is a root port of a host with several sockets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ use link::{At, FlowId, Observation, PacketId, Packets, Refusal, Waiting};
 use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{Next, Place, Taken, arrived, written};
 
+use crate::sockets::Way;
 use crate::{RootComplex, RootTimer, Route};
 
 /// Who makes requests at the top of the tree.
@@ -63,9 +64,12 @@ impl<C: Cpu> RootComplex<C> {
                 if let Kind::MemoryWrite(request) = &header.kind
                     && self.memory.holds(request)
                 {
-                    let now = fx.now();
-                    self.memory.store(&fx.store()[packet], request, now);
-                    return fx.store().release(packet);
+                    let socket = self.memory.socket_of(request);
+                    if self.crosses(Way::Store, socket, packet, fx) {
+                        self.cpu_waiting += 1;
+                        return;
+                    }
+                    return self.store(packet, fx);
                 }
                 let why = Refusal::UnsupportedRequest;
                 if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
@@ -76,9 +80,26 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Hands a request of the CPU to the wire below a root port.
+    /// Gives a write of the CPU to the memory, which holds its address.
+    pub(crate) fn store(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let content = &fx.store()[packet];
+        if let Kind::MemoryWrite(request) = &content.header().kind {
+            self.memory.store(content, request, now);
+        }
+        fx.store().release(packet);
+    }
+
+    /// Sends a request of the CPU down a root port.
     pub(crate) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.cpu_waiting += 1;
+        if !self.crosses(Way::Down(port), self.socket_of(port), packet, fx) {
+            self.put_down(port, packet, fx);
+        }
+    }
+
+    /// Hands what the CPU or the memory sends to the wire below a root port of this socket.
+    pub(crate) fn put_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let ready = fx.now() + self.parameters.latency;
         let waiting = Waiting::new(packet, fx.store(), ready);
         self.enqueue(port, self.own(), waiting, fx);
@@ -125,8 +146,9 @@ impl<C: Cpu> RootComplex<C> {
             fx.foresee(due, told);
         }
         fx.store().release(packet);
+        let left = self.leaves(port, due);
         self.link(port)
-            .free_later(charge, due, &mut At::new(fx, port));
+            .free_later(charge, left, &mut At::new(fx, port));
         self.interrupts.push_back((due, message));
         fx.wake(RootTimer::Interrupt, due.since(fx.now()));
     }

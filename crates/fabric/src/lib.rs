@@ -6,6 +6,7 @@ mod memory_controller;
 mod root_complex;
 mod root_parameters;
 mod routes;
+mod sockets;
 mod switch;
 
 pub use cpu::{Cpu, INTERRUPTS};

@@ -1,4 +1,4 @@
-//! A host's memory behind its controller: lines in order, reads after a latency.
+//! A host's memory behind the controllers of its sockets: lines in order, reads after a latency.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -9,15 +9,18 @@ use protocol::MemoryRequest;
 use transaction::{Memory, written};
 
 use crate::RootComplexParameters;
+use crate::root_parameters::MOST_SOCKETS;
 
-/// The controller and the bytes behind it.
+/// The controllers and the bytes behind them.
 #[derive(Debug)]
 pub(crate) struct MemoryController {
     /// The first address.
     base: u64,
     bytes: Memory,
-    /// When the memory is free for the next line.
-    free: Time,
+    /// How much of the memory each socket has.
+    share: u64,
+    /// When the memory of each socket is free for the next line.
+    free: [Time; MOST_SOCKETS],
     /// Time a line takes, and the bits of an address within it.
     line: Span,
     line_bits: u32,
@@ -63,7 +66,8 @@ impl MemoryController {
         MemoryController {
             base: parameters.memory_base(),
             bytes: Memory::new(parameters.memory.0),
-            free: Time::ZERO,
+            share: parameters.memory_share(),
+            free: [Time::ZERO; MOST_SOCKETS],
             line: parameters
                 .memory_bandwidth
                 .time_of(parameters.memory_line.0),
@@ -94,9 +98,21 @@ impl MemoryController {
         offset.is_some_and(|offset| self.bytes.holds(offset, u64::from(request.byte_len())))
     }
 
-    /// When something that is there at `there` comes after all writes that were there before it.
+    /// The socket whose memory a request is for, which this memory holds.
+    #[inline]
+    pub(crate) fn socket_of(&self, request: &MemoryRequest) -> usize {
+        let offset = request.first_byte() - self.base;
+        // A division takes longer than to see that one socket needs none.
+        if offset < self.share {
+            0
+        } else {
+            (offset / self.share) as usize
+        }
+    }
+
+    /// When something that is there at `there` comes after all writes that were there before it, in any socket.
     pub(crate) fn after_writes(&self, there: Time) -> Time {
-        self.free.max(there)
+        self.free.into_iter().fold(there, Time::max)
     }
 
     /// Gives the next lines to a write that is there at `there`: when they are done.
@@ -115,8 +131,9 @@ impl MemoryController {
         } else {
             u64::from(first % line > 0) + u64::from(last % line > 0)
         };
-        self.free += self.partial_line * parts;
-        self.free
+        let free = &mut self.free[self.socket_of(request)];
+        *free += self.partial_line * parts;
+        *free
     }
 
     /// Gives the next lines to a request that is there at `there`: when they are done.
@@ -124,8 +141,9 @@ impl MemoryController {
         let first = request.first_byte();
         let last = first + u64::from(request.byte_len()).max(1) - 1;
         let lines = (last >> self.line_bits) - (first >> self.line_bits) + 1;
-        self.free = self.free.max(there) + self.line * lines;
-        self.free
+        let free = &mut self.free[self.socket_of(request)];
+        *free = (*free).max(there) + self.line * lines;
+        *free
     }
 
     /// Takes in a store of the CPU that is made at `now`: nobody waits for it.

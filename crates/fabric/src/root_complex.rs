@@ -13,6 +13,7 @@ use transaction::{Completions, Functions, Memory, Pattern, Place, deliver};
 use crate::configuration::Configuration;
 use crate::cpu::is_interrupt;
 use crate::memory_controller::MemoryController;
+use crate::sockets::{Sockets, Way};
 use crate::{Cpu, RootComplexParameters, Route, Routes};
 
 /// How a root complex is built.
@@ -24,6 +25,8 @@ pub struct RootComplexConfig<C> {
     pub functions: Functions,
     /// The link ends of the root ports.
     pub links: Vec<LinkEnd>,
+    /// The sockets that the root ports belong to.
+    pub sockets: Vec<u32>,
     /// The pattern of each flow, by number, against which arriving payload is checked.
     pub patterns: Arc<[Pattern]>,
     /// Draws the jitter of memory reads.
@@ -39,6 +42,8 @@ pub struct RootComplex<C> {
     pub(crate) functions: Functions,
     pub(crate) routes: Routes,
     ports: Vec<RootPort>,
+    /// None where all is in one socket.
+    pub(crate) sockets: Option<Box<Sockets>>,
     pub(crate) patterns: Arc<[Pattern]>,
     /// Interrupts on their way to the CPU, the first one first.
     pub(crate) interrupts: VecDeque<(Time, u32)>,
@@ -74,10 +79,12 @@ pub enum RootTimer {
     Configuration,
     /// An interrupt reaches the CPU.
     Interrupt,
+    /// A packet is in the socket that it goes to.
+    Across,
 }
 
 /// Timers of a root complex besides those of its links.
-const OWN_TIMERS: u32 = 4;
+const OWN_TIMERS: u32 = 5;
 
 impl Label for RootTimer {
     fn number(self) -> u32 {
@@ -86,6 +93,7 @@ impl Label for RootTimer {
             RootTimer::Cpu => 1,
             RootTimer::Configuration => 2,
             RootTimer::Interrupt => 3,
+            RootTimer::Across => 4,
             RootTimer::Link(port, timer) => {
                 OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
             }
@@ -97,6 +105,7 @@ impl Label for RootTimer {
             1 => RootTimer::Cpu,
             2 => RootTimer::Configuration,
             3 => RootTimer::Interrupt,
+            4 => RootTimer::Across,
             _ => {
                 let of_links = number - OWN_TIMERS;
                 RootTimer::Link(
@@ -150,6 +159,7 @@ impl<C: Cpu> Component for RootComplex<C> {
             }
             RootTimer::Interrupt => self.deliver_interrupts(fx),
             RootTimer::Configuration => self.give_up_configuration(fx),
+            RootTimer::Across => self.finish_crossings(fx),
         }
     }
 }
@@ -167,6 +177,7 @@ impl<C: Cpu> RootComplex<C> {
             parameters,
             functions,
             links,
+            sockets,
             patterns,
             jitter,
             cpu,
@@ -180,6 +191,7 @@ impl<C: Cpu> RootComplex<C> {
             functions,
             routes: Routes::default(),
             ports: links.into_iter().map(port).collect(),
+            sockets: Sockets::new(&parameters, &sockets),
             patterns,
             interrupts: VecDeque::new(),
             memory: MemoryController::new(&parameters, jitter),
@@ -295,10 +307,28 @@ impl<C: Cpu> RootComplex<C> {
         if !self.ports[port.index()].forwards && header.class() != Class::Completion {
             return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
         }
-        match (self.routes.of(&header), &header.kind) {
-            (Route::Down(to), _)
-                if self.parameters.peer_to_peer || header.class() == Class::Completion =>
-            {
+        if self.sockets.is_some() && self.crosses_in(port, packet, &header, fx) {
+            return;
+        }
+        self.pass_on(port, packet, &header, fx);
+    }
+
+    /// Whether a packet from below may go down another root port.
+    pub(crate) fn lets_across(&self, header: &Header) -> bool {
+        self.parameters.peer_to_peer || header.class() == Class::Completion
+    }
+
+    /// Gives what came in at `port`, and is in the socket that it goes to, to whom it is for.
+    #[inline(always)]
+    pub(crate) fn pass_on(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        match (self.routes.of(header), &header.kind) {
+            (Route::Down(to), _) if self.lets_across(header) => {
                 let ready = fx.now() + self.parameters.peer_latency;
                 let waiting = Waiting::new(packet, fx.store(), ready);
                 self.enqueue(to, port.0, waiting, fx);
@@ -316,13 +346,13 @@ impl<C: Cpu> RootComplex<C> {
             }
             (Route::Elsewhere, Kind::Completion(_)) => {
                 if !self.take_answer(packet, fx) {
-                    return self.refuse(port, packet, &header, Refusal::UnexpectedCompletion, fx);
+                    return self.refuse(port, packet, header, Refusal::UnexpectedCompletion, fx);
                 }
                 fx.store().release(packet);
-                self.free(port, &header, fx);
+                self.free(port, header, fx);
                 self.ask(fx);
             }
-            _ => self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx),
+            _ => self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx),
         }
     }
 
@@ -347,8 +377,9 @@ impl<C: Cpu> RootComplex<C> {
         }
         let flow = fx.store()[packet].stamp.flow;
         fx.store().release(packet);
+        let left = self.leaves(port, done);
         self.link(port)
-            .free_later(charge, done, &mut At::new(fx, port));
+            .free_later(charge, left, &mut At::new(fx, port));
         if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
             self.ask(fx);
         }
@@ -362,12 +393,21 @@ impl<C: Cpu> RootComplex<C> {
             let boundary = self.parameters.read_completion_boundary.0 as u32;
             let answers = Completions::of(request, self.functions.id(), largest, boundary);
             let header = *request;
-            let ready = fx.now() + self.parameters.latency;
+            let from = self.socket_ahead(&header);
             let (bytes, base) = (self.memory.bytes(), self.memory.base());
             let answers: Vec<_> = answers.packets(packet, bytes, base, fx.store()).collect();
             for answer in answers {
-                let waiting = Waiting::new(answer, fx.store(), ready);
-                self.enqueue(port, self.own(), waiting, fx);
+                if let Some(from) = from
+                    && self.crosses(
+                        Way::Answer { from, to: port },
+                        self.socket_of(port),
+                        answer,
+                        fx,
+                    )
+                {
+                    continue;
+                }
+                self.put_down(port, answer, fx);
             }
             fx.store().release(packet);
             self.free(port, &header, fx);
@@ -387,9 +427,7 @@ impl<C: Cpu> RootComplex<C> {
         let answer = self.functions.refuse(place, packet, why, fx);
         self.free(port, header, fx);
         if let Some(answer) = answer {
-            let ready = fx.now() + self.parameters.latency;
-            let waiting = Waiting::new(answer, fx.store(), ready);
-            self.enqueue(port, self.own(), waiting, fx);
+            self.put_down(port, answer, fx);
         }
     }
 }

@@ -8,7 +8,14 @@ kernel::parameters! {
     pub struct RootComplexParameters {
         /// Root ports.
         ports: u32 = 8, within 1..=60, from "common among servers";
-        /// Size of the memory.
+        /// Sockets. Every two are joined directly; a link to a root port says which one that belongs to, and the CPU is on the first.
+        sockets: u32 = 1, within 1..=MOST_SOCKETS as u32, from "common among workstations; servers often have two";
+        /// Time from one socket to another, one way.
+        socket_latency: Span = Span::from_ns(30), from "half of what a read of the other socket's memory takes longer on two-socket Skylake-SP servers, some 57 ns by memory latency checkers";
+        /// Rate from one socket to another, each way, for the headers and payloads of packets.
+        socket_bandwidth: Bandwidth = Bandwidth(20_800_000_000),
+            within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "one UPI link: 16 data lanes of 10.4 GT/s";
+        /// Size of the memory. In order of address, each socket has an even share of it, in whole pages of 4 KiB.
         memory: Bytes = Bytes(1 << 30), within Bytes(4096)..=Bytes(1 << 36), from "our choice";
         /// Where the memory is: 32 for address 0 on (up to 3 GiB), 64 for 4 GiB on, which requests reach with 16-byte headers.
         memory_address_bits: u32 = 32, among [32, 64], from "our choice: 12-byte headers";
@@ -18,7 +25,7 @@ kernel::parameters! {
         memory_read_latency: Span = Span::from_ns(80), from "common for DDR3 and DDR4";
         /// The answer takes up to this much longer, evenly distributed.
         memory_read_jitter: Span = Span::ZERO, from "our choice: none";
-        /// Rate at which the memory takes and gives lines, reads and writes together.
+        /// Rate at which the memory of a socket takes and gives lines, reads and writes together.
         memory_bandwidth: Bandwidth = Bandwidth(204_800_000_000),
             within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "eight channels of DDR4-3200: seldom the limit";
         /// The unit of memory accesses: a shorter write takes the time of a whole line.
@@ -42,6 +49,11 @@ kernel::parameters! {
     }
 }
 
+const PAGE: u64 = 4096;
+
+/// As many as any x86 server joins without further hardware.
+pub(crate) const MOST_SOCKETS: usize = 8;
+
 impl RootComplexParameters {
     /// The first address of the memory.
     pub fn memory_base(&self) -> u64 {
@@ -50,6 +62,13 @@ impl RootComplexParameters {
         } else {
             0
         }
+    }
+
+    /// How much of the memory a socket has, but the last one, which has what is left. No request crosses its end, as none
+    /// crosses that of a page (PCIe Base 2.2.7).
+    pub(crate) fn memory_share(&self) -> u64 {
+        let share = self.memory.0.div_ceil(self.sockets.into());
+        share.next_multiple_of(PAGE)
     }
 
     /// What the CPU may ask for, where the smallest max payload size of the root ports is `max_payload`.

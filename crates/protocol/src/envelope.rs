@@ -99,9 +99,9 @@ impl Envelope {
         if usize::from(word(6)) != inside.len() {
             return Err(wrong);
         }
-        let address = head[10..].iter().fold(0, |address, byte| {
-            address << 8 | u64::from(*byte)
-        });
+        let address = head[10..]
+            .iter()
+            .fold(0, |address, byte| address << 8 | u64::from(*byte));
         let content = match head[0] >> 4 {
             0 => Content::Tlp,
             1 => Content::Message(address),
@@ -171,8 +171,14 @@ mod tests {
             sequence: 0x0e0f,
         };
         let bytes = envelope.emit(&[0xff]);
-        assert_eq!(bytes[..16], [0x12, 7, 10, 11, 12, 13, 0, 1, 14, 15, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(
+            bytes[..16],
+            [0x12, 7, 10, 11, 12, 13, 0, 1, 14, 15, 1, 2, 3, 4, 5, 6]
+        );
         assert_eq!(bytes[16], 0xff);
-        assert_eq!(Envelope::parse(&bytes[..19]), Err(EnvelopeError::Length(19)));
+        assert_eq!(
+            Envelope::parse(&bytes[..19]),
+            Err(EnvelopeError::Length(19))
+        );
     }
 }

@@ -16,7 +16,9 @@ use protocol::aurora::COMPENSATION_PERIOD;
 use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place, Spread};
 
 use crate::model::Model;
-use crate::plan::{Amount, DownstreamPort, FibrePlan, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan};
+use crate::plan::{
+    Amount, DownstreamPort, FibrePlan, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan,
+};
 use crate::scenario::{DeviceParameters, Direction, NodeKind};
 
 /// Which flows of the run belong to a flow of the plan: one, or a write and a read; or to a workload: one for each node.
@@ -31,7 +33,9 @@ pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
         world.connect(upstream, downstream, link.delay);
     }
     for fibre in &plan.fibres {
-        let [one, other] = fibre.ends.map(|(node, port)| (ComponentId(node as u32), u32::from(port) + 1));
+        let [one, other] = fibre
+            .ends
+            .map(|(node, port)| (ComponentId(node as u32), u32::from(port) + 1));
         world.connect(one, other, fibre.flight);
     }
     let patterns = patterns(plan, flows);
@@ -101,6 +105,7 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &Arc<[Pattern
             parameters: parameters.clone(),
             functions: node.functions.clone(),
             links: downstream_ends(plan, node),
+            sockets: sockets(plan, node),
             patterns: patterns.clone(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
             cpu: Processor::new(node.id, parameters.limits(node.max_payload), driver.cores),
@@ -199,6 +204,12 @@ fn shorter_pipeline(kind: &NodeKind) -> Span {
         NodeKind::Device(_, DeviceParameters::Router(router)) => router.shorter_pipeline(),
         _ => Span::ZERO,
     }
+}
+
+/// The sockets of a host's root ports.
+fn sockets(plan: &Plan, host: &NodePlan) -> Vec<u32> {
+    let socket = |port: &DownstreamPort| plan.links[port.link].socket.unwrap_or(0);
+    host.downstream.iter().map(socket).collect()
 }
 
 /// The link ends of a node's downstream ports.

@@ -114,10 +114,13 @@ fn workload(
         .window()
         .map_or(traffic.duration, |(from, until)| until.since(from));
     let seconds = span.as_ns() / 1e9;
-    let rates: Vec<f64> = counted.iter().map(|bytes| *bytes as f64 / seconds).collect();
-    let (sum, squares) = rates
+    let rates: Vec<f64> = counted
         .iter()
-        .fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+        .map(|bytes| *bytes as f64 / seconds)
+        .collect();
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| {
+        (sum + rate, squares + rate * rate)
+    });
     let any = sum > 0.0;
     let count = rates.len() as f64;
     TrafficResult {
@@ -128,9 +131,11 @@ fn workload(
         offered_bytes_per_second: traffic.load as f64,
         accepted_bytes_per_second: any.then_some(sum / count),
         node_bytes_per_second: any.then(|| {
-            rates.iter().fold((f64::INFINITY, 0.0), |(least, most), rate| {
-                (rate.min(least), rate.max(most))
-            })
+            rates
+                .iter()
+                .fold((f64::INFINITY, 0.0), |(least, most), rate| {
+                    (rate.min(least), rate.max(most))
+                })
         }),
         fairness: any.then(|| sum * sum / (count * squares)),
         latency_ns: meter.workload(number).told(),

@@ -43,6 +43,8 @@ pub struct TreeLink {
     pub to: String,
     /// The number of its port.
     pub port: u32,
+    /// The socket that the port belongs to, where the node above is a host of several.
+    pub socket: Option<u32>,
     /// Generation, 1 to 5.
     pub generation: u8,
     /// Lanes.
@@ -85,6 +87,7 @@ fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
         TreeLink {
             to: plan.nodes[link.upstream.0].name.clone(),
             port: link.upstream.1,
+            socket: link.socket,
             generation: link.generation.number(),
             lanes: link.lanes,
         }

@@ -25,5 +25,5 @@ pub use outstanding::{Outstanding, Part};
 pub use pattern::Pattern;
 pub use refusal::refuse;
 pub use report::{arrived, deliver, written};
-pub use spread::{Arrivals, Spread};
 pub use requester::{Next, Requester, RequesterLimits, Taken};
+pub use spread::{Arrivals, Spread};

@@ -232,7 +232,12 @@ impl Router {
     }
 
     /// A packet leaves the network here: how long it holds its way through the crossbar.
-    pub(super) fn leave(&mut self, output: usize, entry: Entry, fx: &mut Effects<'_, Self>) -> Span {
+    pub(super) fn leave(
+        &mut self,
+        output: usize,
+        entry: Entry,
+        fx: &mut Effects<'_, Self>,
+    ) -> Span {
         let whole = self.local.cycle * u64::from(entry.cycles);
         let length = Span::from_fs(whole.as_fs().div_ceil(self.local.width as u64));
         let free_at = fx.now() + length;

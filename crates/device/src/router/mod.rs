@@ -129,10 +129,7 @@ impl Label for RouterTimer {
             RouterTimer::Input(input) => ENDPOINT_TIMERS + u32::from(input),
             RouterTimer::Output(output) => ENDPOINT_TIMERS + PLACES + u32::from(output),
             RouterTimer::Fibre(fibre, timer) => {
-                ENDPOINT_TIMERS
-                    + 2 * PLACES
-                    + u32::from(fibre) * LinkTimer::COUNT
-                    + timer as u32
+                ENDPOINT_TIMERS + 2 * PLACES + u32::from(fibre) * LinkTimer::COUNT + timer as u32
             }
         }
     }
@@ -430,22 +427,24 @@ impl Router {
 
     /// The queue whose first packet may leave by `output` now and whose turn it is, and the virtual channel that it takes.
     fn choose(&mut self, output: usize, now: Time) -> Option<(u32, u8)> {
-        let own = (1 << self.stride) - 1;
-        let later = if self.arbitration == Arbitration::TransitFirst {
-            own
-        } else {
-            0
+        let arbitration = self.arbitration;
+        let later = match arbitration {
+            Arbitration::TransitFirst => (1 << self.stride) - 1,
+            Arbitration::RoundRobin | Arbitration::OldestFirst => 0,
         };
         let waits = self.outputs[output].in_turn(later);
         let mut open =
             waits.filter_map(|number| Some((number, self.channel_for(output, number, now)?)));
-        if self.arbitration != Arbitration::OldestFirst {
+        if arbitration != Arbitration::OldestFirst {
             return open.next();
         }
         let all: Vec<(u32, u8)> = open.collect();
         let age = |(number, _): &(u32, u8)| {
             let (input, queue) = self.place(*number);
-            self.inputs[input].queues[queue].entries.front().map(|entry| entry.born)
+            self.inputs[input].queues[queue]
+                .entries
+                .front()
+                .map(|entry| entry.born)
         };
         all.into_iter().min_by_key(age)
     }
@@ -475,7 +474,9 @@ impl Router {
         let fibre = output - FIRST_FIBRE;
         let (_, allowed) = ways.iter().find(|(way, _)| usize::from(*way) == fibre)?;
         let end = self.fibres[fibre].as_mut()?;
-        let channels = (0..self.stride as u8).rev().filter(|c| allowed >> c & 1 == 1);
+        let channels = (0..self.stride as u8)
+            .rev()
+            .filter(|c| allowed >> c & 1 == 1);
         // The highest channels are the adaptive ones; among those with room, the one with most of it.
         let open = channels.filter(|channel| end.may_send(*channel, cycles));
         let best = open.max_by_key(|channel| (end.room(*channel), *channel));
@@ -516,7 +517,11 @@ impl Router {
         *self.way_in(input, queue) = now + length;
         self.release(input, queue, &entry, length, fx);
         self.ask(input, queue, fx);
-        if self.inputs[input].queues.iter().any(|queue| queue.asks.is_some()) {
+        if self.inputs[input]
+            .queues
+            .iter()
+            .any(|queue| queue.asks.is_some())
+        {
             self.wake_input(input, now + length, fx);
         }
     }
@@ -552,7 +557,12 @@ impl Router {
         let end = self.fibres[fibre].as_mut().expect(WIRED);
         let filled_in = end.cycle() * u64::from(entry.cycles);
         let after = length.saturating_sub(filled_in);
-        end.release(queue as u8, entry.cycles, after, &mut At::new(fx, port(fibre)));
+        end.release(
+            queue as u8,
+            entry.cycles,
+            after,
+            &mut At::new(fx, port(fibre)),
+        );
     }
 
     /// No way is left for the first packet of a queue: it is lost, and told.

@@ -142,7 +142,10 @@ impl Grid {
                 return ways.add(dimension.fibre(step), channels);
             }
             let (escape, free) = self.escape(dimension, step);
-            ways.add(dimension.fibre(step), if first { free | escape } else { free });
+            ways.add(
+                dimension.fibre(step),
+                if first { free | escape } else { free },
+            );
             if tie {
                 let other = dimension.towards(u32::from(there), !step.down);
                 ways.add(dimension.fibre(other), free);
@@ -186,7 +189,11 @@ impl Grid {
     fn escape(&self, dimension: &Dimension, step: Step) -> (u8, u8) {
         let all = u8::MAX >> (8 - self.channels);
         if self.dateline && self.dimensions.iter().any(|dimension| dimension.wraps) {
-            let escape = if step.crosses || !dimension.wraps { 1 } else { 2 };
+            let escape = if step.crosses || !dimension.wraps {
+                1
+            } else {
+                2
+            };
             (escape, all & !3)
         } else {
             (1, all & !1)

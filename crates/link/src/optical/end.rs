@@ -9,9 +9,7 @@ use super::receiver::{Damage, Intake, strike};
 use super::resend::{Resend, Verdict};
 use super::sender::Lane;
 use super::timing::Timing;
-use super::{
-    Block, FlowControl, Incoming, LightFrame, OpticalConfig, OpticalCounters, Outgoing,
-};
+use super::{Block, FlowControl, Incoming, LightFrame, OpticalConfig, OpticalCounters, Outgoing};
 
 /// What an input means for whoever embeds an end.
 #[derive(Clone, Debug)]
@@ -458,7 +456,9 @@ impl OpticalEnd {
             return Heard::Room;
         };
         cx.packets().retain(outgoing.packet);
-        let cycles = self.timing.cycles(cx.packets()[outgoing.packet].light_len());
+        let cycles = self
+            .timing
+            .cycles(cx.packets()[outgoing.packet].light_len());
         self.counters.replays += 1;
         self.counters.overhead_bytes += self.put(outgoing, sequence, cycles, cx);
         self.go_on_later(cx)

@@ -29,7 +29,7 @@ pub use flow::{Amount, FlowPlan, TransferPlan};
 pub use network::{FibrePlan, NetworkPlan};
 pub use traffic::{SourcePlan, TrafficPlan};
 
-use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError, Upstream};
 use firmware::Firmware;
 use tree::Tree;
 
@@ -138,6 +138,8 @@ pub struct LinkPlan {
     pub bit_error_rate: f64,
     /// Packets in a row that what comes up may send where it shares a port above.
     pub arbitration_weight: u32,
+    /// The socket of the root port above, where the host has several.
+    pub socket: Option<u32>,
     /// The node above and the number of its port.
     pub upstream: (usize, u32),
     /// The node below and its port 0.
@@ -307,10 +309,20 @@ fn links(
             delay: upstream.link.delay,
             bit_error_rate: upstream.link.bit_error_rate,
             arbitration_weight: upstream.link.arbitration_weight,
+            socket: socket(&scenario.nodes[above], upstream),
             upstream: (above, port),
             downstream: (below, 0),
             max_payload: nodes[above].max_payload.min(nodes[below].max_payload),
         });
     }
     Ok(links)
+}
+
+/// The socket that a link hangs on, if `above` is a host of several.
+fn socket(above: &Node, upstream: &Upstream) -> Option<u32> {
+    let written = || upstream.socket.as_ref().map_or(0, |socket| socket.value);
+    match &above.kind {
+        NodeKind::Host(host, _) if host.sockets > 1 => Some(written()),
+        _ => None,
+    }
 }

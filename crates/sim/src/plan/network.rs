@@ -128,16 +128,22 @@ impl Builder<'_> {
         let Bytes(aperture) = router.aperture;
         if !aperture.is_power_of_two() {
             let right = show(aperture.next_power_of_two());
-            return error("aperture", format!("{} is no power of two; write {right:?}", show(aperture)));
+            return error(
+                "aperture",
+                format!("{} is no power of two; write {right:?}", show(aperture)),
+            );
         }
         let room = optical.cycles_of(optical.channel_buffer);
         if room > MOST_CYCLES {
             let lanes = u64::from(optical.optical_lanes * aurora::BLOCK_BYTES);
             let most = show(u64::from(MOST_CYCLES) * lanes);
-            return error("channel_buffer", format!(
-                "{} are more cycles than a credit can count; write {most} at most, or more lanes",
-                optical.channel_buffer.show()
-            ));
+            return error(
+                "channel_buffer",
+                format!(
+                    "{} are more cycles than a credit can count; write {most} at most, or more lanes",
+                    optical.channel_buffer.show()
+                ),
+            );
         }
         let frame = optical.packet_size.0 as u32 + LARGEST_HEADERS;
         let takes = aurora::cycles(frame, optical.optical_lanes);
@@ -147,18 +153,26 @@ impl Builder<'_> {
         ] {
             if optical.cycles_of(buffer) < takes {
                 let least = u64::from(takes * aurora::BLOCK_BYTES * optical.optical_lanes);
-                return error(key, format!(
-                    "{} hold no packet of packet_size = {:?}, with its headers; write {} at least, or a smaller packet_size",
-                    buffer.show(), optical.packet_size.show(), show(least)
-                ));
+                return error(
+                    key,
+                    format!(
+                        "{} hold no packet of packet_size = {:?}, with its headers; write {} at least, or a smaller packet_size",
+                        buffer.show(),
+                        optical.packet_size.show(),
+                        show(least)
+                    ),
+                );
             }
         }
         let queues = optical.virtual_channels.max(router.local_width);
         if (router.fibre_ports + 1) * queues > u64::BITS {
-            return error("virtual_channels", format!(
-                "{} ports with {queues} channels each are too many queues for one router; write less of either",
-                router.fibre_ports
-            ));
+            return error(
+                "virtual_channels",
+                format!(
+                    "{} ports with {queues} channels each are too many queues for one router; write less of either",
+                    router.fibre_ports
+                ),
+            );
         }
         Ok(())
     }
@@ -173,7 +187,8 @@ impl Builder<'_> {
         if ports < needed {
             let message = format!(
                 "networks.{}: its routers have {ports} optical ports, and {} dimensions take {needed}; write fibre_ports = {needed} for its routers",
-                network.name.value, sides.0.len()
+                network.name.value,
+                sides.0.len()
             );
             return Err(self.scenario.error(network.name.line, message));
         }
@@ -185,7 +200,11 @@ impl Builder<'_> {
                 let (side, here) = (usize::from(*side), usize::from(here));
                 let last = here + 1 == side;
                 if side > 1 && (!last || network.parameters.shape.wraps()) {
-                    let next = if last { number - here * step } else { number + step };
+                    let next = if last {
+                        number - here * step
+                    } else {
+                        number + step
+                    };
                     let up = (first + number, 2 * dimension as u8);
                     let down = (first + next, 2 * dimension as u8 + 1);
                     self.add([up, down], network.fibre.clone(), network.name.line);
@@ -318,7 +337,12 @@ impl Builder<'_> {
     }
 
     /// The port that is written, or the next free one.
-    fn port(&self, node: usize, written: Option<&At<u32>>, line: usize) -> Result<u8, ScenarioError> {
+    fn port(
+        &self,
+        node: usize,
+        written: Option<&At<u32>>,
+        line: usize,
+    ) -> Result<u8, ScenarioError> {
         let name = &self.scenario.nodes[node].name.value;
         let ports = router(&self.scenario.nodes[node]).map_or(0, |router| router.fibre_ports);
         let taken = |port: u32| self.joined.contains_key(&(node, port as u8));
@@ -373,9 +397,21 @@ impl Builder<'_> {
         };
         for network in &self.scenario.networks {
             let routers: Vec<usize> = network.routers.clone().collect();
-            let routing = (0..routers.len()).map(|number| Routing::Grid(grid(network, number, &self.scenario.nodes[routers[number]].optical)));
+            let routing = (0..routers.len()).map(|number| {
+                Routing::Grid(grid(
+                    network,
+                    number,
+                    &self.scenario.nodes[routers[number]].optical,
+                ))
+            });
             let routing = routing.collect();
-            self.enter(&mut networks, network.name.value.clone(), routers, Some(network.parameters.size.clone()), routing);
+            self.enter(
+                &mut networks,
+                network.name.value.clone(),
+                routers,
+                Some(network.parameters.size.clone()),
+                routing,
+            );
         }
         for node in 0..self.scenario.nodes.len() {
             if networks.members[node].is_none() && router(&self.scenario.nodes[node]).is_some() {
@@ -421,7 +457,11 @@ impl Builder<'_> {
         let joined = self.joined.range((node, 0)..=(node, u8::MAX));
         joined.map(move |((_, port), fibre)| {
             let ends = &self.fibres[*fibre].ends;
-            let far = if ends[0] == (node, *port) { ends[1] } else { ends[0] };
+            let far = if ends[0] == (node, *port) {
+                ends[1]
+            } else {
+                ends[0]
+            };
             (*port, far.0)
         })
     }
@@ -445,7 +485,11 @@ impl Builder<'_> {
     /// The shortest ways between routers, by the lowest ports where several are as short.
     fn tables(&self, routers: &[usize]) -> Vec<Routing> {
         let mut next = vec![vec![None; routers.len()]; routers.len()];
-        let number = |node: usize| routers.binary_search(&node).expect("a reached router is in its network");
+        let number = |node: usize| {
+            routers
+                .binary_search(&node)
+                .expect("a reached router is in its network")
+        };
         for (to, node) in routers.iter().enumerate() {
             let mut distance = vec![u32::MAX; routers.len()];
             distance[to] = 0;
@@ -459,7 +503,9 @@ impl Builder<'_> {
                 }
             }
             for (from, at) in routers.iter().enumerate().filter(|(from, _)| *from != to) {
-                let mut closer = self.neighbours(*at).filter(|(_, there)| distance[number(*there)] < distance[from]);
+                let mut closer = self
+                    .neighbours(*at)
+                    .filter(|(_, there)| distance[number(*there)] < distance[from]);
                 next[from][to] = closer.next().map(|(port, _)| port);
             }
         }
@@ -507,9 +553,14 @@ impl Builder<'_> {
             }
             path.push(at);
         };
-        let name = |(number, _): &(usize, u8)| self.scenario.nodes[routers[*number]].name.value.as_str();
+        let name =
+            |(number, _): &(usize, u8)| self.scenario.nodes[routers[*number]].name.value.as_str();
         let names: Vec<&str> = path[from..].iter().map(name).collect();
-        let line = self.scenario.fibres.first().map_or(1, |fibre| fibre.lines.own());
+        let line = self
+            .scenario
+            .fibres
+            .first()
+            .map_or(1, |fibre| fibre.lines.own());
         let message = format!(
             "the shortest ways between these routers go in a circle ({} and back): packets can wait for each other and stand still for ever (deadlock); leave out a fibre of it, or write a network with shape = \"ring\" or \"torus\" and a dateline",
             names.join(" to ")
@@ -525,15 +576,21 @@ impl Builder<'_> {
             let pair = format!("{}-{}", one.name.value, other.name.value);
             let count = seen.entry(pair.clone()).or_default();
             *count += 1;
-            let id = if *count == 1 { pair } else { format!("{pair}-{count}") };
+            let id = if *count == 1 {
+                pair
+            } else {
+                format!("{pair}-{count}")
+            };
             if joint.parameters.severed_at == Some(Span::ZERO) {
-                let message = format!("fibre {id} is severed before it carries anything; leave it out");
+                let message =
+                    format!("fibre {id} is severed before it carries anything; leave it out");
                 return Err(self.scenario.error(joint.line, message));
             }
             plans.push(FibrePlan {
                 id,
                 ends: joint.ends,
-                flight: one.optical.core_latency + Span::from_fs(FS_PER_MM * joint.parameters.length.0),
+                flight: one.optical.core_latency
+                    + Span::from_fs(FS_PER_MM * joint.parameters.length.0),
                 bit_error_rate: joint.parameters.fibre_bit_error_rate,
                 severed_at: joint.parameters.severed_at,
             });
@@ -549,7 +606,8 @@ fn grid(network: &Network, number: usize, optical: &OpticalParameters) -> Grid {
     let wraps = parameters.shape != Shape::Mesh;
     let place = sides.coordinates(number).into_iter().zip(&sides.0);
     let dimension = |(index, (here, side)): (usize, (u16, &u16))| {
-        let fibre = |there: bool, port: usize| (*side > 1 && (wraps || there)).then_some(port as u8);
+        let fibre =
+            |there: bool, port: usize| (*side > 1 && (wraps || there)).then_some(port as u8);
         Dimension {
             size: *side,
             wraps,

@@ -19,12 +19,16 @@ impl Planner<'_> {
             let (source, target) = (&self.nodes[from], &self.nodes[to]);
             let message = format!(
                 "{} is below {} and {} below {}, with no way between; write a target in the same tree, or routers joined by fibres",
-                target.name, self.nodes[target.root].name, source.name, self.nodes[source.root].name
+                target.name,
+                self.nodes[target.root].name,
+                source.name,
+                self.nodes[source.root].name
             );
             return Err(self.error(flow, "to", &message));
         };
         if flow.parameters.direction != Direction::Write {
-            let message = "only writes go through a network of routers; write direction = \"write\"";
+            let message =
+                "only writes go through a network of routers; write direction = \"write\"";
             return Err(self.error(flow, "direction", message));
         }
         let window = self.networks.all[network].window;
@@ -48,7 +52,10 @@ impl Planner<'_> {
             entry => self.nodes[entry].bars[2].map_or(0, |bar| bar.base),
         };
         let Some(region) = self.nodes[to].region() else {
-            let message = format!("{} has nothing to write to; give it a bar", self.nodes[to].name);
+            let message = format!(
+                "{} has nothing to write to; give it a bar",
+                self.nodes[to].name
+            );
             return Err(self.error(flow, "to", &message));
         };
         Ok(Region {
@@ -64,7 +71,8 @@ impl Planner<'_> {
             let routers = self.networks.members.iter().enumerate();
             let found = routers.filter_map(move |(router, member)| Some((router, (*member)?.0)));
             found.filter(move |(router, _)| {
-                *router == node || (self.networks.members[node].is_none() && self.nodes[*router].root == root)
+                *router == node
+                    || (self.networks.members[node].is_none() && self.nodes[*router].root == root)
             })
         };
         let out: Vec<_> = if self.networks.members[to].is_some() {
@@ -73,7 +81,8 @@ impl Planner<'_> {
             let root = self.nodes[to].root;
             let all = self.networks.members.iter().enumerate();
             let all = all.filter_map(|(router, member)| Some((router, (*member)?.0)));
-            all.filter(|(router, _)| self.nodes[*router].root == root).collect()
+            all.filter(|(router, _)| self.nodes[*router].root == root)
+                .collect()
         };
         beside(from).find_map(|(entry, network)| {
             let (exit, _) = out.iter().find(|(_, there)| *there == network)?;

@@ -60,10 +60,7 @@ pub(super) fn check_packet(
     node: &Node,
     max_payload: u32,
 ) -> Result<(), ScenarioError> {
-    let is_router = matches!(
-        &node.kind,
-        NodeKind::Device(_, DeviceParameters::Router(_))
-    );
+    let is_router = matches!(&node.kind, NodeKind::Device(_, DeviceParameters::Router(_)));
     let Bytes(packet) = node.optical.packet_size;
     if !is_router || packet >= u64::from(max_payload) {
         return Ok(());

@@ -146,7 +146,11 @@ impl Planner<'_> {
     }
 
     /// The node at the far end, if one is written, and the addresses that it answers.
-    fn target(&mut self, flow: &Flow, from: usize) -> Result<(Option<usize>, Region), ScenarioError> {
+    fn target(
+        &mut self,
+        flow: &Flow,
+        from: usize,
+    ) -> Result<(Option<usize>, Region), ScenarioError> {
         let round_trip = flow.parameters.direction == Direction::RoundTrip;
         let name = match &flow.to.value {
             Target::Node(name) => name,

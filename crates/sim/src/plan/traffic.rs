@@ -5,12 +5,10 @@ use std::sync::Arc;
 use kernel::{Bytes, Quantity, Span, Time};
 use transaction::Arrivals;
 
-use crate::scenario::{
-    ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern,
-};
+use crate::scenario::{ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern};
 
-use super::network::{Networks, port_to};
 use super::NodePlan;
+use super::network::{Networks, port_to};
 
 /// One workload.
 #[derive(Clone, Debug)]
@@ -61,7 +59,14 @@ pub(super) fn plan(
             let message = format!("traffic {id:?}: this id is already taken; write another one");
             return Err(scenario.error(traffic.id.line, message));
         }
-        plans.push(Planner { scenario, traffic, nodes }.plan(networks)?);
+        plans.push(
+            Planner {
+                scenario,
+                traffic,
+                nodes,
+            }
+            .plan(networks)?,
+        );
     }
     Ok(plans)
 }
@@ -87,12 +92,14 @@ impl Planner<'_> {
         let network = self.network(networks)?;
         let load = parameters.load.filter(|load| load.0 > 0);
         let load = load.ok_or_else(|| {
-            self.error("load", "there is none; write load = \"1 GB/s\" that each node offers")
+            self.error(
+                "load",
+                "there is none; write load = \"1 GB/s\" that each node offers",
+            )
         })?;
         let duration = parameters.duration.filter(|span| *span > Span::ZERO);
-        let duration = duration.ok_or_else(|| {
-            self.error("duration", "there is none; write duration = \"100 us\"")
-        })?;
+        let duration = duration
+            .ok_or_else(|| self.error("duration", "there is none; write duration = \"100 us\""))?;
         let Bytes(message) = parameters.message;
         self.check_message(networks, network, message)?;
         let mean = load.time_of(message);
@@ -153,19 +160,26 @@ impl Planner<'_> {
         if message > most {
             let message = format!(
                 "{} is over the {} that one packet of these routers carries (packet_size), or that an aperture shows; write less",
-                Bytes(message).show(), Bytes(most).show()
+                Bytes(message).show(),
+                Bytes(most).show()
             );
             return Err(self.error("message", &message));
         }
         Ok(())
     }
 
-    fn sources(&self, networks: &mut Networks, network: usize) -> Result<Vec<SourcePlan>, ScenarioError> {
+    fn sources(
+        &self,
+        networks: &mut Networks,
+        network: usize,
+    ) -> Result<Vec<SourcePlan>, ScenarioError> {
         let parameters = &self.traffic.parameters;
         let count = networks.all[network].routers.len();
         let ports = self.ports(networks, network)?;
         let window = networks.all[network].window;
-        let bases: Vec<u64> = (0..count).map(|node| window.base(node as u16, ports[node])).collect();
+        let bases: Vec<u64> = (0..count)
+            .map(|node| window.base(node as u16, ports[node]))
+            .collect();
         let hot = parameters.hot_node as usize;
         if parameters.pattern == TrafficPattern::HotSpot && hot >= count {
             let message = format!("there is no node {hot}; write one from 0 to {}", count - 1);
@@ -182,7 +196,10 @@ impl Planner<'_> {
                     (self.nodes[router].root, bar.map_or(0, |bar| bar.base))
                 }
             };
-            let all = matches!(parameters.pattern, TrafficPattern::Uniform | TrafficPattern::HotSpot);
+            let all = matches!(
+                parameters.pattern,
+                TrafficPattern::Uniform | TrafficPattern::HotSpot
+            );
             let targets = if all {
                 match &shared {
                     Some((known, targets)) if *known == base => targets.clone(),
@@ -198,7 +215,11 @@ impl Planner<'_> {
             };
             let favoured = (parameters.pattern == TrafficPattern::HotSpot)
                 .then_some((base + bases[hot], parameters.hot_share));
-            sources.push(SourcePlan { node, targets, favoured });
+            sources.push(SourcePlan {
+                node,
+                targets,
+                favoured,
+            });
         }
         Ok(sources)
     }
@@ -246,6 +267,8 @@ impl Planner<'_> {
             _ => place[0] = (place[0] + 1) % sides.0[0],
         }
         let steps = place.iter().zip(&sides.0).rev();
-        Ok(steps.fold(0, |number, (here, side)| number * usize::from(*side) + usize::from(*here)))
+        Ok(steps.fold(0, |number, (here, side)| {
+            number * usize::from(*side) + usize::from(*here)
+        }))
     }
 }

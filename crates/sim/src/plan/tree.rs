@@ -44,6 +44,7 @@ impl Tree {
         let parents = parents(scenario, &names)?;
         let roots = roots(scenario, &parents)?;
         let below = ports(scenario, &parents)?;
+        check_sockets(scenario, &parents)?;
         let mut tree = Self {
             roots,
             children: nodes
@@ -288,6 +289,40 @@ fn ports(
         below[parent].insert(next[parent], child);
     }
     Ok(below)
+}
+
+/// Whether the sockets that are written are there.
+fn check_sockets(scenario: &Scenario, parents: &[Option<usize>]) -> Result<(), ScenarioError> {
+    for (node, parent) in scenario.nodes.iter().zip(parents) {
+        let upstream = node.upstream.as_ref();
+        let (Some(parent), Some(socket)) = (
+            parent,
+            upstream.and_then(|upstream| upstream.socket.as_ref()),
+        ) else {
+            continue;
+        };
+        let above = &scenario.nodes[*parent];
+        let name = &above.name.value;
+        let message = match &above.kind {
+            NodeKind::Host(host, _) if socket.value < host.sockets => continue,
+            NodeKind::Host(host, _) => {
+                let right = match host.sockets {
+                    1 => "0".to_owned(),
+                    sockets => format!("one from 0 to {}", sockets - 1),
+                };
+                format!(
+                    "host {name} has no socket {}; write {right}, or a larger sockets = there",
+                    socket.value
+                )
+            }
+            kind => format!(
+                "{} {name} has no sockets; leave out socket here, and write it where the link to a host is",
+                kind.noun()
+            ),
+        };
+        return Err(scenario.error(socket.line, message));
+    }
+    Ok(())
 }
 
 fn exists(scenario: &Scenario, node: &Node, port: u32, line: usize) -> Result<(), ScenarioError> {

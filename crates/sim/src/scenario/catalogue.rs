@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::flow::{FlowParameters, MeasureParameters};
 use super::link::LinkParameters;
-use super::network::{FibreParameters, NetworkParameters, TrafficParameters};
 use super::model::{MODELS, NodeParameters};
+use super::network::{FibreParameters, NetworkParameters, TrafficParameters};
 
 /// The models, profiles and parameters there are.
 #[derive(Clone, Debug, Serialize)]
@@ -149,6 +149,12 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "port",
         "the next free one",
         "The number of its downstream port, from 0.",
+    ),
+    (
+        "upstream",
+        "socket",
+        "0",
+        "The socket of the host above that the port belongs to.",
     ),
     ("devices", "model", "dma", "The device's model."),
     (

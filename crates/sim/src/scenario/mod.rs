@@ -21,8 +21,8 @@ pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target
 pub use link::{Lanes, LinkParameters, Speed};
 pub use model::{DeviceParameters, MODELS, Model, NodeParameters};
 pub use network::{
-    ArrivalKind, Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Side, Sides,
-    Traffic, TrafficParameters, TrafficPattern,
+    ArrivalKind, Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Side,
+    Sides, Traffic, TrafficParameters, TrafficPattern,
 };
 pub use node::{Node, NodeKind, Upstream};
 

@@ -61,6 +61,8 @@ pub struct Upstream {
     pub to: At<String>,
     /// Its port; the next free one where none is written.
     pub port: Option<At<u32>>,
+    /// The socket of the host above that the port belongs to; the first one where none is written.
+    pub socket: Option<At<u32>>,
     /// The link itself.
     pub link: LinkParameters,
 }
@@ -120,7 +122,8 @@ impl Surroundings<'_> {
         let (hosts, routers) = (section.take("hosts"), section.take("routers"));
         let network = read_network(item, section)?;
         let of = |part: &Option<Item<'a>>| -> Result<Section<'a>, ScenarioError> {
-            part.as_ref().map_or_else(|| Ok(item.nothing()), Item::section)
+            part.as_ref()
+                .map_or_else(|| Ok(item.nothing()), Item::section)
         };
         let (mut above, mut below) = (Vec::new(), Vec::new());
         for number in 0..network.parameters.size.nodes() {
@@ -170,6 +173,7 @@ impl Surroundings<'_> {
             (None, Some(to)) => Some(Upstream {
                 to,
                 port: None,
+                socket: None,
                 link: self.links.clone(),
             }),
             (None, None) => None,
@@ -178,6 +182,10 @@ impl Surroundings<'_> {
             self.links.keys(),
             "this describes a link; write it inside upstream = { to = ... } or under [links]",
         )?;
+        if !matches!(kind, NodeKind::Host(..)) {
+            let advice = "this is where its link hangs; write it inside upstream = { to = ... }";
+            section.refuse(&["socket"], advice)?;
+        }
         let mut settings = NodeParameters::default();
         let mut optical = OpticalParameters::default();
         let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut settings];
@@ -222,6 +230,7 @@ impl Surroundings<'_> {
             return Ok(Upstream {
                 to,
                 port: None,
+                socket: None,
                 link,
             });
         }
@@ -234,8 +243,14 @@ impl Surroundings<'_> {
             item.error("there is no to; write to = \"NAME\" of the host or switch above")
         })?;
         let port = section.read("port")?;
+        let socket = section.read("socket")?;
         section.set(&mut [&mut link])?;
-        Ok(Upstream { to, port, link })
+        Ok(Upstream {
+            to,
+            port,
+            socket,
+            link,
+        })
     }
 }
 

@@ -112,6 +112,43 @@ fn more_links_than_ports_are_refused() {
 }
 
 #[test]
+fn a_socket_that_the_host_does_not_have_is_refused() {
+    let text = |sockets, socket| {
+        format!(
+            "[hosts.h0]\nsockets = {sockets}\n[devices.a]\nupstream = {{ to = \"h0\", socket = {socket} }}\n"
+        )
+    };
+    assert_eq!(
+        refusal(&text(2, 2)),
+        "bad.toml:4: host h0 has no socket 2; write one from 0 to 1, or a larger sockets = there"
+    );
+    assert_eq!(
+        refusal(&text(1, 1)),
+        "bad.toml:4: host h0 has no socket 1; write 0, or a larger sockets = there"
+    );
+    assert_eq!(
+        refusal(&text(9, 0)),
+        "bad.toml:2: hosts.h0.sockets: 9 is out of range; write a value from 1 up to 8"
+    );
+}
+
+#[test]
+fn only_the_link_to_a_host_has_a_socket() {
+    assert_eq!(
+        pair("[devices.c]\nupstream = { to = \"s0\", socket = 0 }"),
+        "bad.toml:9: switch s0 has no sockets; leave out socket here, and write it where the link to a host is"
+    );
+    assert_eq!(
+        pair("socket = 0"),
+        "bad.toml:8: devices.b.socket: this is where its link hangs; write it inside upstream = { to = ... }"
+    );
+    assert_eq!(
+        refusal("[hosts.h0]\nsocket = 2"),
+        r#"bad.toml:2: unknown key "socket" in hosts.h0; did you mean "sockets"?"#
+    );
+}
+
+#[test]
 fn a_lane_count_that_does_not_exist_is_refused() {
     assert_eq!(
         pair("[links]\nlanes = 3"),

@@ -11,6 +11,7 @@ struct Scenario {
     random: Stream,
     /// Which devices are scatter/gather engines.
     engines: Vec<bool>,
+    sockets: u64,
     text: String,
 }
 
@@ -19,6 +20,7 @@ impl Scenario {
         let mut scenario = Scenario {
             random: Stream::named(seed, "fabric"),
             engines: Vec::new(),
+            sockets: 1,
             text: String::new(),
         };
         scenario.write(seed);
@@ -91,13 +93,17 @@ impl Scenario {
     }
 
     fn upstream(&mut self, above: &str) {
+        let socket = match above {
+            "h0" => format!(", socket = {}", self.random.below(self.sockets)),
+            _ => String::new(),
+        };
         if self.chance(3) {
             let (generation, lanes) = (self.pick(&[1, 2, 3, 4, 5]), self.pick(&[1, 4, 12, 16]));
             self.put(format_args!(
-                "upstream = {{ to = \"{above}\", generation = {generation}, lanes = {lanes} }}"
+                "upstream = {{ to = \"{above}\", generation = {generation}, lanes = {lanes}{socket} }}"
             ));
         } else {
-            self.put(format_args!("upstream = \"{above}\""));
+            self.put(format_args!("upstream = {{ to = \"{above}\"{socket} }}"));
         }
     }
 
@@ -128,7 +134,16 @@ impl Scenario {
         let bandwidth = self.pick(&["1 GB/s", "25 GB/s", "100 GB/s"]);
         let jitter = self.pick(&[0, 200]);
         let tags = self.pick(&[1, 4, 32]);
+        self.sockets();
         self.put(format_args!("read_completion_boundary = \"{boundary} B\"\nlargest_completion = \"{largest} B\"\nmemory_bandwidth = \"{bandwidth}\"\nmemory_read_jitter = \"{jitter} ns\"\ntags = {tags}"));
+    }
+
+    /// Memory that the flows reach more than one share of.
+    fn sockets(&mut self) {
+        self.sockets = self.pick(&[1, 1, 2, 3, 8]);
+        let (sockets, latency) = (self.sockets, self.pick(&[0, 30, 700]));
+        let rate = self.pick(&["500 MB/s", "20.8 GB/s"]);
+        self.put(format_args!("sockets = {sockets}\nsocket_latency = \"{latency} ns\"\nsocket_bandwidth = \"{rate}\"\nmemory = \"1 MiB\""));
     }
 
     fn device(&mut self) {

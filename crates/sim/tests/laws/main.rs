@@ -15,5 +15,6 @@ mod refusals;
 mod registers;
 mod repetition;
 mod sg_dma;
+mod sockets;
 mod star;
 mod wires;

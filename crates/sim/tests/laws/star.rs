@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use fabric::{RootComplexConfig, RootComplexParameters, Switch, SwitchConfig, SwitchParameters};
 use host::{Host, Processor};
-use kernel::{Action, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World};
+use kernel::{
+    Action, Bandwidth, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World,
+};
 use link::{
     Arrival, At, BitErrors, Charge, Frame, LinkConfig, LinkEnd, LinkTimer, Pcie, PortParameters,
     Stamp, Waiting,
@@ -185,7 +187,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
             }
         }
     };
-    if kind == Kind::Root {
+    if kind.is_root() {
         let ports = stubs.map(port(PortType::RootPort)).collect();
         return Functions::root(ConfigSpace::host_bridge(&identity), ports);
     }
@@ -203,6 +205,23 @@ pub enum Kind {
     CutThrough,
     StoreAndForward,
     Root,
+    /// A root complex of two sockets, with the stubs at both in turn.
+    Sockets,
+}
+
+impl Kind {
+    fn is_root(self) -> bool {
+        matches!(self, Kind::Root | Kind::Sockets)
+    }
+
+    /// A hop slower than the links, so that packets wait for it.
+    fn root_parameters(self) -> RootComplexParameters {
+        RootComplexParameters {
+            sockets: if self == Kind::Sockets { 2 } else { 1 },
+            socket_bandwidth: Bandwidth(2_000_000_000),
+            ..RootComplexParameters::default()
+        }
+    }
 }
 
 impl Star {
@@ -223,7 +242,7 @@ impl Star {
         let errors =
             |name: String| (rate > 0.0).then(|| BitErrors::new(rate, Stream::named(seed, &name)));
         let cut_through = kind == Kind::CutThrough;
-        let first = usize::from(kind != Kind::Root);
+        let first = usize::from(!kind.is_root());
         let functions = functions(kind, first..stubs);
         let links = (0..stubs)
             .map(|stub| {
@@ -231,18 +250,18 @@ impl Star {
                 end(inner, errors, stubs + 2, (cut_through, false), true)
             })
             .collect();
-        let middle = if kind == Kind::Root {
+        let middle = if kind.is_root() {
+            let parameters = kind.root_parameters();
             Middle::Root(Box::new(Host::new(RootComplexConfig {
-                parameters: RootComplexParameters::default(),
                 functions,
                 links,
+                sockets: (0..stubs as u32)
+                    .map(|stub| stub % parameters.sockets)
+                    .collect(),
                 patterns: Arc::new([]),
                 jitter: Stream::named(1, "jitter"),
-                cpu: Processor::new(
-                    FunctionId(0),
-                    RootComplexParameters::default().limits(512),
-                    1,
-                ),
+                cpu: Processor::new(FunctionId(0), parameters.limits(512), 1),
+                parameters,
             })))
         } else {
             Middle::Switch(Switch::new(SwitchConfig {
@@ -390,4 +409,9 @@ pub fn buffers(headers: [u32; 3], data: u64) -> PortParameters {
 }
 
 /// Everything that queues.
-pub const KINDS: [Kind; 3] = [Kind::CutThrough, Kind::StoreAndForward, Kind::Root];
+pub const KINDS: [Kind; 4] = [
+    Kind::CutThrough,
+    Kind::StoreAndForward,
+    Kind::Root,
+    Kind::Sockets,
+];
