@@ -18,7 +18,7 @@ impl Planner<'_> {
         let Some((network, entry, exit)) = self.way(from, to) else {
             let (source, target) = (&self.nodes[from], &self.nodes[to]);
             let message = format!(
-                "{} is below {} and {} below {}, with no way between; write a target in the same tree, or routers joined by fibres",
+                "{} is below {} and {} below {}, with no way between; write a target in the same tree, or join routers in both by fibres",
                 target.name,
                 self.nodes[target.root].name,
                 source.name,
