@@ -7,6 +7,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from peerlane.reproduce import system_fabric
+from peerlane.systems.measured import known, sound, steady
+from peerlane.systems.measured import latency as round_trip
 from peerlane.systems.rosta.analytic import table1, table2
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def table3() -> Measurements:
         steady, skewed = {}, {}
         for case, pairs in TWO_BOARDS.items():
             together = _writes(payload, pairs).measure("500 us", "2 ms").run()
-            steady[case] = fmean(_steady(flow) for flow in together.flows) / MIB
+            steady[case] = fmean(steady(flow) for flow in together.flows) / MIB
             skewed[case] = _mean_rate(_writes(payload, pairs, skew_us=SKEW_US).run())
             yield f"table3/{payload}/{case}", _mean_rate(together)
             yield f"reading/table3/{payload}/{case}/skewed-start", skewed[case]
@@ -106,7 +108,7 @@ def fig4() -> Measurements:
     """Host write, 1 to 8 FPGAs at once: the mean while all of them are under way."""
     for count in range(1, 9):
         result = _run(_host_writes(_at_once(count)).measure(*ALL_UNDER_WAY))
-        steady = [_steady(flow) for flow in result.flows]
+        steady = [steady(flow) for flow in result.flows]
         yield f"fig4/{count}", fmean(steady) / MIB
         if count > TWO_FIT:
             yield f"check/fig4/{count}/shares", max(steady) / min(steady)
@@ -117,10 +119,10 @@ def fig4() -> Measurements:
         weighted = _host_writes(_at_once(count)).measure(*ALL_UNDER_WAY)
         for board, fpgas in (("rc47a", (count + 1) // 2), ("rc47b", count // 2)):
             weighted.set(board, arbitration_weight=fpgas)
-        steady = [_steady(flow) for flow in _run(weighted).flows]
+        steady = [steady(flow) for flow in _run(weighted).flows]
         yield f"reading/fig4/{count}/shares-by-weight", max(steady) / min(steady)
     both = _run(_host_writes(("a1", "a2", "b1", "b2")).measure(*ALL_UNDER_WAY))
-    yield "reading/fig4/4/both-boards", fmean(map(_steady, both.flows)) / MIB
+    yield "reading/fig4/4/both-boards", fmean(map(steady, both.flows)) / MIB
 
 
 def fig5() -> Measurements:
@@ -129,7 +131,7 @@ def fig5() -> Measurements:
         fabric = machine().measure(*ALL_UNDER_WAY)
         for fpga in _at_once(count):
             fabric.flow(fpga, "h0", size=BUFFER, direction="read")
-        steady = [_steady(flow) for flow in _run(fabric).flows]
+        steady = [steady(flow) for flow in _run(fabric).flows]
         yield f"fig5/{count}", fmean(steady) / MIB
         if count > THREE_FIT:
             yield f"check/fig5/{count}/of-limit", sum(steady) / MIB / _limit(count)
@@ -145,11 +147,11 @@ def chain() -> Measurements:
         fabric.flow(sender, receiver, size=BUFFER, carries="out")
     fabric.flow(FPGAS[-1], "h0", id="back", size=BUFFER, offset=BUFFER, carries="out")
     simulation = fabric.simulation()
-    result = _sound(simulation.run())
+    result = sound(simulation.run())
     if not _same(simulation, 4 * MIB):
         raise RuntimeError("the chain changed the data")
     out, back = result.flows["out"], result.flows["back"]
-    seconds = (_known(back, back.last_byte_ns) - _known(out, out.first_byte_ns)) / 1e9
+    seconds = (known(back, back.last_byte_ns) - known(out, out.first_byte_ns)) / 1e9
     yield "chain", out.bytes / seconds / MIB
     alone = machine().flow(FPGAS[0], "h0", direction="read", size=BUFFER)
     yield "check/chain/to-one-read", out.bytes / seconds / MIB / _rate(_run(alone).flows[0])
@@ -164,7 +166,7 @@ def loopback() -> Measurements:
         then = {"after": "in"} if name == "4KB" else {}
         fabric.flow("a1", "h0", size=length, offset=behind, carries="in", **then)
         simulation = fabric.simulation()
-        _sound(simulation.run())
+        sound(simulation.run())
         yield f"loopback/{name}", float(_same(simulation, size))
 
 
@@ -235,14 +237,7 @@ def _limit(count: int) -> float:
 
 
 def _run(fabric: Fabric) -> RunResult:
-    return _sound(fabric.run())
-
-
-def _sound(result: RunResult) -> RunResult:
-    """The result, once every byte is known to have arrived."""
-    if result.failures:
-        raise RuntimeError("; ".join(result.failures))
-    return result
+    return sound(fabric.run())
 
 
 def _same(simulation: Simulation, size: int) -> bool:
@@ -253,11 +248,11 @@ def _same(simulation: Simulation, size: int) -> bool:
 
 def _mean_rate(result: RunResult) -> float:
     """MiB/s, the mean over flows."""
-    return fmean(map(_rate, _sound(result).flows))
+    return fmean(map(_rate, sound(result).flows))
 
 
 def _rate(flow: FlowResult) -> float:
-    return _known(flow, flow.bytes_per_second) / MIB
+    return known(flow, flow.bytes_per_second) / MIB
 
 
 def _call_rate(flow: FlowResult) -> float:
@@ -267,29 +262,16 @@ def _call_rate(flow: FlowResult) -> float:
 
 def _initial_delay_ms(flow: FlowResult) -> float:
     """What the system call takes longer than the transfer."""
-    sent = _known(flow, flow.sent_last_ns) - _known(flow, flow.sent_first_ns)
+    sent = known(flow, flow.sent_last_ns) - known(flow, flow.sent_first_ns)
     return _call_ms(flow) - sent / 1e6
 
 
 def _call_ms(flow: FlowResult) -> float:
-    return _known(flow, flow.call_ns) / 1e6
-
-
-def _steady(flow: FlowResult) -> float:
-    return _known(flow, flow.steady_bytes_per_second)
-
-
-def _known(flow: FlowResult, rate: float | None) -> float:
-    if rate is None:
-        raise RuntimeError(f"flow {flow.id} was not measured")
-    return rate
+    return known(flow, flow.call_ns) / 1e6
 
 
 def _half_round_trip(sender: str, reflector: str) -> float:
     """Nanoseconds. The payload is not published; 8 bytes are one beat of the 64-bit stream."""
     fabric = machine().set(reflector, user="reflector")
     fabric.flow(sender, reflector, direction="round-trip", size="8 B")
-    result = fabric.run()
-    if result.failures or result.flows[0].latency_ns is None:
-        raise RuntimeError("; ".join(result.failures) or "no round trip was measured")
-    return result.flows[0].latency_ns.mean / 2
+    return round_trip(_run(fabric).flows[0]) / 2

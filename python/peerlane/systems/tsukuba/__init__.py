@@ -1,0 +1,1 @@
+"""PCI Express inside the node, light between nodes, and one router."""

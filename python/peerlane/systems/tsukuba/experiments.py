@@ -1,0 +1,128 @@
+"""A function for each table of the source, on the public API of `peerlane` alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane.reproduce import system_fabric
+from peerlane.systems.measured import latency, sound, steady
+
+if TYPE_CHECKING:
+    from peerlane import Fabric, FlowResult
+    from peerlane.reproduce import Measurements
+
+__all__ = ["efficiency", "routing", "sweep", "table2", "table3"]
+
+BEAT = "32 B"
+"""Payload of the latency measurements: one beat of the FPGA's 256 bits. The source gives none."""
+
+WINDOW = ("100 us", "500 us")
+"""When rates are measured: after the first packets and before the last, in a transfer of 4 MiB."""
+
+SIZE = "4 MiB"
+
+ONE_CPU = ("fpga1", "near")
+ACROSS = ("near", "far")
+FIBRE = ("fpga2", "fpga3")
+
+PACKETS = (64, 256, 512, 1024, 1528, 1536, 4096)
+"""Bytes of a fibre's packets; the source's are 1,536."""
+
+ROOM: dict[str, str | int] = {"posted_headers": 0, "posted_data": "0 B"}
+"""Buffers without end: the readings are of links and streams, not of what receivers have room for."""
+
+GEN3_X8 = 8e9 * 8 / 8 * 128 / 130
+FIBRE_RATE = 4.90
+"""GB/s, the source's theoretical rate of its fibre."""
+
+
+def table2() -> Measurements:
+    """Transfers between two FPGAs: by PCI Express below one CPU and across two, and by fibre."""
+    for case, pair in (("one-cpu", ONE_CPU), ("two-cpu", ACROSS)):
+        yield f"table2/{case}/throughput", _rate(machine(), pair)
+        yield f"table2/{case}/latency", _latency(machine(), pair)
+    hop = _latency(machine(), ACROSS) - _latency(machine(), ONE_CPU)
+    yield "check/table2/socket-hop", hop
+    yield "table2/fibre/throughput", _rate(_bare(machine()), FIBRE)
+    yield "table2/fibre/latency", _latency(_bare(machine()), FIBRE)
+
+
+def sweep() -> Measurements:
+    """The rate of the fibre against the size of its packets: framing and clock compensation alone."""
+    for size in PACKETS:
+        fabric = _bare(machine())
+        for fpga in FIBRE:
+            fabric.set(fpga, packet_size=f"{max(size, 1024)} B")
+        yield f"sweep/fibre/{size}", _rate(fabric, FIBRE, request_size=f"{size} B")
+
+
+def routing() -> Measurements:
+    """FPGA 1 by PCI Express to FPGA 2, which routes, and from there by fibre to FPGA 3."""
+    way = ("fpga1", "fpga3")
+    whole = _latency(machine(), way)
+    pcie, fibre = _latency(machine(), ONE_CPU), _latency(_bare(machine()), FIBRE)
+    yield "routing", whole
+    yield "reading/routing/rest", whole - pcie - fibre
+    yield "reading/routing/pcie", pcie
+    short = machine().set("fpga2", forward_cycles=6)
+    yield "reading/routing/24-ns", _latency(short, way)
+    slow = machine().set("node1", peer_latency="234.4 ns")
+    yield "reading/routing/pcie-500", _latency(slow, way)
+    for fpga in FIBRE:
+        slow.set(fpga, forward_cycles=6)
+    yield "reading/routing/pcie-500-and-24-ns", _latency(slow, way)
+
+
+def efficiency() -> Measurements:
+    """The source's percentages, and what could be behind its 74 %."""
+    one = _rate(machine(), ONE_CPU)
+    yield "efficiency/pcie", 100 * one * 1e9 / GEN3_X8
+    yield "efficiency/fibre", 100 * _rate(_bare(machine()), FIBRE) / FIBRE_RATE
+    wide: dict[str, str | int] = {"datapath": "0 B", "idle_cycles": 0, "send_queue": 64}
+    readings: tuple[tuple[str, dict[str, str | int], str], ...] = (
+        ("48-bytes", {**wide, "bar_address_bits": 64}, "48 B"),
+        ("64-bytes", wide, "64 B"),
+        ("64-bytes-in-beats", {"idle_cycles": 0}, "64 B"),
+        ("128-bytes-in-beats", {"idle_cycles": 0}, "128 B"),
+        ("256-bytes-in-9-beats", {"idle_cycles": 0}, "256 B"),
+        ("256-bytes-on-the-wire", wide, "256 B"),
+    )
+    for name, settings, size in readings:
+        fabric = machine()
+        for node in ("node1", *ONE_CPU):
+            fabric.set(node, **ROOM)
+        for fpga in ONE_CPU:
+            fabric.set(fpga, **settings)
+        yield f"reading/efficiency/{name}", _rate(fabric, ONE_CPU, request_size=size)
+
+
+def table3() -> Measurements:
+    """Resources of the FPGA: there is no gateware yet whose resources could be counted."""
+    yield from ()
+
+
+def machine() -> Fabric:
+    """The published machine, without its transfers."""
+    return system_fabric("tsukuba").without_flows()
+
+
+def _bare(fabric: Fabric) -> Fabric:
+    """The user logic straight at the fibre, as it was measured alone: no router between."""
+    for fpga in FIBRE:
+        fabric.set(fpga, forward_cycles=0, deliver_cycles=0)
+    return fabric
+
+
+def _rate(fabric: Fabric, pair: tuple[str, str], *, request_size: str | None = None) -> float:
+    """GB/s while the transfer is under way."""
+    fabric.measure(*WINDOW).flow(*pair, size=SIZE, request_size=request_size)
+    return steady(_flow(fabric)) / 1e9
+
+
+def _latency(fabric: Fabric, pair: tuple[str, str]) -> float:
+    """Nanoseconds from user logic to user logic, one way."""
+    return latency(_flow(fabric.copy().flow(*pair, size=BEAT)))
+
+
+def _flow(fabric: Fabric) -> FlowResult:
+    return sound(fabric.run()).flows[0]
