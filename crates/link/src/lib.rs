@@ -23,8 +23,8 @@ pub use end::{LinkEnd, LinkTimer};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use traffic::{
-    Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Refusal, Route, Stamp,
-    TlpFrame,
+    Carried, Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Refusal, Route,
+    Stamp, TlpFrame,
 };
 pub use transmitter::{Counters, Finished};
 pub use waiting::Waiting;

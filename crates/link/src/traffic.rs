@@ -83,8 +83,20 @@ pub struct Route {
     pub port: u8,
     /// The node that it comes from.
     pub source: u16,
-    /// Whether it goes as a TLP, header and all; a message is its bytes alone.
-    pub wrapped: bool,
+    /// What of it goes.
+    pub carried: Carried,
+}
+
+/// What of a packet goes between routers, and what becomes of it there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carried {
+    /// The TLP, header and all.
+    #[default]
+    Tlp,
+    /// Its bytes alone, to be written.
+    Message,
+    /// Its bytes alone, whose 32-bit words are to be added to those that are there.
+    Sum,
 }
 
 /// A transaction-layer packet: its header twice (as fields and as bytes), its payload, its stamp, and its way between routers.
@@ -172,7 +184,7 @@ impl Packet {
     /// What an envelope of it holds: all of a TLP, or the bytes of a message.
     fn inside(&self) -> &[u8] {
         match &self.header.kind {
-            Kind::MemoryWrite(request) if !self.route.wrapped => {
+            Kind::MemoryWrite(request) if self.route.carried != Carried::Tlp => {
                 let lead = (request.first_byte() - request.address()) as usize;
                 &self.payload()[lead..lead + request.byte_len() as usize]
             }
@@ -193,10 +205,10 @@ impl Packet {
             _ => 0,
         };
         let envelope = Envelope {
-            content: if self.route.wrapped {
-                Content::Tlp
-            } else {
-                Content::Message(address)
+            content: match self.route.carried {
+                Carried::Tlp => Content::Tlp,
+                Carried::Message => Content::Message(address),
+                Carried::Sum => Content::Sum(address),
             },
             channel,
             destination: self.route.destination,

@@ -41,6 +41,8 @@ pub enum Content {
     Tlp,
     /// Bytes for this address of 48 bits.
     Message(u64),
+    /// Bytes whose 32-bit words are added to those at this address of 48 bits.
+    Sum(u64),
 }
 
 /// Why bytes are no envelope.
@@ -74,6 +76,7 @@ impl Envelope {
         let (kind, address) = match self.content {
             Content::Tlp => (0, 0),
             Content::Message(address) => (1, address),
+            Content::Sum(address) => (2, address),
         };
         let mut bytes = vec![kind << 4 | self.channel & 0xf, self.port];
         for word in [self.destination, self.source, len, self.sequence] {
@@ -105,6 +108,7 @@ impl Envelope {
         let content = match head[0] >> 4 {
             0 => Content::Tlp,
             1 => Content::Message(address),
+            2 => Content::Sum(address),
             kind => return Err(EnvelopeError::Kind(kind)),
         };
         let envelope = Envelope {
@@ -126,14 +130,17 @@ mod tests {
 
     prop_compose! {
         fn envelopes()(
-            address in proptest::option::of(0..1_u64 << 48),
+            content in prop_oneof![
+                Just(Content::Tlp),
+                (0..1_u64 << 48).prop_map(Content::Message),
+                (0..1_u64 << 48).prop_map(Content::Sum),
+            ],
             channel in 0..16_u8,
             port: u8,
             destination: u16,
             source: u16,
             sequence: u16,
         ) -> Envelope {
-            let content = address.map_or(Content::Tlp, Content::Message);
             Envelope { content, channel, destination, port, source, sequence }
         }
     }

@@ -3,6 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
+use device::router::program::Program;
 use device::sg_dma::registers::REPLY;
 use device::{
     Dma, EndpointConfig, Reflector, Reply, Router, RouterConfig, RouterParameters, SgDma,
@@ -17,11 +18,13 @@ use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place, Sprea
 
 use crate::model::Model;
 use crate::plan::{
-    Amount, DownstreamPort, FibrePlan, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan,
+    Amount, CollectivePlan, DownstreamPort, FibrePlan, FlowPlan, LinkPlan, NodePlan, Plan,
+    TransferPlan,
 };
 use crate::scenario::{DeviceParameters, Direction, NodeKind};
 
-/// Which flows of the run belong to a flow of the plan: one, or a write and a read; or to a workload: one for each node.
+/// Which flows of the run belong to a flow of the plan: one, or a write and a read; or to a workload or a collective:
+/// one for each node.
 #[derive(Clone, Debug)]
 pub struct Parts(pub Vec<FlowId>);
 
@@ -60,7 +63,8 @@ pub fn ends(plan: &Plan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, 
     )
 }
 
-/// The parts of each flow of the plan, and then of each workload of a network, numbered through.
+/// The parts of each flow of the plan, then of each workload of a network, then of each collective,
+/// numbered through.
 pub fn parts(plan: &Plan) -> Vec<Parts> {
     let mut next = 0;
     let mut number = || {
@@ -76,7 +80,8 @@ pub fn parts(plan: &Plan) -> Vec<Parts> {
     };
     let flows = plan.flows.iter().map(of);
     let traffic = plan.traffic.iter().map(|traffic| traffic.sources.len());
-    let counts = flows.chain(traffic);
+    let collectives = plan.collectives.iter().map(|one| one.programs.len());
+    let counts = flows.chain(traffic).chain(collectives);
     counts
         .map(|count| Parts((0..count).map(|_| number()).collect()))
         .collect()
@@ -361,6 +366,46 @@ pub fn load_traffic(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]
         }
     }
 }
+
+/// Gives the nodes of collectives their parts, to begin `up` later than planned, and the bytes that they begin with.
+pub fn load_collectives(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
+    let parts = &flows[plan.flows.len() + plan.traffic.len()..];
+    for (collective, parts) in plan.collectives.iter().zip(parts) {
+        let network = &plan.networks[collective.network];
+        let flows = parts.0[0].0..parts.0[0].0 + parts.0.len() as u32;
+        let nodes = network.routers.iter().zip(&collective.programs);
+        for (number, ((router, steps), flow)) in (0..).zip(nodes.zip(&parts.0)) {
+            let Model::Router(router) = &mut models[*router] else {
+                continue;
+            };
+            let (offset, len) = collective.memory;
+            let begun = begun_with(plan, collective, number);
+            router
+                .endpoint_mut()
+                .bar_mut()
+                .write(offset, &begun[..len as usize]);
+            router.add_program(Program {
+                flows: flows.clone(),
+                flow: flow.0,
+                start: collective.start + up,
+                steps: steps.clone(),
+            });
+        }
+    }
+}
+
+/// The bytes that a node has in a collective's memory at the beginning.
+pub fn begun_with(plan: &Plan, collective: &CollectivePlan, node: u32) -> Vec<u8> {
+    let name = collective.id.bytes().fold(COLLECTIVES, |hash, byte| {
+        hash.wrapping_mul(31).wrapping_add(u32::from(byte))
+    });
+    let mut bytes = vec![0; collective.memory.1 as usize];
+    Pattern::new(plan.seed, name.wrapping_add(node)).fill(0, &mut bytes);
+    bytes
+}
+
+/// Patterns of collectives are none of a flow's.
+const COLLECTIVES: u32 = 0x8000_0000;
 
 /// Gives the host of a flow that a driver moves a thread that makes the call: the threads that begin at the same time wait
 /// at a barrier, which lets them go one after the other.

@@ -10,7 +10,7 @@ use crate::build::Parts;
 use crate::latency::Latency;
 use crate::meter::{FlowMeter, Meter};
 use crate::model::Model;
-use crate::network_result::{self, FibreResult, TrafficResult};
+use crate::network_result::{self, CollectiveResult, FibreResult, TrafficResult};
 use crate::plan::{FlowPlan, Plan};
 use crate::scenario::{Clock, Direction};
 
@@ -27,6 +27,8 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// Workloads of networks, as written.
     pub traffic: Vec<TrafficResult>,
+    /// What the nodes of networks did together, as written.
+    pub collectives: Vec<CollectiveResult>,
     /// Both directions of every link.
     pub links: Vec<LinkResult>,
     /// Both directions of every fibre.
@@ -136,6 +138,7 @@ pub(crate) fn gather(
         simulated_ns: now.as_ns(),
         flows: flows.collect(),
         traffic: network_result::traffic(plan, parts, meter),
+        collectives: network_result::collectives(plan, parts, models, meter),
         links: links(plan, models, now),
         fibres: network_result::fibres(plan, models, now),
         errors: errors.collect(),

@@ -200,7 +200,9 @@ impl Simulation {
         let flows = self.plan.flows.iter().map(quiet);
         let traffic = self.plan.traffic.iter();
         let traffic = traffic.map(|traffic| traffic.start.max(self.meter.progress()) + PATIENCE);
-        let patient = flows.chain(traffic).max();
+        let collectives = self.plan.collectives.iter();
+        let collectives = collectives.map(|one| one.start.max(self.meter.progress()) + PATIENCE);
+        let patient = flows.chain(traffic).chain(collectives).max();
         patient.is_some_and(|until| self.world.now() > until)
     }
 
@@ -288,6 +290,7 @@ impl Simulation {
         );
         build::load(&self.plan, &self.parts, up, &mut self.models);
         build::load_traffic(&self.plan, &self.parts, up, &mut self.models);
+        build::load_collectives(&self.plan, &self.parts, up, &mut self.models);
         self.sever(up);
         for (index, model) in self.models.iter_mut().enumerate() {
             model.ask(ComponentId(index as u32), &mut self.world);

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use kernel::{Effects, Span, Time};
 use link::optical::OpticalParameters;
-use link::{Observation, PacketId, Packets, Refusal, Route};
+use link::{Carried, Observation, PacketId, Packets, Refusal, Route};
 use protocol::{FunctionId, Header, Kind, MemoryRequest, aurora};
-use transaction::{Flow, Next, Pattern, Requester, RequesterLimits, deliver, written};
+use transaction::{Flow, Next, Pattern, Requester, RequesterLimits, arrived, deliver, written};
 
 use crate::Endpoint;
 use crate::reflector::reflected;
 
 use super::crossbar::Entry;
+use super::program::{Program, Running, Wish, add};
 use super::{OWN, Router, RouterParameters, TO_PCIE, TO_USER, USER, Window, key};
 
 /// What is between the crossbar, the user logic and PCI Express.
@@ -23,6 +24,8 @@ pub(super) struct Local {
     patterns: Arc<[Pattern]>,
     /// The flows of the user logic; their addresses are those of the network.
     pub(super) source: Requester,
+    /// Its parts in collectives.
+    programs: Vec<Running>,
     /// A packet of theirs whose queue is full.
     held: Option<(usize, Entry)>,
     /// Queues into the crossbar, and the cycles that each has room for.
@@ -30,6 +33,7 @@ pub(super) struct Local {
     room: u32,
     cycle: Span,
     lanes: u32,
+    packet_size: u64,
     /// A packet on its way out by PCI Express, and when the last of it is here.
     leaving: Option<(Time, PacketId)>,
     /// TLPs made of such packets.
@@ -55,6 +59,8 @@ impl Local {
             targets,
             patterns: endpoint.patterns(),
             source: Requester::new(endpoint.id(), limits),
+            programs: Vec::new(),
+            packet_size: optical.packet_size.0,
             held: None,
             width: parameters.local_width as usize,
             room: optical.cycles_of(parameters.injection_buffer),
@@ -96,6 +102,11 @@ impl Router {
         self.local.source.add(flow);
     }
 
+    /// One more part in a collective.
+    pub fn add_program(&mut self, program: Program) {
+        self.local.programs.push(Running::new(program));
+    }
+
     /// Takes in what has come by PCI Express and what the user logic sends, and hands out what leaves.
     pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.take_in(fx);
@@ -133,7 +144,7 @@ impl Router {
                 destination,
                 port,
                 source: self.node,
-                wrapped: true,
+                carried: Carried::Tlp,
             };
             let entry = self.entry(copy, fx);
             self.queue_up(OWN, queue, entry, fx);
@@ -167,6 +178,9 @@ impl Router {
                 self.local.held = None;
                 self.queue_up(OWN, queue, entry, fx);
             }
+            if self.work(fx) {
+                continue;
+            }
             let now = fx.now();
             match self.local.source.next(now, fx.store()) {
                 Next::Packet(packet) => {
@@ -178,7 +192,7 @@ impl Router {
                         destination,
                         port,
                         source: self.node,
-                        wrapped: false,
+                        carried: Carried::Message,
                     };
                     self.local.held = Some((self.queue_to(destination), self.entry(packet, fx)));
                 }
@@ -188,6 +202,38 @@ impl Router {
                 Next::NotBefore(time) => return self.endpoint.wake_engine(time, fx),
             }
         }
+    }
+
+    /// Lets the programs go on until one has a packet to send, or none goes on: false.
+    fn work(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let (now, largest) = (fx.now(), self.local.packet_size);
+        for index in 0..self.local.programs.len() {
+            loop {
+                match self.local.programs[index].next(now, largest) {
+                    Wish::Begin(flow) => fx.observe(Observation::Called { flow }),
+                    Wish::End(flow, bytes) => {
+                        fx.observe(Observation::Ended { flow, bytes });
+                        fx.observe(Observation::Returned { flow });
+                    }
+                    Wish::Send(message, at, len) => {
+                        let base = self.local.window.base(message.to, USER);
+                        let who = (self.endpoint.id(), self.node, base);
+                        let program = &mut self.local.programs[index];
+                        let memory = self.endpoint.bar();
+                        let packet = program.packet((message, at, len), memory, who, fx.store());
+                        let queue = self.queue_to(message.to);
+                        self.local.held = Some((queue, self.entry(packet, fx)));
+                        return true;
+                    }
+                    Wish::Later(time) => {
+                        self.endpoint.wake_engine(time, fx);
+                        break;
+                    }
+                    Wish::Nothing => break,
+                }
+            }
+        }
+        false
     }
 
     /// Node and port that a packet of the user logic goes to.
@@ -224,7 +270,7 @@ impl Router {
         let start = fx.now();
         let end = start + self.local.cycle * u64::from(entry.cycles);
         let content = &fx.store()[entry.packet];
-        if !content.route.wrapped
+        if content.route.carried != Carried::Tlp
             && let Some(told) = content.sent(start, end)
         {
             fx.foresee(end, told);
@@ -266,11 +312,23 @@ impl Router {
         if !memory.holds(within, u64::from(request.byte_len())) {
             return self.lose(entry, Refusal::UnsupportedRequest, fx);
         }
-        let told = deliver(content, &request, memory, base, &self.local.patterns);
+        let (source, flow) = (content.route.source, content.stamp.flow);
+        let told = if content.route.carried == Carried::Sum {
+            add(memory, within, written(content, &request));
+            arrived(content, &request, &self.local.patterns)
+        } else {
+            deliver(content, &request, memory, base, &self.local.patterns)
+        };
         if let Some(told) = told {
             fx.foresee(done, told);
         }
         fx.store().release(entry.packet);
+        let mut programs = self.local.programs.iter_mut();
+        let concerned = programs.find(|program| flow.is_some_and(|flow| program.concerns(flow)));
+        if let Some(program) = concerned {
+            program.arrives(source, request.byte_len().into(), done);
+            self.endpoint.wake_engine(done, fx);
+        }
     }
 
     /// Makes TLPs of a packet that leaves by PCI Express: as large as this port may send.

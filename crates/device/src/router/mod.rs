@@ -7,6 +7,7 @@
 
 mod crossbar;
 mod local;
+pub mod program;
 pub mod routing;
 mod window;
 

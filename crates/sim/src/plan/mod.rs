@@ -3,6 +3,7 @@
 //! Nothing can be wrong with a plan; the run only follows it.
 
 mod address;
+mod collective;
 mod firmware;
 mod flow;
 mod functions;
@@ -25,6 +26,7 @@ use protocol::{Bar, ConfigSpace, FunctionId, Generation};
 use transaction::{Functions, Place};
 
 pub use address::Region;
+pub use collective::{CollectivePlan, Face};
 pub use flow::{Amount, FlowPlan, TransferPlan};
 pub use network::{FibrePlan, NetworkPlan};
 pub use traffic::{SourcePlan, TrafficPlan};
@@ -54,6 +56,8 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// Open-loop workloads, as written.
     pub traffic: Vec<TrafficPlan>,
+    /// What the nodes of networks do together, as written.
+    pub collectives: Vec<CollectivePlan>,
     /// What may go wrong and need not: `FILE:LINE: what; what would be safe`.
     pub warnings: Vec<String>,
 }
@@ -172,6 +176,7 @@ impl Plan {
         let mut networks = tree.networks;
         let flows = planner::plan(scenario, &nodes, &mut networks)?;
         let traffic = traffic::plan(scenario, &nodes, &mut networks)?;
+        let collectives = collective::plan(scenario, &nodes, &networks)?;
         let time = |after: Span| Time::from_fs(after.as_fs());
         let measure = scenario
             .measure
@@ -186,6 +191,7 @@ impl Plan {
             fibres: networks.fibres,
             flows,
             traffic,
+            collectives,
             warnings: networks.warnings,
         })
     }

@@ -8,6 +8,7 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 use serde::Serialize;
 
+use super::collective::CollectiveParameters;
 use super::flow::{FlowParameters, MeasureParameters};
 use super::link::LinkParameters;
 use super::model::{MODELS, NodeParameters};
@@ -97,6 +98,7 @@ pub fn catalogue() -> Catalogue {
     list("fibres, networks", FibreParameters::declarations());
     list("flows", FlowParameters::declarations());
     list("traffic", TrafficParameters::declarations());
+    list("collectives", CollectiveParameters::declarations());
     list("measure", MeasureParameters::declarations());
     Catalogue {
         models: MODELS
@@ -199,6 +201,18 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "network",
         "none",
         "The network whose nodes send, or a router in it.",
+    ),
+    (
+        "collectives",
+        "id",
+        "collective-1, ...",
+        "What the collective is called in results.",
+    ),
+    (
+        "collectives",
+        "network",
+        "none",
+        "The generated network whose nodes take part.",
     ),
     (
         "flows",

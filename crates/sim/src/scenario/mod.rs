@@ -4,6 +4,7 @@
 
 mod catalogue;
 mod code;
+mod collective;
 mod document;
 mod error;
 mod flow;
@@ -15,6 +16,7 @@ mod profile;
 
 pub use catalogue::{Catalogue, catalogue};
 pub use code::Code;
+pub use collective::{Algorithm, Collective, CollectiveParameters, Operation};
 pub use document::{At, Lines};
 pub use error::ScenarioError;
 pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target};
@@ -57,6 +59,8 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// Open-loop workloads, in the order they are written.
     pub traffic: Vec<Traffic>,
+    /// What the nodes of networks do together, in the order it is written.
+    pub collectives: Vec<Collective>,
 }
 
 impl Scenario {
@@ -79,6 +83,9 @@ impl Scenario {
         let traffic = root.repeated("traffic")?.into_iter().enumerate();
         let traffic = traffic.map(|(n, section)| Traffic::read(n + 1, section));
         let traffic = traffic.collect::<Result<_, _>>()?;
+        let collectives = root.repeated("collectives")?.into_iter().enumerate();
+        let collectives = collectives.map(|(n, section)| Collective::read(n + 1, section));
+        let collectives = collectives.collect::<Result<_, _>>()?;
         let flows = root.repeated("flows")?.into_iter().enumerate();
         let flows = flows.map(|(n, section)| Flow::read(n + 1, section));
         let flows = flows.collect::<Result<_, _>>()?;
@@ -93,6 +100,7 @@ impl Scenario {
             fibres,
             flows,
             traffic,
+            collectives,
         })
     }
 
