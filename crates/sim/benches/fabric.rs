@@ -1,4 +1,5 @@
-//! How fast packets cross a fabric: the job of `peerlane bench fabric`, for 1 to 512 endpoints.
+//! How fast packets cross a fabric: the jobs of `peerlane bench fabric`, for 1 to 512 endpoints, and of `peerlane bench
+//! network`, for 16 to 1,024 routers.
 
 use std::hint::black_box;
 
@@ -22,5 +23,23 @@ fn fabric(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, fabric);
+const HOPS: u64 = 500_000;
+
+fn network(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("hops in a torus");
+    group.sample_size(10);
+    group.throughput(Throughput::Elements(HOPS));
+    for side in [4, 8, 16, 32] {
+        group.bench_function(format!("{side} x {side} routers"), |bencher| {
+            bencher.iter_batched(
+                || bench::torus(side, HOPS),
+                |mut simulation| black_box(simulation.run(&mut |_| true)),
+                BatchSize::LargeInput,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, fabric, network);
 criterion_main!(benches);

@@ -1,4 +1,5 @@
-//! The job that the simulator's own speed is measured by: posted writes from endpoints through switches to memory.
+//! The jobs that the simulator's own speed is measured by: posted writes from endpoints through switches to memory, and
+//! messages across a torus.
 
 use std::fmt::Write;
 
@@ -58,8 +59,32 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
 
 /// The fabric of [`scenario`], its links initialised and its flows about to begin.
 pub fn simulation(endpoints: usize, tlps: u64) -> Simulation {
-    let plan = Plan::read(&scenario(endpoints, tlps), "bench fabric")
-        .expect("the bench's own scenario is right");
+    ready(&scenario(endpoints, tlps))
+}
+
+/// A torus of `side` times `side` routers whose user logic sends messages of 256 bytes to any of them, at half of what its
+/// fibres can carry of such traffic, until they have made some `hops` hops together.
+pub fn torus_scenario(side: u16, hops: u64) -> String {
+    let (nodes, side) = (f64::from(side) * f64::from(side), f64::from(side));
+    // A frame of 276 bytes takes 9 cycles of 32 bytes at 5 GB/s; uniform traffic loads the fibres of a ring by side / 8.
+    let carried = 256.0 / (9.0 * 6.4);
+    let load = carried * 0.5 * (8.0 / side).min(1.0);
+    let per_message = side / 2.0;
+    let span = hops as f64 / nodes / per_message * 256.0 / load;
+    format!(
+        "name = \"bench network\"\n[networks.torus]\nshape = \"torus\"\nsize = \"{side}x{side}\"\n\
+         [[traffic]]\nnetwork = \"torus\"\nload = \"{load} GB/s\"\nfrom = \"routers\"\nto = \"routers\"\n\
+         duration = \"{span:.0} ns\"\n"
+    )
+}
+
+/// The torus of [`torus_scenario`], its links initialised.
+pub fn torus(side: u16, hops: u64) -> Simulation {
+    ready(&torus_scenario(side, hops))
+}
+
+fn ready(scenario: &str) -> Simulation {
+    let plan = Plan::read(scenario, "bench").expect("the bench's own scenario is right");
     let mut simulation = Simulation::new(plan);
     simulation.run_until(Time::ZERO, &mut || true);
     simulation
@@ -68,6 +93,18 @@ pub fn simulation(endpoints: usize, tlps: u64) -> Simulation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_message_of_the_torus_arrives_after_its_hops() {
+        for side in [4, 10] {
+            let mut simulation = torus(side, 20_000);
+            assert!(simulation.run(&mut |_| true));
+            let result = simulation.result();
+            assert!(result.traffic[0].intact && result.traffic[0].completed);
+            let hops: u64 = result.fibres.iter().map(|fibre| fibre.frames).sum();
+            assert!((15_000..25_000).contains(&hops), "{hops}");
+        }
+    }
 
     #[test]
     fn every_write_of_the_bench_arrives() {

@@ -132,12 +132,21 @@ impl<'a> Planner<'a> {
     fn check_memory(
         &self,
         nodes: &[NodePlan],
-        routers: &[usize],
+        network: &NetworkPlan,
         needed: u64,
     ) -> Result<(), ScenarioError> {
-        let small = routers
-            .iter()
-            .find(|router| nodes[**router].bars[0].is_none_or(|bar| bar.size < needed));
+        if needed > network.window.aperture() {
+            let right = Bytes(needed.next_power_of_two()).show();
+            let message = format!(
+                "{} of memory are needed in each router, and other nodes see {}; write aperture = {right:?} for its routers, or a smaller size",
+                Bytes(needed).show(),
+                Bytes(network.window.aperture()).show()
+            );
+            return Err(self.error("size", &message));
+        }
+        let has_less =
+            |router: &&usize| nodes[**router].bars[0].is_none_or(|bar| bar.size < needed);
+        let small = network.routers.iter().find(has_less);
         small.map_or(Ok(()), |router| {
             let message = format!(
                 "{} of memory are needed in each router, and {} has less; write bar = {:?} for its routers, or a smaller size",
