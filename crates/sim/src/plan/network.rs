@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use device::router::routing::{Dimension, Grid, Routing};
+use device::router::routing::{Dimension, Grid, Routing, Table};
 use device::router::{PORTS, Window};
 use kernel::{Bytes, Parameters, Quantity, Span};
 use link::optical::{FlowControl, OpticalParameters};
@@ -509,7 +509,9 @@ impl Builder<'_> {
                 next[from][to] = closer.next().map(|(port, _)| port);
             }
         }
-        next.into_iter().map(Routing::Table).collect()
+        let channels = self.scenario.nodes[routers[0]].optical.virtual_channels as u8;
+        let table = |fibres| Routing::Table(Table { fibres, channels });
+        next.into_iter().map(table).collect()
     }
 
     /// What to warn of where packets on these ways can wait for each other in a circle.
@@ -517,7 +519,7 @@ impl Builder<'_> {
         // A fibre out of a router waits for the next one of any packet that goes on.
         let mut waits: BTreeMap<(usize, u8), Vec<(usize, u8)>> = BTreeMap::new();
         let step = |at: usize, to: usize| match &routing[at] {
-            Routing::Table(next) => next[to],
+            Routing::Table(table) => table.fibres[to],
             Routing::Grid(_) => None,
         };
         for at in 0..routers.len() {
