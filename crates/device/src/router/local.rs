@@ -258,6 +258,10 @@ impl Router {
         if self.outputs[TO_PCIE].asked != 0 && self.takes_tlps() {
             self.serve(TO_PCIE, fx);
         }
+        if let Some((due, _)) = self.local.leaving {
+            // The wake-up that was under way when it began to leave may have been an earlier one.
+            self.wake_output(TO_PCIE, due, fx);
+        }
     }
 
     /// Whether a packet may leave by PCI Express: the one before is on its way.
