@@ -292,6 +292,8 @@ pub enum Refusal {
     BitErrors,
     /// A fibre was severed, and no other way was left.
     SeveredFibre,
+    /// It was sent over a fibre that was severed before it was acknowledged: it may have arrived.
+    Unacknowledged,
     /// A fibre brought more than its receiver had room for.
     Overflow,
 }

@@ -194,6 +194,7 @@ fn optical_ends(
         let config = OpticalConfig {
             parameters: optical.clone(),
             flight: fibre.flight,
+            near_pipeline: shorter_pipeline(&plan.nodes[router].kind),
             far_pipeline: shorter_pipeline(&plan.nodes[far].kind),
             phase: Span::from_fs(stream("compensation").below(period.as_fs())),
             errors: (fibre.bit_error_rate > 0.0)

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use device::RouterParameters;
 use device::router::routing::{Dimension, Grid, Routing, Table};
 use device::router::{PORTS, Window};
 use kernel::{Bytes, Parameters, Quantity, Span};
-use link::optical::{FlowControl, OpticalParameters};
+use link::optical::{FlowControl, OpticalParameters, still_coming};
 use protocol::aurora;
 
 use crate::scenario::{
@@ -425,6 +426,7 @@ impl Builder<'_> {
             }
         }
         networks.fibres = self.fibres()?;
+        networks.warnings.extend(self.overflows(&networks.fibres));
         Ok(networks)
     }
 
@@ -568,6 +570,42 @@ impl Builder<'_> {
             names.join(" to ")
         );
         Some(self.scenario.error(line, message).to_string())
+    }
+
+    /// What to warn of where native flow control pauses a sender too late: a warning for all fibres of such routers.
+    fn overflows(&self, fibres: &[FibrePlan]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for fibre in fibres {
+            for (node, _) in fibre.ends {
+                let node = &self.scenario.nodes[node];
+                let optical = &node.optical;
+                let pipeline = router(node).map_or(Span::ZERO, RouterParameters::shorter_pipeline);
+                let coming = still_coming(optical, fibre.flight * 2 + pipeline);
+                let has_room = optical.cycles_of(optical.channel_buffer) >= coming;
+                if optical.flow_control != FlowControl::Native || has_room {
+                    continue;
+                }
+                let least = u64::from(coming * aurora::BLOCK_BYTES * optical.optical_lanes);
+                let message = format!(
+                    "{}.channel_buffer: {} can overflow: with native flow control up to {} still come by fibre {} after a pause was sent; write that at least, or flow_control = \"credits\"",
+                    node.name.value,
+                    optical.channel_buffer.show(),
+                    show(least),
+                    fibre.id
+                );
+                let line = node.lines.of("channel_buffer");
+                let warning = self.scenario.error(line, message).to_string();
+                // Those of a generated network are alike.
+                let place = format!("{}:{line}:", self.scenario.file);
+                if !warnings
+                    .iter()
+                    .any(|other: &String| other.starts_with(&place))
+                {
+                    warnings.push(warning);
+                }
+            }
+        }
+        warnings
     }
 
     fn fibres(&self) -> Result<Vec<FibrePlan>, ScenarioError> {
