@@ -327,6 +327,28 @@ pub enum Observation {
         /// When its first bit leaves.
         start: Time,
     },
+    /// A frame begins to leave a port by a fibre. Told when watched.
+    Light {
+        /// At which port.
+        port: u16,
+        /// What leaves. Its packet is held at least until the observation is heard.
+        frame: LightFrame,
+        /// Whether it was sent before.
+        replay: bool,
+        /// When its first block leaves.
+        start: Time,
+        /// How long it is on the fibre.
+        length: Span,
+    },
+    /// A control block leaves a port by a fibre. Told when watched.
+    Block {
+        /// At which port.
+        port: u16,
+        /// What leaves.
+        block: Block,
+        /// When.
+        start: Time,
+    },
     /// A request of a flow begins to leave its requester.
     Sent {
         /// The flow.

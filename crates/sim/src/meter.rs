@@ -213,8 +213,11 @@ impl Meter {
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
             }
-            Observation::Refused { .. } | Observation::Packet { .. } | Observation::Dllp { .. } => {
-            }
+            Observation::Refused { .. }
+            | Observation::Packet { .. }
+            | Observation::Dllp { .. }
+            | Observation::Light { .. }
+            | Observation::Block { .. } => {}
         }
     }
 

@@ -253,18 +253,6 @@ impl OpticalEnd {
         } else {
             begin + self.timing.cycle
         };
-        if cx.watched() {
-            let port = cx.port();
-            cx.observe(Observation::Packet {
-                port,
-                sequence,
-                packet: outgoing.packet,
-                replay,
-                nullified: outgoing.damaged,
-                start: begin,
-                length: end.since(begin),
-            });
-        }
         let frame = LightFrame {
             packet: outgoing.packet,
             sequence,
@@ -272,6 +260,16 @@ impl OpticalEnd {
             channel: outgoing.channel,
             damaged: outgoing.damaged,
         };
+        if cx.watched() {
+            let port = cx.port();
+            cx.observe(Observation::Light {
+                port,
+                frame,
+                replay,
+                start: begin,
+                length: end.since(begin),
+            });
+        }
         cx.send(
             Frame::Light(frame),
             heard.since(now) + self.config.far_pipeline,
@@ -313,6 +311,11 @@ impl OpticalEnd {
             (_, self.busy_until) = self.timing.pass(at, 1);
             self.counters.busy += self.timing.cycle;
             self.counters.control_bytes += self.timing.bits(1) / 66 * 8;
+        }
+        if cx.watched() {
+            let port = cx.port();
+            let start = at;
+            cx.observe(Observation::Block { port, block, start });
         }
         let mut heard = at + self.timing.cycle * cycles;
         if matches!(block, Block::Sent { .. }) {
