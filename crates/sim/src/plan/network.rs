@@ -319,16 +319,33 @@ impl Builder<'_> {
 
     /// What is different about the fibres between two routers of a generated network.
     fn describe(&mut self, fibre: &Fibre, nodes: [usize; 2]) -> Result<(), ScenarioError> {
+        let written = [&fibre.from.1, &fibre.to.1].map(|port| port.as_ref().map(|port| port.value));
+        let is_meant = |(node, port): (usize, u8), which: usize| {
+            node == nodes[which] && written[which].is_none_or(|written| written == u32::from(port))
+        };
+        let neighbours = |joint: &Joint| {
+            let ends = joint.ends.map(|(node, _)| node);
+            ends == nodes || ends == [nodes[1], nodes[0]]
+        };
         let mut found = false;
         for joint in &mut self.fibres {
-            let ends = joint.ends.map(|(node, _)| node);
-            if ends == nodes || ends == [nodes[1], nodes[0]] {
-                joint.parameters = fibre.parameters.clone();
+            let [one, other] = joint.ends;
+            let forth = is_meant(one, 0) && is_meant(other, 1);
+            if forth || (is_meant(other, 0) && is_meant(one, 1)) {
+                joint.parameters = fibre.instead_of(&joint.parameters);
+                joint.line = fibre.lines.own();
                 found = true;
             }
         }
         if found {
             return Ok(());
+        }
+        if self.fibres.iter().any(neighbours) {
+            let message = format!(
+                "no fibre joins these ports of {} and {}; leave out from_port and to_port, or write those of one that does",
+                fibre.from.0.value, fibre.to.0.value
+            );
+            return Err(self.scenario.error(fibre.lines.own(), message));
         }
         let message = format!(
             "{} and {} are not neighbours in a generated network, which has its fibres already; write two that are, or routers of your own",
