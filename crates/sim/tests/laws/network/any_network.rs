@@ -19,7 +19,8 @@ impl Any {
         of[self.random.below(of.len() as u64) as usize]
     }
 
-    fn scenario(seed: u64) -> String {
+    /// A network; `rough` ones have bit errors and cuts whether or not their fibres are reliable.
+    fn scenario(seed: u64, rough: bool) -> String {
         let mut any = Any {
             random: Stream::named(seed, "network"),
             packet: 0,
@@ -50,7 +51,9 @@ impl Any {
         };
         let (routers, reliable) = any.router_lines(channels);
         let length = any.pick(&["0 m", "2 m", "100 m"]);
-        let errors = if reliable {
+        let errors = if rough {
+            any.pick(&["0.0", "1e-6", "1e-5", "1e-4"])
+        } else if reliable {
             any.pick(&["0.0", "1e-7", "1e-6", "1e-5"])
         } else {
             "0.0"
@@ -90,6 +93,7 @@ impl Any {
                 .collect();
             net.text()
         };
+        let text = if rough { text + &any.cuts(shape) } else { text };
         for number in 0..=any.random.below(12) {
             any.flow(number);
         }
@@ -97,6 +101,34 @@ impl Any {
             any.traffic(shape);
         }
         seed_line + &text + &any.flows
+    }
+
+    /// Fibres that are cut at some time.
+    fn cuts(&mut self, shape: &str) -> String {
+        let mut text = String::new();
+        // Those of a tree are written already.
+        let count = if shape == "explicit" {
+            0
+        } else {
+            self.random.below(4)
+        };
+        for _ in 0..count {
+            let node = self.random.below(self.routers.len() as u64) as usize;
+            let (at, from) = (self.random.below(20_000), self.routers[node].clone());
+            // The next one up the first dimension, if there is one.
+            let mut parts: Vec<String> = from.split('-').map(str::to_owned).collect();
+            let next = parts[1].parse::<usize>().map(|here| here + 1);
+            parts[1] = next.expect("names end in numbers").to_string();
+            let to = parts.join("-");
+            if self.routers.contains(&to) {
+                let lines = format!(
+                    "from = \"{from}\"\nto = \"{to}\"\nsevered_at = \"{} ns\"",
+                    at + 1
+                );
+                text.push_str(&format!("[[fibres]]\n{lines}\n"));
+            }
+        }
+        text
     }
 
     /// Lines of the routers, and whether they send again what is lost.
@@ -183,7 +215,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, max_shrink_iters: 0, ..ProptestConfig::default() })]
     #[test]
     fn whatever_is_sent_through_a_network_arrives(seed in any::<u64>()) {
-        let text = Any::scenario(seed);
+        let text = Any::scenario(seed, false);
         let (simulation, result) = run_to_silence(&text);
         for flow in &result.flows {
             prop_assert!(flow.completed && flow.intact, "{:?}\n{}", flow, text);
@@ -193,5 +225,38 @@ proptest! {
         }
         prop_assert!(result.errors.is_empty(), "{:?}\n{}", result.errors, text);
         assert_nothing_is_held(&simulation, &text);
+    }
+
+    #[test]
+    fn what_does_not_arrive_over_bad_and_cut_fibres_is_told(seed in any::<u64>()) {
+        let text = Any::scenario(seed, true);
+        let mut simulation = simulation(&text);
+        prop_assert!(simulation.run(&mut |_| true));
+        let result = simulation.result();
+        let plan = simulation.plan().clone();
+        let is_adaptive = text.contains("\"adaptive\"");
+        let is_cut = plan.fibres.iter().any(|fibre| fibre.severed_at.is_some());
+        // Around a cut, packets keep to no order of dimensions any more, and may wait for each other.
+        let may_stand_still = is_adaptive && is_cut;
+        let mut sure = true;
+        for flow in &result.flows {
+            prop_assert!(flow.completed || may_stand_still, "{:?} {:?}\n{}", flow, result.errors, text);
+            sure &= flow.intact;
+        }
+        for traffic in &result.traffic {
+            prop_assert!(traffic.completed || may_stand_still, "{:?} {:?}\n{}", traffic, result.errors, text);
+            sure &= traffic.intact;
+        }
+        let known = ["bit errors on a fibre", "severed fibre", "unacknowledged on a severed fibre"];
+        prop_assert!(result.errors.iter().all(|error| known.contains(&error.what)), "{:?}\n{}", result.errors, text);
+        // What may or may not have arrived is told even where it has.
+        let losses = result.errors.iter().filter(|error| error.what != known[2]).count();
+        prop_assert!(sure || !result.errors.is_empty());
+        prop_assert!(losses == 0 || !sure, "{:?}\n{}", result.errors, text);
+        if result.flows.iter().all(|flow| flow.completed) && result.traffic.iter().all(|one| one.completed) {
+            let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(2000).as_fs());
+            simulation.run_until(rest, &mut || true);
+            assert_nothing_is_held(&simulation, &text);
+        }
     }
 }
