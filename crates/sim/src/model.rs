@@ -11,6 +11,7 @@ macro_rules! models {
     ($($(#[doc = $help:literal])+ $variant:ident;)+) => {
         /// Any component of a fabric.
         #[derive(Debug)]
+        #[expect(clippy::large_enum_variant, reason = "models stand side by side, and most of a network are routers")]
         pub enum Model { $($(#[doc = $help])+ $variant($variant),)+ }
 
         impl Model {

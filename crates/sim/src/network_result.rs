@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::build::{Parts, begun_with};
 use crate::latency::Latency;
-use crate::meter::Meter;
+use crate::meter::{FlowMeter, Meter};
 use crate::model::Model;
 use crate::plan::{CollectivePlan, Plan, TrafficPlan};
 use crate::scenario::Operation;
@@ -132,7 +132,7 @@ pub(crate) fn collectives(
     let each = plan.collectives.iter().zip(parts);
     each.map(|(one, parts)| {
         let meters = || parts.0.iter().map(|part| meter.flow(*part));
-        let completed = meters().all(|meter| meter.is_complete());
+        let completed = meters().all(FlowMeter::is_complete);
         let done = meters().filter_map(|meter| meter.returned).max();
         let begun = meters().filter_map(|meter| meter.called).min();
         let time = begun.zip(done.filter(|_| completed));
@@ -261,7 +261,7 @@ fn workload(
         fairness: any.then(|| sum * sum / (count * squares)),
         latency_ns: meter.workload(number).told(),
         bytes: meters().map(|meter| meter.delivered).sum(),
-        completed: meters().all(|meter| meter.is_accounted_for()),
-        intact: meters().all(|meter| meter.is_whole()),
+        completed: meters().all(FlowMeter::is_accounted_for),
+        intact: meters().all(FlowMeter::is_whole),
     }
 }

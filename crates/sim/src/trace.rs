@@ -212,13 +212,13 @@ impl Trace {
             _ => return,
         };
         let (link, direction) = &self.wires[told.by.0 as usize][usize::from(port)];
-        let line = Line {
+        let shown = Line {
             ns: start.as_ns(),
             link,
             direction,
             what,
         };
-        let written = serde_json::to_writer(&mut self.file, &line)
+        let written = serde_json::to_writer(&mut self.file, &shown)
             .map_err(Into::into)
             .and_then(|()| self.file.write_all(b"\n"));
         if let Err(failure) = written {

@@ -14,7 +14,7 @@ use crate::reflector::reflected;
 
 use super::crossbar::Entry;
 use super::program::{Program, Running, Wish, add};
-use super::{OWN, Router, RouterParameters, TO_PCIE, TO_USER, USER, Window, key};
+use super::{OWN, Router, RouterParameters, TO_PCIE, TO_USER, USER, Window, key, lose};
 
 /// What is between the crossbar, the user logic and PCI Express.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Router {
             match self.local.source.next(now, fx.store()) {
                 Next::Packet(packet) => {
                     let Some((destination, port)) = self.address(packet, fx) else {
-                        self.lose(self.entry(packet, fx), Refusal::UnsupportedRequest, fx);
+                        lose(packet, Refusal::UnsupportedRequest, fx);
                         continue;
                     };
                     fx.store()[packet].route = Route {
@@ -294,7 +294,7 @@ impl Router {
         let done = free_at.max(entry.complete);
         self.outputs[output].free_at = free_at;
         if entry.damaged {
-            self.lose(entry, Refusal::BitErrors, fx);
+            lose(entry.packet, Refusal::BitErrors, fx);
         } else if output == TO_USER {
             self.deliver(entry, done, fx);
         } else {
@@ -309,12 +309,12 @@ impl Router {
         let base = self.local.window.base(self.node, USER);
         let content = &fx.store()[entry.packet];
         let Kind::MemoryWrite(request) = content.header().kind else {
-            return self.lose(entry, Refusal::UnsupportedRequest, fx);
+            return lose(entry.packet, Refusal::UnsupportedRequest, fx);
         };
         let within = self.local.window.within(request.first_byte());
         let memory = self.endpoint.bar_mut();
         if !memory.holds(within, u64::from(request.byte_len())) {
-            return self.lose(entry, Refusal::UnsupportedRequest, fx);
+            return lose(entry.packet, Refusal::UnsupportedRequest, fx);
         }
         let (source, flow) = (content.route.source, content.stamp.flow);
         let told = if content.route.carried == Carried::Sum {
@@ -344,9 +344,7 @@ impl Router {
             return fx.store().release(packet);
         };
         let Some(target) = target else {
-            let lost = content.lost(Refusal::UnsupportedRequest);
-            fx.observe(lost);
-            return fx.store().release(packet);
+            return lose(packet, Refusal::UnsupportedRequest, fx);
         };
         let first = target + self.local.window.within(request.first_byte());
         let (own, largest) = (self.endpoint.id(), self.endpoint.max_payload());

@@ -572,23 +572,15 @@ impl Router {
             return;
         };
         self.release(input, queue, &entry, Span::ZERO, fx);
-        self.lose(entry, Refusal::SeveredFibre, fx);
+        lose(entry.packet, Refusal::SeveredFibre, fx);
         // The next one may be another's.
         self.wake_input(input, fx.now(), fx);
-    }
-
-    fn lose(&mut self, entry: Entry, why: Refusal, fx: &mut Effects<'_, Self>) {
-        let lost = fx.store()[entry.packet].lost(why);
-        fx.observe(lost);
-        fx.store().release(entry.packet);
     }
 
     /// A fibre is dark: what waits for it looks for another way, and what may have been lost in it is told.
     fn darken(&mut self, fibre: usize, unsure: Vec<PacketId>, fx: &mut Effects<'_, Self>) {
         for packet in unsure {
-            let lost = fx.store()[packet].lost(Refusal::Unacknowledged);
-            fx.observe(lost);
-            fx.store().release(packet);
+            lose(packet, Refusal::Unacknowledged, fx);
         }
         let asked = std::mem::take(&mut self.outputs[FIRST_FIBRE + fibre].asked);
         for number in (0..u64::BITS).filter(|number| asked >> number & 1 == 1) {
@@ -614,6 +606,13 @@ impl Router {
             fx.wake(RouterTimer::Output(output as u8), at.since(fx.now()));
         }
     }
+}
+
+/// A packet ends here.
+fn lose(packet: PacketId, why: Refusal, fx: &mut Effects<'_, Router>) {
+    let lost = fx.store()[packet].lost(why);
+    fx.observe(lost);
+    fx.store().release(packet);
 }
 
 /// What packets from one node to another have in common: they take the same way, and so arrive in order.

@@ -331,7 +331,7 @@ impl OpticalEnd {
         match frame {
             Frame::Light(frame) if is_dark => {
                 if self.resend.is_none() {
-                    self.lose(frame.packet, Refusal::SeveredFibre, cx);
+                    lose(frame.packet, Refusal::SeveredFibre, cx);
                 } else {
                     // Its sender keeps it, and will tell.
                     cx.packets().release(frame.packet);
@@ -379,7 +379,7 @@ impl OpticalEnd {
             cx.now()
         } else {
             if damage == Damage::Header {
-                self.lose(frame.packet, Refusal::BitErrors, cx);
+                lose(frame.packet, Refusal::BitErrors, cx);
                 return Heard::Nothing;
             }
             let intake = &mut self.intakes[usize::from(frame.channel)];
@@ -392,7 +392,7 @@ impl OpticalEnd {
         };
         if native {
             if overflows {
-                self.lose(frame.packet, Refusal::Overflow, cx);
+                lose(frame.packet, Refusal::Overflow, cx);
                 return Heard::Nothing;
             }
             self.occupied += cycles;
@@ -433,20 +433,13 @@ impl OpticalEnd {
         verdict == Verdict::Accept
     }
 
-    /// A packet ends here.
-    fn lose(&mut self, packet: PacketId, why: Refusal, cx: &mut impl LinkContext) {
-        let lost = cx.packets()[packet].lost(why);
-        cx.observe(lost);
-        cx.packets().release(packet);
-    }
-
     fn receive_block(&mut self, block: Block, cx: &mut impl LinkContext) -> Heard {
         match block {
             Block::Freed { channel, cycles } => {
                 let lane = &mut self.lanes[usize::from(channel)];
                 let limit = cycles.wrapping_add(self.room as u16);
                 // An older number than the last one says nothing.
-                if (limit.wrapping_sub(lane.limit) as i16) <= 0 {
+                if limit.wrapping_sub(lane.limit).cast_signed() <= 0 {
                     return Heard::Nothing;
                 }
                 lane.limit = limit;
@@ -630,3 +623,10 @@ pub fn still_coming(parameters: &OpticalParameters, round_trip: Span) -> u32 {
 
 /// What a frame holds besides its payload at most: envelope and the header of a TLP.
 const OVERHEAD: u32 = protocol::Envelope::BYTES + 16;
+
+/// A packet ends here.
+fn lose(packet: PacketId, why: Refusal, cx: &mut impl LinkContext) {
+    let lost = cx.packets()[packet].lost(why);
+    cx.observe(lost);
+    cx.packets().release(packet);
+}

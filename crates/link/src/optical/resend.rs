@@ -103,7 +103,7 @@ impl Resend {
 
     /// Judges a frame that has arrived with that number, or that cannot be read.
     pub(super) fn judge(&mut self, sequence: Option<u16>) -> Verdict {
-        let ahead = sequence.map(|sequence| sequence.wrapping_sub(self.expected) as i16);
+        let ahead = sequence.map(|sequence| sequence.wrapping_sub(self.expected).cast_signed());
         match ahead {
             Some(0) => {
                 self.expected = self.expected.wrapping_add(1);
