@@ -227,10 +227,10 @@ impl Glass {
         let mut sent = [0; 2];
         let limit = Time::ZERO + Span::from_us(20_000);
         while self.now < limit {
-            for side in 0..2 {
-                let channel = (sent[side] % u64::from(CHANNELS)) as u8;
-                if sent[side] < count && self.send(side, sent[side], channel, len) {
-                    sent[side] += 1;
+            for (side, sent) in sent.iter_mut().enumerate() {
+                let channel = (*sent % u64::from(CHANNELS)) as u8;
+                if *sent < count && self.send(side, *sent, channel, len) {
+                    *sent += 1;
                 }
             }
             // The wires are looked at often, and not only when something happens.
@@ -333,7 +333,7 @@ fn a_reliable_end_gives_up_when_it_hears_nothing_at_all() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn no_buffer_is_overrun_and_no_credit_leaks_whatever_is_lost(

@@ -125,7 +125,7 @@ impl Any {
                     "from = \"{from}\"\nto = \"{to}\"\nsevered_at = \"{} ns\"",
                     at + 1
                 );
-                text.push_str(&format!("[[fibres]]\n{lines}\n"));
+                text = text + "[[fibres]]\n" + &lines + "\n";
             }
         }
         text
@@ -133,7 +133,7 @@ impl Any {
 
     /// Lines of the routers, and whether they send again what is lost.
     fn router_lines(&mut self, channels: u32) -> (String, bool) {
-        let lanes = self.pick(&[1_u64, 2, 4, 8]);
+        let width = self.pick(&[1_u64, 2, 4, 8]);
         self.packet = self.pick(&[128, 200, 256, 1000, 1536]);
         let payload = if self.packet < 256 {
             128
@@ -141,13 +141,13 @@ impl Any {
             self.pick(&[128, 256])
         };
         // From room for one packet up.
-        let least = cycles(self.packet + 16, lanes) * 8 * lanes;
+        let least = cycles(self.packet + 16, width) * 8 * width;
         let buffer = (least * self.pick(&[1, 1, 2, 10])).max(64);
         let injection = (least * self.pick(&[1, 3, 20])).max(64);
         let reliable = self.random.below(3) == 0;
         let packet = self.packet;
         let lines = format!(
-            "optical_lanes = {lanes}\nlane_rate = \"{} Mbit/s\"\nvirtual_channels = {channels}\nchannel_buffer = \"{buffer} B\"\ninjection_buffer = \"{injection} B\"\npacket_size = \"{} B\"\nmax_payload_supported = \"{payload} B\"\nreliable = {reliable}\nretransmission_buffer = \"{} KiB\"\nclock_compensation = {}\ncredit_cycles = {}\nforward_cycles = {}\ndeliver_cycles = {}\nlocal_width = {}\narbitration = \"{}\"\ncore_latency = \"{} ns\"\nbar = \"64 KiB\"",
+            "optical_lanes = {width}\nlane_rate = \"{} Mbit/s\"\nvirtual_channels = {channels}\nchannel_buffer = \"{buffer} B\"\ninjection_buffer = \"{injection} B\"\npacket_size = \"{} B\"\nmax_payload_supported = \"{payload} B\"\nreliable = {reliable}\nretransmission_buffer = \"{} KiB\"\nclock_compensation = {}\ncredit_cycles = {}\nforward_cycles = {}\ndeliver_cycles = {}\nlocal_width = {}\narbitration = \"{}\"\ncore_latency = \"{} ns\"\nbar = \"64 KiB\"",
             self.pick(&[1000, 10_000, 25_000]),
             packet,
             self.pick(&[1, 4, 64]),
@@ -207,7 +207,10 @@ impl Any {
         let message = 1 + self.random.below(self.packet);
         let arrivals = self.pick(&["poisson", "even"]);
         let load = self.pick(&[50, 500, 4000]);
-        self.flows.push_str(&format!("[[traffic]]\nid = \"t\"\nnetwork = \"{network}\"\npattern = \"{pattern}\"\nfrom = \"{from}\"\nto = \"{to}\"\nmessage = \"{message} B\"\narrivals = \"{arrivals}\"\nload = \"{load} MB/s\"\nduration = \"3 us\"\n"));
+        let text = format!(
+            "[[traffic]]\nid = \"t\"\nnetwork = \"{network}\"\npattern = \"{pattern}\"\nfrom = \"{from}\"\nto = \"{to}\"\nmessage = \"{message} B\"\narrivals = \"{arrivals}\"\nload = \"{load} MB/s\"\nduration = \"3 us\"\n"
+        );
+        self.flows.push_str(&text);
     }
 }
 

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use kernel::{Span, Time};
 use sim::Simulation;
 use sim::plan::Plan;
-use sim::result::{FlowResult, RunResult};
+use sim::result::RunResult;
 
 use crate::fixture::*;
 
@@ -45,12 +45,12 @@ impl Net {
     }
 
     pub fn with_network(mut self, lines: &str) -> Self {
-        self.network.push_str(&format!("{lines}\n"));
+        self.network = self.network + lines + "\n";
         self
     }
 
     pub fn with_routers(mut self, lines: &str) -> Self {
-        self.routers.push_str(&format!("{lines}\n"));
+        self.routers = self.routers + lines + "\n";
         self
     }
 
@@ -134,7 +134,7 @@ pub fn flow(id: &str, from: &str, to: &str, lines: &str) -> String {
 pub fn routers(count: usize, lines: &str) -> String {
     let mut text = String::new();
     for node in 0..count {
-        write!(text, "[hosts.h{node}]\n").expect(GROWS);
+        writeln!(text, "[hosts.h{node}]").expect(GROWS);
     }
     for node in 0..count {
         write!(
@@ -165,7 +165,7 @@ pub fn warnings(text: &str) -> Vec<String> {
         .warnings
 }
 
-/// Bytes that a flow asked for and that ended with an error, by node and reason, in packets.
+/// Packets that ended with an error.
 pub fn lost(result: &RunResult) -> u64 {
     result.errors.iter().map(|error| error.count).sum()
 }
@@ -192,8 +192,4 @@ pub fn assert_nothing_is_held(simulation: &Simulation, text: &str) {
     for (fibre, room, whole) in simulation.fibre_room() {
         assert_eq!(room, whole, "credit of {fibre} is missing\n{text}");
     }
-}
-
-pub fn all_complete(flows: &[FlowResult]) -> bool {
-    flows.iter().all(|flow| flow.completed)
 }

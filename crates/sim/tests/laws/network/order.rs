@@ -8,6 +8,7 @@ use super::*;
 /// bytes lie one behind the other in the memory of their targets.
 fn assert_order(text: &str, message: u64) {
     let mut simulation = simulation(text);
+    let aperture = simulation.plan().networks[0].window.aperture();
     let flows: Vec<_> = simulation
         .plan()
         .flows
@@ -17,7 +18,7 @@ fn assert_order(text: &str, message: u64) {
             let node = &simulation.plan().nodes[to];
             let region = node.region().expect("it has memory");
             // Addresses within a window end like those of the memory behind it.
-            let base = region.base + flow.address % (64 << 10);
+            let base = region.base + flow.address % aperture;
             let mut bytes = vec![0; flow.window as usize];
             Pattern::new(simulation.plan().seed, flow.pattern as u32).fill(0, &mut bytes);
             (node.name.clone(), base, bytes)

@@ -13,7 +13,7 @@ fn base_of(simulation: &Simulation, name: &str, bar: usize) -> u64 {
 const APERTURE: u64 = 64 << 10;
 
 fn two() -> Simulation {
-    simulation(&line(2, "bar = \"64 KiB\"", ""))
+    simulation(&line(2, "bar = \"64 KiB\"\naperture = \"64 KiB\"", ""))
 }
 
 fn settle(simulation: &mut Simulation) -> RunResult {
@@ -56,7 +56,7 @@ fn a_write_to_the_own_node_comes_back_by_the_crossbar() {
 #[test]
 fn a_write_to_a_node_that_does_not_exist_is_an_unsupported_request() {
     // Three nodes with four ports each leave a quarter of the window without any.
-    let mut simulation = simulation(&line(3, "", ""));
+    let mut simulation = simulation(&line(3, "aperture = \"64 KiB\"", ""));
     let window = base_of(&simulation, "r0", 2);
     simulation
         .write("h0", window + 3 * 4 * APERTURE, vec![1; 64])
