@@ -36,8 +36,8 @@ pub(super) struct Local {
     cycle: Span,
     lanes: u32,
     packet_size: u64,
-    /// A packet on its way out by PCI Express, and when the last of it is here.
-    leaving: Option<(Time, PacketId)>,
+    /// Packets on their way out by PCI Express, and when the last of each is here.
+    leaving: VecDeque<(Time, PacketId)>,
     /// TLPs made of such packets.
     tlps: VecDeque<PacketId>,
 }
@@ -69,7 +69,7 @@ impl Local {
             room: optical.cycles_of(parameters.injection_buffer),
             cycle: optical.cycle(),
             lanes: optical.optical_lanes,
-            leaving: None,
+            leaving: VecDeque::new(),
             tlps: VecDeque::new(),
         }
     }
@@ -188,6 +188,9 @@ impl Router {
             }
             let now = fx.now();
             if now < self.local.source_due {
+                if self.local.source_due < Time::NEVER {
+                    self.endpoint.wake_engine(self.local.source_due, fx);
+                }
                 return;
             }
             match self.local.source.next(now, fx.store()) {
@@ -270,8 +273,12 @@ impl Router {
 
     /// TLPs leave by PCI Express, completions of the core first.
     fn hand_out(&mut self, fx: &mut Effects<'_, Self>) {
-        if let Some((_, packet)) = self.local.leaving.take_if(|(due, _)| *due <= fx.now()) {
+        let now = fx.now();
+        while let Some((_, packet)) = self.local.leaving.pop_front_if(|(due, _)| *due <= now) {
             self.unwrap(packet, fx);
+        }
+        if let Some((due, _)) = self.local.leaving.front() {
+            self.endpoint.wake_engine(*due, fx);
         }
         if self.local.tlps.is_empty() && !self.endpoint.owes() {
             return self.let_out(fx);
@@ -292,9 +299,9 @@ impl Router {
         }
     }
 
-    /// Whether a packet may leave by PCI Express: the one before is on its way.
+    /// Whether a packet may leave by PCI Express: those before are on their way.
     pub(super) fn takes_tlps(&self) -> bool {
-        self.local.leaving.is_none() && self.local.tlps.is_empty()
+        self.local.leaving.len() < AT_THE_EXIT && self.local.tlps.is_empty()
     }
 
     /// Tells that a packet of the user logic begins to leave.
@@ -326,8 +333,13 @@ impl Router {
         } else if output == TO_USER {
             self.deliver(entry, done, fx);
         } else {
-            self.local.leaving = Some((done, entry.packet));
-            self.wake_output(TO_PCIE, done, fx);
+            let done = self
+                .local
+                .leaving
+                .back()
+                .map_or(done, |(last, _)| done.max(*last));
+            self.local.leaving.push_back((done, entry.packet));
+            self.endpoint.wake_engine(done, fx);
         }
         length
     }
@@ -383,6 +395,9 @@ impl Router {
         fx.store().release(packet);
     }
 }
+
+/// Packets that come in for PCI Express at once: from as many fibres as there usually are.
+const AT_THE_EXIT: usize = 4;
 
 /// The TLPs that write what `packet` carries to address `first`: none over `largest` bytes or over the end of a page.
 fn pieces(
