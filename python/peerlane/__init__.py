@@ -18,6 +18,7 @@ from peerlane.fabric import Fabric
 from peerlane.load_sweep import LoadPoint, Sweep, sweep
 from peerlane.network import Bounds
 from peerlane.results import (
+    CollectiveResult,
     Fault,
     FibreResult,
     FlowResult,
@@ -32,6 +33,7 @@ from peerlane.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
 __all__ = [
     "Bounds",
     "Collection",
+    "CollectiveResult",
     "Fabric",
     "Fault",
     "Fibre",

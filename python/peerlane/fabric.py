@@ -281,10 +281,30 @@ class Fabric:
         there = f"there is {', '.join(known)}" if known else "there is none; write [[traffic]]"
         raise ScenarioError(f"there is no traffic {id!r}; {there}")
 
+    def collective(
+        self,
+        network: str,
+        operation: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Setting,
+    ) -> Self:
+        """Adds what the nodes of a generated network do together.
+
+        Args:
+            network: Its name.
+            operation: "halo", an exchange with all neighbours, or "all-reduce".
+            id: Names the collective in the results.
+            settings: `algorithm`, `size`, `iterations`, `start`.
+        """
+        return self._append(
+            "collectives", {"id": id, "network": network, "operation": operation, **settings}
+        )
+
     def without_flows(self) -> Self:
-        """Takes all flows and all traffic away."""
-        self._scenario.pop("flows", None)
-        self._scenario.pop("traffic", None)
+        """Takes all flows, all traffic and all collectives away."""
+        for work in ("flows", "traffic", "collectives"):
+            self._scenario.pop(work, None)
         return self
 
     def measure(self, start: str, until: str) -> Self:
@@ -317,7 +337,7 @@ class Fabric:
         trace: str | PathLike[str] | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> RunResult:
-        """Runs all flows and traffic to their end.
+        """Runs all flows, traffic and collectives to their end.
 
         Args:
             seed: Replaces the fabric's own.

@@ -119,6 +119,27 @@ class TrafficResult:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectiveResult:
+    """What the nodes of a network did together, in the memory of their user logic.
+
+    `size` is that of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
+    goes from the beginning until the last node was done; `moved_bytes` went from node to node.
+    `correct` tells that every node has in the end what it should have, byte for byte.
+    """
+
+    id: str
+    network: str
+    operation: str
+    algorithm: str
+    nodes: int
+    size: int
+    time_ns: float | None
+    moved_bytes: int
+    completed: bool
+    correct: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FibreResult:
     """One direction of one fibre, `from` (`source`) to `to` (`target`), over the whole run.
 
@@ -159,6 +180,7 @@ class RunResult:
     simulated_ns: float
     flows: Collection[FlowResult]
     traffic: Collection[TrafficResult]
+    collectives: Collection[CollectiveResult]
     links: Collection[LinkResult]
     fibres: Collection[FibreResult]
     errors: Collection[Fault]
@@ -173,6 +195,7 @@ class RunResult:
             simulated_ns=document["simulated_ns"],
             flows=Collection(map(_flow, document["flows"])),
             traffic=Collection(map(_traffic, document["traffic"])),
+            collectives=Collection(CollectiveResult(**one) for one in document["collectives"]),
             links=Collection(LinkResult(**link) for link in document["links"]),
             fibres=Collection(map(_fibre, document["fibres"])),
             errors=Collection((Fault(**fault) for fault in document["errors"]), key="where"),
@@ -186,13 +209,14 @@ class RunResult:
             "simulated_ns": self.simulated_ns,
             "flows": [_directed(flow) for flow in self.flows],
             "traffic": [asdict(traffic) for traffic in self.traffic],
+            "collectives": [asdict(one) for one in self.collectives],
             "links": [asdict(link) for link in self.links],
             "fibres": [_directed(fibre) for fibre in self.fibres],
             "errors": [asdict(fault) for fault in self.errors],
         }
 
     def to_pandas(self) -> DataFrame:
-        """The flows, one line for each; so `traffic`, `links` and `fibres` have their own.
+        """The flows, one line for each; the other collections have one of their own.
 
         Raises:
             ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -213,6 +237,11 @@ class RunResult:
             f"{what} {one.id}: " + (_NOT_INTACT if one.completed else "did not complete")
             for what, one in asked
             if not (one.completed and one.intact)
+        ]
+        missed += [
+            f"collective {one.id}: " + ("is not correct" if one.completed else "did not complete")
+            for one in self.collectives
+            if not one.correct
         ]
         return faults + missed
 

@@ -41,13 +41,15 @@ MOST_ROUTERS = 16
 
 
 def run(result: RunResult, fabric: Tree) -> RenderableType:
-    """What a run measured: its flows, its traffic, then links, fibres and errors."""
+    """What a run measured: flows, traffic, collectives, then links, fibres and errors."""
     head = Text(f"{result.name}: {duration(result.simulated_ns)} simulated, seed {result.seed}")
     parts: list[RenderableType] = [head]
-    if result.flows or not result.traffic:
+    if result.flows or not (result.traffic or result.collectives):
         parts.append(_flows(result))
     if result.traffic:
         parts.append(_traffic(result))
+    if result.collectives:
+        parts.append(_collectives(result))
     parts += _links(result.links)
     if result.fibres:
         parts += _fibres(result.fibres, fabric)
@@ -226,6 +228,26 @@ def _traffic(result: RunResult) -> Table:
             number(one.fairness),
             *map(duration, times),
             _data(one, lost=bool(result.errors)),
+        )
+    return table
+
+
+def _collectives(result: RunResult) -> Table:
+    table = _table("collective", "network", "operation", "algorithm")
+    _numbers(table, "nodes", "size", "time", "moved")
+    table.add_column("data")
+    for one in result.collectives:
+        state = "correct" if one.correct else "differs" if one.completed else "incomplete"
+        table.add_row(
+            one.id,
+            one.network,
+            one.operation,
+            one.algorithm if one.operation == "all-reduce" else "",
+            str(one.nodes),
+            size(one.size),
+            duration(one.time_ns),
+            size(one.moved_bytes),
+            Text(state, style=_STYLE[one.correct]),
         )
     return table
 
