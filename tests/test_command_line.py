@@ -50,7 +50,17 @@ LINK = {
     "replays",
     "credit_stall_ns",
 }
-RESULT = {"name", "seed", "simulated_ns", "flows", "traffic", "links", "fibres", "errors"}
+RESULT = {
+    "name",
+    "seed",
+    "simulated_ns",
+    "flows",
+    "traffic",
+    "collectives",
+    "links",
+    "fibres",
+    "errors",
+}
 ROW = {
     "id",
     "figure",
