@@ -306,6 +306,8 @@ pub enum Refusal {
     BitErrors,
     /// A fibre was severed, and no other way was left.
     SeveredFibre,
+    /// It was sent over a fibre that was severed before it was acknowledged: it may have arrived.
+    Unacknowledged,
     /// A fibre brought more than its receiver had room for.
     Overflow,
 }
@@ -337,6 +339,28 @@ pub enum Observation {
         /// Its bytes.
         bytes: [u8; 6],
         /// When its first bit leaves.
+        start: Time,
+    },
+    /// A frame begins to leave a port by a fibre. Told when watched.
+    Light {
+        /// At which port.
+        port: u16,
+        /// What leaves. Its packet is held at least until the observation is heard.
+        frame: LightFrame,
+        /// Whether it was sent before.
+        replay: bool,
+        /// When its first block leaves.
+        start: Time,
+        /// How long it is on the fibre.
+        length: Span,
+    },
+    /// A control block leaves a port by a fibre. Told when watched.
+    Block {
+        /// At which port.
+        port: u16,
+        /// What leaves.
+        block: Block,
+        /// When.
         start: Time,
     },
     /// A request of a flow begins to leave its requester.

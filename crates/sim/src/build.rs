@@ -38,7 +38,7 @@ pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
     for fibre in &plan.fibres {
         let [one, other] = fibre
             .ends
-            .map(|(node, port)| (ComponentId(node as u32), u32::from(port) + 1));
+            .map(|(node, port)| (ComponentId(node as u32), fibre_port(port)));
         world.connect(one, other, fibre.flight);
     }
     let patterns = patterns(plan, flows);
@@ -46,6 +46,11 @@ pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
         .map(|index| component(plan, index, flows, &patterns))
         .collect();
     (models, world)
+}
+
+/// The port number of a router's fibre: that of PCI Express is the first.
+pub fn fibre_port(fibre: u8) -> u32 {
+    u32::from(fibre) + 1
 }
 
 /// Component and port number of either end of a link, the upper one first.
@@ -194,6 +199,7 @@ fn optical_ends(
         let config = OpticalConfig {
             parameters: optical.clone(),
             flight: fibre.flight,
+            near_pipeline: shorter_pipeline(&plan.nodes[router].kind),
             far_pipeline: shorter_pipeline(&plan.nodes[far].kind),
             phase: Span::from_fs(stream("compensation").below(period.as_fs())),
             errors: (fibre.bit_error_rate > 0.0)

@@ -30,6 +30,8 @@ pub struct FlowMeter {
     closed: bool,
     /// Bytes that were lost with an error.
     pub refused: u64,
+    /// Bytes that may have been lost, or have arrived: a severed fibre left it open.
+    pub unsure: u64,
     /// Whether every byte that arrived was right.
     pub intact: bool,
     /// First bit of the first request out, and last bit of the last.
@@ -56,6 +58,7 @@ impl FlowMeter {
             timed_out: false,
             closed: false,
             refused: 0,
+            unsure: 0,
             intact: true,
             sent: None,
             called: None,
@@ -72,6 +75,14 @@ impl FlowMeter {
         let all = self
             .asked
             .is_some_and(|asked| self.delivered + self.refused >= asked);
+        all && self.called.is_some() == self.returned.is_some()
+    }
+
+    /// The same, once nothing more will arrive: what is in doubt did arrive or was lost.
+    pub fn is_accounted_for(&self) -> bool {
+        let all = self
+            .asked
+            .is_some_and(|asked| self.delivered + self.refused + self.unsure >= asked);
         all && self.called.is_some() == self.returned.is_some()
     }
 
@@ -178,6 +189,11 @@ impl Meter {
                 });
             }
             Observation::Refused {
+                why: Refusal::Unacknowledged,
+                flow: Some(flow),
+                bytes,
+            } => self.change(flow, now, |meter| meter.unsure += u64::from(bytes)),
+            Observation::Refused {
                 why,
                 flow: Some(flow),
                 bytes,
@@ -197,8 +213,11 @@ impl Meter {
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
             }
-            Observation::Refused { .. } | Observation::Packet { .. } | Observation::Dllp { .. } => {
-            }
+            Observation::Refused { .. }
+            | Observation::Packet { .. }
+            | Observation::Dllp { .. }
+            | Observation::Light { .. }
+            | Observation::Block { .. } => {}
         }
     }
 

@@ -9,6 +9,7 @@ use crate::meter::Meter;
 use crate::model::Model;
 use crate::plan::{CollectivePlan, Plan, TrafficPlan};
 use crate::scenario::Operation;
+use crate::simulation::Simulation;
 
 /// What one direction of a fibre carried.
 #[derive(Clone, Debug, Serialize)]
@@ -87,6 +88,38 @@ pub struct CollectiveResult {
     pub completed: bool,
     /// Whether every node has in the end what it should have, byte for byte.
     pub correct: bool,
+}
+
+impl Simulation {
+    /// Cycles of buffer that are free as far as the senders know, and how many there are: of each channel of both directions
+    /// of every fibre that will not be severed.
+    pub fn fibre_room(&self) -> Vec<(String, u32, u32)> {
+        let plan = self.plan();
+        let whole = plan
+            .fibres
+            .iter()
+            .filter(|fibre| fibre.severed_at.is_none());
+        let ends = whole.flat_map(|fibre| fibre.ends.map(|(node, port)| (fibre, node, port)));
+        let mut rooms = Vec::new();
+        for (fibre, node, port) in ends {
+            let (Model::Router(router), Some((network, _))) =
+                (&self.models[node], plan.nodes[node].member)
+            else {
+                continue;
+            };
+            let channels = plan.networks[network].optical.virtual_channels as u8;
+            if let Some(end) = router.fibre(usize::from(port)) {
+                let each = (0..channels).map(|channel| {
+                    let name =
+                        format!("{}, {}, channel {channel}", fibre.id, plan.nodes[node].name);
+                    let (free, all) = end.spare(channel);
+                    (name, free, all)
+                });
+                rooms.extend(each);
+            }
+        }
+        rooms
+    }
 }
 
 pub(crate) fn collectives(
@@ -228,7 +261,7 @@ fn workload(
         fairness: any.then(|| sum * sum / (count * squares)),
         latency_ns: meter.workload(number).told(),
         bytes: meters().map(|meter| meter.delivered).sum(),
-        completed: meters().all(|meter| meter.is_complete()),
+        completed: meters().all(|meter| meter.is_accounted_for()),
         intact: meters().all(|meter| meter.is_whole()),
     }
 }

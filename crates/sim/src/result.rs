@@ -153,6 +153,7 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::CompletionTimeout => "completion timeout",
         Refusal::BitErrors => "bit errors on a fibre",
         Refusal::SeveredFibre => "severed fibre",
+        Refusal::Unacknowledged => "unacknowledged on a severed fibre",
         Refusal::Overflow => "overflow of a fibre's buffer",
     }
 }
@@ -211,7 +212,7 @@ fn flow_result(plan: &Plan, flow: &FlowPlan, meter: &Meter, meters: &[&FlowMeter
         called_ns: call.map(|(called, _)| called.as_ns()),
         returned_ns: call.map(|(_, returned)| returned.as_ns()),
         latency_ns: latency(meters),
-        completed: meters.iter().all(|meter| meter.is_complete()),
+        completed: meters.iter().all(|meter| meter.is_accounted_for()),
         intact: meters.iter().all(|meter| meter.is_whole()),
     }
 }

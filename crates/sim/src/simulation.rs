@@ -329,7 +329,7 @@ impl Simulation {
     pub(crate) fn listen(&mut self) {
         for told in &self.world.observations {
             if let Some(trace) = &mut self.trace {
-                trace.write(&self.plan, &self.world.store, told);
+                trace.write(&self.world.store, told);
             }
             if let Observation::Refused { why, .. } = told.what {
                 *self.refusals.entry((told.by.0, why)).or_default() += 1;

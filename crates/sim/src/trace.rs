@@ -1,10 +1,11 @@
-//! The packet trace: a JSON object a line for every TLP and DLLP that takes a wire.
+//! The packet trace: a JSON object a line for every TLP and DLLP that takes a wire, and every frame and control block on a fibre.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use kernel::Observed;
-use link::{Observation, Packets};
+use link::optical::{Block, LightFrame};
+use link::{Carried, Observation, Packet, Packets};
 use protocol::{Class, Dllp, Header, Kind, MemoryRequest, Status};
 use serde::Serialize;
 
@@ -15,9 +16,9 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub struct Trace {
     file: BufWriter<File>,
-    /// By component and port: the link, and the direction of what leaves there.
-    wires: Vec<Vec<(usize, &'static str)>>,
-    /// The names of the flows, by number.
+    /// By component and port: the link or fibre, and the direction of what leaves there.
+    wires: Vec<Vec<(String, String)>>,
+    /// The names of the flows, workloads and collectives, by the numbers of their parts.
     flows: Vec<String>,
     /// The first thing that went wrong with the file.
     pub failure: Option<std::io::Error>,
@@ -47,6 +48,49 @@ enum What {
         headers: u8,
         data: u16,
     },
+    Light {
+        frame: Light,
+    },
+    Block {
+        block: ControlBlock,
+    },
+}
+
+/// A frame of user data on a fibre.
+#[derive(Serialize)]
+struct Light {
+    /// "tlp", "message" or "sum".
+    kind: &'static str,
+    sequence: u16,
+    replay: bool,
+    damaged: bool,
+    channel: u8,
+    source: u16,
+    destination: u16,
+    port: u8,
+    /// In the address space of the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    /// Payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length: Option<u32>,
+    /// Envelope and all that is in it.
+    bytes: u32,
+    length_ns: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow: Option<String>,
+}
+
+/// A control block on a fibre, and the number in it.
+#[derive(Serialize)]
+struct ControlBlock {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cycles: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u16>,
 }
 
 /// A transaction-layer packet. Only a request has an address and a length, only a completion the fields of its header.
@@ -83,17 +127,33 @@ struct Tlp {
 impl Trace {
     /// A trace of a run of `plan` into `file`.
     pub fn new(file: File, plan: &Plan, flows: &[Parts]) -> Self {
-        let mut wires: Vec<Vec<(usize, &'static str)>> = vec![Vec::new(); plan.nodes.len()];
-        for (index, link) in plan.links.iter().enumerate() {
+        let mut wires = vec![Vec::new(); plan.nodes.len()];
+        let mut enter = |(node, port): (usize, usize), link: &str, direction: String| {
+            let ports: &mut Vec<_> = &mut wires[node];
+            ports.resize(ports.len().max(port + 1), Default::default());
+            ports[port] = (link.to_owned(), direction);
+        };
+        for link in &plan.links {
             let (upstream, downstream) = build::ends(plan, link);
             for ((node, port), direction) in [(upstream, "down"), (downstream, "up")] {
-                let ports = &mut wires[node.0 as usize];
-                ports.resize(ports.len().max(port as usize + 1), (0, ""));
-                ports[port as usize] = (index, direction);
+                let end = (node.0 as usize, port as usize);
+                enter(end, &link.id, direction.to_owned());
             }
         }
-        let flows = plan.flows.iter().zip(flows);
-        let flows = flows.flat_map(|(flow, parts)| vec![flow.id.clone(); parts.0.len()]);
+        for fibre in &plan.fibres {
+            let [one, other] = fibre.ends;
+            for (from, to) in [(one, other), (other, one)] {
+                let name = |(node, _): (usize, u8)| plan.nodes[node].name.as_str();
+                let direction = format!("{}-{}", name(from), name(to));
+                let port = build::fibre_port(from.1) as usize;
+                enter((from.0, port), &fibre.id, direction);
+            }
+        }
+        let names = plan.flows.iter().map(|flow| &flow.id);
+        let names = names.chain(plan.traffic.iter().map(|traffic| &traffic.id));
+        let names = names.chain(plan.collectives.iter().map(|one| &one.id));
+        let names = names.zip(flows);
+        let flows = names.flat_map(|(id, parts)| vec![id.clone(); parts.0.len()]);
         Trace {
             file: BufWriter::new(file),
             wires,
@@ -103,7 +163,7 @@ impl Trace {
     }
 
     /// Writes what takes a wire.
-    pub fn write(&mut self, plan: &Plan, packets: &Packets, told: &Observed<Observation>) {
+    pub fn write(&mut self, packets: &Packets, told: &Observed<Observation>) {
         let (port, start, what) = match told.what {
             Observation::Packet {
                 port,
@@ -120,10 +180,7 @@ impl Trace {
                     replay,
                     nullified,
                     length_ns: length.as_ns(),
-                    flow: packet
-                        .stamp
-                        .flow
-                        .and_then(|flow| self.flows.get(flow.0 as usize).cloned()),
+                    flow: self.flow_of(packet),
                     ..tlp(packet.header())
                 };
                 (port, start, What::Tlp(tlp))
@@ -132,24 +189,46 @@ impl Trace {
                 Ok(dllp) => (port, start, data_link(&dllp)),
                 Err(_) => return,
             },
+            Observation::Light {
+                port,
+                frame,
+                replay,
+                start,
+                length,
+            } => {
+                let packet = &packets[frame.packet];
+                let light = Light {
+                    replay,
+                    length_ns: length.as_ns(),
+                    flow: self.flow_of(packet),
+                    ..light(&frame, packet)
+                };
+                (port, start, What::Light { frame: light })
+            }
+            Observation::Block { port, block, start } => {
+                let block = control_block(block);
+                (port, start, What::Block { block })
+            }
             _ => return,
         };
-        let (link, direction) = self.wires[told.by.0 as usize][usize::from(port)];
-        self.put(&Line {
+        let (link, direction) = &self.wires[told.by.0 as usize][usize::from(port)];
+        let line = Line {
             ns: start.as_ns(),
-            link: &plan.links[link].id,
+            link,
             direction,
             what,
-        });
-    }
-
-    fn put(&mut self, line: &Line<'_>) {
-        let written = serde_json::to_writer(&mut self.file, line)
+        };
+        let written = serde_json::to_writer(&mut self.file, &line)
             .map_err(Into::into)
             .and_then(|()| self.file.write_all(b"\n"));
         if let Err(failure) = written {
             self.failure.get_or_insert(failure);
         }
+    }
+
+    fn flow_of(&self, packet: &Packet) -> Option<String> {
+        let flow = packet.stamp.flow?;
+        self.flows.get(flow.0 as usize).cloned()
     }
 
     /// Hands the last lines to the file.
@@ -200,6 +279,50 @@ fn tlp(header: &Header) -> Tlp {
         address,
         length,
         ..common
+    }
+}
+
+fn light(frame: &LightFrame, packet: &Packet) -> Light {
+    let route = packet.route();
+    let write = match &packet.header().kind {
+        Kind::MemoryWrite(write) => Some(write),
+        _ => None,
+    };
+    Light {
+        kind: match route.carried {
+            Carried::Tlp => "tlp",
+            Carried::Message => "message",
+            Carried::Sum => "sum",
+        },
+        sequence: frame.sequence,
+        replay: false,
+        damaged: frame.damaged,
+        channel: frame.channel,
+        source: route.source,
+        destination: route.destination,
+        port: route.port,
+        address: write.map(|write| format!("{:#x}", write.first_byte())),
+        length: write.map(MemoryRequest::byte_len),
+        bytes: route.frame_len.into(),
+        length_ns: 0.0,
+        flow: None,
+    }
+}
+
+fn control_block(block: Block) -> ControlBlock {
+    let (kind, channel, cycles, next) = match block {
+        Block::Freed { channel, cycles } => ("freed", Some(channel), Some(cycles), None),
+        Block::Sent { channel, cycles } => ("sent", Some(channel), Some(cycles), None),
+        Block::Acknowledge(next) => ("acknowledge", None, None, Some(next)),
+        Block::Refuse(next) => ("refuse", None, None, Some(next)),
+        Block::Pause => ("pause", None, None, None),
+        Block::Resume => ("resume", None, None, None),
+    };
+    ControlBlock {
+        kind,
+        channel,
+        cycles,
+        next,
     }
 }
 

@@ -263,7 +263,10 @@ impl Functions {
             Refusal::UnexpectedCompletion => (UncorrectableError::UnexpectedCompletion, true),
             Refusal::CompletionTimeout => (UncorrectableError::CompletionTimeout, false),
             // PCI Express knows nothing of fibres.
-            Refusal::BitErrors | Refusal::SeveredFibre | Refusal::Overflow => return,
+            Refusal::BitErrors
+            | Refusal::SeveredFibre
+            | Refusal::Unacknowledged
+            | Refusal::Overflow => return,
         };
         self.space_mut(place).record(&ErrorRecord {
             error,

@@ -278,6 +278,7 @@ impl Router {
             self.unwrap(packet, fx);
         }
         if let Some((due, _)) = self.local.leaving.front() {
+            // The wake-up that was under way when it began to leave may have been an earlier one.
             self.endpoint.wake_engine(*due, fx);
         }
         if self.local.tlps.is_empty() && !self.endpoint.owes() {

@@ -586,7 +586,7 @@ impl Router {
     /// A fibre is dark: what waits for it looks for another way, and what may have been lost in it is told.
     fn darken(&mut self, fibre: usize, unsure: Vec<PacketId>, fx: &mut Effects<'_, Self>) {
         for packet in unsure {
-            let lost = fx.store()[packet].lost(Refusal::SeveredFibre);
+            let lost = fx.store()[packet].lost(Refusal::Unacknowledged);
             fx.observe(lost);
             fx.store().release(packet);
         }

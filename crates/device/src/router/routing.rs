@@ -5,8 +5,17 @@
 pub enum Routing {
     /// By the coordinates of a ring, mesh or torus.
     Grid(Grid),
+    /// By a table of all nodes.
+    Table(Table),
+}
+
+/// Where a router sends what is for each node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
     /// The fibre towards each node; none to itself and to what is not reached.
-    Table(Vec<Option<u8>>),
+    pub fibres: Vec<Option<u8>>,
+    /// Virtual channels of each fibre, of which all packets between two nodes keep to one, and so keep their order.
+    pub channels: u8,
 }
 
 /// A router's place in a ring, mesh or torus, and its rules.
@@ -77,9 +86,12 @@ impl Routing {
         let mut ways = Ways::default();
         match self {
             Routing::Grid(grid) => grid.ways(destination, arrived, key, &mut ways),
-            Routing::Table(next) => {
-                let fibre = next.get(usize::from(destination)).copied().flatten();
-                ways.add(fibre, u8::MAX);
+            Routing::Table(table) => {
+                let fibre = table.fibres.get(usize::from(destination));
+                ways.add(
+                    fibre.copied().flatten(),
+                    1 << (key % u16::from(table.channels)),
+                );
             }
         }
         ways
@@ -264,6 +276,22 @@ mod tests {
         assert_eq!(only(ring(2, 8).ways(4, Some((1, 0)), 0)), (0, 1));
         assert_eq!(only(ring(2, 8).ways(4, Some((1, 1)), 0)), (0, 2));
         assert_eq!(only(ring(3, 8).ways(1, None, 0)), (1, 2));
+    }
+
+    #[test]
+    fn packets_by_a_table_keep_to_one_of_the_channels_that_there_are() {
+        for channels in 1..=8 {
+            let table = Routing::Table(Table {
+                fibres: vec![None, Some(3)],
+                channels,
+            });
+            for key in 0..64 {
+                let way = only(table.ways(1, None, key));
+                assert_eq!(way, (3, 1 << (key % u16::from(channels))));
+            }
+            assert_eq!(table.ways(0, None, 0).iter().count(), 0);
+            assert_eq!(table.ways(2, None, 0).iter().count(), 0);
+        }
     }
 
     #[test]

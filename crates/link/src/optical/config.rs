@@ -69,6 +69,8 @@ pub struct OpticalConfig {
     pub parameters: OpticalParameters,
     /// From one end to the other: cores, transceivers and fibre.
     pub flight: Span,
+    /// What a frame passes at this end before anything is done with it here.
+    pub near_pipeline: Span,
     /// What a frame passes at the far end before anything is done with it there.
     pub far_pipeline: Span,
     /// When clock compensation begins for the first time.

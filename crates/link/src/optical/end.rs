@@ -1,6 +1,7 @@
 //! [`OpticalEnd`]: sender, receiver and timers of one end of a fibre.
 
 use kernel::{Span, Time};
+use protocol::aurora::{COMPENSATION_CYCLES, cycles};
 
 use crate::alarm::{Alarm, Ring};
 use crate::{Frame, LinkContext, LinkTimer, Observation, PacketId, Refusal};
@@ -9,7 +10,10 @@ use super::receiver::{Damage, Intake, strike};
 use super::resend::{Resend, Verdict};
 use super::sender::Lane;
 use super::timing::Timing;
-use super::{Block, FlowControl, Incoming, LightFrame, OpticalConfig, OpticalCounters, Outgoing};
+use super::{
+    Block, FlowControl, Incoming, LightFrame, OpticalConfig, OpticalCounters, OpticalParameters,
+    Outgoing,
+};
 
 /// What an input means for whoever embeds an end.
 #[derive(Clone, Debug)]
@@ -44,6 +48,9 @@ pub struct OpticalEnd {
     resend_after: Span,
     again: Alarm,
     wire: Alarm,
+    /// When all numbers are told again, where errors may strike control blocks; and how often that was since anything changed.
+    telling: Alarm,
+    calm: u32,
     /// When the fibre is cut, if ever, and whether that is known here.
     severed: Time,
     dark: bool,
@@ -52,8 +59,10 @@ pub struct OpticalEnd {
     counters: OpticalCounters,
 }
 
-/// Where errors may strike control blocks, all numbers are told again after this long.
+/// Where errors may strike control blocks, all numbers are told again after this long; after twice as long each time that
+/// nothing has changed in between, up to so many times.
 const TELL_AGAIN: Span = Span::from_us(10);
+const CALMEST: u32 = 7;
 
 /// As often a fibre may fail to bring anything before it is taken for dark.
 const TIMEOUTS: u32 = 16;
@@ -65,9 +74,7 @@ impl OpticalEnd {
         let timing = Timing::new(&config);
         let room = parameters.cycles_of(parameters.channel_buffer);
         let largest = timing.cycles(parameters.packet_size.0 as u32 + OVERHEAD);
-        // What still comes after a pause was sent: one way there, one way back, and a frame that has begun.
-        let way = (config.flight + config.far_pipeline).as_fs() / timing.cycle.as_fs() + 2;
-        let coming = 2 * way as u32 + 2 * largest;
+        let coming = still_coming(parameters, config.flight * 2 + config.near_pipeline);
         let resend = parameters
             .reliable
             .then(|| Resend::new(parameters.cycles_of(parameters.retransmission_buffer)));
@@ -87,10 +94,15 @@ impl OpticalEnd {
             paused: false,
             pausing: false,
             resend,
-            resend_after: (config.flight + config.far_pipeline + timing.cycle * u64::from(largest))
+            // There and back, behind a frame and clock compensation on either way, and as much again.
+            resend_after: (config.flight
+                + config.far_pipeline
+                + timing.cycle * (u64::from(largest) + COMPENSATION_CYCLES))
                 * 3,
             again: Alarm::IDLE,
             wire: Alarm::IDLE,
+            telling: Alarm::IDLE,
+            calm: 0,
             severed: Time::NEVER,
             dark: false,
             stalled: None,
@@ -135,6 +147,16 @@ impl OpticalEnd {
         }
     }
 
+    /// Cycles of buffer that the far end has said to be free in a channel, and how many there are; with native flow control,
+    /// of the one buffer of this end.
+    pub fn spare(&self, channel: u8) -> (u32, u32) {
+        let free = match self.config.parameters.flow_control {
+            FlowControl::Credits => self.lanes[usize::from(channel)].room(),
+            FlowControl::Native => self.room - self.occupied,
+        };
+        (free, self.room)
+    }
+
     /// Whether a packet of so many cycles may go on a channel as far as anything but the wire's other users is concerned.
     #[inline]
     pub fn may_send(&self, channel: u8, cycles: u32) -> bool {
@@ -159,8 +181,24 @@ impl OpticalEnd {
 
     /// Time begins.
     pub fn start(&mut self, cx: &mut impl LinkContext) {
-        if self.config.errors.is_some() {
-            cx.wake(LinkTimer::UpdateCredit, TELL_AGAIN);
+        self.tell_later(cx);
+    }
+
+    /// Tells all numbers again some time from now, if a block may be lost.
+    fn tell_later(&mut self, cx: &mut impl LinkContext) {
+        if self.config.errors.is_none() || self.dark {
+            return;
+        }
+        let deadline = cx.now() + TELL_AGAIN * (1 << self.calm.min(CALMEST));
+        if let Some(after) = self.telling.set(cx.now(), deadline) {
+            cx.wake(LinkTimer::UpdateCredit, after);
+        }
+    }
+
+    /// Something has changed that the far end must know.
+    fn stir(&mut self, cx: &mut impl LinkContext) {
+        if std::mem::take(&mut self.calm) > 0 {
+            self.tell_later(cx);
         }
     }
 
@@ -182,9 +220,10 @@ impl OpticalEnd {
         if let Some(since) = self.stalled.take() {
             self.counters.credit_stall += cx.now().since(since);
         }
+        self.stir(cx);
         self.counters.frames += 1;
         self.counters.payload_bytes += u64::from(payload);
-        let taken = self.put(outgoing, sequence, cycles, cx);
+        let taken = self.put(outgoing, (sequence, false), cycles, cx);
         self.counters.overhead_bytes += taken - u64::from(payload);
         if self.resend.is_some() {
             self.await_acknowledgement(cx);
@@ -196,7 +235,7 @@ impl OpticalEnd {
     fn put(
         &mut self,
         outgoing: Outgoing,
-        sequence: u16,
+        (sequence, replay): (u16, bool),
         cycles: u32,
         cx: &mut impl LinkContext,
     ) -> u64 {
@@ -214,18 +253,6 @@ impl OpticalEnd {
         } else {
             begin + self.timing.cycle
         };
-        if cx.watched() {
-            let port = cx.port();
-            cx.observe(Observation::Packet {
-                port,
-                sequence,
-                packet: outgoing.packet,
-                replay: false,
-                nullified: outgoing.damaged,
-                start: begin,
-                length: end.since(begin),
-            });
-        }
         let frame = LightFrame {
             packet: outgoing.packet,
             sequence,
@@ -233,6 +260,16 @@ impl OpticalEnd {
             channel: outgoing.channel,
             damaged: outgoing.damaged,
         };
+        if cx.watched() {
+            let port = cx.port();
+            cx.observe(Observation::Light {
+                port,
+                frame,
+                replay,
+                start: begin,
+                length: end.since(begin),
+            });
+        }
         cx.send(
             Frame::Light(frame),
             heard.since(now) + self.config.far_pipeline,
@@ -242,6 +279,7 @@ impl OpticalEnd {
 
     /// A packet leaves this end's buffer: its room is free `after` from now.
     pub fn release(&mut self, channel: u8, cycles: u32, after: Span, cx: &mut impl LinkContext) {
+        self.stir(cx);
         match self.config.parameters.flow_control {
             FlowControl::Credits => {
                 let intake = &mut self.intakes[usize::from(channel)];
@@ -274,7 +312,16 @@ impl OpticalEnd {
             self.counters.busy += self.timing.cycle;
             self.counters.control_bytes += self.timing.bits(1) / 66 * 8;
         }
-        let heard = at + self.timing.cycle * cycles;
+        if cx.watched() {
+            let port = cx.port();
+            let start = at;
+            cx.observe(Observation::Block { port, block, start });
+        }
+        let mut heard = at + self.timing.cycle * cycles;
+        if matches!(block, Block::Sent { .. }) {
+            // It is behind the frames that it counts, and they pass a pipeline.
+            heard = heard.max(self.busy_until) + self.config.far_pipeline;
+        }
         cx.send(Frame::Block(block), heard.since(now));
     }
 
@@ -293,8 +340,18 @@ impl OpticalEnd {
             }
             Frame::Light(frame) => self.receive_frame(frame, cx),
             Frame::Block(_) if is_dark || self.is_struck(1) => Heard::Nothing,
-            Frame::Block(block) => self.receive_block(block, cx),
+            Frame::Block(block) => {
+                self.is_heard();
+                self.receive_block(block, cx)
+            }
             Frame::Tlp(_) | Frame::Dllp(_) => panic!("a fibre carries frames and control blocks"),
+        }
+    }
+
+    /// Something could be read: the fibre is not dark.
+    fn is_heard(&mut self) {
+        if let Some(resend) = &mut self.resend {
+            resend.timeouts = 0;
         }
     }
 
@@ -310,7 +367,11 @@ impl OpticalEnd {
             Some(errors) => strike(errors, &frame, cycles, &self.timing, cx.packets()),
             None => Damage::None,
         };
+        let native = self.config.parameters.flow_control == FlowControl::Native;
+        let overflows = native && self.occupied + cycles > self.room;
         let complete = if self.resend.is_some() {
+            // What there is no room for has to come again.
+            let damage = if overflows { Damage::Payload } else { damage };
             if !self.accept_in_order(&frame, damage, cx) {
                 cx.packets().release(frame.packet);
                 return Heard::Nothing;
@@ -329,8 +390,8 @@ impl OpticalEnd {
             }
             cx.now() + self.timing.cycle * u64::from(cycles - 1 + u32::from(frame.gaps))
         };
-        if self.config.parameters.flow_control == FlowControl::Native {
-            if self.occupied + cycles > self.room {
+        if native {
+            if overflows {
                 self.lose(frame.packet, Refusal::Overflow, cx);
                 return Heard::Nothing;
             }
@@ -405,7 +466,12 @@ impl OpticalEnd {
                 self.paused = true;
                 return Heard::Nothing;
             }
-            Block::Resume => self.paused = false,
+            Block::Resume => {
+                self.paused = false;
+                if self.resend.as_ref().is_some_and(|resend| resend.again > 0) {
+                    return self.go_on(cx);
+                }
+            }
         }
         Heard::Room
     }
@@ -442,7 +508,7 @@ impl OpticalEnd {
 
     /// Sends the next of the frames that are to be sent again, as soon as the wire is free.
     fn go_on(&mut self, cx: &mut impl LinkContext) -> Heard {
-        if self.dark {
+        if self.dark || self.paused {
             return Heard::Nothing;
         }
         if self.busy_until > cx.now() {
@@ -458,7 +524,7 @@ impl OpticalEnd {
         cx.packets().retain(outgoing.packet);
         let cycles = self.cycles_of(outgoing.packet, cx);
         self.counters.replays += 1;
-        self.counters.overhead_bytes += self.put(outgoing, sequence, cycles, cx);
+        self.counters.overhead_bytes += self.put(outgoing, (sequence, true), cycles, cx);
         self.go_on_later(cx)
     }
 
@@ -474,7 +540,8 @@ impl OpticalEnd {
         let ring = match timer {
             LinkTimer::Wire => self.wire.ring(cx.now()),
             LinkTimer::Replay => self.again.ring(cx.now()),
-            LinkTimer::UpdateCredit | LinkTimer::Acknowledge => Ring::Due,
+            LinkTimer::UpdateCredit => self.telling.ring(cx.now()),
+            LinkTimer::Acknowledge => Ring::Due,
         };
         match ring {
             Ring::Due => {}
@@ -488,8 +555,11 @@ impl OpticalEnd {
             LinkTimer::Wire => self.go_on(cx),
             LinkTimer::Replay => self.time_out(cx),
             LinkTimer::UpdateCredit => {
-                self.tell_all(cx);
-                cx.wake(LinkTimer::UpdateCredit, TELL_AGAIN);
+                if !self.dark {
+                    self.tell_all(cx);
+                    self.calm += 1;
+                    self.tell_later(cx);
+                }
                 Heard::Nothing
             }
             LinkTimer::Acknowledge => self.darken(),
@@ -497,6 +567,10 @@ impl OpticalEnd {
     }
 
     fn time_out(&mut self, cx: &mut impl LinkContext) -> Heard {
+        if self.paused {
+            self.await_acknowledgement(cx);
+            return Heard::Nothing;
+        }
         if let Some(resend) = &mut self.resend {
             resend.timeouts += 1;
             if resend.timeouts > TIMEOUTS {
@@ -539,6 +613,17 @@ impl OpticalEnd {
             self.tell(block, Span::ZERO, cx);
         }
     }
+}
+
+/// Cycles that may still arrive after a receiver has told its sender to pause, where it is so long until a frame comes that
+/// was sent in answer: what is under way, and on either way a frame that has begun, and clock compensation.
+pub fn still_coming(parameters: &OpticalParameters, round_trip: Span) -> u32 {
+    let largest = cycles(
+        parameters.packet_size.0 as u32 + OVERHEAD,
+        parameters.optical_lanes,
+    );
+    let way = round_trip.as_fs().div_ceil(parameters.cycle().as_fs()) + 2 + COMPENSATION_CYCLES;
+    way as u32 + 2 * largest
 }
 
 /// What a frame holds besides its payload at most: envelope and the header of a TLP.

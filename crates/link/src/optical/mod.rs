@@ -11,7 +11,7 @@ mod sender;
 mod timing;
 
 pub use config::{FlowControl, OpticalConfig, OpticalParameters};
-pub use end::{Heard, OpticalEnd};
+pub use end::{Heard, OpticalEnd, still_coming};
 pub use receiver::Incoming;
 pub use sender::{OpticalCounters, Outgoing};
 

@@ -116,3 +116,99 @@ impl Resend {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kernel::Time;
+
+    use super::*;
+    use crate::Packets;
+
+    /// A layer that keeps frames of four cycles each, and the packet that all of them carry.
+    fn with(frames: usize) -> Resend {
+        let mut resend = Resend::new(12);
+        for _ in 0..frames {
+            resend.keep(frame(), 4);
+        }
+        resend
+    }
+
+    fn frame() -> Outgoing {
+        Outgoing {
+            packet: Packets::default().claim(),
+            channel: 0,
+            damaged: false,
+            complete: Time::ZERO,
+        }
+    }
+
+    fn numbers_again(resend: &mut Resend) -> Vec<u16> {
+        std::iter::from_fn(|| resend.next_again().map(|(_, number)| number)).collect()
+    }
+
+    #[test]
+    fn frames_are_kept_until_all_before_a_number_are_acknowledged() {
+        let mut resend = with(3);
+        assert!(!resend.has_room(4));
+        assert_eq!(resend.acknowledge(2).len(), 2);
+        assert!(resend.has_room(8) && !resend.has_room(9));
+        assert_eq!(resend.keep(frame(), 4), 3);
+        assert_eq!(resend.acknowledge(4).len(), 2);
+        assert!(!resend.is_waiting());
+    }
+
+    #[test]
+    fn a_frame_larger_than_the_buffer_goes_alone() {
+        let mut resend = with(0);
+        assert!(resend.has_room(100));
+        resend.keep(frame(), 100);
+        assert!(!resend.has_room(1));
+    }
+
+    #[test]
+    fn an_acknowledgement_of_what_was_not_sent_or_of_the_past_says_nothing() {
+        let mut resend = with(3);
+        assert!(resend.acknowledge(4).is_empty());
+        assert_eq!(resend.acknowledge(2).len(), 2);
+        assert!(resend.acknowledge(1).is_empty());
+        assert_eq!(resend.acknowledge(3).len(), 1);
+    }
+
+    #[test]
+    fn everything_kept_is_sent_again_before_anything_new() {
+        let mut resend = with(2);
+        resend.send_again();
+        assert!(!resend.has_room(1));
+        assert_eq!(resend.next_again().map(|(_, number)| number), Some(0));
+        // What is acknowledged meanwhile is not sent again.
+        assert_eq!(resend.acknowledge(1).len(), 1);
+        assert_eq!(numbers_again(&mut resend), [1]);
+        assert!(resend.has_room(8));
+    }
+
+    #[test]
+    fn numbers_go_round() {
+        let mut resend = with(0);
+        for number in 0..=u16::MAX {
+            assert_eq!(resend.keep(frame(), 4), number);
+            assert_eq!(resend.acknowledge(number.wrapping_add(1)).len(), 1);
+            assert_eq!(resend.judge(Some(number)), Verdict::Accept);
+        }
+        assert_eq!(resend.keep(frame(), 4), 0);
+        assert_eq!(resend.judge(Some(0)), Verdict::Accept);
+        assert_eq!(resend.judge(Some(u16::MAX)), Verdict::Duplicate);
+    }
+
+    #[test]
+    fn a_gap_is_refused_once_until_it_is_filled() {
+        let mut resend = with(0);
+        assert_eq!(resend.judge(Some(0)), Verdict::Accept);
+        assert_eq!(resend.judge(Some(2)), Verdict::Refuse);
+        assert_eq!(resend.judge(Some(3)), Verdict::Ignore);
+        assert_eq!(resend.judge(None), Verdict::Ignore);
+        assert_eq!(resend.judge(Some(0)), Verdict::Duplicate);
+        assert_eq!(resend.judge(Some(1)), Verdict::Accept);
+        assert_eq!(resend.judge(None), Verdict::Refuse);
+        assert_eq!(resend.expected(), 2);
+    }
+}

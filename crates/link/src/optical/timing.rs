@@ -69,6 +69,7 @@ mod tests {
         Timing::new(&OpticalConfig {
             parameters: OpticalParameters::default(),
             flight: Span::ZERO,
+            near_pipeline: Span::ZERO,
             far_pipeline: Span::ZERO,
             phase: Span::ZERO,
             errors: None,

@@ -7,6 +7,7 @@ mod credit;
 mod cut_through;
 mod errors;
 mod initialisation;
+mod optical;
 mod ordering;
 mod pair;
 mod wire;

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use device::router::routing::{Dimension, Grid, Routing};
+use device::RouterParameters;
+use device::router::routing::{Dimension, Grid, Routing, Table};
 use device::router::{PORTS, Window};
 use kernel::{Bytes, Parameters, Quantity, Span};
-use link::optical::{FlowControl, OpticalParameters};
+use link::optical::{FlowControl, OpticalParameters, still_coming};
 use protocol::aurora;
 
 use crate::scenario::{
@@ -318,16 +319,33 @@ impl Builder<'_> {
 
     /// What is different about the fibres between two routers of a generated network.
     fn describe(&mut self, fibre: &Fibre, nodes: [usize; 2]) -> Result<(), ScenarioError> {
+        let written = [&fibre.from.1, &fibre.to.1].map(|port| port.as_ref().map(|port| port.value));
+        let is_meant = |(node, port): (usize, u8), which: usize| {
+            node == nodes[which] && written[which].is_none_or(|written| written == u32::from(port))
+        };
+        let neighbours = |joint: &Joint| {
+            let ends = joint.ends.map(|(node, _)| node);
+            ends == nodes || ends == [nodes[1], nodes[0]]
+        };
         let mut found = false;
         for joint in &mut self.fibres {
-            let ends = joint.ends.map(|(node, _)| node);
-            if ends == nodes || ends == [nodes[1], nodes[0]] {
-                joint.parameters = fibre.parameters.clone();
+            let [one, other] = joint.ends;
+            let forth = is_meant(one, 0) && is_meant(other, 1);
+            if forth || (is_meant(other, 0) && is_meant(one, 1)) {
+                joint.parameters = fibre.instead_of(&joint.parameters);
+                joint.line = fibre.lines.own();
                 found = true;
             }
         }
         if found {
             return Ok(());
+        }
+        if self.fibres.iter().any(neighbours) {
+            let message = format!(
+                "no fibre joins these ports of {} and {}; leave out from_port and to_port, or write those of one that does",
+                fibre.from.0.value, fibre.to.0.value
+            );
+            return Err(self.scenario.error(fibre.lines.own(), message));
         }
         let message = format!(
             "{} and {} are not neighbours in a generated network, which has its fibres already; write two that are, or routers of your own",
@@ -425,6 +443,7 @@ impl Builder<'_> {
             }
         }
         networks.fibres = self.fibres()?;
+        networks.warnings.extend(self.overflows(&networks.fibres));
         Ok(networks)
     }
 
@@ -509,7 +528,9 @@ impl Builder<'_> {
                 next[from][to] = closer.next().map(|(port, _)| port);
             }
         }
-        next.into_iter().map(Routing::Table).collect()
+        let channels = self.scenario.nodes[routers[0]].optical.virtual_channels as u8;
+        let table = |fibres| Routing::Table(Table { fibres, channels });
+        next.into_iter().map(table).collect()
     }
 
     /// What to warn of where packets on these ways can wait for each other in a circle.
@@ -517,7 +538,7 @@ impl Builder<'_> {
         // A fibre out of a router waits for the next one of any packet that goes on.
         let mut waits: BTreeMap<(usize, u8), Vec<(usize, u8)>> = BTreeMap::new();
         let step = |at: usize, to: usize| match &routing[at] {
-            Routing::Table(next) => next[to],
+            Routing::Table(table) => table.fibres[to],
             Routing::Grid(_) => None,
         };
         for at in 0..routers.len() {
@@ -566,6 +587,42 @@ impl Builder<'_> {
             names.join(" to ")
         );
         Some(self.scenario.error(line, message).to_string())
+    }
+
+    /// What to warn of where native flow control pauses a sender too late: a warning for all fibres of such routers.
+    fn overflows(&self, fibres: &[FibrePlan]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for fibre in fibres {
+            for (node, _) in fibre.ends {
+                let node = &self.scenario.nodes[node];
+                let optical = &node.optical;
+                let pipeline = router(node).map_or(Span::ZERO, RouterParameters::shorter_pipeline);
+                let coming = still_coming(optical, fibre.flight * 2 + pipeline);
+                let has_room = optical.cycles_of(optical.channel_buffer) >= coming;
+                if optical.flow_control != FlowControl::Native || has_room {
+                    continue;
+                }
+                let least = u64::from(coming * aurora::BLOCK_BYTES * optical.optical_lanes);
+                let message = format!(
+                    "{}.channel_buffer: {} can overflow: with native flow control up to {} still come by fibre {} after a pause was sent; write that at least, or flow_control = \"credits\"",
+                    node.name.value,
+                    optical.channel_buffer.show(),
+                    show(least),
+                    fibre.id
+                );
+                let line = node.lines.of("channel_buffer");
+                let warning = self.scenario.error(line, message).to_string();
+                // Those of a generated network are alike.
+                let place = format!("{}:{line}:", self.scenario.file);
+                if !warnings
+                    .iter()
+                    .any(|other: &String| other.starts_with(&place))
+                {
+                    warnings.push(warning);
+                }
+            }
+        }
+        warnings
     }
 
     fn fibres(&self) -> Result<Vec<FibrePlan>, ScenarioError> {

@@ -158,6 +158,13 @@ impl Planner<'_> {
                 let message = no_round_trip(&self.nodes[from]);
                 return Err(self.error(flow, "to", &message));
             }
+            Target::Address(_)
+                if self.networks.members[from].is_some()
+                    && flow.parameters.direction != Direction::Write =>
+            {
+                let message = "the user logic of a router only writes to its network; write direction = \"write\"";
+                return Err(self.error(flow, "direction", message));
+            }
             Target::Address(address) => {
                 let size = u64::MAX - address;
                 return Ok((

@@ -153,7 +153,8 @@ impl Planner<'_> {
         message: u64,
     ) -> Result<(), ScenarioError> {
         let network = &networks.all[network];
-        let most = match self.traffic.parameters.from {
+        let parameters = &self.traffic.parameters;
+        let most = match parameters.from {
             Side::Routers => network.optical.packet_size.0,
             Side::Hosts => network.window.aperture(),
         };
@@ -164,6 +165,23 @@ impl Planner<'_> {
                 Bytes(most).show()
             );
             return Err(self.error("message", &message));
+        }
+        let targets = network.routers.iter().map(|router| match parameters.to {
+            Side::Routers => *router,
+            Side::Hosts => self.nodes[*router].root,
+        });
+        for target in targets {
+            let node = &self.nodes[target];
+            let room = node.region().map_or(0, |region| region.size);
+            if message > room {
+                let message = format!(
+                    "{} is more than the {} of {}, where it goes; write less, or a larger bar or memory there",
+                    Bytes(message).show(),
+                    Bytes(room).show(),
+                    node.name
+                );
+                return Err(self.error("message", &message));
+            }
         }
         Ok(())
     }

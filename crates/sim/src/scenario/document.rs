@@ -30,6 +30,11 @@ impl Lines {
         self.own
     }
 
+    /// Whether `key` is written.
+    pub fn has(&self, key: &str) -> bool {
+        self.keys.iter().any(|(name, _)| name == key)
+    }
+
     /// The line of `key`, or of the section where the key has its default.
     pub fn of(&self, key: &str) -> usize {
         let set = self.keys.iter().find(|(name, _)| name == key);

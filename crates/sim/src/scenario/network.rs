@@ -252,6 +252,21 @@ pub struct Fibre {
 }
 
 impl Fibre {
+    /// A fibre like `other`, but for what is written here.
+    pub fn instead_of(&self, other: &FibreParameters) -> FibreParameters {
+        let mut parameters = other.clone();
+        if self.lines.has("length") {
+            parameters.length = self.parameters.length;
+        }
+        if self.lines.has("fibre_bit_error_rate") {
+            parameters.fibre_bit_error_rate = self.parameters.fibre_bit_error_rate;
+        }
+        if self.lines.has("severed_at") {
+            parameters.severed_at = self.parameters.severed_at;
+        }
+        parameters
+    }
+
     pub(super) fn read(mut section: Section<'_>) -> Result<Self, ScenarioError> {
         let (from, to) = (section.read("from")?, section.read("to")?);
         let ports = (section.read("from_port")?, section.read("to_port")?);

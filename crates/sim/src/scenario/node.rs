@@ -225,6 +225,13 @@ impl Surroundings<'_> {
         above: Option<At<String>>,
     ) -> Result<Upstream, ScenarioError> {
         let mut link = self.links.clone();
+        if let (false, Some(host)) = (item.is_table(), &above) {
+            let message = format!(
+                "each router of a network is below its own host, such as {}; write upstream = {{ lanes = 8 }} for what is different about their links",
+                host.value
+            );
+            return Err(item.error(&message));
+        }
         if !item.is_table() {
             let to = item.read()?;
             return Ok(Upstream {

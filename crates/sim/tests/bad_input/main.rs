@@ -3,6 +3,7 @@
 mod fabric;
 mod flows;
 mod mutations;
+mod networks;
 mod transfers;
 
 use sim::plan::Plan;

@@ -55,13 +55,94 @@ to = "0xffff_0000_0000"
 duration = "1 ms"
 "#;
 
+/// A scenario with networks, generated and written fibre by fibre, and their workloads.
+const NETWORKS: &str = r#"name = "networks"
+[links]
+lanes = 8
+[networks.t]
+shape = "torus"
+size = "3x2"
+routing = "adaptive"
+dateline = true
+length = "5 m"
+fibre_bit_error_rate = 1e-9
+[networks.t.hosts]
+max_payload_supported = "256 B"
+[networks.t.routers]
+virtual_channels = 3
+optical_lanes = 4
+lane_rate = "10.3125 Gbit/s"
+channel_buffer = "8 KiB"
+packet_size = "1536 B"
+reliable = true
+retransmission_buffer = "4 KiB"
+fibre_ports = 4
+aperture = "64 KiB"
+injection_buffer = "4 KiB"
+arbitration = "oldest-first"
+[networks.l]
+shape = "mesh"
+size = 3
+[hosts.h0]
+[hosts.h1]
+[devices.r0]
+model = "router"
+upstream = "h0"
+flow_control = "native"
+channel_buffer = "64 KiB"
+[devices.r1]
+model = "router"
+upstream = "h1"
+flow_control = "native"
+channel_buffer = "64 KiB"
+[[fibres]]
+from = "r0"
+from_port = 2
+to = "r1"
+to_port = 0
+length = "20 m"
+severed_at = "10 us"
+[[fibres]]
+from = "t-0-0"
+to = "t-1-0"
+severed_at = "1 ms"
+[[traffic]]
+id = "w"
+network = "t"
+pattern = "hot-spot"
+hot_node = 3
+hot_share = 0.5
+load = "1 GB/s"
+message = "256 B"
+arrivals = "bernoulli"
+from = "hosts"
+to = "routers"
+duration = "10 us"
+[[collectives]]
+network = "t"
+operation = "all-reduce"
+algorithm = "ring"
+size = "1032 B"
+[[flows]]
+id = "f"
+from = "h0"
+to = "r1"
+size = "4 KiB"
+[[flows]]
+from = "r1"
+to = "h0"
+count = 10
+request_size = "1000 B"
+"#;
+
 #[test]
-fn the_scenario_that_is_mutated_is_right() {
+fn the_scenarios_that_are_mutated_are_right() {
     Plan::read(RICH, "rich.toml").unwrap();
+    Plan::read(NETWORKS, "networks.toml").unwrap();
 }
 
 /// Texts that meet the reader's edges when they replace a value or a line.
-const ODD: [&str; 24] = [
+const ODD: [&str; 32] = [
     "0",
     "-1",
     "1e400",
@@ -86,6 +167,14 @@ const ODD: [&str; 24] = [
     "\"round-trip\"",
     "\"\\u0000\"",
     "[[flows]]",
+    "[[fibres]]",
+    "1",
+    "8",
+    "\"1x2\"",
+    "\"7x7x7\"",
+    "\"r1\"",
+    "\"t-1-1\"",
+    "\"l\"",
 ];
 
 /// Changes one line of `lines`: moved, gone, written twice, or with another value.
@@ -107,8 +196,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn no_mutated_line_is_a_panic(changes in vec((any::<Index>(), select(&ODD[..]), 0..4u8), 1..6)) {
-        let mut lines: Vec<String> = RICH.lines().map(str::to_owned).collect();
+    fn no_mutated_line_is_a_panic(text in select(&[RICH, NETWORKS][..]), changes in vec((any::<Index>(), select(&ODD[..]), 0..4u8), 1..6)) {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         for (at, odd, how) in changes {
             let at = at.index(lines.len());
             mutate(&mut lines, at, odd, how);
@@ -117,8 +206,8 @@ proptest! {
     }
 
     #[test]
-    fn no_mutated_character_is_a_panic(changes in vec((any::<Index>(), any::<char>()), 1..8)) {
-        let mut text: Vec<char> = RICH.chars().collect();
+    fn no_mutated_character_is_a_panic(text in select(&[RICH, NETWORKS][..]), changes in vec((any::<Index>(), any::<char>()), 1..8)) {
+        let mut text: Vec<char> = text.chars().collect();
         for (at, new) in changes {
             let at = at.index(text.len());
             text[at] = new;

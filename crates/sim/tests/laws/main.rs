@@ -8,6 +8,7 @@ mod enumeration;
 mod fixture;
 mod latency;
 mod limits;
+mod network;
 mod ordering;
 mod rates;
 mod recorded_errors;
