@@ -50,6 +50,17 @@ LINK = {
     "replays",
     "credit_stall_ns",
 }
+RESULT = {
+    "name",
+    "seed",
+    "simulated_ns",
+    "flows",
+    "traffic",
+    "collectives",
+    "links",
+    "fibres",
+    "errors",
+}
 ROW = {
     "id",
     "figure",
@@ -71,7 +82,7 @@ def test_version_is_a_number(peerlane: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["run"], ["show"], ["reproduce"], ["list"], ["bench"], ["import"]]
+    "command", [[], ["run"], ["show"], ["sweep"], ["reproduce"], ["list"], ["bench"], ["import"]]
 )
 def test_every_command_explains_itself(peerlane: Run, command: list[str]) -> None:
     shown = peerlane(*command, "--help")
@@ -92,7 +103,7 @@ def test_json_on_standard_output_is_alone_there(peerlane: Run, scenario: Write) 
     ran = peerlane("run", scenario(), "--json", "-")
     document = json.loads(ran.out)
     assert ran.status == 0
-    assert document.keys() == {"name", "seed", "simulated_ns", "flows", "links", "errors"}
+    assert document.keys() == RESULT
     (flow,) = document["flows"]
     assert flow.keys() == FLOW
     assert flow["latency_ns"].keys() == {"min", "p50", "p99", "max", "mean"}

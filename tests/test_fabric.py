@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric, ScenarioError, Simulation
+from peerlane.fabric import Setting, _given
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,8 +73,85 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert upstream == {"to": "h0", "lanes": 8, "bit_error_rate": 1e-6}
 
 
+def torus() -> Fabric:
+    fabric = Fabric("torus").network(
+        "t", shape="torus", size="3x3", routers={"virtual_channels": 3, "lanes": 4}, length="5 m"
+    )
+    return fabric.traffic("t", id="u", load=1e9, duration="1 us", senders="routers")
+
+
+def test_a_network_has_tables_of_its_own_for_its_hosts_and_routers() -> None:
+    text = torus().to_toml()
+    assert "\n[networks.t.routers]\n" in text
+    assert tomllib.loads(text) == {
+        "name": "torus",
+        "networks": {
+            "t": {
+                "shape": "torus",
+                "size": "3x3",
+                "length": "5 m",
+                "routers": {"upstream": {"lanes": 4}, "virtual_channels": 3},
+            }
+        },
+        "traffic": [
+            {
+                "id": "u",
+                "network": "t",
+                "load": "1000000000 B/s",
+                "from": "routers",
+                "duration": "1 us",
+            }
+        ],
+    }
+    tree = torus().tree()
+    assert len(tree.networks["t"].routers) == 9
+    assert {node.upstream.lanes for node in tree.nodes if node.upstream} == {4}
+
+
+def test_a_network_is_changed_by_its_name_and_by_path() -> None:
+    fabric = torus().set("t", size="4x2", length=None)
+    fabric.override("networks.t.routers.virtual_channels", 2)
+    fabric.override("networks.t.hosts.memory", "1 MiB").override("networks.t.shape", "mesh")
+    assert tomllib.loads(fabric.to_toml())["networks"]["t"] == {
+        "shape": "mesh",
+        "size": "4x2",
+        "hosts": {"memory": "1 MiB"},
+        "routers": {"upstream": {"lanes": 4}, "virtual_channels": 2},
+    }
+    network = fabric.tree().networks["t"]
+    assert (network.shape, network.sides, network.virtual_channels) == ("mesh", (4, 2), 2)
+    with pytest.raises(ScenarioError, match=r"there is no section \[networks\.x\]"):
+        fabric.override("networks.x.routers.aperture", "64 KiB")
+
+
+def test_routers_of_two_hosts_are_joined_by_a_fibre() -> None:
+    fabric = Fabric().host("a").host("b")
+    fabric.device("ra", "a", model="router").device("rb", "b", model="router")
+    fabric.fibre("ra", "rb", to_port=2, length="10 m").flow("a", "b", size="4 KiB")
+    (fibre,) = fabric.tree().fibres
+    ends = (fibre.source, fibre.source_port, fibre.target, fibre.target_port)
+    assert ends == ("ra", 0, "rb", 2)
+    assert fibre.delay_ns == pytest.approx(292 + 48.97)
+    result = fabric.run()
+    assert result.failures == []
+    assert [one.payload_bytes for one in result.fibres] == [4096, 0]
+
+
+def test_a_workload_is_changed_by_its_id() -> None:
+    fabric = (
+        torus().traffic("t", load="2 GB/s", duration="1 us").set_traffic("u", pattern="tornado")
+    )
+    fabric.set_traffic("traffic-2", load="3 GB/s", duration=None)
+    first, second = tomllib.loads(fabric.to_toml())["traffic"]
+    assert first["pattern"] == "tornado"
+    assert second == {"network": "t", "load": "3 GB/s"}
+    assert "traffic" not in tomllib.loads(fabric.without_flows().to_toml())
+    with pytest.raises(ScenarioError, match="there is no traffic 'x'; there is none"):
+        fabric.set_traffic("x", load="1 GB/s")
+
+
 REFUSED: dict[str, Callable[[Fabric], object]] = {
-    "there is no host, switch or device 'nobody'; there are h0, s0, a, b": lambda fabric: (
+    "there is no host, switch, device or network 'nobody'; there are h0, s0, a, b": lambda fabric: (
         fabric.set("nobody", bar="1 KiB")
     ),
     "'h0' has no link above it": lambda fabric: fabric.set("h0", memory="2 MiB", lanes=8),
@@ -139,4 +217,22 @@ def test_what_is_written_is_read_back(
     read = tomllib.loads(fabric.to_toml())
     assert read["hosts"] == {host: settings}
     assert read["flows"] == [{"id": flow, "from": "a", "to": "0xc0000000"}]
+    assert Fabric.from_toml(fabric.to_toml()).to_toml() == fabric.to_toml()
+
+
+settings_ = st.none() | st.dictionaries(names, values, max_size=3)
+
+
+@given(names, settings_, settings_, st.dictionaries(names, values, max_size=3))
+def test_a_network_that_is_written_is_read_back(
+    name: str,
+    hosts: dict[str, Setting] | None,
+    routers: dict[str, Setting] | None,
+    settings: dict[str, Setting],
+) -> None:
+    own = {key: value for key, value in settings.items() if key not in {"hosts", "routers"}}
+    fabric = Fabric("any")
+    fabric._add("networks", name, own | _given({"hosts": hosts, "routers": routers}))
+    read = tomllib.loads(fabric.to_toml())["networks"]
+    assert read == {name: own | _given({"hosts": hosts, "routers": routers})}
     assert Fabric.from_toml(fabric.to_toml()).to_toml() == fabric.to_toml()

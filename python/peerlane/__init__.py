@@ -15,29 +15,45 @@ measure it the way hardware papers do:
 from peerlane._core import ScenarioError, __version__
 from peerlane.collection import Collection
 from peerlane.fabric import Fabric
+from peerlane.load_sweep import LoadPoint, Sweep, sweep
+from peerlane.network import Bounds
 from peerlane.results import (
+    CollectiveResult,
     Fault,
+    FibreResult,
     FlowResult,
     Latency,
     LinkResult,
     RunResult,
+    TrafficResult,
 )
-from peerlane.simulation import Simulation
-from peerlane.tree import Node, Region, Tree, Upstream
+from peerlane.simulation import ScenarioWarning, Simulation
+from peerlane.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
 
 __all__ = [
+    "Bounds",
     "Collection",
+    "CollectiveResult",
     "Fabric",
     "Fault",
+    "Fibre",
+    "FibreResult",
     "FlowResult",
     "Latency",
     "LinkResult",
+    "LoadPoint",
+    "Network",
     "Node",
     "Region",
     "RunResult",
     "ScenarioError",
+    "ScenarioWarning",
     "Simulation",
+    "Sweep",
+    "Traffic",
+    "TrafficResult",
     "Tree",
     "Upstream",
     "__version__",
+    "sweep",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,18 +12,24 @@ from typing import Annotated, Any
 import typer
 
 import peerlane
-from peerlane import Simulation, _core, tables
+from peerlane import Fabric, Simulation, _core, tables
 from peerlane.benchmark import median_run
-from peerlane.console import complain, emit, progress, say
+from peerlane.console import complain, emit, progress, say, warnings_on_one_line
 from peerlane.importing import ListingError, load, scenario_of
+from peerlane.load_sweep import bytes_per_second, even_loads, the_workload
+from peerlane.load_sweep import sweep as sweep_loads
+from peerlane.network import bounds
 from peerlane.pciutils import MissingLspciError
 from peerlane.pciutils import lspci as run_lspci
 from peerlane.reproduce import UnknownNameError, systems
 from peerlane.reproduce import reproduce as reproduce_system
+from peerlane.simulation import already_warned
 
 FAILED = 1
 WRONG_USE = 2
 _TYPER_INTERRUPTED = 130
+MOST_FAILURES = 8
+"""Told in one message; the table and JSON have all."""
 
 app = typer.Typer(
     name="peerlane",
@@ -86,9 +93,10 @@ JsonTo = Annotated[
 
 
 def run_command_line(arguments: list[str]) -> int:
-    """Runs one command; returns its exit status after at most one message on standard error."""
+    """Runs one command; returns its exit status after warnings and at most one error message."""
     try:
-        status = app(arguments, prog_name="peerlane", standalone_mode=False)
+        with warnings_on_one_line():
+            status = app(arguments, prog_name="peerlane", standalone_mode=False)
     except typer.TyperException as error:
         complain(f"{' '.join(error.format_message().split())} (peerlane --help)")
         return WRONG_USE
@@ -164,10 +172,10 @@ def run(
     ] = None,
     json_to: JsonTo = None,
 ) -> None:
-    """Simulate a scenario and print what its flows and links did.
+    """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
-    The exit status is 1 when the fabric answered with an error, or when a flow's bytes did not
-    all arrive as they were sent.
+    The exit status is 1 when the fabric answered with an error, or when the bytes of a flow or a
+    workload did not all arrive as they were sent.
 
     Of a flow:
 
@@ -195,6 +203,18 @@ def run(
     - replays: TLPs sent again.
     - stalled: time in which a packet waited for nothing but credit.
 
+    Of traffic, the workload of a network, payload for each node:
+
+    - offered, accepted: what each node was to send, and what of it arrived within `[measure]` a
+      second, in the mean; least and most of one node.
+    - fairness: Jain's index over the nodes, 1 where all have the same.
+    - latency: from the time a message was due to its last byte at its target.
+
+    Of each direction of a fibre: frames are what a packet travels in; overhead is all else of their
+    cycles, and frames sent again; control is credits, acknowledgements and pauses in cycles of
+    their own. A network with more than 16 fibres has one line for all of them together; of more
+    than 64 directions of links the busiest 16 are shown. JSON has every one.
+
     Flows begin when every link is up: `start` and `[measure]` count from there. The times in
     results count from the beginning of the run, link initialisation included.
 
@@ -206,17 +226,94 @@ def run(
         simulation.trace_to(trace)
     with progress(f"running {Path(file).name}") as bar:
         result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
-    emit(result.to_json(), tables.run(result), json_to)
-    if result.failures:
-        complain("; ".join(result.failures))
+    emit(result.to_json(), tables.run(result, simulation.tree()), json_to)
+    if failures := result.failures:
+        more = len(failures) - MOST_FAILURES
+        shown = failures if more <= 0 else [*failures[:MOST_FAILURES], f"and {more} more"]
+        complain("; ".join(shown))
         raise typer.Exit(FAILED)
 
 
 @app.command()
 def show(file: Scenario, json_to: JsonTo = None) -> None:
-    """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses."""
+    """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses.
+
+    Then its networks: shape and size, routers, and the fibres with their ends and delays. A network
+    of more than 16 routers is shown by the first of its hosts, and one of more than 16 fibres by
+    how many there are; JSON has every one.
+    """
     tree = Simulation.open(file).tree()
     emit(tree.to_json(), tables.tree(tree), json_to)
+
+
+@app.command()
+def sweep(  # noqa: PLR0913 - each is an option
+    file: Scenario,
+    *,
+    loads: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOAD[,LOAD...]",
+            help='Payload that each node offers, such as "0.5 GB/s,1 GB/s,2 GB/s".',
+        ),
+    ] = None,
+    steps: Annotated[
+        int,
+        typer.Option(min=1, max=1000, metavar="N", help="Without --loads: even steps up to --to."),
+    ] = 10,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOAD", help="Where these steps end; a fifth over the bound, if absent."
+        ),
+    ] = None,
+    traffic: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Which workload; not needed where there is only one."),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Run a workload of a network at one load after the other: latency against offered load.
+
+    `peerlane sweep scenarios/torus.toml`
+
+    Each load is a run of its own that ends shortly after `[measure]`, or, without one, when the
+    workload's duration is over. All rates are payload for each node.
+
+    - offered: as asked for; random arrivals make a little more of it, or less.
+    - saturated: accepted is over 5 % less than offered, and more than chance makes of few messages.
+    - latency: of the messages that were due within `[measure]` and arrived before the run's end;
+      in saturation it grows with the length of the run.
+    - saturation throughput: the most that was accepted.
+    - bounds: by arithmetic, what the way into the network (injection), the way out of it (ejection)
+      and its busiest fibre (bisection) carry at most. The smallest one binds.
+
+    The exit status is 1 when packets were lost.
+    """
+    if loads is not None and to is not None:
+        raise typer.BadParameter("say either --loads or --to, not both")
+    tree = Simulation.open(file).tree()
+    workload = the_workload(tree, traffic)
+    try:
+        if loads is not None:
+            offered = [bytes_per_second(load.strip()) for load in loads.split(",")]
+        else:
+            limit = 1.2 * bounds(tree, workload).least if to is None else bytes_per_second(to)
+            offered = [round(load) for load in even_loads(limit, steps)]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    with already_warned(), progress(f"{workload.id} at {len(offered)} loads") as bar:
+        outcome = sweep_loads(
+            Fabric.load(file),
+            offered,
+            workload.id,
+            progress=lambda done: bar(f"{workload.id} at {len(offered)} loads", done),
+        )
+    outcome = replace(outcome, name=tree.name)  # of the file, where the scenario has none
+    emit(outcome.to_json(), tables.sweep(outcome), json_to)
+    if lost := sum(point.lost for point in outcome.points):
+        complain(f"{lost} packets were lost; peerlane run {file} says where")
+        raise typer.Exit(FAILED)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

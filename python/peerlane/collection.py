@@ -21,6 +21,7 @@ class Collection(Sequence[Row], Generic[Row]):
     def __init__(self, rows: Iterable[Row] = (), *, key: str = "id") -> None:
         self._rows = tuple(rows)
         self._key = key
+        self._by_key: dict[object, Row] | None = None
 
     @overload
     def __getitem__(self, which: int | str) -> Row: ...
@@ -31,9 +32,10 @@ class Collection(Sequence[Row], Generic[Row]):
             return Collection(self._rows[which], key=self._key)
         if isinstance(which, int):
             return self._rows[which]
-        for row in self._rows:
-            if getattr(row, self._key) == which:
-                return row
+        if self._by_key is None:
+            self._by_key = {getattr(row, self._key): row for row in reversed(self._rows)}
+        if which in self._by_key:
+            return self._by_key[which]
         known = ", ".join(str(getattr(row, self._key)) for row in self._rows)
         raise KeyError(f"{which!r}; there are {known}" if known else f"{which!r}; there are none")
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
+
+from peerlane.simulation import ScenarioWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,8 +47,41 @@ def say(message: str) -> None:
 
 def complain(message: str) -> None:
     """One line on standard error that begins with `error:`; what cannot be printed is escaped."""
+    _mark(message, "error:", "bold red")
+
+
+def warn(message: str) -> None:
+    """One line on standard error that begins with `warning:`, as `complain` writes it."""
+    _mark(message, "warning:", "bold yellow")
+
+
+@contextmanager
+def warnings_on_one_line() -> Iterator[None]:
+    """Prints each warning about a scenario once, by `warn`, instead of as Python does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ScenarioWarning)
+        as_usual = warnings.showwarning
+
+        def show(  # noqa: PLR0913, PLR0917 - as Python calls it
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, ScenarioWarning):
+                warn(str(message))
+            else:
+                as_usual(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
+
+
+def _mark(message: str, word: str, style: str) -> None:
     printable = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in message)
-    line = Text.assemble(("error:", "bold red"), " ", printable)
+    line = Text.assemble((word, style), " ", printable)
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
 
 

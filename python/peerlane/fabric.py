@@ -38,8 +38,12 @@ _LINK_KEYS = (
 )
 
 
+_NETWORK_PARTS = ("hosts", "routers")
+"""What a network has of each; written as a table of its own."""
+
+
 class Fabric:
-    """Hosts, switches, devices, the links between them, and the flows to run.
+    """Hosts, switches, devices, networks of routers, what joins them, and the flows to run.
 
     Every method that adds something returns the fabric, so that calls can be chained; one that
     raises leaves it as it was. `peerlane list parameters` names every parameter that a node takes.
@@ -115,17 +119,75 @@ class Fabric:
         """Adds a device below `to`; `settings` as for `switch`, and those of its model."""
         return self._add("devices", name, {"model": model} | _attached(to, settings))
 
+    def network(
+        self,
+        name: str,
+        *,
+        shape: str | None = None,
+        size: str | int | None = None,
+        hosts: Mapping[str, Setting] | None = None,
+        routers: Mapping[str, Setting] | None = None,
+        **settings: Setting,
+    ) -> Self:
+        """Adds a ring, mesh or torus: at each place a host, a router below it, and the fibres.
+
+        The routers are called `NAME-X-Y`, by their coordinates, and their hosts `NAME-X-Y-host`.
+
+        Args:
+            name: Of the network.
+            shape: "ring", "mesh" or "torus".
+            size: Nodes along each of one to three dimensions, such as "8x8".
+            hosts: Parameters of every host.
+            routers: Parameters of every router; those of links, as for `switch`, are of the link
+                from a router to its host.
+            settings: `routing`, `dateline`; and of every fibre `length`, `fibre_bit_error_rate`,
+                `severed_at`.
+        """
+        fields: dict[str, Any] = _given({"shape": shape, "size": size} | settings)
+        if hosts is not None:
+            fields["hosts"] = _given(hosts)
+        if routers is not None:
+            link, own = _split(routers)
+            fields["routers"] = ({"upstream": _given(link)} if link else {}) | _given(own)
+        return self._add("networks", name, fields)
+
+    def fibre(
+        self,
+        a: str,
+        b: str,
+        *,
+        from_port: int | None = None,
+        to_port: int | None = None,
+        **settings: Setting,
+    ) -> Self:
+        """Joins two routers, or tells what is different about a fibre of a network.
+
+        Args:
+            a: A router: a device with model "router", or one of a network.
+            b: Another one.
+            from_port: Optical port of `a`; the next free one, if absent.
+            to_port: Optical port of `b`.
+            settings: `length`, `fibre_bit_error_rate`, `severed_at`.
+        """
+        ports = {"from_port": from_port, "to_port": to_port}
+        return self._append("fibres", {"from": a, "to": b} | ports | settings)
+
     def set(self, name: str, **settings: Setting) -> Self:
-        """Changes parameters of a host, switch or device that is there; `None` takes one away.
+        """Changes parameters of a host, switch, device or network; `None` takes one away.
 
         Raises:
             ScenarioError: There is no such node, or it has no link above it to change.
         """
         tables = {node: table for kind in _NODES for node, table in self._table(kind).items()}
+        networks = self._table("networks")
+        if name not in tables and isinstance(network := networks.get(name), dict):
+            networks[name] = _merged(network, settings)
+            return self
         table = tables.get(name)
         if not isinstance(table, dict):
-            there = f"there are {', '.join(tables)}" if tables else "there is none yet"
-            raise ScenarioError(f"there is no host, switch or device {name!r}; {there}")
+            known = [*tables, *networks]
+            there = f"there are {', '.join(known)}" if known else "there is none yet"
+            raise ScenarioError(f"there is no host, switch, device or network {name!r}; {there}")
         link, own = _split(settings)
         changed = _merged(table, own)
         if link:
@@ -135,13 +197,18 @@ class Fabric:
         return self
 
     def override(self, path: str, value: Setting) -> Self:
-        """Changes the key at `path`, such as "profiles.plx.latency" or "links.lanes".
+        """Changes the key at `path`, such as "links.lanes" or "networks.t.routers.aperture".
 
         Raises:
             ScenarioError: There is no such section.
         """
         *sections, key = path.split(".")
         table: Any = self._scenario
+        match sections:
+            case ["networks", name, part] if part in _NETWORK_PARTS:
+                network = self._table("networks").get(name)
+                if isinstance(network, dict):
+                    network.setdefault(part, {})
         for depth, section in enumerate(sections):
             table = table.get(section) if isinstance(table, dict) else None
             if not isinstance(table, dict):
@@ -168,16 +235,76 @@ class Fabric:
                 and `after`.
         """
         to = hex(target) if isinstance(target, int) else target
-        flow = _given({"id": id, "from": source, "to": to} | settings)
-        flows = self._scenario.get("flows", [])
-        if not isinstance(flows, list):
-            raise ScenarioError("flows is not a list of tables; write [[flows]]")
-        self._scenario["flows"] = [*flows, flow]
-        return self
+        return self._append("flows", {"id": id, "from": source, "to": to} | settings)
+
+    def traffic(
+        self,
+        network: str,
+        *,
+        load: str | float,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        senders: str | None = None,
+        receivers: str | None = None,
+        **settings: Setting,
+    ) -> Self:
+        """Adds an open-loop workload of every node of a network.
+
+        Args:
+            network: Its name, or any router of it.
+            load: Payload that each node offers a second, such as "1 GB/s".
+            id: Names the workload in the results.
+            senders: "hosts" or "routers", the user logic of these (the scenario's key `from`).
+            receivers: The same (the scenario's key `to`).
+            settings: `duration`, `message`, `pattern`, `arrivals`, `start`, `hot_node`,
+                `hot_share`.
+        """
+        sides = {"from": senders, "to": receivers}
+        load = load if isinstance(load, str) else _rate(load)
+        return self._append(
+            "traffic", {"id": id, "network": network, "load": load, **sides, **settings}
+        )
+
+    def set_traffic(self, id: str, **settings: Setting) -> Self:  # noqa: A002 - as above
+        """Changes parameters of a workload, by its id; `None` takes one away.
+
+        Raises:
+            ScenarioError: There is no such workload.
+        """
+        entries = self._list("traffic")
+        for number, entry in enumerate(entries, 1):
+            if entry.get("id", f"traffic-{number}") == id:
+                self._scenario["traffic"] = [
+                    _merged(one, settings) if one is entry else one for one in entries
+                ]
+                return self
+        known = [one.get("id", f"traffic-{number}") for number, one in enumerate(entries, 1)]
+        there = f"there is {', '.join(known)}" if known else "there is none; write [[traffic]]"
+        raise ScenarioError(f"there is no traffic {id!r}; {there}")
+
+    def collective(
+        self,
+        network: str,
+        operation: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Setting,
+    ) -> Self:
+        """Adds what the nodes of a generated network do together.
+
+        Args:
+            network: Its name.
+            operation: "halo", an exchange with all neighbours, or "all-reduce".
+            id: Names the collective in the results.
+            settings: `algorithm`, `size`, `iterations`, `start`.
+        """
+        return self._append(
+            "collectives", {"id": id, "network": network, "operation": operation, **settings}
+        )
 
     def without_flows(self) -> Self:
-        """Takes all flows away."""
-        self._scenario.pop("flows", None)
+        """Takes all flows, all traffic and all collectives away."""
+        for work in ("flows", "traffic", "collectives"):
+            self._scenario.pop(work, None)
         return self
 
     def measure(self, start: str, until: str) -> Self:
@@ -210,7 +337,7 @@ class Fabric:
         trace: str | PathLike[str] | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> RunResult:
-        """Runs all flows to their end.
+        """Runs all flows, traffic and collectives to their end.
 
         Args:
             seed: Replaces the fabric's own.
@@ -227,6 +354,16 @@ class Fabric:
         if not isinstance(table, dict):
             raise ScenarioError(f"{name} is not a table; write [{name}]")
         return table
+
+    def _list(self, name: str) -> list[dict[str, Any]]:
+        entries = self._scenario.get(name, [])
+        if not isinstance(entries, list) or not all(isinstance(one, dict) for one in entries):
+            raise ScenarioError(f"{name} is not a list of tables; write [[{name}]]")
+        return entries
+
+    def _append(self, kind: str, fields: Mapping[str, Any]) -> Self:
+        self._scenario[kind] = [*self._list(kind), _given(fields)]
+        return self
 
     def _add(self, kind: str, name: str, fields: Mapping[str, Any]) -> Self:
         table = self._table(kind)
@@ -258,6 +395,10 @@ def _plain(key: str, value: object) -> object:
     if isinstance(value, Real):
         return float(value)
     raise ScenarioError(f"{key} = {value!r}: write text, a number or a boolean")
+
+
+def _rate(bytes_per_second: float) -> str:
+    return f"{round(bytes_per_second)} B/s"
 
 
 def _attached(to: str, settings: Mapping[str, Setting]) -> dict[str, Any]:
@@ -299,11 +440,20 @@ def _document(scenario: Mapping[str, Any]) -> Iterator[str]:
 def _section(key: str, table: Mapping[str, Any]) -> Iterator[str]:
     if table and all(isinstance(entry, dict) for entry in table.values()):
         for name, entry in table.items():
+            parts = _parts(entry) if key == "networks" else {}
             yield f"\n[{_key(key)}.{_key(name)}]\n"
-            yield from _assignments(entry)
+            yield from _assignments({k: v for k, v in entry.items() if k not in parts})
+            for part, fields in parts.items():
+                yield f"\n[{_key(key)}.{_key(name)}.{_key(part)}]\n"
+                yield from _assignments(fields)
     else:
         yield f"\n[{_key(key)}]\n"
         yield from _assignments(table)
+
+
+def _parts(network: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tables in the table of a network."""
+    return {key: network[key] for key in _NETWORK_PARTS if isinstance(network.get(key), dict)}
 
 
 def _assignments(table: Mapping[str, Any]) -> Iterator[str]:

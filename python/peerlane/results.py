@@ -16,7 +16,7 @@ _NOT_INTACT = "its bytes did not all arrive, once, as they were sent"
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Quantiles over the requests or round trips of one flow, in nanoseconds.
+    """Quantiles over the requests, round trips or messages of a flow or workload, in nanoseconds.
 
     From the making of a request, so that its wait for the wire is in it, to its last byte: at the
     target for writes, back at the requester for reads and round trips.
@@ -93,6 +93,76 @@ class LinkResult:
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficResult:
+    """One open-loop workload of a network: rates are of payload, for each of its `nodes`.
+
+    `accepted_bytes_per_second` is the mean over the nodes of what arrived within the scenario's
+    `[measure]`, or, without one, of all that arrived over the time in which messages were offered;
+    `node_bytes_per_second` has the node of which least, and that of which most arrived. `fairness`
+    is Jain's index over the nodes: 1 where all have the same, 1 / `nodes` where one has it all. The
+    latency counts from the time at which a message was due, so that its wait at a full source is in
+    it. What was never seen is `None`. `completed` and `intact` are as for a flow.
+    """
+
+    id: str
+    network: str
+    pattern: str
+    nodes: int
+    offered_bytes_per_second: float
+    accepted_bytes_per_second: float | None
+    node_bytes_per_second: tuple[float, float] | None
+    fairness: float | None
+    latency_ns: Latency | None
+    bytes: int
+    completed: bool
+    intact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveResult:
+    """What the nodes of a network did together, in the memory of their user logic.
+
+    `size` is that of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
+    goes from the beginning until the last node was done; `moved_bytes` went from node to node.
+    `correct` tells that every node has in the end what it should have, byte for byte.
+    """
+
+    id: str
+    network: str
+    operation: str
+    algorithm: str
+    nodes: int
+    size: int
+    time_ns: float | None
+    moved_bytes: int
+    completed: bool
+    correct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FibreResult:
+    """One direction of one fibre, `from` (`source`) to `to` (`target`), over the whole run.
+
+    `utilisation` is the share of the time that frames or control blocks were on it.
+    `overhead_bytes` are all else of the cycles of frames: envelopes, TLP headers, separator blocks,
+    gaps, and frames sent again, of which `replays` counts the frames; `control_bytes` are credits,
+    acknowledgements and pauses that had a cycle of their own. During `credit_stall_ns` a packet
+    waited for nothing but room at the far end.
+    """
+
+    id: str
+    source: str
+    target: str
+    utilisation: float
+    frames: int
+    payload_bytes: int
+    overhead_bytes: int
+    control_bytes: int
+    replays: int
+    credit_stall_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """Something that the fabric answered with an error, such as an unsupported request."""
 
@@ -109,7 +179,10 @@ class RunResult:
     seed: int
     simulated_ns: float
     flows: Collection[FlowResult]
+    traffic: Collection[TrafficResult]
+    collectives: Collection[CollectiveResult]
     links: Collection[LinkResult]
+    fibres: Collection[FibreResult]
     errors: Collection[Fault]
 
     @classmethod
@@ -121,7 +194,10 @@ class RunResult:
             seed=document["seed"],
             simulated_ns=document["simulated_ns"],
             flows=Collection(map(_flow, document["flows"])),
+            traffic=Collection(map(_traffic, document["traffic"])),
+            collectives=Collection(CollectiveResult(**one) for one in document["collectives"]),
             links=Collection(LinkResult(**link) for link in document["links"]),
+            fibres=Collection(map(_fibre, document["fibres"])),
             errors=Collection((Fault(**fault) for fault in document["errors"]), key="where"),
         )
 
@@ -131,13 +207,16 @@ class RunResult:
             "name": self.name,
             "seed": self.seed,
             "simulated_ns": self.simulated_ns,
-            "flows": [_flow_fields(flow) for flow in self.flows],
+            "flows": [_directed(flow) for flow in self.flows],
+            "traffic": [asdict(traffic) for traffic in self.traffic],
+            "collectives": [asdict(one) for one in self.collectives],
             "links": [asdict(link) for link in self.links],
+            "fibres": [_directed(fibre) for fibre in self.fibres],
             "errors": [asdict(fault) for fault in self.errors],
         }
 
     def to_pandas(self) -> DataFrame:
-        """The flows, one line for each; `links.to_pandas()` has the links.
+        """The flows, one line for each; the other collections have one of their own.
 
         Raises:
             ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -150,12 +229,21 @@ class RunResult:
         faults = [
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]
-        flows = [
-            f"flow {flow.id}: " + (_NOT_INTACT if flow.completed else "did not complete")
-            for flow in self.flows
-            if not (flow.completed and flow.intact)
+        asked: list[tuple[str, FlowResult | TrafficResult]] = [
+            *(("flow", flow) for flow in self.flows),
+            *(("traffic", traffic) for traffic in self.traffic),
         ]
-        return faults + flows
+        missed = [
+            f"{what} {one.id}: " + (_NOT_INTACT if one.completed else "did not complete")
+            for what, one in asked
+            if not (one.completed and one.intact)
+        ]
+        missed += [
+            f"collective {one.id}: " + ("is not correct" if one.completed else "did not complete")
+            for one in self.collectives
+            if not one.correct
+        ]
+        return faults + missed
 
 
 def _flow(fields: dict[str, Any]) -> FlowResult:
@@ -169,8 +257,23 @@ def _flow(fields: dict[str, Any]) -> FlowResult:
     )
 
 
-def _flow_fields(flow: FlowResult) -> dict[str, Any]:
-    fields = asdict(flow)
+def _traffic(fields: dict[str, Any]) -> TrafficResult:
+    latency, nodes = fields["latency_ns"], fields["node_bytes_per_second"]
+    rest = {k: v for k, v in fields.items() if k not in {"latency_ns", "node_bytes_per_second"}}
+    return TrafficResult(
+        latency_ns=latency and Latency(**latency),
+        node_bytes_per_second=nodes and tuple(nodes),
+        **rest,
+    )
+
+
+def _fibre(fields: dict[str, Any]) -> FibreResult:
+    rest = {k: v for k, v in fields.items() if k not in {"from", "to"}}
+    return FibreResult(source=fields["from"], target=fields["to"], **rest)
+
+
+def _directed(result: FlowResult | FibreResult) -> dict[str, Any]:
+    fields = asdict(result)
     return {
         "id": fields.pop("id"),
         "from": fields.pop("source"),

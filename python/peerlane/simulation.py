@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +12,20 @@ from peerlane.results import RunResult
 from peerlane.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from os import PathLike
+
+
+class ScenarioWarning(UserWarning):
+    """What may go wrong with a scenario and need not: `FILE:LINE: what; what would be safe`."""
+
+
+@contextmanager
+def already_warned() -> Iterator[None]:
+    """Lets nobody be warned of a scenario once more; for the whole process, in all its threads."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScenarioWarning)
+        yield
 
 
 class Simulation:
@@ -24,10 +38,15 @@ class Simulation:
 
     Raises:
         ScenarioError: The scenario cannot be built.
+
+    Warns:
+        ScenarioWarning: It can, and something may go wrong, such as a deadlock.
     """
 
     def __init__(self, text: str, *, source: str = "<text>", seed: int | None = None) -> None:
         self._core = _core.Simulation(text, source, seed)
+        for warning in self._core.warnings():
+            warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, seed: int | None = None) -> Simulation:
@@ -43,6 +62,15 @@ class Simulation:
     def now_ns(self) -> float:
         """Simulated time, in nanoseconds."""
         return self._core.now_ns
+
+    @property
+    def measure_ns(self) -> tuple[float, float] | None:
+        """The window of the steady rates, in nanoseconds from when every link is up."""
+        return self._core.measure_ns()
+
+    def warnings(self) -> list[str]:
+        """What may go wrong and need not, as it was warned of when the simulation was made."""
+        return self._core.warnings()
 
     def tree(self) -> Tree:
         """The fabric as enumeration left it."""

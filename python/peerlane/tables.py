@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -11,42 +12,96 @@ from rich.text import Text
 from rich.tree import Tree as RichTree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from peerlane.load_sweep import Sweep
     from peerlane.reproduce import Report, Row
-    from peerlane.results import FlowResult, LinkResult, RunResult
-    from peerlane.tree import Node, Tree
+    from peerlane.results import (
+        Fault,
+        FibreResult,
+        FlowResult,
+        LinkResult,
+        RunResult,
+        TrafficResult,
+    )
+    from peerlane.tree import Network, Node, Tree
 
 _RATE = {1: "2.5", 2: "5", 3: "8", 4: "16", 5: "32"}
 _STYLE = {True: "green", False: "bold red"}
 
 
-def run(result: RunResult) -> RenderableType:
-    """What a run measured: its flows, then its links."""
-    steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
-    called = any(flow.called_ns is not None for flow in result.flows)
-    flows = _table("flow", "from", "to", "direction")
-    _numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
-    _numbers(flows, "latency p50", "p99", "max", *["call"] * called)
-    flows.add_column("data")
-    for flow in result.flows:
-        cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
-        flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
-    links = _table("link", "direction")
-    _numbers(links, "used", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
-    for link in result.links:
-        links.add_row(*_link(link))
+MOST_FIBRES = 16
+"""A network with more has one line for all of them."""
+MOST_LINKS = 64
+"""Rows of links; where there are more, only the busiest are shown."""
+BUSIEST = 16
+MOST_ERRORS = 16
+MOST_ROUTERS = 16
+"""A network with more is shown by the first of its nodes."""
+
+
+def run(result: RunResult, fabric: Tree) -> RenderableType:
+    """What a run measured: flows, traffic, collectives, then links, fibres and errors."""
     head = Text(f"{result.name}: {duration(result.simulated_ns)} simulated, seed {result.seed}")
-    return Group(head, flows, links)
+    parts: list[RenderableType] = [head]
+    if result.flows or not (result.traffic or result.collectives):
+        parts.append(_flows(result))
+    if result.traffic:
+        parts.append(_traffic(result))
+    if result.collectives:
+        parts.append(_collectives(result))
+    parts += _links(result.links)
+    if result.fibres:
+        parts += _fibres(result.fibres, fabric)
+    if result.errors:
+        parts += _errors(result.errors)
+    return Group(*parts)
 
 
 def tree(fabric: Tree) -> RenderableType:
-    """The fabric as a tree, with widths, rates, payload sizes and addresses."""
+    """The fabric as a tree, with widths, rates, payload sizes and addresses; then its networks."""
     root = RichTree(Text(fabric.name, style="bold"), guide_style="dim")
+    left_out = {name for network in fabric.networks for name in _left_out(fabric, network)}
     for node in fabric.nodes:
-        if node.upstream is None:
+        if node.upstream is None and node.name not in left_out:
             _branch(root, fabric, node)
-    return root
+    return Group(root, *(_network(fabric, network) for network in fabric.networks))
+
+
+def sweep(outcome: Sweep) -> RenderableType:
+    """A row for each load, the saturation throughput, and the bounds."""
+    rows = _table()
+    _numbers(rows, "offered GB/s", "accepted", "fairness", "latency mean", "p50", "p99")
+    rows.add_column("")
+    for point in outcome.points:
+        latency = point.latency_ns
+        times = (latency.mean, latency.p50, latency.p99) if latency else (None, None, None)
+        rows.add_row(
+            _gigabytes(point.offered_bytes_per_second),
+            _gigabytes(point.accepted_bytes_per_second),
+            number(point.fairness),
+            *map(duration, times),
+            Text("saturated", style="red") if point.saturated else "",
+        )
+    title = (
+        f"{outcome.name}: {outcome.traffic}, {outcome.pattern} traffic through {outcome.network}"
+    )
+    return Group(Text(title, style="bold"), rows, *_verdict_of(outcome))
+
+
+def _verdict_of(outcome: Sweep) -> Iterator[Text]:
+    most, limits = outcome.saturation_bytes_per_second, outcome.bounds
+    share = f"{100 * most / limits.least:.1f} % of the {limits.binding} bound"
+    if outcome.is_saturated:
+        yield Text(f"saturation throughput: {_gigabytes(most)} GB/s a node, {share}", "bold")
+    else:
+        what = f"not saturated: all loads were accepted, up to {_gigabytes(most)} GB/s a node"
+        yield Text(f"{what}, {share}", "bold")
+    known = asdict(limits).items()
+    each = [f"{name} {'unknown' if rate is None else _gigabytes(rate)}" for name, rate in known]
+    yield Text(f"bounds, GB/s a node: {', '.join(each)}; the {limits.binding} bound binds")
+    if lost := sum(point.lost for point in outcome.points):
+        yield Text(f"{lost} packets were lost", "bold red")
 
 
 def report(outcome: Report) -> RenderableType:
@@ -141,6 +196,184 @@ def _numbers(table: Table, *columns: str) -> None:
         table.add_column(column, justify="right", no_wrap=True)
 
 
+def _flows(result: RunResult) -> Table:
+    steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
+    called = any(flow.called_ns is not None for flow in result.flows)
+    flows = _table("flow", "from", "to", "direction")
+    _numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
+    _numbers(flows, "latency p50", "p99", "max", *["call"] * called)
+    flows.add_column("data")
+    for flow in result.flows:
+        cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
+        flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
+    return flows
+
+
+def _traffic(result: RunResult) -> Table:
+    table = _table("traffic", "network", "pattern")
+    _numbers(table, "nodes", "offered GB/s a node", "accepted", "least", "most", "fairness")
+    _numbers(table, "latency p50", "p99", "max")
+    table.add_column("data")
+    for one in result.traffic:
+        latency = one.latency_ns
+        times = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
+        table.add_row(
+            one.id,
+            one.network,
+            one.pattern,
+            str(one.nodes),
+            _gigabytes(one.offered_bytes_per_second),
+            _gigabytes(one.accepted_bytes_per_second),
+            *map(_gigabytes, one.node_bytes_per_second or (None, None)),
+            number(one.fairness),
+            *map(duration, times),
+            _data(one, lost=bool(result.errors)),
+        )
+    return table
+
+
+def _collectives(result: RunResult) -> Table:
+    table = _table("collective", "network", "operation", "algorithm")
+    _numbers(table, "nodes", "size", "time", "moved")
+    table.add_column("data")
+    for one in result.collectives:
+        state = "correct" if one.correct else "differs" if one.completed else "incomplete"
+        table.add_row(
+            one.id,
+            one.network,
+            one.operation,
+            one.algorithm if one.operation == "all-reduce" else "",
+            str(one.nodes),
+            size(one.size),
+            duration(one.time_ns),
+            size(one.moved_bytes),
+            Text(state, style=_STYLE[one.correct]),
+        )
+    return table
+
+
+def _links(links: Sequence[LinkResult]) -> Iterator[RenderableType]:
+    table = _table("link", "direction")
+    _numbers(table, "used", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
+    shown = links if len(links) <= MOST_LINKS else _busiest(links)
+    for link in shown:
+        table.add_row(*_link(link))
+    yield table
+    if left := len(links) - len(shown):
+        yield Text(f"the busiest {len(shown)} directions of links; {left} more are in the JSON")
+
+
+def _busiest(links: Sequence[LinkResult]) -> list[LinkResult]:
+    return sorted(links, key=lambda link: link.utilisation, reverse=True)[:BUSIEST]
+
+
+def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableType]:
+    """A row for each direction, or for the network where it has many fibres."""
+    home = {router: network.name for network in fabric.networks for router in network.routers}
+    by_network: dict[str, list[FibreResult]] = {}
+    for fibre in fibres:
+        by_network.setdefault(home[fibre.source], []).append(fibre)
+    # A fibre has two directions.
+    many = {name: all_ for name, all_ in by_network.items() if len(all_) > 2 * MOST_FIBRES}
+    few = [fibre for fibre in fibres if home[fibre.source] not in many]
+    amounts = ("payload", "overhead", "control", "replays", "stalled")
+    if few:
+        table = _table("fibre", "from", "to")
+        _numbers(table, "used", "frames", *amounts)
+        for fibre in few:
+            cells = [f"{100 * fibre.utilisation:.1f} %", str(fibre.frames), *_carried([fibre])]
+            table.add_row(fibre.id, fibre.source, fibre.target, *cells)
+        yield table
+    if many:
+        table = _table("fibres of")
+        _numbers(table, "fibres", "used: mean", "most", "frames", *amounts)
+        for name, all_ in many.items():
+            used = [100 * fibre.utilisation for fibre in all_]
+            table.add_row(
+                name,
+                str(len(all_) // 2),
+                f"{sum(used) / len(used):.1f} %",
+                f"{max(used):.1f} %",
+                str(sum(fibre.frames for fibre in all_)),
+                *_carried(all_),
+            )
+        yield table
+
+
+def _carried(fibres: Sequence[FibreResult]) -> list[str]:
+    return [
+        size(sum(fibre.payload_bytes for fibre in fibres)),
+        size(sum(fibre.overhead_bytes for fibre in fibres)),
+        size(sum(fibre.control_bytes for fibre in fibres)),
+        str(sum(fibre.replays for fibre in fibres)),
+        duration(sum(fibre.credit_stall_ns for fibre in fibres)),
+    ]
+
+
+def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:
+    table = _table("error at", "what")
+    _numbers(table, "count")
+    for fault in sorted(errors, key=lambda fault: -fault.count)[:MOST_ERRORS]:
+        table.add_row(fault.where, Text(fault.what, style="bold red"), str(fault.count))
+    yield table
+    if (left := len(errors) - MOST_ERRORS) > 0:
+        yield Text(f"the most frequent {MOST_ERRORS}; {left} more are in the JSON")
+
+
+def _network(fabric: Tree, network: Network) -> RenderableType:
+    """Form, routers and fibres of a network; of a large one, how many and how long."""
+    form = "" if network.sides is None else f"{network.shape} {'x'.join(map(str, network.sides))}, "
+    way = f"{network.routing} routing"
+    if network.dateline and network.shape != "mesh":
+        way += " with a dateline"
+    fibres = fabric.fibres_of(network)
+    kind = f"{network.lanes} x {network.lane_rate / 1e9:g} Gbit/s"
+    head = Text.assemble(
+        (f"network {network.name}", "bold"),
+        f"  {form}{_count(len(network.routers), 'router')}, {way}\n",
+        (f"{_count(len(fibres), 'fibre')} of {kind}", "cyan"),
+        (f", {_count(network.virtual_channels, 'virtual channel')}", "cyan"),
+        (f", packets of {size(network.packet_size)} at most", "cyan"),
+    )
+    if left := len(_left_out(fabric, network)):
+        head.append(f"\n{_count(left, 'host')} like that of {network.routers[0]} not shown", "dim")
+    if not fibres:
+        return head
+    if len(fibres) > MOST_FIBRES:
+        delays = [fibre.delay_ns for fibre in fibres]
+        least, most = duration(min(delays)), duration(max(delays))
+        head.append(f"\ndelay {least}" if least == most else f"\ndelay {least} to {most}", "dim")
+        return head
+    table = _table("fibre", "from", "to")
+    _numbers(table, "delay", "bit error rate", "cut at")
+    for fibre in fibres:
+        table.add_row(
+            fibre.id,
+            f"{fibre.source} port {fibre.source_port}",
+            f"{fibre.target} port {fibre.target_port}",
+            duration(fibre.delay_ns),
+            number(fibre.bit_error_rate),
+            duration(fibre.severed_at_ns),
+        )
+    return Group(head, table)
+
+
+def _left_out(fabric: Tree, network: Network) -> list[str]:
+    """Hosts of a large generated network that have nothing but its router, all but the first."""
+    if network.sides is None or len(network.routers) <= MOST_ROUTERS:
+        return []
+    below: dict[str, int] = {}
+    for node in fabric.nodes:
+        if node.upstream:
+            below[node.upstream.to] = below.get(node.upstream.to, 0) + 1
+    links = (fabric.nodes[router].upstream for router in network.routers[1:])
+    return [link.to for link in links if link and below[link.to] == 1]
+
+
+def _count(number_: int, what: str) -> str:
+    return f"{number_} {what}" + "s" * (number_ != 1)
+
+
 def _flow(flow: FlowResult, *, steady: bool) -> list[str]:
     rate = flow.bytes_per_second
     latency = flow.latency_ns
@@ -162,7 +395,7 @@ def _gigabytes(rate: float | None) -> str:
     return "-" if rate is None else f"{rate / 1e9:.4g}"
 
 
-def _data(flow: FlowResult, *, lost: bool) -> Text:
+def _data(flow: FlowResult | TrafficResult, *, lost: bool) -> Text:
     """What became of the bytes; where packets were lost, some did not arrive."""
     arrived = flow.completed and not lost
     state = "intact" if flow.intact else "differs" if arrived else "incomplete"

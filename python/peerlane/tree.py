@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from peerlane.collection import Collection
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from pandas import DataFrame
+
+_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +57,102 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """Routers that reach each other by fibres.
+
+    `shape` is "ring", "mesh" or "torus" with nodes along each of its `sides`, or `None` where each
+    fibre was written; `routers` are in the order of their numbers in the network. `lane_rate` is in
+    bits a second, `packet_size` and `aperture` (behind each port of a node, in the addresses of the
+    network) in bytes; in the time in which a fibre takes a packet, a node itself sends, or takes,
+    `local_width`.
+    """
+
+    name: str
+    shape: str | None
+    sides: tuple[int, ...] | None
+    routing: str
+    dateline: bool
+    routers: tuple[str, ...]
+    lanes: int
+    lane_rate: int
+    clock_compensation: bool
+    virtual_channels: int
+    packet_size: int
+    local_width: int
+    aperture: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fibre:
+    """A fibre between two routers, by the numbers of their optical ports.
+
+    `delay_ns` is one way, from user logic to user logic: cores, transceivers and light.
+    `severed_at_ns`, if it is cut, counts from the beginning of the flows.
+    """
+
+    id: str
+    source: str
+    source_port: int
+    target: str
+    target_port: int
+    delay_ns: float
+    bit_error_rate: float
+    severed_at_ns: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """An open-loop workload as it was written: `load` bytes of payload a second from each node.
+
+    `senders` and `receivers` are "routers" (their user logic) or "hosts"; `message` is in bytes.
+    Times count from the beginning of the flows. A hot spot favours `hot_node`, by its number in the
+    network, with the share `hot_share` of all messages besides its own.
+    """
+
+    id: str
+    network: str
+    pattern: str
+    load: int
+    message: int
+    senders: str
+    receivers: str
+    hot_node: int | None
+    hot_share: float | None
+    start_ns: float
+    duration_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class Tree:
-    """All nodes, each after the one above it."""
+    """All nodes, each after the one above it, and what joins the trees of different hosts."""
 
     name: str
     nodes: Collection[Node]
+    networks: Collection[Network]
+    fibres: Collection[Fibre]
+    traffic: Collection[Traffic]
 
     @classmethod
     def from_json(cls, text: str) -> Tree:
         """Reads the JSON that the simulator writes."""
         document = json.loads(text)
-        return cls(document["name"], Collection(map(_node, document["nodes"]), key="name"))
+        return cls(
+            name=document["name"],
+            nodes=Collection(map(_node, document["nodes"]), key="name"),
+            networks=Collection(map(_network, document["networks"]), key="name"),
+            fibres=Collection(_named(Fibre, _ENDS, fibre) for fibre in document["fibres"]),
+            traffic=Collection(_named(Traffic, _SIDES, one) for one in document["traffic"]),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The tree as the command line writes it."""
-        return {"name": self.name, "nodes": [asdict(node) for node in self.nodes]}
+        return {
+            "name": self.name,
+            "nodes": [asdict(node) for node in self.nodes],
+            "networks": [asdict(network) for network in self.networks],
+            "fibres": [_written(fibre, _ENDS) for fibre in self.fibres],
+            "traffic": [_written(traffic, _SIDES) for traffic in self.traffic],
+        }
 
     def to_pandas(self) -> DataFrame:
         """The nodes, one line for each.
@@ -82,6 +167,22 @@ class Tree:
         links = [(n.upstream.port, n) for n in self.nodes if n.upstream and n.upstream.to == name]
         return [node for _, node in sorted(links, key=lambda link: link[0])]
 
+    def root_of(self, node: Node) -> Node:
+        """The host at the top of the tree that `node` is in."""
+        while node.upstream is not None:
+            node = self.nodes[node.upstream.to]
+        return node
+
+    def fibres_of(self, network: Network) -> list[Fibre]:
+        """The fibres between the routers of `network`."""
+        members = set(network.routers)
+        return [fibre for fibre in self.fibres if fibre.source in members]
+
+
+_ENDS = {"from": "source", "from_port": "source_port", "to": "target", "to_port": "target_port"}
+_SIDES = {"from": "senders", "to": "receivers"}
+"""What the JSON calls a field that Python cannot call so, or not so clearly."""
+
 
 def _node(fields: dict[str, Any]) -> Node:
     upstream = fields["upstream"]
@@ -90,3 +191,21 @@ def _node(fields: dict[str, Any]) -> Node:
         regions=tuple(Region(**region) for region in fields["regions"]),
         **{k: v for k, v in fields.items() if k not in {"upstream", "regions"}},
     )
+
+
+def _network(fields: dict[str, Any]) -> Network:
+    sides = fields["sides"]
+    return Network(
+        sides=sides and tuple(sides),
+        routers=tuple(fields["routers"]),
+        **{k: v for k, v in fields.items() if k not in {"sides", "routers"}},
+    )
+
+
+def _named(make: Callable[..., _Row], names: Mapping[str, str], fields: dict[str, Any]) -> _Row:
+    return make(**{names.get(key, key): value for key, value in fields.items()})
+
+
+def _written(row: Fibre | Traffic, names: Mapping[str, str]) -> dict[str, Any]:
+    keys = {name: key for key, name in names.items()}
+    return {keys.get(name, name): value for name, value in asdict(row).items()}

@@ -461,6 +461,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether completions wait to be sent.
+    pub(crate) fn owes(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
     /// Packets that are through the send path and wait for the wire.
     fn waiting(&mut self, now: Time) -> usize {
         while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}

@@ -1,7 +1,8 @@
 //! The event queue: a calendar of narrow days, each sorted only when it comes.
 //!
 //! Events within the calendar's year go into the day of their time; the rest wait in a heap until the year reaches them.
-//! The width of a day follows the traffic, so the cost of an event does not grow with the number pending.
+//! The width of a day follows the traffic, and the days of a year how far ahead it reaches, so the cost of an event does
+//! not grow with the number pending.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -51,7 +52,7 @@ pub struct EventQueue<P> {
     /// The days of this year after today, each in no order.
     days: Vec<Vec<Event<P>>>,
     /// One bit for each day that holds an event.
-    busy: [u64; DAYS / 64],
+    busy: Vec<u64>,
     /// Events beyond this year.
     later: BinaryHeap<Reverse<Event<P>>>,
     /// The number of today since the beginning.
@@ -68,9 +69,13 @@ pub struct EventQueue<P> {
 struct Census {
     days: u32,
     events: u32,
+    /// Events that came to a day from beyond the year.
+    admitted: u32,
 }
 
+/// Days of a year at first, and at most: powers of two.
 const DAYS: usize = 1024;
+const MOST_DAYS: usize = 1 << 17;
 /// A day of 16 ns at first, of 9 minutes at most.
 const FIRST_DAY_BITS: u32 = 24;
 const WIDEST_DAY_BITS: u32 = 49;
@@ -85,7 +90,7 @@ impl<P: Copy> Default for EventQueue<P> {
         EventQueue {
             today: Vec::new(),
             days: (0..DAYS).map(|_| Vec::new()).collect(),
-            busy: [0; DAYS / 64],
+            busy: vec![0; DAYS / 64],
             later: BinaryHeap::new(),
             date: 0,
             day_bits: FIRST_DAY_BITS,
@@ -123,14 +128,20 @@ impl<P: Copy> EventQueue<P> {
             let at = self.today.len() - earlier;
             self.today.insert(at, event);
             self.census.events += 1;
-        } else if date < self.date + DAYS as u64 {
-            let day = date as usize % DAYS;
+        } else if date < self.date + self.days.len() as u64 {
+            let day = self.day(date);
             self.days[day].push(event);
             self.busy[day / 64] |= 1 << (day % 64);
             self.in_days += 1;
         } else {
             self.later.push(Reverse(event));
         }
+    }
+
+    /// Where a date of this year is.
+    #[inline]
+    fn day(&self, date: u64) -> usize {
+        date as usize & (self.days.len() - 1)
     }
 
     /// Takes the next event.
@@ -183,7 +194,7 @@ impl<P: Copy> EventQueue<P> {
             .unwrap_or(CENSUS_DAYS)
             .min(CENSUS_DAYS);
         self.date = next;
-        let day = next as usize % DAYS;
+        let day = self.day(next);
         std::mem::swap(&mut self.today, &mut self.days[day]);
         self.busy[day / 64] &= !(1 << (day % 64));
         self.in_days -= self.today.len();
@@ -198,7 +209,7 @@ impl<P: Copy> EventQueue<P> {
 
     /// Moves what the year has reached from the heap into its days; what is due today joins today, unsorted.
     fn admit_new_year(&mut self) {
-        let end = self.date + DAYS as u64;
+        let end = self.date + self.days.len() as u64;
         while self
             .later
             .peek()
@@ -208,6 +219,7 @@ impl<P: Copy> EventQueue<P> {
                 .later
                 .pop()
                 .expect("the heap was just seen to hold an event");
+            self.census.admitted += 1;
             if event.time.as_fs() >> self.day_bits <= self.date {
                 self.today.push(event);
             } else {
@@ -218,36 +230,45 @@ impl<P: Copy> EventQueue<P> {
 
     /// The date of the first day after today that holds an event.
     fn next_busy_date(&self) -> u64 {
-        let from = (self.date as usize + 1) % DAYS;
+        let from = self.day(self.date + 1);
         let mut word = from / 64;
         let mut bits = self.busy[word] & (!0 << (from % 64));
         loop {
             if bits != 0 {
                 let day = word * 64 + bits.trailing_zeros() as usize;
-                let ahead = (day + DAYS - from) % DAYS;
+                let ahead = self.day((day + self.days.len() - from) as u64);
                 return self.date + 1 + ahead as u64;
             }
-            word = (word + 1) % (DAYS / 64);
+            word = (word + 1) & (self.busy.len() - 1);
             bits = self.busy[word];
         }
     }
 
-    /// Halves or doubles the day when the last stretch was crowded or empty, and lays the year out anew.
+    /// Halves or doubles the day when the last stretch was crowded or empty, doubles the year when most events came from
+    /// beyond it, and lays it out anew.
     #[cold]
     fn judge_width(&mut self) {
         let mean_x4 = self.census.events.saturating_mul(4) / self.census.days.max(1);
+        let is_short = self.census.admitted > self.census.events / 4;
         self.census = Census::default();
         let day_bits = if mean_x4 > 4 * CROWDED && self.day_bits > 0 {
             self.day_bits - 1
         } else if mean_x4 < CROWDED && self.day_bits < WIDEST_DAY_BITS {
             self.day_bits + 1
+        } else if is_short && self.days.len() < MOST_DAYS {
+            self.day_bits
         } else {
             return;
         };
         let pending: Vec<Event<P>> = self.days.iter_mut().flat_map(std::mem::take).collect();
+        if day_bits == self.day_bits {
+            let days = 2 * self.days.len();
+            self.days.resize_with(days, Vec::new);
+            self.busy.resize(days / 64, 0);
+        }
         self.date = (self.date << self.day_bits) >> day_bits;
         self.day_bits = day_bits;
-        self.busy = [0; DAYS / 64];
+        self.busy.fill(0);
         self.in_days = 0;
         for event in pending {
             self.place(event);

@@ -85,6 +85,10 @@ pub struct Route {
     pub source: u16,
     /// What of it goes.
     pub carried: Carried,
+    /// Bytes of its frame, envelope included, and of payload in it. [`Packet::send_off`] fills them in.
+    pub frame_len: u16,
+    /// The same of payload.
+    pub payload_len: u16,
 }
 
 /// What of a packet goes between routers, and what becomes of it there.
@@ -108,8 +112,8 @@ pub struct Packet {
     bytes: Vec<u8>,
     /// What no wire carries.
     pub stamp: Stamp,
-    /// Where it goes between routers.
-    pub route: Route,
+    /// Where it goes between routers: all that these look at on the way, in one place.
+    route: Route,
 }
 
 impl Default for Packet {
@@ -192,10 +196,20 @@ impl Packet {
         }
     }
 
-    /// Bytes of the frame in which it goes over light, envelope included.
+    /// Begins its way between routers.
+    pub fn send_off(&mut self, route: Route) {
+        self.route = route;
+        self.route.frame_len = (self.inside().len() as u32 + Envelope::BYTES) as u16;
+        self.route.payload_len = match route.carried {
+            Carried::Tlp => self.payload().len(),
+            Carried::Message | Carried::Sum => self.inside().len(),
+        } as u16;
+    }
+
+    /// Its way between routers.
     #[inline]
-    pub fn light_len(&self) -> u32 {
-        self.inside().len() as u32 + Envelope::BYTES
+    pub fn route(&self) -> &Route {
+        &self.route
     }
 
     /// The bytes of that frame.

@@ -39,6 +39,15 @@ impl Simulation {
         json(&Tree::of(self.0.plan()))
     }
 
+    fn warnings(&self) -> Vec<String> {
+        self.0.plan().warnings.clone()
+    }
+
+    fn measure_ns(&self) -> Option<(f64, f64)> {
+        let window = self.0.plan().measure;
+        window.map(|(from, until)| (from.as_ns(), until.as_ns()))
+    }
+
     fn trace_to(&mut self, path: &str) -> PyResult<()> {
         self.0
             .trace_to(File::create(path).map_err(|error| os_error(&error, path))?);

@@ -283,12 +283,13 @@ fn tlp(header: &Header) -> Tlp {
 }
 
 fn light(frame: &LightFrame, packet: &Packet) -> Light {
+    let route = packet.route();
     let write = match &packet.header().kind {
         Kind::MemoryWrite(write) => Some(write),
         _ => None,
     };
     Light {
-        kind: match packet.route.carried {
+        kind: match route.carried {
             Carried::Tlp => "tlp",
             Carried::Message => "message",
             Carried::Sum => "sum",
@@ -297,12 +298,12 @@ fn light(frame: &LightFrame, packet: &Packet) -> Light {
         replay: false,
         damaged: frame.damaged,
         channel: frame.channel,
-        source: packet.route.source,
-        destination: packet.route.destination,
-        port: packet.route.port,
+        source: route.source,
+        destination: route.destination,
+        port: route.port,
         address: write.map(|write| format!("{:#x}", write.first_byte())),
         length: write.map(MemoryRequest::byte_len),
-        bytes: packet.light_len(),
+        bytes: route.frame_len.into(),
         length_ns: 0.0,
         flow: None,
     }

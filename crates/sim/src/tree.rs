@@ -1,10 +1,15 @@
 //! The fabric as firmware left it: who hangs where, how wide, how fast, at which addresses.
 
+use device::router::USER;
+use device::router::routing::{Grid, Routing};
+use kernel::Quantity;
 use protocol::Bar;
 use serde::Serialize;
 
-use crate::plan::{DownstreamPort, NodePlan, Plan, Region};
-use crate::scenario::NodeKind;
+use crate::plan::{
+    DownstreamPort, FibrePlan, NetworkPlan, NodePlan, Plan, Region, SourcePlan, TrafficPlan,
+};
+use crate::scenario::{DeviceParameters, NodeKind};
 
 /// A planned fabric, for people to look at.
 #[derive(Clone, Debug, Serialize)]
@@ -13,6 +18,12 @@ pub struct Tree {
     pub name: String,
     /// Hosts, then switches, then devices.
     pub nodes: Vec<TreeNode>,
+    /// Networks of routers.
+    pub networks: Vec<TreeNetwork>,
+    /// The fibres of all networks.
+    pub fibres: Vec<TreeFibre>,
+    /// Open-loop workloads of networks.
+    pub traffic: Vec<TreeTraffic>,
 }
 
 /// A host, switch or device.
@@ -62,6 +73,85 @@ pub struct TreeRegion {
     pub size: u64,
 }
 
+/// A network of routers.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeNetwork {
+    /// Its name.
+    pub name: String,
+    /// "ring", "mesh" or "torus", where it was generated.
+    pub shape: Option<&'static str>,
+    /// Nodes along each dimension, where it was generated.
+    pub sides: Option<Vec<u16>>,
+    /// "dimension-order", "adaptive", or "shortest" where each fibre was written.
+    pub routing: &'static str,
+    /// Whether packets change their virtual channel at the end of a ring.
+    pub dateline: bool,
+    /// Its routers, by their number in it.
+    pub routers: Vec<String>,
+    /// Lanes of a fibre.
+    pub lanes: u32,
+    /// Bits a second on a lane.
+    pub lane_rate: u64,
+    /// Whether its channels stop for clock compensation.
+    pub clock_compensation: bool,
+    /// Virtual channels of a fibre.
+    pub virtual_channels: u32,
+    /// Largest payload of a packet, in bytes.
+    pub packet_size: u64,
+    /// Packets that a node itself sends, or takes, in the time in which a fibre takes one.
+    pub local_width: u32,
+    /// Bytes behind each port of each node in the addresses of the network.
+    pub aperture: u64,
+}
+
+/// A fibre between two routers.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeFibre {
+    /// Its name.
+    pub id: String,
+    /// A router.
+    pub from: String,
+    /// The number of its optical port.
+    pub from_port: u8,
+    /// The other router.
+    pub to: String,
+    /// The number of its optical port.
+    pub to_port: u8,
+    /// One way, from user logic to user logic: cores, transceivers and light.
+    pub delay_ns: f64,
+    /// Share of the bits that arrive wrong, each way.
+    pub bit_error_rate: f64,
+    /// When it is cut, after the beginning of the flows.
+    pub severed_at_ns: Option<f64>,
+}
+
+/// An open-loop workload.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeTraffic {
+    /// Its name.
+    pub id: String,
+    /// The network that it goes through.
+    pub network: String,
+    /// Where its messages go.
+    pub pattern: String,
+    /// Payload that each node offers a second.
+    pub load: u64,
+    /// Payload of a message, in bytes.
+    pub message: u64,
+    /// Who sends: "routers" or "hosts".
+    pub from: &'static str,
+    /// Who receives: "routers" or "hosts".
+    pub to: &'static str,
+    /// The node that is favoured, by its number in the network.
+    pub hot_node: Option<u16>,
+    /// Share of the messages that go to it besides its own.
+    pub hot_share: Option<f64>,
+    /// From the beginning of the flows to its first messages.
+    pub start_ns: f64,
+    /// How long messages are offered.
+    pub duration_ns: f64,
+}
+
 impl Tree {
     /// The tree of `plan`.
     pub fn of(plan: &Plan) -> Self {
@@ -72,7 +162,111 @@ impl Tree {
                 .iter()
                 .map(|node| tree_node(plan, node))
                 .collect(),
+            networks: plan
+                .networks
+                .iter()
+                .map(|network| tree_network(plan, network))
+                .collect(),
+            fibres: plan
+                .fibres
+                .iter()
+                .map(|fibre| tree_fibre(plan, fibre))
+                .collect(),
+            traffic: plan
+                .traffic
+                .iter()
+                .map(|traffic| tree_traffic(plan, traffic))
+                .collect(),
         }
+    }
+}
+
+fn tree_network(plan: &Plan, network: &NetworkPlan) -> TreeNetwork {
+    let grid = network.routing.iter().find_map(|routing| match routing {
+        Routing::Grid(grid) => Some(grid),
+        Routing::Table(_) => None,
+    });
+    let local_width = match &plan.nodes[network.routers[0]].kind {
+        NodeKind::Device(_, DeviceParameters::Router(router)) => router.local_width,
+        _ => 1,
+    };
+    let optical = &network.optical;
+    TreeNetwork {
+        name: network.name.clone(),
+        shape: grid.map(shape),
+        sides: network.sides.as_ref().map(|sides| sides.0.clone()),
+        routing: match grid {
+            None => "shortest",
+            Some(grid) if grid.adaptive => "adaptive",
+            Some(_) => "dimension-order",
+        },
+        dateline: grid.is_some_and(|grid| grid.dateline),
+        routers: network
+            .routers
+            .iter()
+            .map(|router| plan.nodes[*router].name.clone())
+            .collect(),
+        lanes: optical.optical_lanes,
+        lane_rate: optical.lane_rate.0,
+        clock_compensation: optical.clock_compensation,
+        virtual_channels: optical.virtual_channels,
+        packet_size: optical.packet_size.0,
+        local_width,
+        aperture: network.window.aperture(),
+    }
+}
+
+fn shape(grid: &Grid) -> &'static str {
+    match grid.dimensions.as_slice() {
+        dimensions if dimensions.iter().all(|dimension| !dimension.wraps) => "mesh",
+        [_] => "ring",
+        _ => "torus",
+    }
+}
+
+fn tree_fibre(plan: &Plan, fibre: &FibrePlan) -> TreeFibre {
+    let [(from, from_port), (to, to_port)] = fibre.ends;
+    TreeFibre {
+        id: fibre.id.clone(),
+        from: plan.nodes[from].name.clone(),
+        from_port,
+        to: plan.nodes[to].name.clone(),
+        to_port,
+        delay_ns: fibre.flight.as_ns(),
+        bit_error_rate: fibre.bit_error_rate,
+        severed_at_ns: fibre.severed_at.map(kernel::Span::as_ns),
+    }
+}
+
+fn tree_traffic(plan: &Plan, traffic: &TrafficPlan) -> TreeTraffic {
+    let network = &plan.networks[traffic.network];
+    let from_hosts = |source: &SourcePlan| plan.nodes[source.node].member.is_none();
+    // Addresses of the network: what a host writes to is behind the window of its router.
+    let place = |number: usize, address: u64| {
+        let window = plan.nodes[network.routers[number]].bars[2].map_or(0, |bar| bar.base);
+        let base = if from_hosts(&traffic.sources[number]) {
+            window
+        } else {
+            0
+        };
+        network.window.locate(address - base)
+    };
+    let first = &traffic.sources[0];
+    let to_users = place(0, first.targets[0]).is_some_and(|(_, port)| port == USER);
+    let favoured = first.favoured;
+    let side = |hosts| if hosts { "hosts" } else { "routers" };
+    TreeTraffic {
+        id: traffic.id.clone(),
+        network: network.name.clone(),
+        pattern: traffic.pattern.show(),
+        load: traffic.load,
+        message: traffic.message,
+        from: side(from_hosts(first)),
+        to: side(!to_users),
+        hot_node: favoured.and_then(|(address, _)| place(0, address).map(|(node, _)| node)),
+        hot_share: favoured.map(|(_, share)| share),
+        start_ns: traffic.start.as_ns(),
+        duration_ns: traffic.duration.as_ns(),
     }
 }
 

@@ -273,8 +273,11 @@ impl Requester {
             return false;
         };
         let running = &mut self.flows[*index];
-        running.next_at = running.next_at.max(at);
-        std::mem::replace(&mut running.away, false)
+        if std::mem::replace(&mut running.away, false) {
+            running.next_at = running.next_at.max(at);
+            return true;
+        }
+        false
     }
 }
 
@@ -357,6 +360,14 @@ mod tests {
             .expect("the request waits");
         assert!(taken.last && taken.intact);
         assert_eq!(drain(&mut requester, &mut packets).len(), 1);
+    }
+
+    #[test]
+    fn a_write_that_comes_back_uncalled_for_delays_nothing() {
+        let mut packets = Packets::default();
+        let mut requester = requester(flow(Direction::Write, 0, 256));
+        assert!(!requester.came_back(FlowId(0), Time::from_fs(5)));
+        assert_eq!(drain(&mut requester, &mut packets).len(), 2);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use transaction::{Flow, Next, Pattern, Requester, RequesterLimits, arrived, deli
 use crate::Endpoint;
 use crate::reflector::reflected;
 
-use super::crossbar::Entry;
+use super::crossbar::{Arbitration, Entry};
 use super::program::{Program, Running, Wish, add};
 use super::{OWN, Router, RouterParameters, TO_PCIE, TO_USER, USER, Window, key, lose};
 
@@ -24,6 +24,8 @@ pub(super) struct Local {
     patterns: Arc<[Pattern]>,
     /// The flows of the user logic; their addresses are those of the network.
     pub(super) source: Requester,
+    /// Before then they have nothing to send.
+    source_due: Time,
     /// Its parts in collectives.
     programs: Vec<Running>,
     /// A packet of theirs whose queue is full.
@@ -34,8 +36,8 @@ pub(super) struct Local {
     cycle: Span,
     lanes: u32,
     packet_size: u64,
-    /// A packet on its way out by PCI Express, and when the last of it is here.
-    leaving: Option<(Time, PacketId)>,
+    /// Packets on their way out by PCI Express, and when the last of each is here.
+    leaving: VecDeque<(Time, PacketId)>,
     /// TLPs made of such packets.
     tlps: VecDeque<PacketId>,
 }
@@ -59,6 +61,7 @@ impl Local {
             targets,
             patterns: endpoint.patterns(),
             source: Requester::new(endpoint.id(), limits),
+            source_due: Time::ZERO,
             programs: Vec::new(),
             packet_size: optical.packet_size.0,
             held: None,
@@ -66,13 +69,13 @@ impl Local {
             room: optical.cycles_of(parameters.injection_buffer),
             cycle: optical.cycle(),
             lanes: optical.optical_lanes,
-            leaving: None,
+            leaving: VecDeque::new(),
             tlps: VecDeque::new(),
         }
     }
 
     fn cycles(&self, packet: PacketId, packets: &Packets) -> u32 {
-        aurora::cycles(packets[packet].light_len(), self.lanes)
+        aurora::cycles(packets[packet].route().frame_len.into(), self.lanes)
     }
 
     /// What is to be written where, if a packet of PCI Express is for the window, which begins at `base`.
@@ -100,6 +103,7 @@ impl Router {
     /// One more flow of the user logic, to an address of the network.
     pub fn add_flow(&mut self, flow: Flow) {
         self.local.source.add(flow);
+        self.local.source_due = Time::ZERO;
     }
 
     /// One more part in a collective.
@@ -140,12 +144,13 @@ impl Router {
             let Some(copy) = reflected(packet, own, address, fx.store()) else {
                 continue;
             };
-            fx.store()[copy].route = Route {
+            fx.store()[copy].send_off(Route {
                 destination,
                 port,
                 source: self.node,
                 carried: Carried::Tlp,
-            };
+                ..Route::default()
+            });
             let entry = self.entry(copy, fx);
             self.queue_up(OWN, queue, entry, fx);
         }
@@ -163,7 +168,7 @@ impl Router {
             cycles: self.local.cycles(packet, fx.store()),
             ready,
             complete: ready,
-            born: fx.store()[packet].stamp.born,
+            born: self.born(packet, fx),
             damaged: false,
         }
     }
@@ -182,25 +187,47 @@ impl Router {
                 continue;
             }
             let now = fx.now();
+            if now < self.local.source_due {
+                if self.local.source_due < Time::NEVER {
+                    self.endpoint.wake_engine(self.local.source_due, fx);
+                }
+                return;
+            }
             match self.local.source.next(now, fx.store()) {
                 Next::Packet(packet) => {
                     let Some((destination, port)) = self.address(packet, fx) else {
                         lose(packet, Refusal::UnsupportedRequest, fx);
                         continue;
                     };
-                    fx.store()[packet].route = Route {
+                    fx.store()[packet].send_off(Route {
                         destination,
                         port,
                         source: self.node,
                         carried: Carried::Message,
-                    };
+                        ..Route::default()
+                    });
                     self.local.held = Some((self.queue_to(destination), self.entry(packet, fx)));
                 }
                 Next::Told(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
-                Next::TimedOut(..) | Next::Nothing => return,
-                Next::NotBefore(time) => return self.endpoint.wake_engine(time, fx),
+                Next::TimedOut(..) | Next::Nothing => {
+                    self.local.source_due = Time::NEVER;
+                    return;
+                }
+                Next::NotBefore(time) => {
+                    self.local.source_due = time;
+                    return self.endpoint.wake_engine(time, fx);
+                }
             }
+        }
+    }
+
+    /// When the transaction of a packet began, where somebody asks.
+    pub(super) fn born(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Time {
+        if self.arbitration == Arbitration::OldestFirst {
+            fx.store()[packet].stamp.born
+        } else {
+            Time::ZERO
         }
     }
 
@@ -246,8 +273,16 @@ impl Router {
 
     /// TLPs leave by PCI Express, completions of the core first.
     fn hand_out(&mut self, fx: &mut Effects<'_, Self>) {
-        if let Some((_, packet)) = self.local.leaving.take_if(|(due, _)| *due <= fx.now()) {
+        let now = fx.now();
+        while let Some((_, packet)) = self.local.leaving.pop_front_if(|(due, _)| *due <= now) {
             self.unwrap(packet, fx);
+        }
+        if let Some((due, _)) = self.local.leaving.front() {
+            // The wake-up that was under way when it began to leave may have been an earlier one.
+            self.endpoint.wake_engine(*due, fx);
+        }
+        if self.local.tlps.is_empty() && !self.endpoint.owes() {
+            return self.let_out(fx);
         }
         while self.endpoint.is_open(fx) && self.endpoint.is_bus_master() {
             let Some(tlp) = self.local.tlps.pop_front() else {
@@ -255,18 +290,19 @@ impl Router {
             };
             self.endpoint.hand_over(tlp, fx);
         }
+        self.let_out(fx);
+    }
+
+    /// Packets that wait for PCI Express go when those before have gone.
+    fn let_out(&mut self, fx: &mut Effects<'_, Self>) {
         if self.outputs[TO_PCIE].asked != 0 && self.takes_tlps() {
             self.serve(TO_PCIE, fx);
         }
-        if let Some((due, _)) = self.local.leaving {
-            // The wake-up that was under way when it began to leave may have been an earlier one.
-            self.wake_output(TO_PCIE, due, fx);
-        }
     }
 
-    /// Whether a packet may leave by PCI Express: the one before is on its way.
+    /// Whether a packet may leave by PCI Express: those before are on their way.
     pub(super) fn takes_tlps(&self) -> bool {
-        self.local.leaving.is_none() && self.local.tlps.is_empty()
+        self.local.leaving.len() < AT_THE_EXIT && self.local.tlps.is_empty()
     }
 
     /// Tells that a packet of the user logic begins to leave.
@@ -274,7 +310,7 @@ impl Router {
         let start = fx.now();
         let end = start + self.local.cycle * u64::from(entry.cycles);
         let content = &fx.store()[entry.packet];
-        if content.route.carried != Carried::Tlp
+        if content.route().carried != Carried::Tlp
             && let Some(told) = content.sent(start, end)
         {
             fx.foresee(end, told);
@@ -298,8 +334,13 @@ impl Router {
         } else if output == TO_USER {
             self.deliver(entry, done, fx);
         } else {
-            self.local.leaving = Some((done, entry.packet));
-            self.wake_output(TO_PCIE, done, fx);
+            let done = self
+                .local
+                .leaving
+                .back()
+                .map_or(done, |(last, _)| done.max(*last));
+            self.local.leaving.push_back((done, entry.packet));
+            self.endpoint.wake_engine(done, fx);
         }
         length
     }
@@ -316,8 +357,8 @@ impl Router {
         if !memory.holds(within, u64::from(request.byte_len())) {
             return lose(entry.packet, Refusal::UnsupportedRequest, fx);
         }
-        let (source, flow) = (content.route.source, content.stamp.flow);
-        let told = if content.route.carried == Carried::Sum {
+        let (source, flow) = (content.route().source, content.stamp.flow);
+        let told = if content.route().carried == Carried::Sum {
             add(memory, within, written(content, &request));
             arrived(content, &request, &self.local.patterns)
         } else {
@@ -338,7 +379,7 @@ impl Router {
     /// Makes TLPs of a packet that leaves by PCI Express: as large as this port may send.
     fn unwrap(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
-        let port = content.route.port;
+        let port = content.route().port;
         let target = self.local.targets.get(usize::from(port) - 1).copied();
         let Kind::MemoryWrite(request) = content.header().kind else {
             return fx.store().release(packet);
@@ -353,6 +394,9 @@ impl Router {
         fx.store().release(packet);
     }
 }
+
+/// Packets that come in for PCI Express at once: from as many fibres as there usually are.
+const AT_THE_EXIT: usize = 4;
 
 /// The TLPs that write what `packet` carries to address `first`: none over `largest` bytes or over the end of a page.
 fn pieces(

@@ -43,7 +43,7 @@ kernel::parameters! {
         /// Room for packets that wait for their way into the network: what PCI Express is held back by.
         injection_buffer: Bytes = Bytes::kib(8), within Bytes(64)..=Bytes::mib(1), from "our choice: as a channel of a fibre";
         /// Bytes of each node's memory that the window shows, a power of two.
-        aperture: Bytes = Bytes::kib(64), within Bytes::kib(4)..=Bytes::gib(1), from "our choice";
+        aperture: Bytes = Bytes::mib(1), within Bytes::kib(4)..=Bytes::gib(1), from "our choice";
     }
 }
 
@@ -308,8 +308,8 @@ impl Router {
 
     /// A packet comes by a fibre. It has passed the shorter of the two pipelines.
     fn arrive(&mut self, fibre: usize, incoming: Incoming, fx: &mut Effects<'_, Self>) {
-        let here = fx.store()[incoming.packet].route.destination == self.node;
-        let stays = here && fx.store()[incoming.packet].route.port == USER;
+        let route = fx.store()[incoming.packet].route();
+        let stays = route.destination == self.node && route.port == USER;
         let pipeline = if stays { self.deliver } else { self.forward };
         let passed = self.deliver.min(self.forward);
         let entry = Entry {
@@ -317,7 +317,7 @@ impl Router {
             cycles: incoming.cycles,
             ready: fx.now() + pipeline.saturating_sub(passed),
             complete: incoming.complete + pipeline.saturating_sub(passed),
-            born: fx.store()[incoming.packet].stamp.born,
+            born: self.born(incoming.packet, fx),
             damaged: incoming.damaged,
         };
         self.queue_up(fibre + 1, usize::from(incoming.channel), entry, fx);
@@ -353,7 +353,7 @@ impl Router {
             let ready = first.ready;
             return self.wake_input(input, ready, fx);
         }
-        let route = fx.store()[first.packet].route;
+        let route = *fx.store()[first.packet].route();
         let asks = if route.destination == self.node {
             Asks::Out(if route.port == USER { TO_USER } else { TO_PCIE })
         } else {

@@ -173,7 +173,7 @@ impl Running {
             message.from_offset + at,
             &mut payload[lead..lead + len as usize],
         );
-        packets[packet].route = Route {
+        packets[packet].send_off(Route {
             destination: message.to,
             port: super::USER,
             source,
@@ -182,7 +182,8 @@ impl Running {
             } else {
                 Carried::Message
             },
-        };
+            ..Route::default()
+        });
         self.sent += len;
         if last {
             self.message += 1;

@@ -81,7 +81,7 @@ impl Ways {
 
 impl Routing {
     /// The ways of a packet to `destination`, another node. `arrived` is the fibre and channel that it came by; packets with
-    /// the same `key` take the same of two equal ways.
+    /// the same `key` take the same of several equal channels.
     pub fn ways(&self, destination: u16, arrived: Option<(u8, u8)>, key: u16) -> Ways {
         let mut ways = Ways::default();
         match self {
@@ -107,7 +107,9 @@ struct Step {
 
 impl Dimension {
     /// The shorter way to coordinate `there`, and whether the other one is as short.
-    fn step(&self, there: u16, key: u16) -> Option<(Step, bool)> {
+    ///
+    /// Of two equal ways nodes take the one and the other by turns, which loads both alike.
+    fn step(&self, there: u16) -> Option<(Step, bool)> {
         let (size, here) = (u32::from(self.size), u32::from(self.here));
         let there = u32::from(there);
         if here == there {
@@ -116,7 +118,7 @@ impl Dimension {
         let up = (there + size - here) % size;
         let tie = self.wraps && 2 * up == size;
         let down = if self.wraps {
-            2 * up > size || (tie && key & 1 == 1)
+            2 * up > size || (tie && here % 2 == 1)
         } else {
             there < here
         };
@@ -133,6 +135,13 @@ impl Dimension {
         self.fibres[usize::from(step.down)]
     }
 
+    /// Whether a packet to `there` that crosses no end had better take the upper channels: where most of its way lies beyond
+    /// the middle of the ring, as packets that are about to cross the end have the lower ones there.
+    fn prefers_upper(&self, there: u16, step: Step) -> bool {
+        let is_late = u32::from(self.here) + u32::from(there) >= u32::from(self.size);
+        is_late != step.down
+    }
+
     /// Whether the last step of a packet that goes on like this was over the end of the ring.
     fn has_just_crossed(&self, step: Step) -> bool {
         self.here == if step.down { self.size - 1 } else { 0 }
@@ -146,11 +155,11 @@ impl Grid {
         for dimension in &self.dimensions {
             let there = rest % dimension.size;
             rest /= dimension.size;
-            let Some((step, tie)) = dimension.step(there, key) else {
+            let Some((step, tie)) = dimension.step(there) else {
                 continue;
             };
             if !self.adaptive {
-                let channels = self.in_order(dimension, step, arrived, key);
+                let channels = self.in_order(dimension, there, step, arrived, key);
                 return ways.add(dimension.fibre(step), channels);
             }
             let (escape, free) = self.escape(dimension, step);
@@ -167,17 +176,18 @@ impl Grid {
     }
 
     /// The channel of dimension order. Packets that have to cross the end of a ring take the lower half of the channels until
-    /// then, and the upper half from there on; others take either half, and no packet goes from the upper to the lower half
-    /// in a ring. So the lower channels wait for each other only up to the end of the ring, the upper ones only from there on,
+    /// then, and the upper half from there on; others take the half that has less of those where they go, and no packet
+    /// goes from the upper to the lower half in a ring. So the lower channels wait for each other only up to the end of the ring, the upper ones only from there on,
     /// and there is no circle.
     fn in_order(
         &self,
         dimension: &Dimension,
+        there: u16,
         step: Step,
         arrived: Option<(u8, u8)>,
         key: u16,
     ) -> u8 {
-        let choose = |first: u8, count: u8| 1 << (first + (key >> 1) as u8 % count);
+        let choose = |first: u8, count: u8| 1 << (first + key as u8 % count);
         if !(self.dateline && dimension.wraps) || self.channels < 2 {
             return choose(0, self.channels);
         }
@@ -187,9 +197,8 @@ impl Grid {
             _ if step.crosses => false,
             Some(_) if dimension.has_just_crossed(step) => true,
             Some((_, channel)) => channel >= half,
-            None => key & 2 != 0,
+            None => dimension.prefers_upper(there, step),
         };
-        let choose = |first: u8, count: u8| 1 << (first + (key >> 2) as u8 % count);
         if upper {
             choose(half, self.channels - half)
         } else {
@@ -241,8 +250,12 @@ mod tests {
     fn a_packet_takes_the_shorter_way_around() {
         assert_eq!(only(ring(1, 8).ways(3, None, 0)).0, 0);
         assert_eq!(only(ring(1, 8).ways(7, None, 0)).0, 1);
-        assert_eq!(only(ring(1, 8).ways(5, None, 0)).0, 0);
-        assert_eq!(only(ring(1, 8).ways(5, None, 1)).0, 1);
+    }
+
+    #[test]
+    fn of_two_equal_ways_every_other_node_takes_the_same() {
+        assert_eq!(only(ring(2, 8).ways(6, None, 0)).0, 0);
+        assert_eq!(only(ring(1, 8).ways(5, None, 0)).0, 1);
     }
 
     #[test]
@@ -258,10 +271,11 @@ mod tests {
 
     #[test]
     fn a_packet_that_crosses_no_end_keeps_its_channel() {
-        assert_eq!(only(ring(1, 8).ways(4, None, 0)), (0, 1));
-        assert_eq!(only(ring(1, 8).ways(4, None, 2)), (0, 2));
-        assert_eq!(only(ring(2, 8).ways(4, Some((1, 0)), 2)), (0, 1));
+        assert_eq!(only(ring(0, 8).ways(3, None, 0)), (0, 1));
+        assert_eq!(only(ring(4, 8).ways(6, None, 0)), (0, 2));
+        assert_eq!(only(ring(2, 8).ways(4, Some((1, 0)), 0)), (0, 1));
         assert_eq!(only(ring(2, 8).ways(4, Some((1, 1)), 0)), (0, 2));
+        assert_eq!(only(ring(3, 8).ways(1, None, 0)), (1, 2));
     }
 
     #[test]

@@ -117,9 +117,9 @@ impl OpticalEnd {
         self.counters
     }
 
-    /// Cycles of the wire that a packet of so many bytes takes, envelope included.
-    pub fn cycles(&self, light_len: u32) -> u32 {
-        self.timing.cycles(light_len)
+    fn cycles_of(&self, packet: PacketId, cx: &mut impl LinkContext) -> u32 {
+        let route = cx.packets()[packet].route();
+        self.timing.cycles(route.frame_len.into())
     }
 
     /// The time of a cycle.
@@ -204,9 +204,9 @@ impl OpticalEnd {
 
     /// Sends a packet that [`may_send`](Self::may_send): when its last cycle ends, and the wire is free again.
     pub fn send(&mut self, outgoing: Outgoing, cx: &mut impl LinkContext) -> Time {
-        let content = &cx.packets()[outgoing.packet];
-        let (light_len, payload) = (content.light_len(), content.payload().len());
-        let cycles = self.timing.cycles(light_len);
+        let route = cx.packets()[outgoing.packet].route();
+        let (frame_len, payload) = (route.frame_len, route.payload_len);
+        let cycles = self.timing.cycles(frame_len.into());
         let lane = &mut self.lanes[usize::from(outgoing.channel)];
         let before = lane.sent;
         lane.sent = lane.sent.wrapping_add(cycles as u16);
@@ -222,9 +222,9 @@ impl OpticalEnd {
         }
         self.stir(cx);
         self.counters.frames += 1;
-        self.counters.payload_bytes += payload as u64;
+        self.counters.payload_bytes += u64::from(payload);
         let taken = self.put(outgoing, (sequence, false), cycles, cx);
-        self.counters.overhead_bytes += taken - payload as u64;
+        self.counters.overhead_bytes += taken - u64::from(payload);
         if self.resend.is_some() {
             self.await_acknowledgement(cx);
         }
@@ -362,7 +362,7 @@ impl OpticalEnd {
     }
 
     fn receive_frame(&mut self, frame: LightFrame, cx: &mut impl LinkContext) -> Heard {
-        let cycles = self.timing.cycles(cx.packets()[frame.packet].light_len());
+        let cycles = self.cycles_of(frame.packet, cx);
         let damage = match &mut self.config.errors {
             Some(errors) => strike(errors, &frame, cycles, &self.timing, cx.packets()),
             None => Damage::None,
@@ -515,9 +515,7 @@ impl OpticalEnd {
             return Heard::Room;
         };
         cx.packets().retain(outgoing.packet);
-        let cycles = self
-            .timing
-            .cycles(cx.packets()[outgoing.packet].light_len());
+        let cycles = self.cycles_of(outgoing.packet, cx);
         self.counters.replays += 1;
         self.counters.overhead_bytes += self.put(outgoing, (sequence, true), cycles, cx);
         self.go_on_later(cx)

@@ -1,10 +1,10 @@
 //! Flows between hosts: into a network by the window of a router, and out of it at another.
 
-use crate::scenario::{Direction, Flow, ScenarioError};
+use crate::scenario::{Direction, Flow, NodeKind, ScenarioError};
 
-use super::Region;
 use super::network::port_to;
 use super::planner::Planner;
+use super::{NodePlan, Region};
 
 impl Planner<'_> {
     /// The addresses at which `from` reaches `to` through a network: those of the network itself for the user logic of a
@@ -17,12 +17,14 @@ impl Planner<'_> {
     ) -> Result<Region, ScenarioError> {
         let Some((network, entry, exit)) = self.way(from, to) else {
             let (source, target) = (&self.nodes[from], &self.nodes[to]);
+            let place = |node: &NodePlan| match node.kind {
+                NodeKind::Host(..) => format!("{} is a host of its own", node.name),
+                _ => format!("{} is below {}", node.name, self.nodes[node.root].name),
+            };
             let message = format!(
-                "{} is below {} and {} below {}, with no way between; write a target in the same tree, or join routers in both by fibres",
-                target.name,
-                self.nodes[target.root].name,
-                source.name,
-                self.nodes[source.root].name
+                "{} and {}, with no way between; write a target in the same tree, or join routers in both by fibres",
+                place(target),
+                place(source)
             );
             return Err(self.error(flow, "to", &message));
         };

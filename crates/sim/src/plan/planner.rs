@@ -337,6 +337,19 @@ impl Planner<'_> {
         }
     }
 
+    /// What limits the room of a flow.
+    fn larger(&self, flow: &Flow, from: usize) -> &'static str {
+        let to = match &flow.to.value {
+            Target::Node(name) => self.names.get(name.as_str()),
+            Target::Address(_) => None,
+        };
+        if to.is_some_and(|to| self.nodes[*to].root != self.nodes[from].root) {
+            "bar, memory or aperture (of the routers between)"
+        } else {
+            "bar or memory"
+        }
+    }
+
     /// How many bytes the flow uses of the `room` there is.
     fn window(
         &self,
@@ -366,7 +379,8 @@ impl Planner<'_> {
                 None => format!(", or window = {room:?}"),
             };
             let message = format!(
-                "{wanted} is more than the {room} there are; write less, or a larger bar or memory{again}"
+                "{wanted} is more than the {room} there are; write less, or a larger {}{again}",
+                self.larger(flow, from)
             );
             return Err(self.error(flow, key, &message));
         }

@@ -7,8 +7,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from peerlane.reproduce import system_fabric
-from peerlane.systems.measured import known, sound, steady
-from peerlane.systems.measured import latency as round_trip
+from peerlane.systems import measured
+from peerlane.systems.measured import known, sound
 from peerlane.systems.rosta.analytic import table1, table2
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def table3() -> Measurements:
         steady, skewed = {}, {}
         for case, pairs in TWO_BOARDS.items():
             together = _writes(payload, pairs).measure("500 us", "2 ms").run()
-            steady[case] = fmean(steady(flow) for flow in together.flows) / MIB
+            steady[case] = fmean(measured.steady(flow) for flow in together.flows) / MIB
             skewed[case] = _mean_rate(_writes(payload, pairs, skew_us=SKEW_US).run())
             yield f"table3/{payload}/{case}", _mean_rate(together)
             yield f"reading/table3/{payload}/{case}/skewed-start", skewed[case]
@@ -108,7 +108,7 @@ def fig4() -> Measurements:
     """Host write, 1 to 8 FPGAs at once: the mean while all of them are under way."""
     for count in range(1, 9):
         result = _run(_host_writes(_at_once(count)).measure(*ALL_UNDER_WAY))
-        steady = [steady(flow) for flow in result.flows]
+        steady = [measured.steady(flow) for flow in result.flows]
         yield f"fig4/{count}", fmean(steady) / MIB
         if count > TWO_FIT:
             yield f"check/fig4/{count}/shares", max(steady) / min(steady)
@@ -119,10 +119,10 @@ def fig4() -> Measurements:
         weighted = _host_writes(_at_once(count)).measure(*ALL_UNDER_WAY)
         for board, fpgas in (("rc47a", (count + 1) // 2), ("rc47b", count // 2)):
             weighted.set(board, arbitration_weight=fpgas)
-        steady = [steady(flow) for flow in _run(weighted).flows]
+        steady = [measured.steady(flow) for flow in _run(weighted).flows]
         yield f"reading/fig4/{count}/shares-by-weight", max(steady) / min(steady)
     both = _run(_host_writes(("a1", "a2", "b1", "b2")).measure(*ALL_UNDER_WAY))
-    yield "reading/fig4/4/both-boards", fmean(map(steady, both.flows)) / MIB
+    yield "reading/fig4/4/both-boards", fmean(map(measured.steady, both.flows)) / MIB
 
 
 def fig5() -> Measurements:
@@ -131,7 +131,7 @@ def fig5() -> Measurements:
         fabric = machine().measure(*ALL_UNDER_WAY)
         for fpga in _at_once(count):
             fabric.flow(fpga, "h0", size=BUFFER, direction="read")
-        steady = [steady(flow) for flow in _run(fabric).flows]
+        steady = [measured.steady(flow) for flow in _run(fabric).flows]
         yield f"fig5/{count}", fmean(steady) / MIB
         if count > THREE_FIT:
             yield f"check/fig5/{count}/of-limit", sum(steady) / MIB / _limit(count)
@@ -274,4 +274,4 @@ def _half_round_trip(sender: str, reflector: str) -> float:
     """Nanoseconds. The payload is not published; 8 bytes are one beat of the 64-bit stream."""
     fabric = machine().set(reflector, user="reflector")
     fabric.flow(sender, reflector, direction="round-trip", size="8 B")
-    return round_trip(_run(fabric).flows[0]) / 2
+    return measured.latency(_run(fabric).flows[0]) / 2

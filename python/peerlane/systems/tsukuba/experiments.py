@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from peerlane.load_sweep import sweep as load_sweep
 from peerlane.reproduce import system_fabric
 from peerlane.systems.measured import latency, sound, steady
 
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
+    from peerlane.fabric import Setting
     from peerlane.reproduce import Measurements
 
-__all__ = ["efficiency", "routing", "sweep", "table2", "table3"]
+__all__ = ["efficiency", "routing", "sweep", "table2", "table3", "torus"]
 
 BEAT = "32 B"
 """Payload of the latency measurements: one beat of the FPGA's 256 bits. The source gives none."""
@@ -29,7 +31,7 @@ PACKETS = (64, 256, 512, 1024, 1528, 1536, 4096)
 """Bytes of a fibre's packets; the source's are 1,536."""
 
 ROOM: dict[str, str | int] = {"posted_headers": 0, "posted_data": "0 B"}
-"""Buffers without end: the readings are of links and streams, not of what receivers have room for."""
+"""Buffers without end: the readings are of links and streams, not of what there is room for."""
 
 GEN3_X8 = 8e9 * 8 / 8 * 128 / 130
 FIBRE_RATE = 4.90
@@ -48,7 +50,7 @@ def table2() -> Measurements:
 
 
 def sweep() -> Measurements:
-    """The rate of the fibre against the size of its packets: framing and clock compensation alone."""
+    """The fibre's rate against the size of its packets: framing and clock compensation alone."""
     for size in PACKETS:
         fabric = _bare(machine())
         for fpga in FIBRE:
@@ -96,9 +98,67 @@ def efficiency() -> Measurements:
         yield f"reading/efficiency/{name}", _rate(fabric, ONE_CPU, request_size=size)
 
 
+def torus() -> Measurements:
+    """The announced 2-D torus: what every node gets through it, and what all do together."""
+    for size in ("4x4", "8x8"):
+        yield from _saturation(size, "", {})
+    yield from _saturation("8x8", "/two-lanes", {"optical_lanes": 2})
+    yield "check/torus/zero-load", _zero_load() / ZERO_LOAD_NS
+    for algorithm in ("ring", "dimension-wise"):
+        fabric = _torus("4x4", {})
+        fabric.collective("torus", "all-reduce", algorithm=algorithm, size="64 KiB")
+        yield f"torus/4x4/all-reduce/{algorithm}", _microseconds(fabric)
+    fabric = _torus("4x4", {}).collective("torus", "halo", size="4 KiB", iterations=10)
+    yield "torus/4x4/halo", _microseconds(fabric) / 10
+
+
 def table3() -> Measurements:
     """Resources of the FPGA: there is no gateware yet whose resources could be counted."""
     yield from ()
+
+
+def _saturation(size: str, case: str, routers: dict[str, Setting]) -> Measurements:
+    """GB/s of payload that each host gets to the others, offered what no network could carry."""
+    fabric = _torus(size, routers).measure("20 us", "60 us")
+    fabric.traffic("torus", load="8 GB/s", duration="70 us")
+    outcome = load_sweep(fabric, ["8 GB/s"])
+    carried = outcome.saturation_bytes_per_second
+    yield f"torus/{size}{case}/saturation", carried / 1e9
+    yield f"torus/{size}{case}/injection-bound", outcome.bounds.injection / 1e9
+    yield f"torus/{size}{case}/bisection-bound", (outcome.bounds.bisection or 0) / 1e9
+    yield f"torus/{size}{case}/share", 100 * carried / outcome.bounds.least
+
+
+HOPS = 4
+"""From node (0, 0) to (2, 2)."""
+
+CYCLE_NS = 6.4
+"""66 bits at 10.3125 Gbit/s."""
+
+ZERO_LOAD_NS = 52 + HOPS * (CYCLE_NS + 236 + 9.794) + (HOPS - 1) * 52 + CYCLE_NS
+"""A message of 32 bytes in two cycles: the pipeline where it begins, and for each hop a cycle, the
+cores, 2 m of fibre and the next pipeline; straight to the user logic at the end."""
+
+
+def _zero_load() -> float:
+    fabric = _torus("4x4", {"clock_compensation": False})
+    return latency(_flow(fabric.flow("torus-0-0", "torus-2-2", size=BEAT)))
+
+
+def _torus(size: str, routers: dict[str, Setting]) -> Fabric:
+    """Routers like the published one, with four fibres each, below such hosts."""
+    board: dict[str, Setting] = {"profile": "router-board", "fibre_ports": 4}
+    hosts: dict[str, Setting] = {"max_payload_supported": "256 B"}
+    return machine().network(
+        "torus", shape="torus", size=size, hosts=hosts, routers=board | routers
+    )
+
+
+def _microseconds(fabric: Fabric) -> float:
+    time_ns = sound(fabric.run()).collectives[0].time_ns
+    if time_ns is None:
+        raise RuntimeError("the collective was not measured")
+    return time_ns / 1e3
 
 
 def machine() -> Fabric:

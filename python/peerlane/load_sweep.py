@@ -1,0 +1,212 @@
+"""Latency against offered load: one run of a workload for each load."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from math import ceil, isfinite, sqrt
+from typing import TYPE_CHECKING, Any
+
+from peerlane._core import ScenarioError
+from peerlane.collection import Collection
+from peerlane.fabric import Fabric
+from peerlane.network import Bounds, bounds
+from peerlane.simulation import already_warned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pandas import DataFrame
+
+    from peerlane.results import Latency
+    from peerlane.tree import Traffic, Tree
+
+SHORTFALL = 0.05
+"""A network is saturated where it accepts so much less than is offered, and not by chance."""
+_DEVIATIONS = 3
+"""By chance a Poisson process offers less by its standard deviation, a few times."""
+_DRAIN = 0.25
+"""How long a run goes on after `[measure]`, in parts of it, for messages that are under way."""
+_SYMBOLS_NS = 260.0
+"""The flows begin with a multiple of this after the links are up."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPoint:
+    """One run: payload in bytes a second for each node, offered and accepted.
+
+    The latency is that of the messages that were due within `[measure]` and arrived by the end of
+    the run. `lost` counts the packets that ended with an error.
+    """
+
+    offered_bytes_per_second: float
+    accepted_bytes_per_second: float
+    fairness: float | None
+    latency_ns: Latency | None
+    saturated: bool
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A workload at several loads, in their order, and what its network could carry at most."""
+
+    name: str
+    traffic: str
+    network: str
+    pattern: str
+    bounds: Bounds
+    points: Collection[LoadPoint]
+
+    @property
+    def saturation_bytes_per_second(self) -> float:
+        """The most that was accepted, for each node."""
+        return max(point.accepted_bytes_per_second for point in self.points)
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether any load was more than the network accepted: else it could carry more."""
+        return any(point.saturated for point in self.points)
+
+    def to_json(self) -> dict[str, Any]:
+        """The sweep as the command line writes it."""
+        return {
+            "name": self.name,
+            "traffic": self.traffic,
+            "network": self.network,
+            "pattern": self.pattern,
+            "points": [asdict(point) for point in self.points],
+            "saturation_bytes_per_second": self.saturation_bytes_per_second,
+            "saturated": self.is_saturated,
+            "bounds_bytes_per_second": asdict(self.bounds),
+            "binding": self.bounds.binding,
+        }
+
+    def to_pandas(self) -> DataFrame:
+        """One line for each load.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
+        """
+        return self.points.to_pandas()
+
+
+def sweep(
+    fabric: Fabric,
+    loads: Iterable[str | float],
+    traffic: str | None = None,
+    *,
+    seed: int | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> Sweep:
+    """Runs a workload at each of `loads`, on every processor; all else stays as it is.
+
+    A run ends shortly after `[measure]`, or, without one, when the workload's duration is over.
+
+    Args:
+        fabric: Has the workload, among others or alone.
+        loads: Payload that each node offers: "1 GB/s", or a number in bytes a second.
+        traffic: The id of the workload; not needed where there is only one.
+        seed: Of all random streams; replaces the fabric's own.
+        progress: Hears the fraction of the runs that are done.
+
+    Raises:
+        ScenarioError: The fabric cannot be built, or has no such workload.
+        ValueError: A load is none, or there are none.
+    """
+    tree = fabric.tree()
+    workload = the_workload(tree, traffic)
+    rates = sorted({bytes_per_second(load) for load in loads})
+    if not rates:
+        raise ValueError('there are no loads; give one or more, such as "1 GB/s"')
+    points: dict[int, LoadPoint] = {}
+    for rate, point in _in_parallel(fabric, workload, rates, seed):
+        points[rate] = point
+        if progress is not None:
+            progress(len(points) / len(rates))
+    return Sweep(
+        name=tree.name,
+        traffic=workload.id,
+        network=workload.network,
+        pattern=workload.pattern,
+        bounds=bounds(tree, workload),
+        points=Collection((points[rate] for rate in rates), key="offered_bytes_per_second"),
+    )
+
+
+def the_workload(tree: Tree, traffic: str | None) -> Traffic:
+    """The workload of that id, or the only one.
+
+    Raises:
+        ScenarioError: There is none, or no id was given and there are several.
+    """
+    known = [one.id for one in tree.traffic]
+    if not known:
+        raise ScenarioError(f"{tree.name}: there is no workload to sweep; write [[traffic]]")
+    if traffic is None and len(known) > 1:
+        raise ScenarioError(f"{tree.name}: say which workload to sweep: {', '.join(known)}")
+    if traffic is not None and traffic not in known:
+        raise ScenarioError(f"{tree.name}: no traffic {traffic!r}; there is {', '.join(known)}")
+    return tree.traffic[traffic or 0]
+
+
+def bytes_per_second(load: str | float) -> int:
+    """A load in whole bytes a second, read as the scenario's key `load` is.
+
+    Raises:
+        ValueError: It is none; the message says what would be right.
+    """
+    if not isinstance(load, str) and not isfinite(load):
+        raise ValueError(f"{load!r} is no load: write one in bytes a second")
+    fabric = Fabric("load").network("n", shape="ring", size=2)
+    try:
+        return fabric.traffic("n", load=load, duration="1 us").tree().traffic[0].load
+    except ScenarioError as error:
+        why = str(error).split(": ", 1)[-1]
+        raise ValueError(f"{load!r} is no load: {why}") from None
+
+
+def even_loads(limit: float, count: int) -> list[float]:
+    """`count` loads in even steps up to `limit`, in bytes a second."""
+    return [limit * step / count for step in range(1, count + 1)]
+
+
+def _in_parallel(
+    fabric: Fabric, workload: Traffic, rates: list[int], seed: int | None
+) -> Iterator[tuple[int, LoadPoint]]:
+    """Each rate with what a run measured, in the order in which they are there."""
+    with already_warned():  # when the tree was made
+        pool = ThreadPoolExecutor(os.cpu_count())
+        try:
+            running = {pool.submit(_point, fabric, workload, rate, seed): rate for rate in rates}
+            for done in as_completed(running):
+                yield running[done], done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _point(fabric: Fabric, workload: Traffic, rate: int, seed: int | None) -> LoadPoint:
+    loaded = fabric.copy().set_traffic(workload.id, load=f"{rate} B/s")
+    simulation = loaded.simulation(seed=seed)
+    begin, until = workload.start_ns, workload.start_ns + workload.duration_ns
+    end = until
+    if simulation.measure_ns is not None:
+        begin, until = simulation.measure_ns
+        end = until + _DRAIN * (until - begin)
+    simulation.step()  # time begins when the links are up
+    simulation.run_until((ceil(simulation.now_ns / _SYMBOLS_NS) + 1) * _SYMBOLS_NS + end)
+    result = simulation.result()
+    measured = result.traffic[workload.id]
+    offered = measured.offered_bytes_per_second
+    accepted = measured.accepted_bytes_per_second or 0.0
+    messages = measured.nodes * offered * (until - begin) / 1e9 / workload.message
+    shortfall = max(SHORTFALL, _DEVIATIONS / sqrt(messages))
+    return LoadPoint(
+        offered_bytes_per_second=offered,
+        accepted_bytes_per_second=accepted,
+        fairness=measured.fairness,
+        latency_ns=measured.latency_ns,
+        saturated=accepted < (1 - shortfall) * offered,
+        lost=sum(fault.count for fault in result.errors),
+    )
