@@ -151,16 +151,17 @@ impl Glass {
             ..Stamp::default()
         };
         self.packets[packet].write(header, stamp).fill(7);
-        self.packets[packet].route = Route {
+        self.packets[packet].send_off(Route {
             carried: Carried::Message,
             ..Route::default()
-        };
+        });
         packet
     }
 
     /// Sends a packet if there is room: whether there was.
     fn send(&mut self, side: usize, number: u64, channel: u8, len: u32) -> bool {
-        let cycles = self.ends[side].cycles(len + protocol::Envelope::BYTES);
+        let lanes = OpticalParameters::default().optical_lanes;
+        let cycles = protocol::aurora::cycles(len + protocol::Envelope::BYTES, lanes);
         let end = &self.ends[side];
         if end.is_dark() || end.free_at() > self.now || !end.may_send(channel, cycles) {
             return false;

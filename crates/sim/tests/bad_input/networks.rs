@@ -48,11 +48,19 @@ fn a_flow_to_a_node_that_does_not_exist_is_refused() {
 
 #[test]
 fn a_flow_between_trees_that_no_fibre_joins_is_refused() {
-    for (from, to, root) in [("r0", "r1", "r0"), ("h0", "h1", "h0")] {
+    let places = [
+        ("r0", "r1", "r1 is below h1 and r0 is below h0"),
+        (
+            "h0",
+            "h1",
+            "h1 is a host of its own and h0 is a host of its own",
+        ),
+    ];
+    for (from, to, places) in places {
         assert_eq!(
             refusal(&format!("{TWO}{}", flow(from, to, ""))),
             format!(
-                "bad.toml:12: flow \"f\", to: {to} is below h1 and {root} below h0, with no way between; write a target in the same tree, or join routers in both by fibres"
+                "bad.toml:12: flow \"f\", to: {places}, with no way between; write a target in the same tree, or join routers in both by fibres"
             )
         );
     }
@@ -103,7 +111,7 @@ fn the_two_ends_of_a_fibre_are_set_alike() {
         ("virtual_channels", "4", ("2", "4")),
         ("reliable", "true", ("false", "true")),
         ("flow_control", "\"native\"", ("credits", "native")),
-        ("aperture", "\"128 KiB\"", ("64 KiB", "128 KiB")),
+        ("aperture", "\"128 KiB\"", ("1 MiB", "128 KiB")),
     ] {
         let with = format!("[devices.r1]\n{key} = {other}\n");
         let text = format!("{TWO}{FIBRE}").replace("[devices.r1]\n", &with);
