@@ -110,6 +110,7 @@ fn the_two_ends_of_a_fibre_are_set_alike() {
         ("virtual_channels", "4", ("2", "4")),
         ("reliable", "true", ("false", "true")),
         ("flow_control", "\"native\"", ("credits", "native")),
+        ("aperture", "\"128 KiB\"", ("1 MiB", "128 KiB")),
     ] {
         let with = format!("[devices.r1]\n{key} = {other}\n");
         let text = format!("{TWO}{FIBRE}").replace("[devices.r1]\n", &with);
