@@ -53,6 +53,8 @@ pub(super) struct Queue {
     pub(super) asks: Option<Asks>,
     /// When its way into the crossbar is free, where it has one of its own.
     pub(super) free_at: Time,
+    /// Before then its first packet is not looked at.
+    pub(super) rests_until: Time,
 }
 
 /// Where the first packet of a queue may go.
@@ -91,6 +93,7 @@ impl Input {
                     cycles: 0,
                     asks: None,
                     free_at: Time::ZERO,
+                    rests_until: Time::ZERO,
                 };
                 queues
             ],

@@ -162,7 +162,7 @@ impl Router {
     }
 
     fn entry(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Entry {
-        let ready = fx.now() + self.forward;
+        let ready = fx.now() + self.pipeline + self.to_forward;
         Entry {
             packet,
             cycles: self.local.cycles(packet, fx.store()),
@@ -332,7 +332,7 @@ impl Router {
         if entry.damaged {
             lose(entry.packet, Refusal::BitErrors, fx);
         } else if output == TO_USER {
-            self.deliver(entry, done, fx);
+            self.deliver(entry, done + self.to_deliver, fx);
         } else {
             let done = self
                 .local

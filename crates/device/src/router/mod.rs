@@ -36,6 +36,8 @@ kernel::parameters! {
         forward_cycles: u32 = 13, within 0..=10_000, from "system tsukuba: 52 ns by the depth of the pipeline";
         /// Cycles from a packet's arrival by a fibre to the router's own user logic.
         deliver_cycles: u32 = 13, within 0..=10_000, from "as many as to go on";
+        /// Cycles after a packet has left its queue in which the next one is routed and given a virtual channel; 0 where that is done while the one before leaves.
+        queue_gap_cycles: u32 = 0, within 0..=10_000, from "our choice: each header is looked at as it comes in";
         /// Packets of the node itself that the crossbar takes, or hands out, in the time in which a fibre takes one.
         local_width: u32 = 2, within 1..=8, from "256 bits at 250 MHz are 8 GB/s";
         /// Whose turn it is where several packets wait: "transit-first" lets those in the network go before those of the node itself, which keeps the throughput of a full network; "round-robin" serves one queue after the other; "oldest-first" is fairest.
@@ -85,8 +87,12 @@ pub struct Router {
     endpoint: Endpoint,
     node: u16,
     routing: Routing,
-    forward: Span,
-    deliver: Span,
+    /// From the arrival of a packet to the crossbar; what it takes longer to a fibre or PCI Express than to the user logic; and
+    /// what it takes longer to that, behind the crossbar.
+    pipeline: Span,
+    to_forward: Span,
+    to_deliver: Span,
+    queue_gap: Span,
     fibres: Vec<Option<OpticalEnd>>,
     /// The node's own, and then one for each fibre.
     inputs: Vec<Input>,
@@ -257,12 +263,19 @@ impl Router {
             .map(|end| end.map(OpticalEnd::new))
             .collect();
         let endpoint = Endpoint::new(endpoint);
+        let pipeline = parameters.shorter_pipeline();
         let local = Local::new(&endpoint, &parameters, &optical, window, targets);
         Router {
             node,
             routing,
-            forward: parameters.pipeline(parameters.forward_cycles),
-            deliver: parameters.pipeline(parameters.deliver_cycles),
+            pipeline,
+            to_forward: parameters
+                .pipeline(parameters.forward_cycles)
+                .saturating_sub(pipeline),
+            to_deliver: parameters
+                .pipeline(parameters.deliver_cycles)
+                .saturating_sub(pipeline),
+            queue_gap: parameters.pipeline(parameters.queue_gap_cycles),
             inputs: (0..=fibres.len()).map(|_| Input::new(stride)).collect(),
             outputs: (0..FIRST_FIBRE + fibres.len())
                 .map(|_| Output::new())
@@ -310,13 +323,12 @@ impl Router {
     fn arrive(&mut self, fibre: usize, incoming: Incoming, fx: &mut Effects<'_, Self>) {
         let route = fx.store()[incoming.packet].route();
         let stays = route.destination == self.node && route.port == USER;
-        let pipeline = if stays { self.deliver } else { self.forward };
-        let passed = self.deliver.min(self.forward);
+        let rest = if stays { Span::ZERO } else { self.to_forward };
         let entry = Entry {
             packet: incoming.packet,
             cycles: incoming.cycles,
-            ready: fx.now() + pipeline.saturating_sub(passed),
-            complete: incoming.complete + pipeline.saturating_sub(passed),
+            ready: fx.now() + rest,
+            complete: incoming.complete + rest,
             born: self.born(incoming.packet, fx),
             damaged: incoming.damaged,
         };
@@ -349,8 +361,8 @@ impl Router {
         let Some(first) = place.entries.front().filter(|_| place.asks.is_none()) else {
             return;
         };
-        if first.ready > fx.now() {
-            let ready = first.ready;
+        let ready = first.ready.max(place.rests_until);
+        if ready > fx.now() {
             return self.wake_input(input, ready, fx);
         }
         let route = *fx.store()[first.packet].route();
@@ -516,6 +528,9 @@ impl Router {
             }
         };
         *self.way_in(input, queue) = now + length;
+        if self.queue_gap > Span::ZERO {
+            self.inputs[input].queues[queue].rests_until = now + length + self.queue_gap;
+        }
         self.release(input, queue, &entry, length, fx);
         self.ask(input, queue, fx);
         if self.inputs[input]
