@@ -30,8 +30,10 @@ pub(super) struct Local {
     programs: Vec<Running>,
     /// A packet of theirs whose queue is full.
     held: Option<(usize, Entry)>,
+    /// Packets that the crossbar takes, or hands out, while a fibre takes one.
+    width: u32,
     /// Queues into the crossbar, and the cycles that each has room for.
-    width: usize,
+    queues: usize,
     room: u32,
     cycle: Span,
     lanes: u32,
@@ -65,13 +67,19 @@ impl Local {
             programs: Vec::new(),
             packet_size: optical.packet_size.0,
             held: None,
-            width: parameters.local_width as usize,
+            width: parameters.local_width,
+            queues: parameters.injection_queues as usize,
             room: optical.cycles_of(parameters.injection_buffer),
             cycle: optical.cycle(),
             lanes: optical.optical_lanes,
             leaving: VecDeque::new(),
             tlps: VecDeque::new(),
         }
+    }
+
+    /// Whether each queue into the crossbar has a way of its own.
+    pub(super) fn is_wide(&self) -> bool {
+        self.width > 1
     }
 
     fn cycles(&self, packet: PacketId, packets: &Packets) -> u32 {
@@ -158,7 +166,7 @@ impl Router {
 
     /// The queue into the crossbar of what goes to a node.
     fn queue_to(&self, destination: u16) -> usize {
-        usize::from(key(self.node, destination)) % self.local.width
+        usize::from(key(self.node, destination)) % self.local.queues
     }
 
     fn entry(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Entry {
@@ -325,7 +333,7 @@ impl Router {
         fx: &mut Effects<'_, Self>,
     ) -> Span {
         let whole = self.local.cycle * u64::from(entry.cycles);
-        let length = Span::from_fs(whole.as_fs().div_ceil(self.local.width as u64));
+        let length = Span::from_fs(whole.as_fs().div_ceil(self.local.width.into()));
         let free_at = fx.now() + length;
         let done = free_at.max(entry.complete);
         self.outputs[output].free_at = free_at;

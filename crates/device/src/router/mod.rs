@@ -40,6 +40,8 @@ kernel::parameters! {
         queue_gap_cycles: u32 = 0, within 0..=10_000, from "our choice: each header is looked at as it comes in";
         /// Packets of the node itself that the crossbar takes, or hands out, in the time in which a fibre takes one.
         local_width: u32 = 2, within 1..=8, from "256 bits at 250 MHz are 8 GB/s";
+        /// Queues in which the node's packets wait, by their destination. With a local_width of 1 they share one way into the crossbar; otherwise each has its own.
+        injection_queues: u32 = 2, within 1..=8, from "our choice: as many as the crossbar takes";
         /// Whose turn it is where several packets wait: "transit-first" lets those in the network go before those of the node itself, which keeps the throughput of a full network; "round-robin" serves one queue after the other; "oldest-first" is fairest.
         arbitration: Arbitration = Arbitration::TransitFirst, from "our choice: with round robin a full 8x8 torus falls to two thirds of what it carried before";
         /// Room for packets that wait for their way into the network: what PCI Express is held back by.
@@ -257,7 +259,7 @@ impl Router {
             targets,
             optical,
         } = config;
-        let stride = optical.virtual_channels.max(parameters.local_width) as usize;
+        let stride = optical.virtual_channels.max(parameters.injection_queues) as usize;
         let fibres: Vec<_> = fibres
             .into_iter()
             .map(|end| end.map(OpticalEnd::new))
@@ -345,10 +347,10 @@ impl Router {
         }
     }
 
-    /// When a queue's way into the crossbar is free: the queues of a fibre share one.
+    /// When a queue's way into the crossbar is free: the queues of a fibre share one, those of the node where it is narrow.
     fn way_in(&mut self, input: usize, queue: usize) -> &mut Time {
         let input_of_node = &mut self.inputs[input];
-        if input == OWN {
+        if input == OWN && self.local.is_wide() {
             &mut input_of_node.queues[queue].free_at
         } else {
             &mut input_of_node.free_at

@@ -165,7 +165,7 @@ impl Builder<'_> {
                 );
             }
         }
-        let queues = optical.virtual_channels.max(router.local_width);
+        let queues = optical.virtual_channels.max(router.injection_queues);
         if (router.fibre_ports + 1) * queues > u64::BITS {
             return error(
                 "virtual_channels",
