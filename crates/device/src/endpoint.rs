@@ -5,65 +5,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
+use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Packets, Pcie, Refusal, Waiting};
-use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, MsixTable, Status};
+use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, Status};
 use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
-kernel::parameters! {
-    /// What every device can be told of its core.
-    pub struct EndpointParameters {
-        /// Size of BAR 0, a power of two; "0 B" for none.
-        bar: Bytes = Bytes(64 * 1024), from "a common choice";
-        /// Width of BAR 0: below 4 GiB or anywhere.
-        bar_address_bits: u32 = 32, among [32, 64], from "PCIe Base 7.5.1.2.1";
-        /// Interrupt vectors that the function asks for with MSI.
-        msi_vectors: u32 = 1, among [1, 2, 4, 8, 16, 32], from "PCIe Base 7.7.1.2";
-        /// Entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. It is announced and can be written; interrupts go by MSI.
-        msix_vectors: u32 = 0, within 0..=128, from "our choice: MSI only";
-        /// Max read request size in Device Control.
-        max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
-        /// Clock of the datapath between engine and core.
-        clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
-        /// Bytes that the datapath moves each cycle; "0 B" is without limit.
-        datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
-        /// Cycles between two packets in which the datapath moves nothing.
-        idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
-        /// Time from the engine's hand-over of a packet to its first bit on the wire.
-        send_latency: Span = Span::ZERO, from "our choice: none";
-        /// Time from a packet's last bit on the wire to the engine.
-        receive_latency: Span = Span::ZERO, from "our choice: none";
-        /// Time from a read request's arrival at the engine to the data of its completions.
-        read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
-        /// Packets that wait for the wire before the engine is held: at the end of the send path, or all along it where the datapath is without limit.
-        send_queue: u32 = 8, within 1..=4096, from "our choice: as short as keeps any link busy";
-    }
-}
-
-impl EndpointParameters {
-    /// BAR 0, if there is one.
-    pub fn bar(&self) -> Option<Bar> {
-        let Bytes(size) = self.bar;
-        (size > 0).then_some(Bar {
-            index: 0,
-            size,
-            wide: self.bar_address_bits == 64,
-        })
-    }
-
-    /// Where the MSI-X table is, if BAR 0 has room for one beside other things: its pending bits are in the second half of
-    /// the last 4 KiB.
-    pub fn msix(&self) -> Option<MsixTable> {
-        let Bytes(size) = self.bar;
-        let table = size.checked_sub(MSIX_BYTES).filter(|before| *before > 0)? as u32;
-        (self.msix_vectors > 0).then_some(MsixTable {
-            vectors: self.msix_vectors as u16,
-            bar: 0,
-            table,
-            pending: table + (MSIX_BYTES / 2) as u32,
-        })
-    }
-}
+use crate::EndpointParameters;
 
 /// How an endpoint is built.
 #[derive(Clone, Debug)]
@@ -506,9 +453,6 @@ impl Endpoint {
 
 /// Where a BAR begins that answers nothing: no request is there.
 const CLOSED: u64 = u64::MAX;
-
-/// The end of BAR 0 that an MSI-X table takes, its own page.
-const MSIX_BYTES: u64 = 4096;
 
 /// Completions of a device end at multiples of this (PCIe Base 2.3.1.1).
 const BOUNDARY: u32 = 128;

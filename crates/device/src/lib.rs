@@ -4,12 +4,14 @@
 
 mod dma;
 mod endpoint;
+mod endpoint_parameters;
 mod reflector;
 pub mod router;
 pub mod sg_dma;
 
 pub use dma::{Dma, DmaParameters};
-pub use endpoint::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer};
+pub use endpoint_parameters::EndpointParameters;
 pub use reflector::{Reflector, ReflectorParameters, Reply};
 pub use router::{Router, RouterConfig, RouterParameters};
 pub use sg_dma::{SgDma, SgDmaParameters, UserLogic};

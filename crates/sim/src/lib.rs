@@ -1,7 +1,9 @@
 //! From a scenario file to a checked plan, a run, and what was measured.
 
+mod access;
 pub mod bench;
 mod build;
+mod build_network;
 mod configuration;
 mod latency;
 mod meter;
@@ -14,8 +16,9 @@ mod simulation;
 mod trace;
 mod tree;
 
+pub use access::AccessError;
 pub use latency::Latency;
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
-pub use simulation::{AccessError, Simulation};
+pub use simulation::Simulation;
 pub use tree::Tree;

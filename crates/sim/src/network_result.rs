@@ -3,7 +3,8 @@
 use kernel::{Quantity, Time};
 use serde::Serialize;
 
-use crate::build::{Parts, begun_with};
+use crate::build::Parts;
+use crate::build_network::begun_with;
 use crate::latency::Latency;
 use crate::meter::{FlowMeter, Meter};
 use crate::model::Model;

@@ -7,60 +7,28 @@
 
 mod crossbar;
 mod local;
+mod parameters;
+mod passing;
 pub mod program;
 pub mod routing;
+mod timer;
 mod window;
 
-use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
-use link::optical::{Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameters, Outgoing};
-use link::{At, Frame, LinkTimer, PacketId, Pcie, Refusal};
+use kernel::{Component, Effects, Port, Span, Time};
+use link::optical::{Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameters};
+use link::{At, Frame, PacketId, Pcie, Refusal};
 use protocol::Bar;
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use crate::{Endpoint, EndpointConfig};
 use crossbar::{Asks, Entry, Input, Output};
 
 pub use crossbar::Arbitration;
 use local::Local;
+pub use parameters::RouterParameters;
 use routing::Routing;
+pub use timer::RouterTimer;
 
 pub use window::{PORTS, USER, Window};
-
-kernel::parameters! {
-    /// What a router can be told besides its optical ports.
-    pub struct RouterParameters {
-        /// Optical ports.
-        fibre_ports: u32 = 4, within 1..=7, from "two directions in each of two dimensions";
-        /// Clock of the router's logic.
-        router_clock: Frequency = Frequency::mhz(250), within Frequency::mhz(1)..=Frequency::mhz(2000), from "that of a PCI Express core";
-        /// Cycles from a packet's arrival to its way out by a fibre or by PCI Express.
-        forward_cycles: u32 = 13, within 0..=10_000, from "system tsukuba: 52 ns by the depth of the pipeline";
-        /// Cycles from a packet's arrival by a fibre to the router's own user logic.
-        deliver_cycles: u32 = 13, within 0..=10_000, from "as many as to go on";
-        /// Cycles after a packet has left its queue in which the next one is routed and given a virtual channel; 0 where that is done while the one before leaves.
-        queue_gap_cycles: u32 = 0, within 0..=10_000, from "our choice: each header is looked at as it comes in";
-        /// Packets of the node itself that the crossbar takes, or hands out, in the time in which a fibre takes one.
-        local_width: u32 = 2, within 1..=8, from "256 bits at 250 MHz are 8 GB/s";
-        /// Queues in which the node's packets wait, by their destination. With a local_width of 1 they share one way into the crossbar; otherwise each has its own.
-        injection_queues: u32 = 2, within 1..=8, from "our choice: as many as the crossbar takes";
-        /// Whose turn it is where several packets wait: "transit-first" lets those in the network go before those of the node itself, which keeps the throughput of a full network; "round-robin" serves one queue after the other; "oldest-first" is fairest.
-        arbitration: Arbitration = Arbitration::TransitFirst, from "our choice: with round robin a full 8x8 torus falls to two thirds of what it carried before";
-        /// Room for packets that wait for their way into the network: what PCI Express is held back by.
-        injection_buffer: Bytes = Bytes::kib(8), within Bytes(64)..=Bytes::mib(1), from "our choice: as a channel of a fibre";
-        /// Bytes of each node's memory that the window shows, a power of two.
-        aperture: Bytes = Bytes::mib(1), within Bytes::kib(4)..=Bytes::gib(1), from "our choice";
-    }
-}
-
-impl RouterParameters {
-    fn pipeline(&self, cycles: u32) -> Span {
-        self.router_clock.period() * u64::from(cycles)
-    }
-
-    /// What every packet passes at least.
-    pub fn shorter_pipeline(&self) -> Span {
-        self.pipeline(self.forward_cycles.min(self.deliver_cycles))
-    }
-}
 
 /// How a router is built.
 #[derive(Clone, Debug)]
@@ -112,68 +80,6 @@ const OWN: usize = 0;
 const TO_USER: usize = 0;
 const TO_PCIE: usize = 1;
 const FIRST_FIBRE: usize = 2;
-
-/// What a router asks to be woken for.
-#[derive(Clone, Copy, Debug)]
-pub enum RouterTimer {
-    /// A timer of its core.
-    Endpoint(EndpointTimer),
-    /// A timer of a fibre's end.
-    Fibre(u8, LinkTimer),
-    /// An input may go on.
-    Input(u8),
-    /// An output may go on.
-    Output(u8),
-}
-
-/// Numbers of the core's timers.
-const ENDPOINT_TIMERS: u32 = 8;
-/// More than there are inputs or outputs.
-const PLACES: u32 = 16;
-
-impl Label for RouterTimer {
-    fn number(self) -> u32 {
-        match self {
-            RouterTimer::Endpoint(timer) => timer.number(),
-            RouterTimer::Input(input) => ENDPOINT_TIMERS + u32::from(input),
-            RouterTimer::Output(output) => ENDPOINT_TIMERS + PLACES + u32::from(output),
-            RouterTimer::Fibre(fibre, timer) => {
-                ENDPOINT_TIMERS + 2 * PLACES + u32::from(fibre) * LinkTimer::COUNT + timer as u32
-            }
-        }
-    }
-    fn from_number(number: u32) -> Self {
-        let Some(number) = number.checked_sub(ENDPOINT_TIMERS) else {
-            return RouterTimer::Endpoint(EndpointTimer::from_number(number));
-        };
-        match number / PLACES {
-            0 => RouterTimer::Input(number as u8),
-            1 => RouterTimer::Output((number - PLACES) as u8),
-            _ => {
-                let of_fibres = number - 2 * PLACES;
-                RouterTimer::Fibre(
-                    (of_fibres / LinkTimer::COUNT) as u8,
-                    LinkTimer::from_number(of_fibres % LinkTimer::COUNT),
-                )
-            }
-        }
-    }
-}
-
-impl From<EndpointTimer> for RouterTimer {
-    fn from(timer: EndpointTimer) -> Self {
-        RouterTimer::Endpoint(timer)
-    }
-}
-
-impl From<(Port, LinkTimer)> for RouterTimer {
-    fn from((port, timer): (Port, LinkTimer)) -> Self {
-        match port.index().checked_sub(1) {
-            None => RouterTimer::Endpoint((port, timer).into()),
-            Some(fibre) => RouterTimer::Fibre(fibre as u8, timer),
-        }
-    }
-}
 
 /// The port of a fibre.
 fn port(fibre: usize) -> Port {
@@ -421,168 +327,6 @@ impl Router {
         }
     }
 
-    /// Passes on what an output can take now.
-    fn serve(&mut self, output: usize, fx: &mut Effects<'_, Self>) {
-        while self.outputs[output].asked != 0 {
-            let free_at = self.free_at(output);
-            if free_at > fx.now() {
-                return self.wake_output(output, free_at, fx);
-            }
-            if output == TO_PCIE && !self.takes_tlps() {
-                // It is looked at again when the TLPs before have gone.
-                return;
-            }
-            let Some((number, channel)) = self.choose(output, fx.now()) else {
-                return;
-            };
-            self.outputs[output].served(number);
-            self.pass(self.place(number), output, channel, fx);
-        }
-    }
-
-    /// The queue whose first packet may leave by `output` now and whose turn it is, and the virtual channel that it takes.
-    fn choose(&mut self, output: usize, now: Time) -> Option<(u32, u8)> {
-        let arbitration = self.arbitration;
-        let later = match arbitration {
-            Arbitration::TransitFirst => (1 << self.stride) - 1,
-            Arbitration::RoundRobin | Arbitration::OldestFirst => 0,
-        };
-        let waits = self.outputs[output].in_turn(later);
-        let mut open =
-            waits.filter_map(|number| Some((number, self.channel_for(output, number, now)?)));
-        if arbitration != Arbitration::OldestFirst {
-            return open.next();
-        }
-        let all: Vec<(u32, u8)> = open.collect();
-        let age = |(number, _): &(u32, u8)| {
-            let (input, queue) = self.place(*number);
-            self.inputs[input].queues[queue]
-                .entries
-                .front()
-                .map(|entry| entry.born)
-        };
-        all.into_iter().min_by_key(age)
-    }
-
-    /// Input and queue of a number.
-    fn place(&self, number: u32) -> (usize, usize) {
-        (number as usize / self.stride, number as usize % self.stride)
-    }
-
-    fn free_at(&self, output: usize) -> Time {
-        let fibre = output.checked_sub(FIRST_FIBRE);
-        let fibre = fibre.and_then(|fibre| self.fibres[fibre].as_ref());
-        fibre.map_or(self.outputs[output].free_at, OpticalEnd::free_at)
-    }
-
-    /// The virtual channel in which the first packet of queue `number` can leave by `output` now.
-    fn channel_for(&mut self, output: usize, number: u32, now: Time) -> Option<u8> {
-        let (input, queue) = self.place(number);
-        if *self.way_in(input, queue) > now {
-            return None;
-        }
-        let queue = &self.inputs[input].queues[queue];
-        let Some(Asks::On(ways)) = queue.asks else {
-            return Some(0);
-        };
-        let cycles = queue.entries.front()?.cycles;
-        let fibre = output - FIRST_FIBRE;
-        let (_, allowed) = ways.iter().find(|(way, _)| usize::from(*way) == fibre)?;
-        let end = self.fibres[fibre].as_mut()?;
-        let channels = (0..self.stride as u8)
-            .rev()
-            .filter(|c| allowed >> c & 1 == 1);
-        // The highest channels are the adaptive ones; among those with room, the one with most of it.
-        let open = channels.filter(|channel| end.may_send(*channel, cycles));
-        let best = open.max_by_key(|channel| (end.room(*channel), *channel));
-        if best.is_none() {
-            end.stall(now);
-        }
-        best
-    }
-
-    /// Passes the first packet of a queue to an output.
-    fn pass(
-        &mut self,
-        (input, queue): (usize, usize),
-        output: usize,
-        channel: u8,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let Some(entry) = self.take_first(input, queue) else {
-            return;
-        };
-        let now = fx.now();
-        if input == OWN {
-            self.tell_sent(&entry, fx);
-        }
-        let length = match output.checked_sub(FIRST_FIBRE) {
-            None => self.leave(output, entry, fx),
-            Some(fibre) => {
-                let end = self.fibres[fibre].as_mut().expect(WIRED);
-                let outgoing = Outgoing {
-                    packet: entry.packet,
-                    channel,
-                    damaged: entry.damaged,
-                    complete: entry.complete,
-                };
-                end.send(outgoing, &mut At::new(fx, port(fibre))).since(now)
-            }
-        };
-        *self.way_in(input, queue) = now + length;
-        if self.queue_gap > Span::ZERO {
-            self.inputs[input].queues[queue].rests_until = now + length + self.queue_gap;
-        }
-        self.release(input, queue, &entry, length, fx);
-        self.ask(input, queue, fx);
-        if self.inputs[input]
-            .queues
-            .iter()
-            .any(|queue| queue.asks.is_some())
-        {
-            self.wake_input(input, now + length, fx);
-        }
-    }
-
-    fn take_first(&mut self, input: usize, queue: usize) -> Option<Entry> {
-        let place = &mut self.inputs[input].queues[queue];
-        let entry = place.entries.pop_front()?;
-        place.cycles -= entry.cycles;
-        let bit = 1 << (input * self.stride + queue);
-        match place.asks.take() {
-            None => {}
-            Some(Asks::Out(output)) => self.outputs[output].asked &= !bit,
-            Some(Asks::On(ways)) => ways.iter().for_each(|(fibre, _)| {
-                self.outputs[FIRST_FIBRE + usize::from(fibre)].asked &= !bit;
-            }),
-        }
-        Some(entry)
-    }
-
-    /// A packet begins to leave its buffer, and will have left after `length`. As it leaves cycle by cycle, its room can be
-    /// told as soon as it can't be overtaken by what will come in.
-    fn release(
-        &mut self,
-        input: usize,
-        queue: usize,
-        entry: &Entry,
-        length: Span,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let Some(fibre) = input.checked_sub(1) else {
-            return;
-        };
-        let end = self.fibres[fibre].as_mut().expect(WIRED);
-        let filled_in = end.cycle() * u64::from(entry.cycles);
-        let after = length.saturating_sub(filled_in);
-        end.release(
-            queue as u8,
-            entry.cycles,
-            after,
-            &mut At::new(fx, port(fibre)),
-        );
-    }
-
     /// No way is left for the first packet of a queue: it is lost, and told.
     fn give_up(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
         let Some(entry) = self.take_first(input, queue) else {
@@ -637,19 +381,4 @@ fn key(source: u16, destination: u16) -> u16 {
     let mixed = u32::from(source).wrapping_mul(0x9e37_79b1)
         ^ u32::from(destination).wrapping_mul(0x85eb_ca6b);
     (mixed >> 12) as u16
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_timers_have_one_number() {
-        for number in 0..ENDPOINT_TIMERS + 2 * PLACES + 7 * LinkTimer::COUNT {
-            let is_endpoint_gap = (2..4).contains(&number);
-            if !is_endpoint_gap {
-                assert_eq!(RouterTimer::from_number(number).number(), number);
-            }
-        }
-    }
 }

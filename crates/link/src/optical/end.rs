@@ -4,10 +4,10 @@ use kernel::{Span, Time};
 use protocol::aurora::{COMPENSATION_CYCLES, cycles};
 
 use crate::alarm::{Alarm, Ring};
-use crate::{Frame, LinkContext, LinkTimer, Observation, PacketId, Refusal};
+use crate::{Frame, LinkContext, LinkTimer, Observation, PacketId};
 
-use super::receiver::{Damage, Intake, strike};
-use super::resend::{Resend, Verdict};
+use super::receiver::Intake;
+use super::resend::Resend;
 use super::sender::Lane;
 use super::timing::Timing;
 use super::{
@@ -31,32 +31,32 @@ pub enum Heard {
 /// One end of a fibre.
 #[derive(Clone, Debug)]
 pub struct OpticalEnd {
-    config: OpticalConfig,
-    timing: Timing,
-    busy_until: Time,
-    lanes: Vec<Lane>,
-    intakes: Vec<Intake>,
+    pub(super) config: OpticalConfig,
+    pub(super) timing: Timing,
+    pub(super) busy_until: Time,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) intakes: Vec<Intake>,
     /// Cycles of each channel's buffer, or of all together with native flow control.
-    room: u32,
+    pub(super) room: u32,
     /// Cycles in the buffer, where native flow control watches it; from where on it pauses the far end, and resumes it.
-    occupied: u32,
-    marks: (u32, u32),
+    pub(super) occupied: u32,
+    pub(super) marks: (u32, u32),
     /// Whether this end is paused, and whether it has paused the other.
-    paused: bool,
-    pausing: bool,
-    resend: Option<Resend>,
-    resend_after: Span,
-    again: Alarm,
-    wire: Alarm,
+    pub(super) paused: bool,
+    pub(super) pausing: bool,
+    pub(super) resend: Option<Resend>,
+    pub(super) resend_after: Span,
+    pub(super) again: Alarm,
+    pub(super) wire: Alarm,
     /// When all numbers are told again, where errors may strike control blocks; and how often that was since anything changed.
-    telling: Alarm,
-    calm: u32,
+    pub(super) telling: Alarm,
+    pub(super) calm: u32,
     /// When the fibre is cut, if ever, and whether that is known here.
-    severed: Time,
-    dark: bool,
+    pub(super) severed: Time,
+    pub(super) dark: bool,
     /// Since when a packet waits for nothing but room.
-    stalled: Option<Time>,
-    counters: OpticalCounters,
+    pub(super) stalled: Option<Time>,
+    pub(super) counters: OpticalCounters,
 }
 
 /// Where errors may strike control blocks, all numbers are told again after this long; after twice as long each time that
@@ -117,7 +117,7 @@ impl OpticalEnd {
         self.counters
     }
 
-    fn cycles_of(&self, packet: PacketId, cx: &mut impl LinkContext) -> u32 {
+    pub(super) fn cycles_of(&self, packet: PacketId, cx: &mut impl LinkContext) -> u32 {
         let route = cx.packets()[packet].route();
         self.timing.cycles(route.frame_len.into())
     }
@@ -185,7 +185,7 @@ impl OpticalEnd {
     }
 
     /// Tells all numbers again some time from now, if a block may be lost.
-    fn tell_later(&mut self, cx: &mut impl LinkContext) {
+    pub(super) fn tell_later(&mut self, cx: &mut impl LinkContext) {
         if self.config.errors.is_none() || self.dark {
             return;
         }
@@ -196,7 +196,7 @@ impl OpticalEnd {
     }
 
     /// Something has changed that the far end must know.
-    fn stir(&mut self, cx: &mut impl LinkContext) {
+    pub(super) fn stir(&mut self, cx: &mut impl LinkContext) {
         if std::mem::take(&mut self.calm) > 0 {
             self.tell_later(cx);
         }
@@ -301,7 +301,7 @@ impl OpticalEnd {
     }
 
     /// Sends a control block `after` from now: in a cycle of its own where the wire is idle, or else with what it carries next.
-    fn tell(&mut self, block: Block, after: Span, cx: &mut impl LinkContext) {
+    pub(super) fn tell(&mut self, block: Block, after: Span, cx: &mut impl LinkContext) {
         let now = cx.now();
         let cycles = u64::from(self.config.parameters.credit_cycles);
         let mut at = now + after;
@@ -325,162 +325,7 @@ impl OpticalEnd {
         cx.send(Frame::Block(block), heard.since(now));
     }
 
-    /// Something arrives.
-    pub fn receive(&mut self, frame: Frame, cx: &mut impl LinkContext) -> Heard {
-        let is_dark = cx.now() >= self.severed;
-        match frame {
-            Frame::Light(frame) if is_dark => {
-                if self.resend.is_none() {
-                    lose(frame.packet, Refusal::SeveredFibre, cx);
-                } else {
-                    // Its sender keeps it, and will tell.
-                    cx.packets().release(frame.packet);
-                }
-                Heard::Nothing
-            }
-            Frame::Light(frame) => self.receive_frame(frame, cx),
-            Frame::Block(_) if is_dark || self.is_struck(1) => Heard::Nothing,
-            Frame::Block(block) => {
-                self.is_heard();
-                self.receive_block(block, cx)
-            }
-            Frame::Tlp(_) | Frame::Dllp(_) => panic!("a fibre carries frames and control blocks"),
-        }
-    }
-
-    /// Something could be read: the fibre is not dark.
-    fn is_heard(&mut self) {
-        if let Some(resend) = &mut self.resend {
-            resend.timeouts = 0;
-        }
-    }
-
-    fn is_struck(&mut self, cycles: u32) -> bool {
-        let bits = self.timing.bits(cycles);
-        let errors = self.config.errors.as_mut();
-        errors.is_some_and(|errors| !errors.strike(bits).is_empty())
-    }
-
-    fn receive_frame(&mut self, frame: LightFrame, cx: &mut impl LinkContext) -> Heard {
-        let cycles = self.cycles_of(frame.packet, cx);
-        let damage = match &mut self.config.errors {
-            Some(errors) => strike(errors, &frame, cycles, &self.timing, cx.packets()),
-            None => Damage::None,
-        };
-        let native = self.config.parameters.flow_control == FlowControl::Native;
-        let overflows = native && self.occupied + cycles > self.room;
-        let complete = if self.resend.is_some() {
-            // What there is no room for has to come again.
-            let damage = if overflows { Damage::Payload } else { damage };
-            if !self.accept_in_order(&frame, damage, cx) {
-                cx.packets().release(frame.packet);
-                return Heard::Nothing;
-            }
-            cx.now()
-        } else {
-            if damage == Damage::Header {
-                lose(frame.packet, Refusal::BitErrors, cx);
-                return Heard::Nothing;
-            }
-            let intake = &mut self.intakes[usize::from(frame.channel)];
-            let lost = intake.catch_up(frame.sequence);
-            intake.heard = intake.heard.wrapping_add(cycles as u16);
-            if lost {
-                self.release(frame.channel, 0, Span::ZERO, cx);
-            }
-            cx.now() + self.timing.cycle * u64::from(cycles - 1 + u32::from(frame.gaps))
-        };
-        if native {
-            if overflows {
-                lose(frame.packet, Refusal::Overflow, cx);
-                return Heard::Nothing;
-            }
-            self.occupied += cycles;
-            if !self.pausing && self.occupied > self.marks.0 {
-                self.pausing = true;
-                self.tell(Block::Pause, Span::ZERO, cx);
-            }
-        }
-        Heard::Packet(Incoming {
-            packet: frame.packet,
-            channel: frame.channel,
-            cycles,
-            complete,
-            damaged: frame.damaged || damage != Damage::None,
-        })
-    }
-
-    /// Whether a frame is the one that was to come, and as it was sent. The far end is told.
-    fn accept_in_order(
-        &mut self,
-        frame: &LightFrame,
-        damage: Damage,
-        cx: &mut impl LinkContext,
-    ) -> bool {
-        let Some(resend) = &mut self.resend else {
-            return true;
-        };
-        let sequence = (damage == Damage::None).then_some(frame.sequence);
-        let verdict = resend.judge(sequence);
-        let next = resend.expected();
-        match verdict {
-            Verdict::Accept | Verdict::Duplicate => {
-                self.tell(Block::Acknowledge(next), Span::ZERO, cx);
-            }
-            Verdict::Refuse => self.tell(Block::Refuse(next), Span::ZERO, cx),
-            Verdict::Ignore => {}
-        }
-        verdict == Verdict::Accept
-    }
-
-    fn receive_block(&mut self, block: Block, cx: &mut impl LinkContext) -> Heard {
-        match block {
-            Block::Freed { channel, cycles } => {
-                let lane = &mut self.lanes[usize::from(channel)];
-                let limit = cycles.wrapping_add(self.room as u16);
-                // An older number than the last one says nothing.
-                if limit.wrapping_sub(lane.limit).cast_signed() <= 0 {
-                    return Heard::Nothing;
-                }
-                lane.limit = limit;
-            }
-            Block::Sent { channel, cycles } => {
-                if self.intakes[usize::from(channel)].catch_up(cycles) {
-                    self.release(channel, 0, Span::ZERO, cx);
-                }
-                return Heard::Nothing;
-            }
-            Block::Acknowledge(next) => self.acknowledged(next, cx),
-            Block::Refuse(next) => {
-                self.acknowledged(next, cx);
-                return self.send_again(cx);
-            }
-            Block::Pause => {
-                self.paused = true;
-                return Heard::Nothing;
-            }
-            Block::Resume => {
-                self.paused = false;
-                if self.resend.as_ref().is_some_and(|resend| resend.again > 0) {
-                    return self.go_on(cx);
-                }
-            }
-        }
-        Heard::Room
-    }
-
-    fn acknowledged(&mut self, next: u16, cx: &mut impl LinkContext) {
-        let Some(resend) = &mut self.resend else {
-            return;
-        };
-        for done in resend.acknowledge(next) {
-            cx.packets().release(done.packet);
-        }
-        self.again.clear();
-        self.await_acknowledgement(cx);
-    }
-
-    fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
+    pub(super) fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
         let waits = self.resend.as_ref().is_some_and(Resend::is_waiting);
         if !waits || self.again.is_set() {
             return;
@@ -491,7 +336,7 @@ impl OpticalEnd {
         }
     }
 
-    fn send_again(&mut self, cx: &mut impl LinkContext) -> Heard {
+    pub(super) fn send_again(&mut self, cx: &mut impl LinkContext) -> Heard {
         if let Some(resend) = &mut self.resend {
             resend.send_again();
         }
@@ -500,7 +345,7 @@ impl OpticalEnd {
     }
 
     /// Sends the next of the frames that are to be sent again, as soon as the wire is free.
-    fn go_on(&mut self, cx: &mut impl LinkContext) -> Heard {
+    pub(super) fn go_on(&mut self, cx: &mut impl LinkContext) -> Heard {
         if self.dark || self.paused {
             return Heard::Nothing;
         }
@@ -573,7 +418,7 @@ impl OpticalEnd {
         self.send_again(cx)
     }
 
-    fn darken(&mut self) -> Heard {
+    pub(super) fn darken(&mut self) -> Heard {
         if std::mem::replace(&mut self.dark, true) {
             return Heard::Nothing;
         }
@@ -621,10 +466,3 @@ pub fn still_coming(parameters: &OpticalParameters, round_trip: Span) -> u32 {
 
 /// What a frame holds besides its payload at most: envelope and the header of a TLP.
 const OVERHEAD: u32 = protocol::Envelope::BYTES + 16;
-
-/// A packet ends here.
-fn lose(packet: PacketId, why: Refusal, cx: &mut impl LinkContext) {
-    let lost = cx.packets()[packet].lost(why);
-    cx.observe(lost);
-    cx.packets().release(packet);
-}

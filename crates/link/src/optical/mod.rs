@@ -3,6 +3,7 @@
 //! Like a [`LinkEnd`](crate::LinkEnd) it is a state machine that its component embeds, one for each port. Unlike one it has
 //! no queues: a router keeps its packets where they came in, and asks its ends whether they can go.
 
+mod arrival;
 mod config;
 mod end;
 mod receiver;

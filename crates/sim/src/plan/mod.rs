@@ -4,6 +4,7 @@
 
 mod address;
 mod collective;
+mod fibres;
 mod firmware;
 mod flow;
 mod functions;
@@ -14,6 +15,7 @@ mod planner;
 mod traffic;
 mod transfer;
 mod tree;
+mod ways;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

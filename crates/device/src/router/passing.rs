@@ -1,0 +1,172 @@
+//! Who goes next through the crossbar, by which virtual channel, and what it takes there.
+
+use kernel::{Effects, Span, Time};
+use link::At;
+use link::optical::{OpticalEnd, Outgoing};
+
+use super::crossbar::{Arbitration, Asks, Entry};
+use super::{FIRST_FIBRE, OWN, Router, TO_PCIE, WIRED, port};
+
+impl Router {
+    /// Passes on what an output can take now.
+    pub(super) fn serve(&mut self, output: usize, fx: &mut Effects<'_, Self>) {
+        while self.outputs[output].asked != 0 {
+            let free_at = self.free_at(output);
+            if free_at > fx.now() {
+                return self.wake_output(output, free_at, fx);
+            }
+            if output == TO_PCIE && !self.takes_tlps() {
+                // It is looked at again when the TLPs before have gone.
+                return;
+            }
+            let Some((number, channel)) = self.choose(output, fx.now()) else {
+                return;
+            };
+            self.outputs[output].served(number);
+            self.pass(self.place(number), output, channel, fx);
+        }
+    }
+
+    /// The queue whose first packet may leave by `output` now and whose turn it is, and the virtual channel that it takes.
+    pub(super) fn choose(&mut self, output: usize, now: Time) -> Option<(u32, u8)> {
+        let arbitration = self.arbitration;
+        let later = match arbitration {
+            Arbitration::TransitFirst => (1 << self.stride) - 1,
+            Arbitration::RoundRobin | Arbitration::OldestFirst => 0,
+        };
+        let waits = self.outputs[output].in_turn(later);
+        let mut open =
+            waits.filter_map(|number| Some((number, self.channel_for(output, number, now)?)));
+        if arbitration != Arbitration::OldestFirst {
+            return open.next();
+        }
+        let all: Vec<(u32, u8)> = open.collect();
+        let age = |(number, _): &(u32, u8)| {
+            let (input, queue) = self.place(*number);
+            self.inputs[input].queues[queue]
+                .entries
+                .front()
+                .map(|entry| entry.born)
+        };
+        all.into_iter().min_by_key(age)
+    }
+
+    /// Input and queue of a number.
+    pub(super) fn place(&self, number: u32) -> (usize, usize) {
+        (number as usize / self.stride, number as usize % self.stride)
+    }
+
+    pub(super) fn free_at(&self, output: usize) -> Time {
+        let fibre = output.checked_sub(FIRST_FIBRE);
+        let fibre = fibre.and_then(|fibre| self.fibres[fibre].as_ref());
+        fibre.map_or(self.outputs[output].free_at, OpticalEnd::free_at)
+    }
+
+    /// The virtual channel in which the first packet of queue `number` can leave by `output` now.
+    pub(super) fn channel_for(&mut self, output: usize, number: u32, now: Time) -> Option<u8> {
+        let (input, queue) = self.place(number);
+        if *self.way_in(input, queue) > now {
+            return None;
+        }
+        let queue = &self.inputs[input].queues[queue];
+        let Some(Asks::On(ways)) = queue.asks else {
+            return Some(0);
+        };
+        let cycles = queue.entries.front()?.cycles;
+        let fibre = output - FIRST_FIBRE;
+        let (_, allowed) = ways.iter().find(|(way, _)| usize::from(*way) == fibre)?;
+        let end = self.fibres[fibre].as_mut()?;
+        let channels = (0..self.stride as u8)
+            .rev()
+            .filter(|c| allowed >> c & 1 == 1);
+        // The highest channels are the adaptive ones; among those with room, the one with most of it.
+        let open = channels.filter(|channel| end.may_send(*channel, cycles));
+        let best = open.max_by_key(|channel| (end.room(*channel), *channel));
+        if best.is_none() {
+            end.stall(now);
+        }
+        best
+    }
+
+    /// Passes the first packet of a queue to an output.
+    pub(super) fn pass(
+        &mut self,
+        (input, queue): (usize, usize),
+        output: usize,
+        channel: u8,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Some(entry) = self.take_first(input, queue) else {
+            return;
+        };
+        let now = fx.now();
+        if input == OWN {
+            self.tell_sent(&entry, fx);
+        }
+        let length = match output.checked_sub(FIRST_FIBRE) {
+            None => self.leave(output, entry, fx),
+            Some(fibre) => {
+                let end = self.fibres[fibre].as_mut().expect(WIRED);
+                let outgoing = Outgoing {
+                    packet: entry.packet,
+                    channel,
+                    damaged: entry.damaged,
+                    complete: entry.complete,
+                };
+                end.send(outgoing, &mut At::new(fx, port(fibre))).since(now)
+            }
+        };
+        *self.way_in(input, queue) = now + length;
+        if self.queue_gap > Span::ZERO {
+            self.inputs[input].queues[queue].rests_until = now + length + self.queue_gap;
+        }
+        self.release(input, queue, &entry, length, fx);
+        self.ask(input, queue, fx);
+        if self.inputs[input]
+            .queues
+            .iter()
+            .any(|queue| queue.asks.is_some())
+        {
+            self.wake_input(input, now + length, fx);
+        }
+    }
+
+    pub(super) fn take_first(&mut self, input: usize, queue: usize) -> Option<Entry> {
+        let place = &mut self.inputs[input].queues[queue];
+        let entry = place.entries.pop_front()?;
+        place.cycles -= entry.cycles;
+        let bit = 1 << (input * self.stride + queue);
+        match place.asks.take() {
+            None => {}
+            Some(Asks::Out(output)) => self.outputs[output].asked &= !bit,
+            Some(Asks::On(ways)) => ways.iter().for_each(|(fibre, _)| {
+                self.outputs[FIRST_FIBRE + usize::from(fibre)].asked &= !bit;
+            }),
+        }
+        Some(entry)
+    }
+
+    /// A packet begins to leave its buffer, and will have left after `length`. As it leaves cycle by cycle, its room can be
+    /// told as soon as it can't be overtaken by what will come in.
+    pub(super) fn release(
+        &mut self,
+        input: usize,
+        queue: usize,
+        entry: &Entry,
+        length: Span,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Some(fibre) = input.checked_sub(1) else {
+            return;
+        };
+        let end = self.fibres[fibre].as_mut().expect(WIRED);
+        let filled_in = end.cycle() * u64::from(entry.cycles);
+        let after = length.saturating_sub(filled_in);
+        end.release(
+            queue as u8,
+            entry.cycles,
+            after,
+            &mut At::new(fx, port(fibre)),
+        );
+    }
+}

@@ -1,0 +1,172 @@
+//! What arrives at one end of a fibre, and what that means for what it has sent.
+
+use crate::{Frame, LinkContext, PacketId, Refusal};
+use kernel::Span;
+
+use super::receiver::{Damage, strike};
+use super::resend::Verdict;
+use super::{Block, FlowControl, Heard, Incoming, LightFrame, OpticalEnd};
+
+impl OpticalEnd {
+    /// Something arrives.
+    pub fn receive(&mut self, frame: Frame, cx: &mut impl LinkContext) -> Heard {
+        let is_dark = cx.now() >= self.severed;
+        match frame {
+            Frame::Light(frame) if is_dark => {
+                if self.resend.is_none() {
+                    lose(frame.packet, Refusal::SeveredFibre, cx);
+                } else {
+                    // Its sender keeps it, and will tell.
+                    cx.packets().release(frame.packet);
+                }
+                Heard::Nothing
+            }
+            Frame::Light(frame) => self.receive_frame(frame, cx),
+            Frame::Block(_) if is_dark || self.is_struck(1) => Heard::Nothing,
+            Frame::Block(block) => {
+                self.is_heard();
+                self.receive_block(block, cx)
+            }
+            Frame::Tlp(_) | Frame::Dllp(_) => panic!("a fibre carries frames and control blocks"),
+        }
+    }
+
+    /// Something could be read: the fibre is not dark.
+    pub(super) fn is_heard(&mut self) {
+        if let Some(resend) = &mut self.resend {
+            resend.timeouts = 0;
+        }
+    }
+
+    pub(super) fn is_struck(&mut self, cycles: u32) -> bool {
+        let bits = self.timing.bits(cycles);
+        let errors = self.config.errors.as_mut();
+        errors.is_some_and(|errors| !errors.strike(bits).is_empty())
+    }
+
+    pub(super) fn receive_frame(&mut self, frame: LightFrame, cx: &mut impl LinkContext) -> Heard {
+        let cycles = self.cycles_of(frame.packet, cx);
+        let damage = match &mut self.config.errors {
+            Some(errors) => strike(errors, &frame, cycles, &self.timing, cx.packets()),
+            None => Damage::None,
+        };
+        let native = self.config.parameters.flow_control == FlowControl::Native;
+        let overflows = native && self.occupied + cycles > self.room;
+        let complete = if self.resend.is_some() {
+            // What there is no room for has to come again.
+            let damage = if overflows { Damage::Payload } else { damage };
+            if !self.accept_in_order(&frame, damage, cx) {
+                cx.packets().release(frame.packet);
+                return Heard::Nothing;
+            }
+            cx.now()
+        } else {
+            if damage == Damage::Header {
+                lose(frame.packet, Refusal::BitErrors, cx);
+                return Heard::Nothing;
+            }
+            let intake = &mut self.intakes[usize::from(frame.channel)];
+            let lost = intake.catch_up(frame.sequence);
+            intake.heard = intake.heard.wrapping_add(cycles as u16);
+            if lost {
+                self.release(frame.channel, 0, Span::ZERO, cx);
+            }
+            cx.now() + self.timing.cycle * u64::from(cycles - 1 + u32::from(frame.gaps))
+        };
+        if native {
+            if overflows {
+                lose(frame.packet, Refusal::Overflow, cx);
+                return Heard::Nothing;
+            }
+            self.occupied += cycles;
+            if !self.pausing && self.occupied > self.marks.0 {
+                self.pausing = true;
+                self.tell(Block::Pause, Span::ZERO, cx);
+            }
+        }
+        Heard::Packet(Incoming {
+            packet: frame.packet,
+            channel: frame.channel,
+            cycles,
+            complete,
+            damaged: frame.damaged || damage != Damage::None,
+        })
+    }
+
+    /// Whether a frame is the one that was to come, and as it was sent. The far end is told.
+    pub(super) fn accept_in_order(
+        &mut self,
+        frame: &LightFrame,
+        damage: Damage,
+        cx: &mut impl LinkContext,
+    ) -> bool {
+        let Some(resend) = &mut self.resend else {
+            return true;
+        };
+        let sequence = (damage == Damage::None).then_some(frame.sequence);
+        let verdict = resend.judge(sequence);
+        let next = resend.expected();
+        match verdict {
+            Verdict::Accept | Verdict::Duplicate => {
+                self.tell(Block::Acknowledge(next), Span::ZERO, cx);
+            }
+            Verdict::Refuse => self.tell(Block::Refuse(next), Span::ZERO, cx),
+            Verdict::Ignore => {}
+        }
+        verdict == Verdict::Accept
+    }
+
+    pub(super) fn receive_block(&mut self, block: Block, cx: &mut impl LinkContext) -> Heard {
+        match block {
+            Block::Freed { channel, cycles } => {
+                let lane = &mut self.lanes[usize::from(channel)];
+                let limit = cycles.wrapping_add(self.room as u16);
+                // An older number than the last one says nothing.
+                if limit.wrapping_sub(lane.limit).cast_signed() <= 0 {
+                    return Heard::Nothing;
+                }
+                lane.limit = limit;
+            }
+            Block::Sent { channel, cycles } => {
+                if self.intakes[usize::from(channel)].catch_up(cycles) {
+                    self.release(channel, 0, Span::ZERO, cx);
+                }
+                return Heard::Nothing;
+            }
+            Block::Acknowledge(next) => self.acknowledged(next, cx),
+            Block::Refuse(next) => {
+                self.acknowledged(next, cx);
+                return self.send_again(cx);
+            }
+            Block::Pause => {
+                self.paused = true;
+                return Heard::Nothing;
+            }
+            Block::Resume => {
+                self.paused = false;
+                if self.resend.as_ref().is_some_and(|resend| resend.again > 0) {
+                    return self.go_on(cx);
+                }
+            }
+        }
+        Heard::Room
+    }
+
+    pub(super) fn acknowledged(&mut self, next: u16, cx: &mut impl LinkContext) {
+        let Some(resend) = &mut self.resend else {
+            return;
+        };
+        for done in resend.acknowledge(next) {
+            cx.packets().release(done.packet);
+        }
+        self.again.clear();
+        self.await_acknowledgement(cx);
+    }
+}
+
+/// A packet ends here.
+fn lose(packet: PacketId, why: Refusal, cx: &mut impl LinkContext) {
+    let lost = cx.packets()[packet].lost(why);
+    cx.observe(lost);
+    cx.packets().release(packet);
+}
