@@ -13,6 +13,7 @@ use crate::model::Model;
 use crate::plan::{CollectivePlan, FibrePlan, Plan};
 use crate::scenario::{DeviceParameters, NodeKind};
 
+/// The router that stands at node `index`.
 pub fn router(
     plan: &Plan,
     index: usize,

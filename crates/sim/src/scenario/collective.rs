@@ -4,6 +4,7 @@ use kernel::{Bytes, Span};
 
 use super::ScenarioError;
 use super::document::{At, Lines, Section};
+use super::network::id_and_network;
 
 /// What the nodes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,18 +69,12 @@ pub struct Collective {
 
 impl Collective {
     pub(super) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let id = section.read("id")?.unwrap_or(At {
-            value: format!("collective-{number}"),
-            line: section.line(),
-        });
-        let network = section.read("network")?;
-        let missing =
-            section.error("there is no network; write network = \"NAME\" of one under [networks]");
+        let (id, network) = id_and_network(&mut section, "collective", number)?;
         let mut parameters = CollectiveParameters::default();
         let lines = section.set(&mut [&mut parameters])?;
         Ok(Self {
             id,
-            network: network.ok_or(missing)?,
+            network,
             parameters,
             lines,
         })

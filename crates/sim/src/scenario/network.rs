@@ -303,23 +303,32 @@ pub struct Traffic {
 
 impl Traffic {
     pub(super) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let id = section.read("id")?.unwrap_or(At {
-            value: format!("traffic-{number}"),
-            line: section.line(),
-        });
-        let network = section.read("network")?;
-        let missing = section.error(
-            "there is no network; write network = \"NAME\" of one under [networks], or of a router in one",
-        );
+        let (id, network) = id_and_network(&mut section, "traffic", number)?;
         let mut parameters = TrafficParameters::default();
         let lines = section.set(&mut [&mut parameters])?;
         Ok(Self {
             id,
-            network: network.ok_or(missing)?,
+            network,
             parameters,
             lines,
         })
     }
+}
+
+/// What all that nodes of a network do begins with: its name, `kind` and a number where none is written, and the network.
+pub(super) fn id_and_network(
+    section: &mut Section<'_>,
+    kind: &str,
+    number: usize,
+) -> Result<(At<String>, At<String>), ScenarioError> {
+    let id = section.read("id")?.unwrap_or(At {
+        value: format!("{kind}-{number}"),
+        line: section.line(),
+    });
+    let network = section.read("network")?;
+    let missing =
+        || section.error("there is no network; write network = \"NAME\" of one under [networks]");
+    Ok((id, network.ok_or_else(missing)?))
 }
 
 /// What a `[networks.NAME]` section says of the network itself, once its hosts and routers are read.

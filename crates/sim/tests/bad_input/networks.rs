@@ -458,7 +458,7 @@ fn a_workload_has_a_network_and_a_name_of_its_own() {
     );
     assert_eq!(
         two(&traffic("")),
-        "bad.toml:12: traffic 1: there is no network; write network = \"NAME\" of one under [networks], or of a router in one"
+        "bad.toml:12: traffic 1: there is no network; write network = \"NAME\" of one under [networks]"
     );
     assert_eq!(
         two(&traffic("network = \"r0\"\npattern = \"neighbour\"")),
