@@ -329,6 +329,19 @@ SMALL = RISKY.replace("dateline = false\n", "")
 LARGE = SMALL.replace('"ring"', '"torus"').replace("6", '"5x5"')
 
 
+def test_a_collective_is_made_and_checked(peerlane: Run, scenario: Write) -> None:
+    fabric = Fabric("sums").network("n", shape="ring", size="4")
+    fabric.collective("n", "all-reduce", id="sum", size="1 KiB")
+    (collective,) = fabric.run().collectives
+    assert (collective.correct, collective.completed) == (True, True)
+    assert collective.moved_bytes == 4 * 2 * 3 * 256
+    assert not fabric.copy().without_flows().run().collectives
+    ran = peerlane("run", scenario(text=fabric.to_toml()))
+    assert ran.status == 0, ran.err
+    assert "all-reduce" in ran.out
+    assert "correct" in ran.out
+
+
 def test_a_run_prints_its_traffic_and_fibres(peerlane: Run, scenario: Write) -> None:
     ran = peerlane("run", scenario(text=SMALL))
     assert ran.status == 0, ran.err

@@ -2,6 +2,7 @@
 
 mod any_network;
 mod bit_errors;
+mod collectives;
 mod deadlock;
 mod native;
 mod order;

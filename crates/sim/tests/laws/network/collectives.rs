@@ -1,0 +1,74 @@
+//! What nodes do together: they end with what they should have, in any network, and no sooner than the wires allow.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn collective(net: &Net, lines: &str) -> sim::network_result::CollectiveResult {
+    let text = format!("{}[[collectives]]\nnetwork = \"n\"\n{lines}\n", net.text());
+    let mut simulation = simulation(&text);
+    assert!(simulation.run(&mut |_| true));
+    assert_eq!(simulation.packets_in_use(), 0);
+    let result = simulation.result();
+    assert!(result.errors.is_empty(), "{:?}", result.errors);
+    result.collectives[0].clone()
+}
+
+fn networks() -> impl Strategy<Value = Net> {
+    let sides = prop::collection::vec(1..5_usize, 1..4);
+    let shape = prop_oneof![Just("mesh"), Just("torus")];
+    let sides = sides.prop_filter("two nodes at least", |sides| {
+        sides.iter().product::<usize>() > 1
+    });
+    (shape, sides).prop_map(|(shape, sides)| Net::new(shape, &sides))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_node_has_the_sum_of_all_in_the_end(
+        net in networks(),
+        algorithm in prop_oneof![Just("ring"), Just("dimension-wise")],
+        words in 1..40_usize,
+    ) {
+        let size = words * 4 * net.nodes();
+        let lines = format!("algorithm = \"{algorithm}\"\nsize = \"{size} B\"");
+        let net = net.with_routers("bar = \"64 KiB\"\naperture = \"64 KiB\"");
+        let result = collective(&net, &lines);
+        prop_assert!(result.correct, "{net:?}: {result:?}");
+    }
+
+    #[test]
+    fn every_node_has_the_faces_of_its_neighbours(net in networks(), size in 1..3000_usize, iterations in 1..4) {
+        let lines = format!("operation = \"halo\"\nsize = \"{size} B\"\niterations = {iterations}");
+        let result = collective(&net, &lines);
+        prop_assert!(result.correct, "{net:?}: {result:?}");
+    }
+}
+
+#[test]
+fn an_all_reduce_moves_each_vector_twice_but_for_one_part_of_it() {
+    // Around a ring of n, n - 1 parts of n go from each node to the next, twice.
+    let net = Net::new("ring", &[8]);
+    let result = collective(&net, "size = \"8 KiB\"");
+    assert_eq!(result.moved_bytes, 8 * 2 * 7 * 1024);
+    // Dimension by dimension the same bytes move.
+    let net = Net::new("torus", &[4, 4]);
+    let result = collective(&net, "algorithm = \"dimension-wise\"\nsize = \"8 KiB\"");
+    assert_eq!(result.moved_bytes, 16 * 2 * 15 * 512);
+}
+
+#[test]
+fn a_collective_whose_messages_are_lost_is_not_complete() {
+    let net = Net::new("ring", &[4]);
+    let text = format!(
+        "{}[[fibres]]\nfrom = \"n-0\"\nto = \"n-1\"\nsevered_at = \"1 us\"\n[[collectives]]\nnetwork = \"n\"\nsize = \"16 KiB\"\n",
+        net.text()
+    );
+    let mut simulation = simulation(&text);
+    simulation.run(&mut |_| true);
+    let result = simulation.result();
+    assert!(!result.collectives[0].completed && !result.collectives[0].correct);
+    assert!(!result.errors.is_empty());
+}
