@@ -180,6 +180,8 @@ class TestFiles:
         (["bench", "fabric", "--tlps", "0"], ["--tlps"]),
         (["bench", "fabric", "--endpoints", "5000"], ["4096 endpoints"]),
         (["bench", "fabric", "--repeat", "0"], ["--repeat"]),
+        (["bench", "network", "--sides", "4,x"], ["4,x"]),
+        (["bench", "network", "--sides", "500"], ["2 to 128"]),
         (["bench", "fabric", "--peer", "nobody"], ["nobody"]),
     ],
 )

@@ -232,6 +232,17 @@ def test_bench_reports_its_contract(peerlane: Run) -> None:
     assert [run["endpoints"] for run in document["runs"]] == [1, 2]
 
 
+def test_bench_of_a_network_counts_hops(peerlane: Run) -> None:
+    ran = peerlane("bench", "network", "--sides", "2,4", "--hops", "5000", "--json", "-")
+    assert ran.status == 0, ran.err
+    runs = json.loads(ran.out)["runs"]
+    assert [run["side"] for run in runs] == [2, 4]
+    for run in runs:
+        assert run["hops"] == pytest.approx(5000, rel=0.3)
+        assert run["hops_per_second"] == pytest.approx(run["hops"] / run["wall_seconds"])
+        assert len(run["every_wall_seconds"]) == 3
+
+
 def test_bench_reports_the_median_of_its_runs(peerlane: Run) -> None:
     ran = peerlane("bench", "fabric", "--tlps", "2000", "--repeat", "3", "--json", "-")
     document = json.loads(ran.out)

@@ -8,6 +8,7 @@ __all__ = [
     "Simulation",
     "__version__",
     "bench_fabric",
+    "bench_network",
     "catalogue",
     "pack_tlp",
 ]
@@ -45,4 +46,5 @@ class Simulation:
 
 def catalogue() -> str: ...
 def bench_fabric(endpoints: int = 1, tlps: int = 32768) -> str: ...
+def bench_network(side: int = 8, hops: int = 500_000) -> str: ...
 def pack_tlp(description: str) -> bytes: ...

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def median_run(endpoints: int, tlps: int, repeat: int) -> dict[str, Any]:
+
+def median_fabric(endpoints: int, tlps: int, repeat: int) -> dict[str, Any]:
     """The run with the median time of `repeat`, after one that warms up; with all their times."""
-    runs = [json.loads(_core.bench_fabric(endpoints, tlps)) for _ in range(repeat + 1)][1:]
+    return _median(lambda: _core.bench_fabric(endpoints, tlps), repeat) | {"endpoints": endpoints}
+
+
+def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
+    """The same of a torus of `side` times `side` routers."""
+    return _median(lambda: _core.bench_network(side, hops), repeat) | {"side": side}
+
+
+def _median(bench: Callable[[], str], repeat: int) -> dict[str, Any]:
+    runs = [json.loads(bench()) for _ in range(repeat + 1)][1:]
     runs.sort(key=lambda run: run["wall_seconds"])
     every = [run["wall_seconds"] for run in runs]
     median: dict[str, Any] = runs[(repeat - 1) // 2]
-    return median | {"endpoints": endpoints, "every_wall_seconds": every}
+    return median | {"every_wall_seconds": every}

@@ -13,12 +13,13 @@ import typer
 
 import peerlane
 from peerlane import Fabric, Simulation, _core, tables
-from peerlane.benchmark import median_run
-from peerlane.console import complain, emit, progress, say, warnings_on_one_line
+from peerlane.bench_commands import bench_app
+from peerlane.console import complain, emit, progress, warnings_on_one_line
 from peerlane.importing import ListingError, load, scenario_of
 from peerlane.load_sweep import bytes_per_second, even_loads, the_workload
 from peerlane.load_sweep import sweep as sweep_loads
 from peerlane.network import bounds
+from peerlane.options import JsonTo, writable
 from peerlane.pciutils import MissingLspciError
 from peerlane.pciutils import lspci as run_lspci
 from peerlane.reproduce import UnknownNameError, systems
@@ -42,7 +43,6 @@ the way hardware papers do. Begin with `peerlane reproduce`, then `peerlane show
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-bench_app = typer.Typer(help="Measure how fast the simulator itself is.")
 app.add_typer(bench_app, name="bench")
 import_app = typer.Typer(help="Make a scenario from a real machine.")
 app.add_typer(import_app, name="import")
@@ -57,39 +57,13 @@ class Topic(StrEnum):
     SYSTEMS = "systems"
 
 
-class Peer(StrEnum):
-    """Another simulator that can do the same job."""
-
-    COCOTBEXT = "cocotbext"
-
-
-def _writable(path: str | None) -> str | None:
-    """Refuses a file that could not be written, before any work is done."""
-    if path is None or path == "-":
-        return path
-    if Path(path).is_dir():
-        raise typer.BadParameter(f"{path} is a folder; name a file in it")
-    if not Path(path).absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {Path(path).parent}")
-    return path
-
-
 def _trace_file(path: str | None) -> str | None:
     if path == "-":
         raise typer.BadParameter("a trace goes to a file; standard output has the result")
-    return _writable(path)
+    return writable(path)
 
 
 Scenario = Annotated[str, typer.Argument(metavar="FILE", help="The scenario: a TOML file.")]
-JsonTo = Annotated[
-    str | None,
-    typer.Option(
-        "--json",
-        metavar="FILE|-",
-        callback=_writable,
-        help="Write the numbers as JSON to FILE; - is standard output, with nothing else on it.",
-    ),
-]
 
 
 def run_command_line(arguments: list[str]) -> int:
@@ -131,12 +105,6 @@ def _peerlane(
     if version:
         typer.echo(f"peerlane {peerlane.__version__}")
         raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-
-
-@bench_app.callback(invoke_without_command=True)
-def _bench(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -397,7 +365,7 @@ def import_lspci(
             "--output",
             "-o",
             metavar="FILE|-",
-            callback=_writable,
+            callback=writable,
             help="Where the scenario goes; standard output, if absent.",
         ),
     ] = None,
@@ -416,60 +384,6 @@ def import_lspci(
         sys.stdout.buffer.write(scenario)
     else:
         Path(output).write_bytes(scenario)
-
-
-@bench_app.command("fabric")
-def bench_fabric(
-    endpoints: Annotated[
-        str,
-        typer.Option(
-            metavar="N[,N...]",
-            help="Endpoints that share the work: one on x16, more on x1; 16 a switch, 64 a host.",
-        ),
-    ] = "1",
-    tlps: Annotated[int, typer.Option(min=1, metavar="N", help="Posted writes in all.")] = 32768,
-    repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each; the median one is reported.")
-    ] = 5,
-    peer: Annotated[
-        Peer | None, typer.Option(help="Let this simulator do the same job in the same run.")
-    ] = None,
-    json_to: JsonTo = None,
-) -> None:
-    """Time posted writes of 128 bytes from endpoints through a switch into memory.
-
-    Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
-    when its last byte is in memory. One run before the measured ones warms caches and memory.
-    """
-    counts = _counts(endpoints)
-    runs: list[dict[str, Any]] = []
-    with progress("benchmark") as bar:
-        for count in counts:
-            bar(f"{count} endpoints", len(runs) / len(counts))
-            try:
-                runs.append(median_run(count, tlps, repeat))
-            except ValueError as error:
-                raise typer.BadParameter(str(error)) from None
-    peers: dict[str, dict[str, Any]] = {}
-    if peer is Peer.COCOTBEXT:
-        from peerlane.peers import cocotbext  # noqa: PLC0415 - its simulator is optional
-
-        if missing := cocotbext.missing():
-            say(f"skipping cocotbext-pcie: {missing}")
-        else:
-            with progress("cocotbext-pcie"):
-                peers["cocotbext-pcie"] = cocotbext.bench_fabric(tlps)
-    document = runs[0] | {"peers": peers}
-    if len(runs) > 1:
-        document["runs"] = runs
-    emit(document, tables.bench(runs, peers), json_to)
-
-
-def _counts(text: str) -> list[int]:
-    parts = text.split(",")
-    if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
-        raise typer.BadParameter(f"{text!r}: say one or more numbers, such as 1,64,512")
-    return [int(part) for part in parts]
 
 
 @app.command("list")

@@ -70,8 +70,8 @@ def tree(fabric: Tree) -> RenderableType:
 
 def sweep(outcome: Sweep) -> RenderableType:
     """A row for each load, the saturation throughput, and the bounds."""
-    rows = _table()
-    _numbers(rows, "offered GB/s", "accepted", "fairness", "latency mean", "p50", "p99")
+    rows = blank()
+    numbers(rows, "offered GB/s", "accepted", "fairness", "latency mean", "p50", "p99")
     rows.add_column("")
     for point in outcome.points:
         latency = point.latency_ns
@@ -106,10 +106,10 @@ def _verdict_of(outcome: Sweep) -> Iterator[Text]:
 
 def report(outcome: Report) -> RenderableType:
     """A system's rows, its calibration, and the verdict."""
-    rows = _table("row", "what")
-    _numbers(rows, "published", "simulated")
+    rows = blank("row", "what")
+    numbers(rows, "published", "simulated")
     rows.add_column("unit")
-    _numbers(rows, "error", "within")
+    numbers(rows, "error", "within")
     rows.add_column("kind")
     sensitive = any(row.sensitivity for row in outcome.rows)
     if sensitive:
@@ -118,7 +118,7 @@ def report(outcome: Report) -> RenderableType:
         rows.add_row(*_row(row), *[_sensitivity(row)] * sensitive)
     parts: list[RenderableType] = [Text(f"{outcome.system}: {outcome.title}", style="bold"), rows]
     if outcome.calibration:
-        fitted = _table("calibrated", "value", "meaning", "from")
+        fitted = blank("calibrated", "value", "meaning", "from")
         for entry in outcome.calibration:
             unit = "" if entry.unit == "1" else f" {entry.unit}"
             value = number(entry.value) + unit
@@ -127,20 +127,9 @@ def report(outcome: Report) -> RenderableType:
     return Group(*parts, _verdict(outcome.rows))
 
 
-def bench(runs: Sequence[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Packets a second, and what one packet costs, for each number of endpoints and each peer."""
-    table = _table("simulator")
-    _numbers(table, "endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
-    for run_ in runs:
-        table.add_row(*_bench("peerlane", run_))
-    for name, peer in peers.items():
-        table.add_row(*_bench(name, peer))
-    return table
-
-
 def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -> Table:
     """One line for each entry, in the given columns."""
-    table = _table(*columns)
+    table = blank(*columns)
     table.title = title
     table.title_justify = "left"
     for entry in entries:
@@ -184,14 +173,16 @@ def size(count: int | None) -> str:
     return f"{count} B"
 
 
-def _table(*columns: str) -> Table:
+def blank(*columns: str) -> Table:
+    """A table without rows."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
 
 
-def _numbers(table: Table, *columns: str) -> None:
+def numbers(table: Table, *columns: str) -> None:
+    """Adds columns of numbers."""
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
 
@@ -199,9 +190,9 @@ def _numbers(table: Table, *columns: str) -> None:
 def _flows(result: RunResult) -> Table:
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     called = any(flow.called_ns is not None for flow in result.flows)
-    flows = _table("flow", "from", "to", "direction")
-    _numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
-    _numbers(flows, "latency p50", "p99", "max", *["call"] * called)
+    flows = blank("flow", "from", "to", "direction")
+    numbers(flows, "bytes", "GB/s", "MiB/s", *["steady GB/s"] * steady)
+    numbers(flows, "latency p50", "p99", "max", *["call"] * called)
     flows.add_column("data")
     for flow in result.flows:
         cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
@@ -210,9 +201,9 @@ def _flows(result: RunResult) -> Table:
 
 
 def _traffic(result: RunResult) -> Table:
-    table = _table("traffic", "network", "pattern")
-    _numbers(table, "nodes", "offered GB/s a node", "accepted", "least", "most", "fairness")
-    _numbers(table, "latency p50", "p99", "max")
+    table = blank("traffic", "network", "pattern")
+    numbers(table, "nodes", "offered GB/s a node", "accepted", "least", "most", "fairness")
+    numbers(table, "latency p50", "p99", "max")
     table.add_column("data")
     for one in result.traffic:
         latency = one.latency_ns
@@ -233,8 +224,8 @@ def _traffic(result: RunResult) -> Table:
 
 
 def _collectives(result: RunResult) -> Table:
-    table = _table("collective", "network", "operation", "algorithm")
-    _numbers(table, "nodes", "size", "time", "moved")
+    table = blank("collective", "network", "operation", "algorithm")
+    numbers(table, "nodes", "size", "time", "moved")
     table.add_column("data")
     for one in result.collectives:
         state = "correct" if one.correct else "differs" if one.completed else "incomplete"
@@ -253,8 +244,8 @@ def _collectives(result: RunResult) -> Table:
 
 
 def _links(links: Sequence[LinkResult]) -> Iterator[RenderableType]:
-    table = _table("link", "direction")
-    _numbers(table, "used", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
+    table = blank("link", "direction")
+    numbers(table, "used", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
     shown = links if len(links) <= MOST_LINKS else _busiest(links)
     for link in shown:
         table.add_row(*_link(link))
@@ -278,15 +269,15 @@ def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableT
     few = [fibre for fibre in fibres if home[fibre.source] not in many]
     amounts = ("payload", "overhead", "control", "replays", "stalled")
     if few:
-        table = _table("fibre", "from", "to")
-        _numbers(table, "used", "frames", *amounts)
+        table = blank("fibre", "from", "to")
+        numbers(table, "used", "frames", *amounts)
         for fibre in few:
             cells = [f"{100 * fibre.utilisation:.1f} %", str(fibre.frames), *_carried([fibre])]
             table.add_row(fibre.id, fibre.source, fibre.target, *cells)
         yield table
     if many:
-        table = _table("fibres of")
-        _numbers(table, "fibres", "used: mean", "most", "frames", *amounts)
+        table = blank("fibres of")
+        numbers(table, "fibres", "used: mean", "most", "frames", *amounts)
         for name, all_ in many.items():
             used = [100 * fibre.utilisation for fibre in all_]
             table.add_row(
@@ -311,8 +302,8 @@ def _carried(fibres: Sequence[FibreResult]) -> list[str]:
 
 
 def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:
-    table = _table("error at", "what")
-    _numbers(table, "count")
+    table = blank("error at", "what")
+    numbers(table, "count")
     for fault in sorted(errors, key=lambda fault: -fault.count)[:MOST_ERRORS]:
         table.add_row(fault.where, Text(fault.what, style="bold red"), str(fault.count))
     yield table
@@ -344,8 +335,8 @@ def _network(fabric: Tree, network: Network) -> RenderableType:
         least, most = duration(min(delays)), duration(max(delays))
         head.append(f"\ndelay {least}" if least == most else f"\ndelay {least} to {most}", "dim")
         return head
-    table = _table("fibre", "from", "to")
-    _numbers(table, "delay", "bit error rate", "cut at")
+    table = blank("fibre", "from", "to")
+    numbers(table, "delay", "bit error rate", "cut at")
     for fibre in fibres:
         table.add_row(
             fibre.id,
@@ -478,21 +469,6 @@ def _verdict(rows: Sequence[Row]) -> Text:
     if gaps := len(rows) - len(claimed):
         verdict.append(f"; {gaps} not reproduced (gap)")
     return verdict
-
-
-def _bench(name: str, run_: Mapping[str, Any]) -> list[str]:
-    rate = run_["tlp_per_second"]
-    events = run_.get("events_per_second")
-    return [
-        name,
-        str(run_.get("endpoints", 1)),
-        f"{run_['tlps']:,}",
-        duration(run_["wall_seconds"] * 1e9),
-        f"{rate:,.0f}",
-        f"{1e9 / rate:,.0f}",
-        "-" if events is None else f"{events:,.0f}",
-        size(run_.get("peak_bytes")),
-    ]
 
 
 def stack(parts: Sequence[RenderableType]) -> RenderableType:

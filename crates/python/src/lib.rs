@@ -251,6 +251,50 @@ fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<String>
     })
 }
 
+#[derive(Serialize)]
+struct NetworkBench {
+    hops_per_second: f64,
+    events_per_second: f64,
+    peak_bytes: u64,
+    hops: u64,
+    messages: u64,
+    wall_seconds: f64,
+}
+
+/// Runs the network bench once, on a torus of `side` times `side` routers, and gives its figures as JSON.
+#[pyfunction]
+#[pyo3(signature = (side = 8, hops = 500_000))]
+fn bench_network(py: Python<'_>, side: u16, hops: u64) -> PyResult<String> {
+    if !(2..=128).contains(&side) || !(1..=1 << 30).contains(&hops) {
+        return Err(PyValueError::new_err(
+            "the bench takes sides of 2 to 128 routers and 1 to 2^30 hops",
+        ));
+    }
+    let mut simulation = bench::torus(side, hops);
+    let before = simulation.events();
+    let begin = Instant::now();
+    if !simulation.run(&mut |_| py.check_signals().is_ok()) {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    let wall_seconds = begin.elapsed().as_secs_f64();
+    let result = simulation.result();
+    let traffic = &result.traffic[0];
+    if !traffic.intact {
+        return Err(PyRuntimeError::new_err(
+            "some messages did not arrive as they were sent",
+        ));
+    }
+    let hops: u64 = result.fibres.iter().map(|fibre| fibre.frames).sum();
+    json(&NetworkBench {
+        hops_per_second: hops as f64 / wall_seconds,
+        events_per_second: (simulation.events() - before) as f64 / wall_seconds,
+        peak_bytes: peak_bytes(),
+        hops,
+        messages: traffic.bytes / bench::MESSAGE,
+        wall_seconds,
+    })
+}
+
 /// The most memory that this process ever held, where the system tells (Linux).
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -297,6 +341,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
+    module.add_function(wrap_pyfunction!(bench_network, module)?)?;
     module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;
     Ok(())
 }

@@ -10,6 +10,9 @@ use crate::{Plan, Simulation};
 /// Payload of each write, in bytes.
 pub const PAYLOAD: u64 = 128;
 
+/// Payload of a message across a torus, in bytes.
+pub const MESSAGE: u64 = 256;
+
 /// Endpoints below one switch, and switches below one host: a tree has no more than 256 buses.
 const PER_SWITCH: usize = 16;
 const SWITCHES_PER_HOST: usize = 4;
@@ -62,18 +65,18 @@ pub fn simulation(endpoints: usize, tlps: u64) -> Simulation {
     ready(&scenario(endpoints, tlps))
 }
 
-/// A torus of `side` times `side` routers whose user logic sends messages of 256 bytes to any of them, at half of what its
+/// A torus of `side` times `side` routers whose user logic sends messages of [`MESSAGE`] bytes to any of them, at half of what its
 /// fibres can carry of such traffic, until they have made some `hops` hops together.
 pub fn torus_scenario(side: u16, hops: u64) -> String {
     let (nodes, side) = (f64::from(side) * f64::from(side), f64::from(side));
     // A frame of 276 bytes takes 9 cycles of 32 bytes at 5 GB/s; uniform traffic loads the fibres of a ring by side / 8.
-    let carried = 256.0 / (9.0 * 6.4);
+    let carried = MESSAGE as f64 / (9.0 * 6.4);
     let load = carried * 0.5 * (8.0 / side).min(1.0);
     let per_message = side / 2.0;
-    let span = hops as f64 / nodes / per_message * 256.0 / load;
+    let span = hops as f64 / nodes / per_message * MESSAGE as f64 / load;
     format!(
         "name = \"bench network\"\n[networks.torus]\nshape = \"torus\"\nsize = \"{side}x{side}\"\n\
-         [[traffic]]\nnetwork = \"torus\"\nload = \"{load} GB/s\"\nfrom = \"routers\"\nto = \"routers\"\n\
+         [[traffic]]\nnetwork = \"torus\"\nload = \"{load} GB/s\"\nmessage = \"{MESSAGE} B\"\nfrom = \"routers\"\nto = \"routers\"\n\
          duration = \"{span:.0} ns\"\n"
     )
 }

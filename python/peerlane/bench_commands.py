@@ -1,0 +1,161 @@
+"""The commands of `peerlane bench`, and their tables."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from peerlane.benchmark import median_fabric, median_network
+from peerlane.console import emit, progress, say
+from peerlane.options import JsonTo  # noqa: TC001 - typer reads it
+from peerlane.tables import blank, duration, numbers, size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.table import Table
+
+bench_app = typer.Typer(help="Measure how fast the simulator itself is.")
+
+
+@bench_app.callback(invoke_without_command=True)
+def _bench(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+class Peer(StrEnum):
+    """Another simulator that can do the same job."""
+
+    COCOTBEXT = "cocotbext"
+
+
+@bench_app.command("fabric")
+def bench_fabric(
+    endpoints: Annotated[
+        str,
+        typer.Option(
+            metavar="N[,N...]",
+            help="Endpoints that share the work: one on x16, more on x1; 16 a switch, 64 a host.",
+        ),
+    ] = "1",
+    tlps: Annotated[int, typer.Option(min=1, metavar="N", help="Posted writes in all.")] = 32768,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs of each; the median one is reported.")
+    ] = 5,
+    peer: Annotated[
+        Peer | None, typer.Option(help="Let this simulator do the same job in the same run.")
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Time posted writes of 128 bytes from endpoints through a switch into memory.
+
+    Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
+    when its last byte is in memory. One run before the measured ones warms caches and memory.
+    """
+    counts = _counts(endpoints)
+    runs: list[dict[str, Any]] = []
+    with progress("benchmark") as bar:
+        for count in counts:
+            bar(f"{count} endpoints", len(runs) / len(counts))
+            try:
+                runs.append(median_fabric(count, tlps, repeat))
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from None
+    peers: dict[str, dict[str, Any]] = {}
+    if peer is Peer.COCOTBEXT:
+        from peerlane.peers import cocotbext  # noqa: PLC0415 - its simulator is optional
+
+        if missing := cocotbext.missing():
+            say(f"skipping cocotbext-pcie: {missing}")
+        else:
+            with progress("cocotbext-pcie"):
+                peers["cocotbext-pcie"] = cocotbext.bench_fabric(tlps)
+    document = runs[0] | {"peers": peers}
+    if len(runs) > 1:
+        document["runs"] = runs
+    emit(document, _fabric_table(runs, peers), json_to)
+
+
+@bench_app.command("network")
+def bench_network(
+    sides: Annotated[
+        str, typer.Option(metavar="N[,N...]", help="Routers along each side of the torus.")
+    ] = "4,8,16,32",
+    hops: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Hops of all messages, about.")
+    ] = 500_000,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs of each; the median one is reported.")
+    ] = 3,
+    json_to: JsonTo = None,
+) -> None:
+    """Time messages of 256 bytes across tori, at half of what their fibres can carry.
+
+    A hop is a message over one fibre. Every payload byte is carried and checked.
+    """
+    runs: list[dict[str, Any]] = []
+    counts = _counts(sides)
+    with progress("benchmark") as bar:
+        for side in counts:
+            bar(f"{side} x {side} routers", len(runs) / len(counts))
+            try:
+                runs.append(median_network(side, hops, repeat))
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from None
+    emit({"runs": runs}, _network_table(runs), json_to)
+
+
+def _counts(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
+        raise typer.BadParameter(f"{text!r}: say one or more numbers, such as 1,64,512")
+    return [int(part) for part in parts]
+
+
+def _fabric_table(
+    runs: Sequence[Mapping[str, Any]], peers: Mapping[str, Mapping[str, Any]]
+) -> Table:
+    """Packets a second, and what one packet costs, for each number of endpoints and each peer."""
+    table = blank("simulator")
+    numbers(table, "endpoints", "TLPs", "wall time", "TLP/s", "ns/TLP", "events/s", "peak memory")
+    for run_ in runs:
+        table.add_row(*_row("peerlane", run_))
+    for name, peer in peers.items():
+        table.add_row(*_row(name, peer))
+    return table
+
+
+def _network_table(runs: Sequence[Mapping[str, Any]]) -> Table:
+    """Hops a second, and what one hop costs, for each size of torus."""
+    table = blank("torus")
+    numbers(table, "hops", "wall time", "hops/s", "ns/hop", "events/s", "peak memory")
+    for run_ in runs:
+        rate = run_["hops_per_second"]
+        table.add_row(
+            f"{run_['side']} x {run_['side']}",
+            f"{run_['hops']:,}",
+            duration(run_["wall_seconds"] * 1e9),
+            f"{rate:,.0f}",
+            f"{1e9 / rate:,.0f}",
+            f"{run_['events_per_second']:,.0f}",
+            size(run_["peak_bytes"]),
+        )
+    return table
+
+
+def _row(name: str, run_: Mapping[str, Any]) -> list[str]:
+    rate = run_["tlp_per_second"]
+    events = run_.get("events_per_second")
+    return [
+        name,
+        str(run_.get("endpoints", 1)),
+        f"{run_['tlps']:,}",
+        duration(run_["wall_seconds"] * 1e9),
+        f"{rate:,.0f}",
+        f"{1e9 / rate:,.0f}",
+        "-" if events is None else f"{events:,.0f}",
+        size(run_.get("peak_bytes")),
+    ]
