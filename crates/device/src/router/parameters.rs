@@ -22,7 +22,7 @@ kernel::parameters! {
         /// Queues in which the node's packets wait, by their destination. With a local_width of 1 they share one way into the crossbar; otherwise each has its own.
         injection_queues: u32 = 2, within 1..=8, from "our choice: as many as the crossbar takes";
         /// Whose turn it is where several packets wait: "transit-first" lets those in the network go before those of the node itself, which keeps the throughput of a full network; "round-robin" serves one queue after the other; "oldest-first" is fairest.
-        arbitration: Arbitration = Arbitration::TransitFirst, from "our choice: with round robin a full 8x8 torus falls to two thirds of what it carried before";
+        arbitration: Arbitration = Arbitration::TransitFirst, from "our choice: with round robin a torus that is offered too much carries less, in unequal shares";
         /// Room for packets that wait for their way into the network: what PCI Express is held back by.
         injection_buffer: Bytes = Bytes::kib(8), within Bytes(64)..=Bytes::mib(1), from "our choice: as a channel of a fibre";
         /// Bytes of each node's memory that the window shows, a power of two.
