@@ -97,7 +97,7 @@ class TrafficResult:
     """One open-loop workload of a network: rates are of payload, for each of its `nodes`.
 
     `accepted_bytes_per_second` is the mean over the nodes of what arrived within the scenario's
-    `[measure]`, or, without one, of all that arrived over the time in which messages were offered;
+    `[measure]`, or, without one, of all that arrived while messages were offered or arrived;
     `node_bytes_per_second` has the node of which least, and that of which most arrived. `fairness`
     is Jain's index over the nodes: 1 where all have the same, 1 / `nodes` where one has it all. The
     latency counts from the time at which a message was due, so that its wait at a full source is in

@@ -50,7 +50,8 @@ pub struct TrafficResult {
     pub nodes: usize,
     /// Payload that each of them offered a second.
     pub offered_bytes_per_second: f64,
-    /// Payload of each that arrived a second, in the mean: within `[measure]`, or else while messages were offered.
+    /// Payload of each that arrived a second, in the mean: within `[measure]`, or else while they were
+    /// offered or arrived.
     pub accepted_bytes_per_second: Option<f64>,
     /// The same of the node with the least, and of the one with the most.
     pub node_bytes_per_second: Option<(f64, f64)>,
@@ -232,9 +233,15 @@ fn workload(
         Some(_) => meters().map(|meter| meter.steady.1).collect(),
         None => meters().map(|meter| meter.delivered).collect(),
     };
+    let arrived = || meters().filter_map(|meter| meter.arrived);
+    let first = arrived().map(|(first, _)| first).min();
+    let last = arrived().map(|(_, last)| last).max();
+    let arriving = first.zip(last).map(|(first, last)| last.since(first));
+    // What a full network still held when the last message was offered took its time, too.
+    let under_way = arriving.unwrap_or_default().max(traffic.duration);
     let span = meter
         .window()
-        .map_or(traffic.duration, |(from, until)| until.since(from));
+        .map_or(under_way, |(from, until)| until.since(from));
     let seconds = span.as_ns() / 1e9;
     let rates: Vec<f64> = counted
         .iter()
