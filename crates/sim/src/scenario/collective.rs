@@ -2,9 +2,7 @@
 
 use kernel::{Bytes, Span};
 
-use super::ScenarioError;
-use super::document::{At, Lines, Section};
-use super::network::id_and_network;
+use super::network::Work;
 
 /// What the nodes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,29 +52,5 @@ kernel::parameters! {
     }
 }
 
-/// One `[[collectives]]` entry.
-#[derive(Clone, Debug)]
-pub struct Collective {
-    /// Its name; `collective-1` and so on where none is written.
-    pub id: At<String>,
-    /// A generated network.
-    pub network: At<String>,
-    /// All else.
-    pub parameters: CollectiveParameters,
-    /// Where it all stands.
-    pub lines: Lines,
-}
-
-impl Collective {
-    pub(super) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let (id, network) = id_and_network(&mut section, "collective", number)?;
-        let mut parameters = CollectiveParameters::default();
-        let lines = section.set(&mut [&mut parameters])?;
-        Ok(Self {
-            id,
-            network,
-            parameters,
-            lines,
-        })
-    }
-}
+/// One `[[collectives]]` entry; its network is a generated one.
+pub type Collective = Work<CollectiveParameters>;

@@ -24,7 +24,7 @@ pub use link::{Lanes, LinkParameters, Speed};
 pub use model::{DeviceParameters, MODELS, Model, NodeParameters};
 pub use network::{
     ArrivalKind, Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Side,
-    Sides, Traffic, TrafficParameters, TrafficPattern,
+    Sides, Traffic, TrafficParameters, TrafficPattern, Work,
 };
 pub use node::{Node, NodeKind, Upstream};
 
@@ -81,10 +81,11 @@ impl Scenario {
         let fibres = root.repeated("fibres")?.into_iter();
         let fibres = fibres.map(Fibre::read).collect::<Result<_, _>>()?;
         let traffic = root.repeated("traffic")?.into_iter().enumerate();
-        let traffic = traffic.map(|(n, section)| Traffic::read(n + 1, section));
+        let traffic = traffic.map(|(n, section)| Traffic::read("traffic", n + 1, section));
         let traffic = traffic.collect::<Result<_, _>>()?;
         let collectives = root.repeated("collectives")?.into_iter().enumerate();
-        let collectives = collectives.map(|(n, section)| Collective::read(n + 1, section));
+        let collectives =
+            collectives.map(|(n, section)| Collective::read("collective", n + 1, section));
         let collectives = collectives.collect::<Result<_, _>>()?;
         let flows = root.repeated("flows")?.into_iter().enumerate();
         let flows = flows.map(|(n, section)| Flow::read(n + 1, section));

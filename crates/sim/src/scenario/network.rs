@@ -288,47 +288,44 @@ impl Fibre {
     }
 }
 
-/// One `[[traffic]]` entry.
+/// What the nodes of a network do: one `[[traffic]]` or `[[collectives]]` entry.
 #[derive(Clone, Debug)]
-pub struct Traffic {
-    /// Its name; `traffic-1` and so on where none is written.
+pub struct Work<P> {
+    /// Its name; its kind and a number where none is written.
     pub id: At<String>,
-    /// A generated network, or any router of one.
+    /// The network.
     pub network: At<String>,
     /// All else.
-    pub parameters: TrafficParameters,
+    pub parameters: P,
     /// Where it all stands.
     pub lines: Lines,
 }
 
-impl Traffic {
-    pub(super) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
-        let (id, network) = id_and_network(&mut section, "traffic", number)?;
-        let mut parameters = TrafficParameters::default();
+/// One `[[traffic]]` entry; its network may be named by any router of it.
+pub type Traffic = Work<TrafficParameters>;
+
+impl<P: Parameters + Default> Work<P> {
+    pub(super) fn read(
+        kind: &str,
+        number: usize,
+        mut section: Section<'_>,
+    ) -> Result<Self, ScenarioError> {
+        let id = section.read("id")?.unwrap_or(At {
+            value: format!("{kind}-{number}"),
+            line: section.line(),
+        });
+        let network = section.read("network")?;
+        let missing =
+            section.error("there is no network; write network = \"NAME\" of one under [networks]");
+        let mut parameters = P::default();
         let lines = section.set(&mut [&mut parameters])?;
         Ok(Self {
             id,
-            network,
+            network: network.ok_or(missing)?,
             parameters,
             lines,
         })
     }
-}
-
-/// What all that nodes of a network do begins with: its name, `kind` and a number where none is written, and the network.
-pub(super) fn id_and_network(
-    section: &mut Section<'_>,
-    kind: &str,
-    number: usize,
-) -> Result<(At<String>, At<String>), ScenarioError> {
-    let id = section.read("id")?.unwrap_or(At {
-        value: format!("{kind}-{number}"),
-        line: section.line(),
-    });
-    let network = section.read("network")?;
-    let missing =
-        || section.error("there is no network; write network = \"NAME\" of one under [networks]");
-    Ok((id, network.ok_or_else(missing)?))
 }
 
 /// What a `[networks.NAME]` section says of the network itself, once its hosts and routers are read.

@@ -1,5 +1,6 @@
 //! Whatever is wrong with a scenario, one message says where it is and what would be right.
 
+mod collectives;
 mod fabric;
 mod flows;
 mod mutations;

@@ -10,7 +10,7 @@ const TWO: &str = "[hosts.h0]\n[hosts.h1]\n[devices.r0]\nmodel = \"router\"\nups
 /// A fibre between them, on lines 9 to 11.
 const FIBRE: &str = "[[fibres]]\nfrom = \"r0\"\nto = \"r1\"\n";
 
-fn two(added: &str) -> String {
+pub fn two(added: &str) -> String {
     refusal(&format!("{TWO}{FIBRE}{added}"))
 }
 
@@ -19,7 +19,7 @@ fn network(line: &str, routers: &str, added: &str) -> String {
     format!("[networks.n]\n{line}\n[networks.n.routers]\n{routers}\n{added}")
 }
 
-fn bad_network(line: &str, routers: &str, added: &str) -> String {
+pub fn bad_network(line: &str, routers: &str, added: &str) -> String {
     refusal(&network(line, routers, added))
 }
 
@@ -473,39 +473,5 @@ fn a_workload_has_a_network_and_a_name_of_its_own() {
     assert_eq!(
         two(&both),
         "bad.toml:14: traffic \"f\": this id is already taken; write another one"
-    );
-}
-
-/// A collective of a torus of 4x4, from line 5 on; what is added begins on line 7.
-fn collective(added: &str) -> String {
-    let text = format!("[[collectives]]\nnetwork = \"n\"\n{added}\n");
-    bad_network("size = \"4x4\"", "", &text)
-}
-
-#[test]
-fn a_collective_fits_its_network() {
-    assert_eq!(
-        collective("size = \"100 B\""),
-        "bad.toml:7: collective \"collective-1\", size: 100 B are no whole number of 32-bit words for each of 16 nodes; write \"128 B\""
-    );
-    assert_eq!(
-        collective("size = \"2 MiB\""),
-        "bad.toml:7: collective \"collective-1\", size: 2 MiB of memory are needed in each router, and other nodes see 1 MiB; write aperture = \"2 MiB\" for its routers, or a smaller size"
-    );
-    assert_eq!(
-        collective("size = \"128 KiB\""),
-        "bad.toml:7: collective \"collective-1\", size: 128 KiB of memory are needed in each router, and n-0-0 has less; write bar = \"128 KiB\" for its routers, or a smaller size"
-    );
-    assert_eq!(
-        collective("iterations = 2"),
-        "bad.toml:7: collective \"collective-1\", iterations: an all-reduce is made once; leave it out, or write another collective"
-    );
-    assert_eq!(
-        two("[[collectives]]\nnetwork = \"r0\"\n"),
-        "bad.toml:13: collective \"collective-1\", network: there is no generated network \"r0\"; there is none; write [networks.NAME]"
-    );
-    assert_eq!(
-        two("[[collectives]]\n"),
-        "bad.toml:12: collectives 1: there is no network; write network = \"NAME\" of one under [networks]"
     );
 }

@@ -1,0 +1,37 @@
+//! What can be wrong with collectives.
+
+use crate::networks::{bad_network, two};
+
+/// A collective of a torus of 4x4, from line 5 on; what is added begins on line 7.
+fn collective(added: &str) -> String {
+    let text = format!("[[collectives]]\nnetwork = \"n\"\n{added}\n");
+    bad_network("size = \"4x4\"", "", &text)
+}
+
+#[test]
+fn a_collective_fits_its_network() {
+    assert_eq!(
+        collective("size = \"100 B\""),
+        "bad.toml:7: collective \"collective-1\", size: 100 B are no whole number of 32-bit words for each of 16 nodes; write \"128 B\""
+    );
+    assert_eq!(
+        collective("size = \"2 MiB\""),
+        "bad.toml:7: collective \"collective-1\", size: 2 MiB of memory are needed in each router, and other nodes see 1 MiB; write aperture = \"2 MiB\" for its routers, or a smaller size"
+    );
+    assert_eq!(
+        collective("size = \"128 KiB\""),
+        "bad.toml:7: collective \"collective-1\", size: 128 KiB of memory are needed in each router, and n-0-0 has less; write bar = \"128 KiB\" for its routers, or a smaller size"
+    );
+    assert_eq!(
+        collective("iterations = 2"),
+        "bad.toml:7: collective \"collective-1\", iterations: an all-reduce is made once; leave it out, or write another collective"
+    );
+    assert_eq!(
+        two("[[collectives]]\nnetwork = \"r0\"\n"),
+        "bad.toml:13: collective \"collective-1\", network: there is no generated network \"r0\"; there is none; write [networks.NAME]"
+    );
+    assert_eq!(
+        two("[[collectives]]\n"),
+        "bad.toml:12: collectives 1: there is no network; write network = \"NAME\" of one under [networks]"
+    );
+}
