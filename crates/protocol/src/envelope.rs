@@ -66,6 +66,9 @@ impl Envelope {
     /// Bytes of header and CRC.
     pub const BYTES: u32 = Self::HEADER_BYTES + 4;
 
+    /// What a frame holds at most besides its payload: the envelope, and the header of a TLP with a 64-bit address.
+    pub const MOST_OVERHEAD: u32 = Self::BYTES + 16;
+
     /// Header, `inside` and CRC.
     ///
     /// # Panics

@@ -1,6 +1,7 @@
 //! [`OpticalEnd`]: sender, receiver and timers of one end of a fibre.
 
 use kernel::{Span, Time};
+use protocol::Envelope;
 use protocol::aurora::{COMPENSATION_CYCLES, cycles};
 
 use crate::alarm::{Alarm, Ring};
@@ -73,7 +74,7 @@ impl OpticalEnd {
         let parameters = &config.parameters;
         let timing = Timing::new(&config);
         let room = parameters.cycles_of(parameters.channel_buffer);
-        let largest = timing.cycles(parameters.packet_size.0 as u32 + OVERHEAD);
+        let largest = timing.cycles(parameters.packet_size.0 as u32 + Envelope::MOST_OVERHEAD);
         let coming = still_coming(parameters, config.flight * 2 + config.near_pipeline);
         let resend = parameters
             .reliable
@@ -274,7 +275,7 @@ impl OpticalEnd {
             Frame::Light(frame),
             heard.since(now) + self.config.far_pipeline,
         );
-        self.timing.bits(cycles + gaps as u32) / 66 * 8
+        self.timing.bytes(cycles + gaps as u32)
     }
 
     /// A packet leaves this end's buffer: its room is free `after` from now.
@@ -310,7 +311,7 @@ impl OpticalEnd {
         } else if cycles > 0 && after == Span::ZERO {
             (_, self.busy_until) = self.timing.pass(at, 1);
             self.counters.busy += self.timing.cycle;
-            self.counters.control_bytes += self.timing.bits(1) / 66 * 8;
+            self.counters.control_bytes += self.timing.bytes(1);
         }
         if cx.watched() {
             let port = cx.port();
@@ -457,12 +458,9 @@ impl OpticalEnd {
 /// was sent in answer: what is under way, and on either way a frame that has begun, and clock compensation.
 pub fn still_coming(parameters: &OpticalParameters, round_trip: Span) -> u32 {
     let largest = cycles(
-        parameters.packet_size.0 as u32 + OVERHEAD,
+        parameters.packet_size.0 as u32 + Envelope::MOST_OVERHEAD,
         parameters.optical_lanes,
     );
     let way = round_trip.as_fs().div_ceil(parameters.cycle().as_fs()) + 2 + COMPENSATION_CYCLES;
     way as u32 + 2 * largest
 }
-
-/// What a frame holds besides its payload at most: envelope and the header of a TLP.
-const OVERHEAD: u32 = protocol::Envelope::BYTES + 16;

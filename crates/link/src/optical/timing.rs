@@ -34,6 +34,11 @@ impl Timing {
         u64::from(cycles * self.lanes) * u64::from(protocol::aurora::BLOCK_BITS)
     }
 
+    /// Bytes that the blocks of all lanes hold in so many cycles.
+    pub(super) fn bytes(&self, cycles: u32) -> u64 {
+        u64::from(cycles * self.lanes) * u64::from(protocol::aurora::BLOCK_BYTES)
+    }
+
     /// The first and the end of the last cycle of something that could begin `at`.
     #[inline]
     pub(super) fn pass(&self, at: Time, cycles: u32) -> (Time, Time) {

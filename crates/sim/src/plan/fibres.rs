@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Parameters, Quantity};
 use link::optical::{FlowControl, OpticalParameters};
-use protocol::aurora;
+use protocol::{Envelope, aurora};
 
 use crate::scenario::{At, Fibre, FibreParameters, Network, Node, RoutingKind, ScenarioError};
 
@@ -40,7 +40,7 @@ impl Builder<'_> {
                 ),
             );
         }
-        let frame = optical.packet_size.0 as u32 + LARGEST_HEADERS;
+        let frame = optical.packet_size.0 as u32 + Envelope::MOST_OVERHEAD;
         let takes = aurora::cycles(frame, optical.optical_lanes);
         for (key, buffer) in [
             ("channel_buffer", optical.channel_buffer),
@@ -308,6 +308,3 @@ impl Builder<'_> {
 
 /// Cycles that credit counts modulo 65,536 can tell from each other.
 const MOST_CYCLES: u32 = 32_000;
-
-/// What a packet takes besides its payload: envelope and the header of a TLP.
-const LARGEST_HEADERS: u32 = protocol::Envelope::BYTES + 16;
