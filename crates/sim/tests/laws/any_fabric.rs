@@ -209,7 +209,7 @@ impl Scenario {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 250, max_shrink_iters: 0, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 0, ..cases(250) })]
     #[test]
     fn whatever_is_asked_for_arrives(seed in any::<u64>()) {
         let text = Scenario::any(seed);

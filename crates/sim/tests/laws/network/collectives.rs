@@ -24,7 +24,7 @@ fn networks() -> impl Strategy<Value = Net> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn every_node_has_the_sum_of_all_in_the_end(
@@ -40,7 +40,7 @@ proptest! {
     }
 
     #[test]
-    fn every_node_has_the_faces_of_its_neighbours(net in networks(), size in 1..3000_usize, iterations in 1..4) {
+    fn every_node_has_the_faces_of_its_neighbours(net in networks(), size in 4..3000_usize, iterations in 1..4) {
         let lines = format!("operation = \"halo\"\nsize = \"{size} B\"\niterations = {iterations}");
         let result = collective(&net, &lines);
         prop_assert!(result.correct, "{net:?}: {result:?}");
