@@ -5,6 +5,7 @@ use link::PortParameters;
 use proptest::prelude::*;
 use protocol::{Class, Dllp};
 
+use crate::cases::cases;
 use crate::pair::*;
 
 fn with(change: impl FnOnce(&mut PortParameters)) -> Setup {
@@ -216,7 +217,7 @@ impl Ledger {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
     #[test]
     fn credits_are_never_negative_nor_leaked(
         seed in any::<u64>(),

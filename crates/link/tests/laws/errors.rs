@@ -3,6 +3,7 @@
 use kernel::{Span, Stream};
 use proptest::prelude::*;
 
+use crate::cases::cases;
 use crate::pair::*;
 
 /// Sends packets of random length both ways until all have arrived, or far too much time has passed.
@@ -40,7 +41,7 @@ fn check(pair: &Pair, packets: u64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(cases(20))]
     #[test]
     fn everything_arrives_once_and_in_order(
         seed in any::<u64>(),

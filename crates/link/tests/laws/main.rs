@@ -2,6 +2,7 @@
 
 mod acknowledgement;
 mod between;
+mod cases;
 mod channels;
 mod credit;
 mod cut_through;

@@ -5,6 +5,7 @@ use link::PortParameters;
 use proptest::prelude::*;
 use protocol::{Attributes, Class, FunctionId, Header, Passing, Tag};
 
+use crate::cases::cases;
 use crate::pair::*;
 
 /// A far end with room for so many packets of each class, which keeps what it is given.
@@ -234,7 +235,7 @@ fn any_header(random: &mut Stream, ids: bool) -> Header {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(cases(48))]
     #[test]
     fn no_packet_passes_one_that_it_must_not_and_none_is_stuck(seed in any::<u64>(), ids in any::<bool>()) {
         let mut random = Stream::named(seed, "packets");

@@ -1,5 +1,7 @@
 //! Whatever is wrong with a scenario, one message says where it is and what would be right.
 
+#[path = "../../../link/tests/laws/cases.rs"]
+mod cases;
 mod collectives;
 mod fabric;
 mod flows;

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use sim::plan::Plan;
 
+use crate::cases::cases;
+
 /// A scenario that uses most of what there is.
 const RICH: &str = r#"name = "rich"
 seed = 7
@@ -193,7 +195,7 @@ fn mutate(lines: &mut Vec<String>, at: usize, odd: &str, how: u8) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn no_mutated_line_is_a_panic(text in select(&[RICH, NETWORKS][..]), changes in vec((any::<Index>(), select(&ODD[..]), 0..4u8), 1..6)) {

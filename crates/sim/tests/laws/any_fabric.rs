@@ -5,6 +5,7 @@ use std::fmt::Write;
 use kernel::Stream;
 use proptest::prelude::*;
 
+use crate::cases::cases;
 use crate::fixture::*;
 
 struct Scenario {

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use kernel::{Span, Time};
-use proptest::prelude::ProptestConfig;
 use serde_json::Value;
 use sim::Simulation;
 use sim::result::{FlowResult, LinkResult, RunResult};
@@ -18,15 +17,6 @@ memory_read_latency = "80 ns"
 memory_bandwidth = "25.6 GB/s"
 memory_line = "64 B"
 "#;
-
-/// So many cases of a property, unless the environment asks for another number.
-pub fn cases(usual: u32) -> ProptestConfig {
-    let mut config = ProptestConfig::default();
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = usual;
-    }
-    config
-}
 
 pub fn simulation(text: &str) -> Simulation {
     Simulation::read(text, "law.toml", None).unwrap_or_else(|error| panic!("{error}\n{text}"))

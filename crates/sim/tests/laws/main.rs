@@ -3,6 +3,8 @@
 mod any_fabric;
 mod bit_errors;
 mod bytes;
+#[path = "../../../link/tests/laws/cases.rs"]
+mod cases;
 mod completions;
 mod enumeration;
 mod fixture;

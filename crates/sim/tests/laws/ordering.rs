@@ -5,11 +5,12 @@ use link::PortParameters;
 use proptest::prelude::*;
 use protocol::{Class, Passing};
 
+use crate::cases::cases;
 use crate::fixture::{Ask, trace};
 use crate::star::{KINDS, Star, buffers};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(cases(40))]
     #[test]
     fn whoever_queues_obeys_the_ordering_table_and_loses_nothing(
         seed in any::<u64>(),

@@ -4,6 +4,7 @@ use kernel::Stream;
 use proptest::prelude::*;
 
 use super::*;
+use crate::cases::cases;
 
 struct Any {
     random: Stream,

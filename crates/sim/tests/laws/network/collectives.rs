@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::cases::cases;
 
 fn collective(net: &Net, lines: &str) -> sim::network_result::CollectiveResult {
     let text = format!("{}[[collectives]]\nnetwork = \"n\"\n{lines}\n", net.text());
