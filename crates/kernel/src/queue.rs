@@ -2,7 +2,8 @@
 //!
 //! Events within the calendar's year go into the day of their time; the rest wait in a heap until the year reaches them.
 //! The width of a day follows the traffic, and the days of a year how far ahead it reaches, so the cost of an event does
-//! not grow with the number pending.
+//! not grow with the number pending. A day that begins to fill takes the buffer of the day that ended last, so what is
+//! pending stays in the cache.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -51,6 +52,8 @@ pub struct EventQueue<P> {
     today: Vec<Event<P>>,
     /// The days of this year after today, each in no order.
     days: Vec<Vec<Event<P>>>,
+    /// The buffers of days that have ended.
+    spare: Vec<Vec<Event<P>>>,
     /// One bit for each day that holds an event.
     busy: Vec<u64>,
     /// Events beyond this year.
@@ -76,8 +79,8 @@ struct Census {
 /// Days of a year at first, and at most: powers of two.
 const DAYS: usize = 1024;
 const MOST_DAYS: usize = 1 << 17;
-/// A day of 16 ns at first, of 9 minutes at most.
-const FIRST_DAY_BITS: u32 = 24;
+/// A day of 1 ns at first, of half a second at most.
+const FIRST_DAY_BITS: u32 = 20;
 const WIDEST_DAY_BITS: u32 = 49;
 /// Days, or events, between two judgements of the width.
 const CENSUS_DAYS: u32 = 2048;
@@ -90,6 +93,7 @@ impl<P: Copy> Default for EventQueue<P> {
         EventQueue {
             today: Vec::new(),
             days: (0..DAYS).map(|_| Vec::new()).collect(),
+            spare: Vec::new(),
             busy: vec![0; DAYS / 64],
             later: BinaryHeap::new(),
             date: 0,
@@ -130,7 +134,13 @@ impl<P: Copy> EventQueue<P> {
             self.census.events += 1;
         } else if date < self.date + self.days.len() as u64 {
             let day = self.day(date);
-            self.days[day].push(event);
+            let events = &mut self.days[day];
+            if events.capacity() == 0
+                && let Some(spare) = self.spare.pop()
+            {
+                *events = spare;
+            }
+            events.push(event);
             self.busy[day / 64] |= 1 << (day % 64);
             self.in_days += 1;
         } else {
@@ -195,7 +205,8 @@ impl<P: Copy> EventQueue<P> {
             .min(CENSUS_DAYS);
         self.date = next;
         let day = self.day(next);
-        std::mem::swap(&mut self.today, &mut self.days[day]);
+        let next = std::mem::take(&mut self.days[day]);
+        self.spare.push(std::mem::replace(&mut self.today, next));
         self.busy[day / 64] &= !(1 << (day % 64));
         self.in_days -= self.today.len();
         self.admit_new_year();
