@@ -1,21 +1,23 @@
 //! Memory with real bytes, of which only the pages written take room.
 
-const PAGE: usize = 1024 * 1024;
+/// Small enough that writes far from one another take little, and come from memory that was used before.
+const PAGE: usize = 64 * 1024;
+
+type Page = Box<[u8; PAGE]>;
 
 /// `size` bytes, zero until written.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    pages: Vec<Option<Box<[u8]>>>,
+    /// As many as there are up to the last one written.
+    pages: Vec<Option<Page>>,
     size: u64,
 }
 
 impl Memory {
     /// Memory of `size` bytes.
     pub fn new(size: u64) -> Self {
-        let pages = usize::try_from(size.div_ceil(PAGE as u64))
-            .expect("memory has fewer pages than the address space");
         Memory {
-            pages: vec![None; pages],
+            pages: Vec::new(),
             size,
         }
     }
@@ -38,11 +40,21 @@ impl Memory {
         while !rest.is_empty() {
             let (page, start) = (at / PAGE, at % PAGE);
             let (now, later) = rest.split_at(rest.len().min(PAGE - start));
-            let page = self.pages[page].get_or_insert_with(|| vec![0; PAGE].into_boxed_slice());
-            page[start..start + now.len()].copy_from_slice(now);
+            self.page(page)[start..start + now.len()].copy_from_slice(now);
             at += now.len();
             rest = later;
         }
+    }
+
+    #[inline]
+    fn page(&mut self, number: usize) -> &mut Page {
+        if self.pages.len() <= number {
+            self.pages.resize(number + 1, None);
+        }
+        self.pages[number].get_or_insert_with(|| {
+            let page: Box<[u8]> = vec![0; PAGE].into();
+            page.try_into().expect("a page has the length of a page")
+        })
     }
 
     /// Copies from `address` into `bytes`. The range lies within.
@@ -54,9 +66,9 @@ impl Memory {
             let (page, start) = (at / PAGE, at % PAGE);
             let len = rest.len().min(PAGE - start);
             let (now, later) = rest.split_at_mut(len);
-            match &self.pages[page] {
-                Some(page) => now.copy_from_slice(&page[start..start + len]),
-                None => now.fill(0),
+            match self.pages.get(page) {
+                Some(Some(page)) => now.copy_from_slice(&page[start..start + len]),
+                _ => now.fill(0),
             }
             at += len;
             rest = later;
