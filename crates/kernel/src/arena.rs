@@ -46,7 +46,9 @@ pub struct Arena<T> {
     free: Vec<u32>,
 }
 
+/// The value begins in the cache line of the count.
 #[derive(Debug)]
+#[repr(C, align(64))]
 struct Slot<T> {
     holders: u32,
     value: T,

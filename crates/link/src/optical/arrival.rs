@@ -40,17 +40,17 @@ impl OpticalEnd {
 
     pub(super) fn is_struck(&mut self, cycles: u32) -> bool {
         let bits = self.timing.bits(cycles);
-        let errors = self.config.errors.as_mut();
+        let errors = self.errors.as_mut();
         errors.is_some_and(|errors| !errors.strike(bits).is_empty())
     }
 
     pub(super) fn receive_frame(&mut self, frame: LightFrame, cx: &mut impl LinkContext) -> Heard {
         let cycles = self.cycles_of(frame.packet, cx);
-        let damage = match &mut self.config.errors {
+        let damage = match &mut self.errors {
             Some(errors) => strike(errors, &frame, cycles, &self.timing, cx.packets()),
             None => Damage::None,
         };
-        let native = self.config.parameters.flow_control == FlowControl::Native;
+        let native = self.flow_control == FlowControl::Native;
         let overflows = native && self.occupied + cycles > self.room;
         let complete = if self.resend.is_some() {
             // What there is no room for has to come again.

@@ -20,6 +20,9 @@ impl FlowControl {
 
 kernel::choices!(FlowControl);
 
+/// Virtual channels of a fibre at most.
+pub(super) const MOST_CHANNELS: u32 = 8;
+
 kernel::parameters! {
     /// The optical ports of a router: what both ends of a fibre must agree on.
     pub struct OpticalParameters {
@@ -28,7 +31,7 @@ kernel::parameters! {
         /// Bits a second on a lane.
         lane_rate: BitRate = BitRate(10_312_500_000), within BitRate::mbit(500)..=BitRate::mbit(32_750), from "40 Gbit/s QSFP+: 10.3125 Gbit/s a lane";
         /// Virtual channels of a port.
-        virtual_channels: u32 = 2, within 1..=8, from "what a torus needs for a dateline";
+        virtual_channels: u32 = 2, within 1..=MOST_CHANNELS, from "what a torus needs for a dateline";
         /// Room for arriving packets in each virtual channel, or, with native flow control, in all of them together.
         channel_buffer: Bytes = Bytes::kib(8), within Bytes(64)..=Bytes::mib(1), from "our choice: two block RAMs a channel, several times what a round trip brings";
         /// What keeps a sender from sending too much: "credits" of each channel, or "native" flow control that pauses the port.

@@ -5,8 +5,9 @@ use protocol::Envelope;
 use protocol::aurora::{COMPENSATION_CYCLES, cycles};
 
 use crate::alarm::{Alarm, Ring};
-use crate::{Frame, LinkContext, LinkTimer, Observation, PacketId};
+use crate::{BitErrors, Frame, LinkContext, LinkTimer, Observation, PacketId};
 
+use super::config::MOST_CHANNELS;
 use super::receiver::Intake;
 use super::resend::Resend;
 use super::sender::Lane;
@@ -30,34 +31,48 @@ pub enum Heard {
 }
 
 /// One end of a fibre.
+///
+/// A large network has thousands, and each event finds another one out of the cache: what most events look at comes first,
+/// in this order, a cache line each paragraph.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct OpticalEnd {
-    pub(super) config: OpticalConfig,
     pub(super) timing: Timing,
-    pub(super) busy_until: Time,
-    pub(super) lanes: Vec<Lane>,
-    pub(super) intakes: Vec<Intake>,
+    /// When the fibre is cut, if ever, and whether that is known here.
+    pub(super) severed: Time,
+    pub(super) errors: Option<Box<BitErrors>>,
+    pub(super) resend: Option<Box<Resend>>,
+    credit_cycles: u32,
+    pub(super) flow_control: FlowControl,
+    dark: bool,
+    /// Whether this end is paused, and whether it has paused the other.
+    pub(super) paused: bool,
+    pub(super) pausing: bool,
+
+    pub(super) lanes: [Lane; MOST_CHANNELS as usize],
+    pub(super) intakes: [Intake; MOST_CHANNELS as usize],
+
+    busy_until: Time,
+    far_pipeline: Span,
+    /// Since when a packet waits for nothing but room.
+    stalled: Option<Time>,
     /// Cycles of each channel's buffer, or of all together with native flow control.
     pub(super) room: u32,
     /// Cycles in the buffer, where native flow control watches it; from where on it pauses the far end, and resumes it.
     pub(super) occupied: u32,
     pub(super) marks: (u32, u32),
-    /// Whether this end is paused, and whether it has paused the other.
-    pub(super) paused: bool,
-    pub(super) pausing: bool,
-    pub(super) resend: Option<Resend>,
-    pub(super) resend_after: Span,
+    /// How often all numbers were told again since anything changed.
+    calm: u32,
+    channels: u8,
+
+    counters: OpticalCounters,
+
+    /// When all numbers are told again, where errors may strike control blocks.
+    telling: Alarm,
     pub(super) again: Alarm,
-    pub(super) wire: Alarm,
-    /// When all numbers are told again, where errors may strike control blocks; and how often that was since anything changed.
-    pub(super) telling: Alarm,
-    pub(super) calm: u32,
-    /// When the fibre is cut, if ever, and whether that is known here.
-    pub(super) severed: Time,
-    pub(super) dark: bool,
-    /// Since when a packet waits for nothing but room.
-    pub(super) stalled: Option<Time>,
-    pub(super) counters: OpticalCounters,
+    wire: Alarm,
+    resend_after: Span,
+    loss_detection: Span,
 }
 
 /// Where errors may strike control blocks, all numbers are told again after this long; after twice as long each time that
@@ -78,38 +93,42 @@ impl OpticalEnd {
         let coming = still_coming(parameters, config.flight * 2 + config.near_pipeline);
         let resend = parameters
             .reliable
-            .then(|| Resend::new(parameters.cycles_of(parameters.retransmission_buffer)));
+            .then(|| Resend::new(parameters.cycles_of(parameters.retransmission_buffer)))
+            .map(Box::new);
+        let lane = Lane {
+            sent: 0,
+            limit: room as u16,
+        };
         OpticalEnd {
+            severed: Time::NEVER,
+            errors: config.errors.map(Box::new),
+            resend,
+            credit_cycles: parameters.credit_cycles,
+            flow_control: parameters.flow_control,
+            dark: false,
+            paused: false,
+            pausing: false,
+            lanes: [lane; MOST_CHANNELS as usize],
+            intakes: [Intake::default(); MOST_CHANNELS as usize],
             busy_until: Time::ZERO,
-            lanes: vec![
-                Lane {
-                    sent: 0,
-                    limit: room as u16,
-                };
-                parameters.virtual_channels as usize
-            ],
-            intakes: vec![Intake::default(); parameters.virtual_channels as usize],
+            far_pipeline: config.far_pipeline,
+            stalled: None,
             room,
             occupied: 0,
             marks: (room.saturating_sub(coming), room.saturating_sub(coming) / 2),
-            paused: false,
-            pausing: false,
-            resend,
+            calm: 0,
+            channels: parameters.virtual_channels as u8,
+            counters: OpticalCounters::default(),
+            telling: Alarm::IDLE,
+            again: Alarm::IDLE,
+            wire: Alarm::IDLE,
             // There and back, behind a frame and clock compensation on either way, and as much again.
             resend_after: (config.flight
                 + config.far_pipeline
                 + timing.cycle * (u64::from(largest) + COMPENSATION_CYCLES))
                 * 3,
-            again: Alarm::IDLE,
-            wire: Alarm::IDLE,
-            telling: Alarm::IDLE,
-            calm: 0,
-            severed: Time::NEVER,
-            dark: false,
-            stalled: None,
-            counters: OpticalCounters::default(),
+            loss_detection: parameters.loss_detection,
             timing,
-            config,
         }
     }
 
@@ -141,7 +160,7 @@ impl OpticalEnd {
     /// Cycles that the far end has room for in a channel.
     #[inline]
     pub fn room(&self, channel: u8) -> u32 {
-        match self.config.parameters.flow_control {
+        match self.flow_control {
             FlowControl::Credits => self.lanes[usize::from(channel)].room(),
             FlowControl::Native if self.paused => 0,
             FlowControl::Native => u32::MAX,
@@ -151,7 +170,7 @@ impl OpticalEnd {
     /// Cycles of buffer that the far end has said to be free in a channel, and how many there are; with native flow control,
     /// of the one buffer of this end.
     pub fn spare(&self, channel: u8) -> (u32, u32) {
-        let free = match self.config.parameters.flow_control {
+        let free = match self.flow_control {
             FlowControl::Credits => self.lanes[usize::from(channel)].room(),
             FlowControl::Native => self.room - self.occupied,
         };
@@ -176,7 +195,7 @@ impl OpticalEnd {
     /// The fibre is cut at `time`.
     pub fn sever(&mut self, time: Time, cx: &mut impl LinkContext) {
         self.severed = time;
-        let known = time + self.config.parameters.loss_detection;
+        let known = time + self.loss_detection;
         cx.wake(LinkTimer::Acknowledge, known.since(cx.now()));
     }
 
@@ -187,7 +206,7 @@ impl OpticalEnd {
 
     /// Tells all numbers again some time from now, if a block may be lost.
     pub(super) fn tell_later(&mut self, cx: &mut impl LinkContext) {
-        if self.config.errors.is_none() || self.dark {
+        if self.errors.is_none() || self.dark {
             return;
         }
         let deadline = cx.now() + TELL_AGAIN * (1 << self.calm.min(CALMEST));
@@ -271,17 +290,14 @@ impl OpticalEnd {
                 length: end.since(begin),
             });
         }
-        cx.send(
-            Frame::Light(frame),
-            heard.since(now) + self.config.far_pipeline,
-        );
+        cx.send(Frame::Light(frame), heard.since(now) + self.far_pipeline);
         self.timing.bytes(cycles + gaps as u32)
     }
 
     /// A packet leaves this end's buffer: its room is free `after` from now.
     pub fn release(&mut self, channel: u8, cycles: u32, after: Span, cx: &mut impl LinkContext) {
         self.stir(cx);
-        match self.config.parameters.flow_control {
+        match self.flow_control {
             FlowControl::Credits => {
                 let intake = &mut self.intakes[usize::from(channel)];
                 intake.freed = intake.freed.wrapping_add(cycles as u16);
@@ -304,7 +320,7 @@ impl OpticalEnd {
     /// Sends a control block `after` from now: in a cycle of its own where the wire is idle, or else with what it carries next.
     pub(super) fn tell(&mut self, block: Block, after: Span, cx: &mut impl LinkContext) {
         let now = cx.now();
-        let cycles = u64::from(self.config.parameters.credit_cycles);
+        let cycles = u64::from(self.credit_cycles);
         let mut at = now + after;
         if cycles > 0 && self.busy_until > at {
             at = self.busy_until;
@@ -321,13 +337,16 @@ impl OpticalEnd {
         let mut heard = at + self.timing.cycle * cycles;
         if matches!(block, Block::Sent { .. }) {
             // It is behind the frames that it counts, and they pass a pipeline.
-            heard = heard.max(self.busy_until) + self.config.far_pipeline;
+            heard = heard.max(self.busy_until) + self.far_pipeline;
         }
         cx.send(Frame::Block(block), heard.since(now));
     }
 
     pub(super) fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
-        let waits = self.resend.as_ref().is_some_and(Resend::is_waiting);
+        let waits = self
+            .resend
+            .as_ref()
+            .is_some_and(|resend| resend.is_waiting());
         if !waits || self.again.is_set() {
             return;
         }
@@ -424,14 +443,14 @@ impl OpticalEnd {
             return Heard::Nothing;
         }
         self.again.clear();
-        let kept = self.resend.as_mut().map(Resend::give_up);
+        let kept = self.resend.as_mut().map(|resend| resend.give_up());
         let kept = kept.unwrap_or_default().into_iter();
         Heard::Dark(kept.map(|outgoing| outgoing.packet).collect())
     }
 
     /// Tells every number again: a block may have been lost.
     fn tell_all(&mut self, cx: &mut impl LinkContext) {
-        for channel in 0..self.lanes.len() as u8 {
+        for channel in 0..self.channels {
             let (lane, intake) = (
                 self.lanes[usize::from(channel)],
                 self.intakes[usize::from(channel)],
@@ -443,7 +462,7 @@ impl OpticalEnd {
             let cycles = intake.freed;
             self.tell(Block::Freed { channel, cycles }, Span::ZERO, cx);
         }
-        if self.config.parameters.flow_control == FlowControl::Native {
+        if self.flow_control == FlowControl::Native {
             let block = if self.pausing {
                 Block::Pause
             } else {
