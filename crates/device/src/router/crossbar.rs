@@ -6,6 +6,7 @@ use kernel::Time;
 use link::PacketId;
 
 use super::routing::Ways;
+use super::{FIRST_FIBRE, TO_PCIE, TO_USER};
 
 /// A packet in the router.
 #[derive(Clone, Copy, Debug)]
@@ -60,16 +61,31 @@ pub(super) struct Queue {
 /// Where the first packet of a queue may go.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asks {
-    /// Out of the network, by this output.
-    Out(usize),
+    /// To the user logic.
+    User,
+    /// Out by PCI Express.
+    Pcie,
     /// On, by one of these fibres.
     On(Ways),
+}
+
+impl Asks {
+    /// The outputs that it may take.
+    pub(super) fn outputs(self) -> impl Iterator<Item = usize> {
+        let (out, ways) = match self {
+            Asks::User => (Some(TO_USER), Ways::default()),
+            Asks::Pcie => (Some(TO_PCIE), Ways::default()),
+            Asks::On(ways) => (None, ways),
+        };
+        let fibres = ways.iter();
+        let fibres = fibres.map(|(fibre, _)| FIRST_FIBRE + usize::from(fibre));
+        out.into_iter().chain(fibres)
+    }
 }
 
 /// An input: its queues share one way into the crossbar, which a packet holds for as long as it takes.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
-    pub(super) queues: Vec<Queue>,
     pub(super) free_at: Time,
     pub(super) wake: Time,
 }
@@ -84,19 +100,21 @@ pub(super) struct Output {
     pub(super) wake: Time,
 }
 
+impl Queue {
+    pub(super) fn new() -> Self {
+        Queue {
+            entries: VecDeque::new(),
+            cycles: 0,
+            asks: None,
+            free_at: Time::ZERO,
+            rests_until: Time::ZERO,
+        }
+    }
+}
+
 impl Input {
-    pub(super) fn new(queues: usize) -> Self {
+    pub(super) fn new() -> Self {
         Input {
-            queues: vec![
-                Queue {
-                    entries: VecDeque::new(),
-                    cycles: 0,
-                    asks: None,
-                    free_at: Time::ZERO,
-                    rests_until: Time::ZERO,
-                };
-                queues
-            ],
             free_at: Time::ZERO,
             wake: Time::NEVER,
         }

@@ -77,11 +77,6 @@ impl Local {
         }
     }
 
-    /// Whether each queue into the crossbar has a way of its own.
-    pub(super) fn is_wide(&self) -> bool {
-        self.width > 1
-    }
-
     fn cycles(&self, packet: PacketId, packets: &Packets) -> u32 {
         aurora::cycles(packets[packet].route().frame_len.into(), self.lanes)
     }
@@ -126,6 +121,13 @@ impl Router {
         self.hand_out(fx);
     }
 
+    /// The same after something in the network that concerns the node only if one of its own packets has gone on.
+    pub(super) fn run_on(&mut self, fx: &mut Effects<'_, Self>) {
+        if std::mem::take(&mut self.has_room) {
+            self.run(fx);
+        }
+    }
+
     /// What comes by PCI Express goes on while its queue has room; then it waits in the core's buffer, without credit.
     fn take_in(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(header) = self.endpoint.front(fx) {
@@ -138,7 +140,7 @@ impl Router {
                 continue;
             };
             let queue = self.queue_to(destination);
-            if self.inputs[OWN].queues[queue].cycles >= self.local.room {
+            if self.queues[queue].cycles >= self.local.room {
                 return;
             }
             let Some(packet) = self.endpoint.take(fx) else {
@@ -185,7 +187,7 @@ impl Router {
     fn make(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             if let Some((queue, entry)) = self.local.held {
-                if self.inputs[OWN].queues[queue].cycles >= self.local.room {
+                if self.queues[queue].cycles >= self.local.room {
                     return;
                 }
                 self.local.held = None;

@@ -20,7 +20,7 @@ use link::{At, Frame, PacketId, Pcie, Refusal};
 use protocol::Bar;
 
 use crate::{Endpoint, EndpointConfig};
-use crossbar::{Asks, Entry, Input, Output};
+use crossbar::{Asks, Entry, Input, Output, Queue};
 
 pub use crossbar::Arbitration;
 use local::Local;
@@ -52,10 +52,24 @@ pub struct RouterConfig {
 }
 
 /// A router.
+///
+/// What a packet on its way through looks at comes first, as in [`OpticalEnd`].
 #[derive(Debug)]
+#[repr(C)]
 pub struct Router {
-    endpoint: Endpoint,
+    fibres: Box<[Option<OpticalEnd>]>,
+    /// The node's own, and then one for each fibre; and the queues of each, [`stride`](Self::stride) of them.
+    inputs: Box<[Input]>,
+    queues: Box<[Queue]>,
+    /// The user logic, PCI Express, and then one for each fibre.
+    outputs: Box<[Output]>,
+    stride: usize,
     node: u16,
+    arbitration: Arbitration,
+    /// Whether each queue of the node has a way of its own into the crossbar.
+    is_wide: bool,
+    /// Whether the node itself can go on: a packet of it has left its queue.
+    has_room: bool,
     routing: Routing,
     /// From the arrival of a packet to the crossbar; what it takes longer to a fibre or PCI Express than to the user logic; and
     /// what it takes longer to that, behind the crossbar.
@@ -63,15 +77,8 @@ pub struct Router {
     to_forward: Span,
     to_deliver: Span,
     queue_gap: Span,
-    fibres: Vec<Option<OpticalEnd>>,
-    /// The node's own, and then one for each fibre.
-    inputs: Vec<Input>,
-    /// The user logic, PCI Express, and then one for each fibre.
-    outputs: Vec<Output>,
-    /// Queues of an input at most, and so the step between two inputs in the numbers of queues.
-    stride: usize,
-    arbitration: Arbitration,
     local: Local,
+    endpoint: Endpoint,
 }
 
 /// The input of the node itself.
@@ -103,19 +110,25 @@ impl Component for Router {
 
     fn receive(&mut self, at: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match at.index().checked_sub(1) {
-            None => self.endpoint.receive(frame, fx),
+            None => {
+                self.endpoint.receive(frame, fx);
+                self.run(fx);
+            }
             Some(fibre) => {
                 let end = self.fibres[fibre].as_mut().expect(WIRED);
                 let heard = end.receive(frame, &mut At::new(fx, at));
                 self.hear(fibre, heard, fx);
+                self.run_on(fx);
             }
         }
-        self.run(fx);
     }
 
     fn expire(&mut self, timer: RouterTimer, fx: &mut Effects<'_, Self>) {
         match timer {
-            RouterTimer::Endpoint(timer) => self.endpoint.expire(timer, fx),
+            RouterTimer::Endpoint(timer) => {
+                self.endpoint.expire(timer, fx);
+                return self.run(fx);
+            }
             RouterTimer::Fibre(fibre, timer) => {
                 let fibre = usize::from(fibre);
                 let end = self.fibres[fibre].as_mut().expect(WIRED);
@@ -137,7 +150,7 @@ impl Component for Router {
                 }
             }
         }
-        self.run(fx);
+        self.run_on(fx);
     }
 }
 
@@ -166,7 +179,7 @@ impl Router {
             optical,
         } = config;
         let stride = optical.virtual_channels.max(parameters.injection_queues) as usize;
-        let fibres: Vec<_> = fibres
+        let fibres: Box<[_]> = fibres
             .into_iter()
             .map(|end| end.map(OpticalEnd::new))
             .collect();
@@ -184,12 +197,13 @@ impl Router {
                 .pipeline(parameters.deliver_cycles)
                 .saturating_sub(pipeline),
             queue_gap: parameters.pipeline(parameters.queue_gap_cycles),
-            inputs: (0..=fibres.len()).map(|_| Input::new(stride)).collect(),
-            outputs: (0..FIRST_FIBRE + fibres.len())
-                .map(|_| Output::new())
-                .collect(),
+            inputs: vec![Input::new(); 1 + fibres.len()].into(),
+            queues: vec![Queue::new(); (1 + fibres.len()) * stride].into(),
+            outputs: vec![Output::new(); FIRST_FIBRE + fibres.len()].into(),
             stride,
             arbitration: parameters.arbitration,
+            is_wide: parameters.local_width > 1,
+            has_room: false,
             fibres,
             local,
             endpoint,
@@ -244,7 +258,7 @@ impl Router {
     }
 
     fn queue_up(&mut self, input: usize, queue: usize, entry: Entry, fx: &mut Effects<'_, Self>) {
-        let place = &mut self.inputs[input].queues[queue];
+        let place = &mut self.queues[self.number(input, queue)];
         place.cycles += entry.cycles;
         place.entries.push_back(entry);
         if place.entries.len() == 1 {
@@ -255,17 +269,16 @@ impl Router {
 
     /// When a queue's way into the crossbar is free: the queues of a fibre share one, those of the node where it is narrow.
     fn way_in(&mut self, input: usize, queue: usize) -> &mut Time {
-        let input_of_node = &mut self.inputs[input];
-        if input == OWN && self.local.is_wide() {
-            &mut input_of_node.queues[queue].free_at
+        if input == OWN && self.is_wide {
+            &mut self.queues[queue].free_at
         } else {
-            &mut input_of_node.free_at
+            &mut self.inputs[input].free_at
         }
     }
 
     /// The first packet of a queue asks for its way out, if it is there yet.
     fn ask(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
-        let place = &self.inputs[input].queues[queue];
+        let place = &self.queues[self.number(input, queue)];
         let Some(first) = place.entries.front().filter(|_| place.asks.is_none()) else {
             return;
         };
@@ -275,7 +288,11 @@ impl Router {
         }
         let route = *fx.store()[first.packet].route();
         let asks = if route.destination == self.node {
-            Asks::Out(if route.port == USER { TO_USER } else { TO_PCIE })
+            if route.port == USER {
+                Asks::User
+            } else {
+                Asks::Pcie
+            }
         } else {
             let arrived = (input != OWN).then(|| (input as u8 - 1, queue as u8));
             let key = key(route.source, route.destination);
@@ -286,41 +303,34 @@ impl Router {
             };
             Asks::On(ways.filter(lit))
         };
-        let bit = 1 << (input * self.stride + queue);
-        let asked = |outputs: &mut Vec<Output>, output: usize| outputs[output].asked |= bit;
-        match asks {
-            Asks::Out(output) => asked(&mut self.outputs, output),
-            Asks::On(ways) => ways
-                .iter()
-                .for_each(|(fibre, _)| asked(&mut self.outputs, FIRST_FIBRE + usize::from(fibre))),
+        let number = self.number(input, queue);
+        for output in asks.outputs() {
+            self.outputs[output].asked |= 1 << number;
         }
-        self.inputs[input].queues[queue].asks = Some(asks);
-        if matches!(asks, Asks::On(ways) if ways.iter().next().is_none()) {
+        self.queues[number].asks = Some(asks);
+        if asks.outputs().next().is_none() {
             self.give_up(input, queue, fx);
         }
     }
 
     /// Lets the outputs that the first packet of a queue asks for look at it.
     fn try_outputs(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
+        let Some(asks) = self.queues[self.number(input, queue)].asks else {
+            return;
+        };
         let free_at = *self.way_in(input, queue);
-        if self.inputs[input].queues[queue].asks.is_some() && free_at > fx.now() {
+        if free_at > fx.now() {
             return self.wake_input(input, free_at, fx);
         }
-        match self.inputs[input].queues[queue].asks {
-            None => {}
-            Some(Asks::Out(output)) => self.serve(output, fx),
-            Some(Asks::On(ways)) => {
-                for (fibre, _) in ways.iter() {
-                    self.serve(FIRST_FIBRE + usize::from(fibre), fx);
-                }
-            }
+        for output in asks.outputs() {
+            self.serve(output, fx);
         }
     }
 
     /// An input is free again, or its first packets are ready.
     fn go_on(&mut self, input: usize, fx: &mut Effects<'_, Self>) {
         for queue in 0..self.stride {
-            if !self.inputs[input].queues[queue].entries.is_empty() {
+            if !self.queues[self.number(input, queue)].entries.is_empty() {
                 self.ask(input, queue, fx);
                 self.try_outputs(input, queue, fx);
             }
@@ -349,7 +359,7 @@ impl Router {
             for output in &mut self.outputs {
                 output.asked &= !(1 << number);
             }
-            self.inputs[input].queues[queue].asks = None;
+            self.queues[self.number(input, queue)].asks = None;
             self.wake_input(input, fx.now(), fx);
         }
     }

@@ -4,7 +4,7 @@ use kernel::{Effects, Span, Time};
 use link::At;
 use link::optical::{OpticalEnd, Outgoing};
 
-use super::crossbar::{Arbitration, Asks, Entry};
+use super::crossbar::{Arbitration, Asks, Entry, Queue};
 use super::{FIRST_FIBRE, OWN, Router, TO_PCIE, WIRED, port};
 
 impl Router {
@@ -42,13 +42,22 @@ impl Router {
         }
         let all: Vec<(u32, u8)> = open.collect();
         let age = |(number, _): &(u32, u8)| {
-            let (input, queue) = self.place(*number);
-            self.inputs[input].queues[queue]
+            self.queues[*number as usize]
                 .entries
                 .front()
                 .map(|entry| entry.born)
         };
         all.into_iter().min_by_key(age)
+    }
+
+    /// The queues of an input.
+    fn queues_of(&self, input: usize) -> &[Queue] {
+        &self.queues[input * self.stride..][..self.stride]
+    }
+
+    /// The number of a queue of an input.
+    pub(super) fn number(&self, input: usize, queue: usize) -> usize {
+        input * self.stride + queue
     }
 
     /// Input and queue of a number.
@@ -68,7 +77,7 @@ impl Router {
         if *self.way_in(input, queue) > now {
             return None;
         }
-        let queue = &self.inputs[input].queues[queue];
+        let queue = &self.queues[self.number(input, queue)];
         let Some(Asks::On(ways)) = queue.asks else {
             return Some(0);
         };
@@ -118,12 +127,12 @@ impl Router {
         };
         *self.way_in(input, queue) = now + length;
         if self.queue_gap > Span::ZERO {
-            self.inputs[input].queues[queue].rests_until = now + length + self.queue_gap;
+            self.queues[self.number(input, queue)].rests_until = now + length + self.queue_gap;
         }
         self.release(input, queue, &entry, length, fx);
         self.ask(input, queue, fx);
-        if self.inputs[input]
-            .queues
+        if self
+            .queues_of(input)
             .iter()
             .any(|queue| queue.asks.is_some())
         {
@@ -132,16 +141,13 @@ impl Router {
     }
 
     pub(super) fn take_first(&mut self, input: usize, queue: usize) -> Option<Entry> {
-        let place = &mut self.inputs[input].queues[queue];
+        let number = self.number(input, queue);
+        let place = &mut self.queues[number];
         let entry = place.entries.pop_front()?;
+        self.has_room |= input == OWN;
         place.cycles -= entry.cycles;
-        let bit = 1 << (input * self.stride + queue);
-        match place.asks.take() {
-            None => {}
-            Some(Asks::Out(output)) => self.outputs[output].asked &= !bit,
-            Some(Asks::On(ways)) => ways.iter().for_each(|(fibre, _)| {
-                self.outputs[FIRST_FIBRE + usize::from(fibre)].asked &= !bit;
-            }),
+        for output in place.asks.take().into_iter().flat_map(Asks::outputs) {
+            self.outputs[output].asked &= !(1 << number);
         }
         Some(entry)
     }
