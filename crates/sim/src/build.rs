@@ -11,7 +11,7 @@ use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
 use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place};
 
-use crate::build_network::router;
+use crate::build_network::{OpticalPort, optical_ends, router};
 use crate::model::Model;
 use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan};
 use crate::scenario::{DeviceParameters, Direction, NodeKind};
@@ -35,8 +35,9 @@ pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
         world.connect(one, other, fibre.flight);
     }
     let patterns = patterns(plan, flows);
-    let models = (0..plan.nodes.len())
-        .map(|index| component(plan, index, flows, &patterns))
+    let models = optical_ends(plan).into_iter().enumerate();
+    let models = models
+        .map(|(index, fibres)| component(plan, index, flows, &patterns, fibres))
         .collect();
     (models, world)
 }
@@ -101,7 +102,14 @@ fn pattern(plan: &Plan, flow: &FlowPlan) -> Pattern {
     Pattern::new(plan.seed, flow.pattern as u32)
 }
 
-fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &Arc<[Pattern]>) -> Model {
+/// The component at a node, with the ends of these fibres if it is a router.
+fn component(
+    plan: &Plan,
+    index: usize,
+    flows: &[Parts],
+    patterns: &Arc<[Pattern]>,
+    fibres: Vec<OpticalPort>,
+) -> Model {
     let node = &plan.nodes[index];
     match &node.kind {
         NodeKind::Host(parameters, driver) => Model::Host(Host::new(RootComplexConfig {
@@ -133,7 +141,7 @@ fn component(plan: &Plan, index: usize, flows: &[Parts], patterns: &Arc<[Pattern
                 DeviceParameters::Dma(parameters) => Model::Dma(Dma::new(config, parameters)),
                 DeviceParameters::SgDma(parameters) => Model::SgDma(SgDma::new(config, parameters)),
                 DeviceParameters::Router(parameters) => {
-                    Model::Router(router(plan, index, config, parameters))
+                    Model::Router(router(plan, index, config, parameters, fibres))
                 }
                 DeviceParameters::Reflector(_) => {
                     Model::Reflector(Reflector::new(config, replies(plan, index, flows)))

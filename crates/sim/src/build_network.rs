@@ -4,14 +4,17 @@ use device::router::program::Program;
 use device::{EndpointConfig, Router, RouterConfig, RouterParameters};
 use kernel::{Span, Stream};
 use link::BitErrors;
-use link::optical::{OpticalConfig, OpticalParameters};
+use link::optical::OpticalConfig;
 use protocol::aurora::COMPENSATION_PERIOD;
 use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Spread};
 
 use crate::build::Parts;
 use crate::model::Model;
-use crate::plan::{CollectivePlan, FibrePlan, Plan};
+use crate::plan::{CollectivePlan, FibrePlan, NetworkPlan, Plan};
 use crate::scenario::{DeviceParameters, NodeKind};
+
+/// An optical port by its number, and how the end of its fibre is built.
+pub type OpticalPort = (u8, OpticalConfig);
 
 /// The router that stands at node `index`.
 pub fn router(
@@ -19,16 +22,12 @@ pub fn router(
     index: usize,
     endpoint: EndpointConfig,
     parameters: &RouterParameters,
+    ends: Vec<OpticalPort>,
 ) -> Router {
-    let (network, node) = plan.nodes[index]
-        .member
-        .expect("every router is in a network");
-    let network = &plan.networks[network];
+    let (network, node) = network_of(plan, index);
     let mut fibres = vec![None; parameters.fibre_ports as usize];
-    for fibre in &plan.fibres {
-        for (end, port) in optical_ends(plan, fibre, &network.optical, index) {
-            fibres[usize::from(port)] = Some(end);
-        }
+    for (port, end) in ends {
+        fibres[usize::from(port)] = Some(end);
     }
     let targets = &network.targets[usize::from(node)];
     let base = |target: &usize| plan.nodes[*target].region().map_or(0, |region| region.base);
@@ -44,33 +43,45 @@ pub fn router(
     })
 }
 
-/// The ends of `fibre` at a router, and their ports.
-fn optical_ends(
+/// The ends of fibres at each node, and their ports.
+pub fn optical_ends(plan: &Plan) -> Vec<Vec<OpticalPort>> {
+    let mut ends = vec![Vec::new(); plan.nodes.len()];
+    for fibre in &plan.fibres {
+        let [one, other] = fibre.ends;
+        for ((router, port), (far, _), direction) in [(one, other, "back"), (other, one, "forth")] {
+            ends[router].push((port, optical_end(plan, fibre, (router, far), direction)));
+        }
+    }
+    ends
+}
+
+/// The end of `fibre` at a router, which leads to another one; what arrives there comes in `direction`.
+fn optical_end(
     plan: &Plan,
     fibre: &FibrePlan,
-    optical: &OpticalParameters,
-    router: usize,
-) -> impl Iterator<Item = (OpticalConfig, u8)> {
-    let [one, other] = fibre.ends;
-    let directions = [(one, other, "back"), (other, one, "forth")];
-    let here = directions
-        .into_iter()
-        .filter(move |((node, _), ..)| *node == router);
-    here.map(move |((_, port), (far, _), direction)| {
-        let stream =
-            |what: &str| Stream::named(plan.seed, &format!("{what} {} {direction}", fibre.id));
-        let period = optical.cycle() * COMPENSATION_PERIOD;
-        let config = OpticalConfig {
-            parameters: optical.clone(),
-            flight: fibre.flight,
-            near_pipeline: shorter_pipeline(&plan.nodes[router].kind),
-            far_pipeline: shorter_pipeline(&plan.nodes[far].kind),
-            phase: Span::from_fs(stream("compensation").below(period.as_fs())),
-            errors: (fibre.bit_error_rate > 0.0)
-                .then(|| BitErrors::new(fibre.bit_error_rate, stream("errors"))),
-        };
-        (config, port)
-    })
+    (router, far): (usize, usize),
+    direction: &str,
+) -> OpticalConfig {
+    let optical = &network_of(plan, router).0.optical;
+    let stream = |what: &str| Stream::named(plan.seed, &format!("{what} {} {direction}", fibre.id));
+    let period = optical.cycle() * COMPENSATION_PERIOD;
+    OpticalConfig {
+        parameters: optical.clone(),
+        flight: fibre.flight,
+        near_pipeline: shorter_pipeline(&plan.nodes[router].kind),
+        far_pipeline: shorter_pipeline(&plan.nodes[far].kind),
+        phase: Span::from_fs(stream("compensation").below(period.as_fs())),
+        errors: (fibre.bit_error_rate > 0.0)
+            .then(|| BitErrors::new(fibre.bit_error_rate, stream("errors"))),
+    }
+}
+
+/// The network of a router, and its number there.
+fn network_of(plan: &Plan, router: usize) -> (&NetworkPlan, u16) {
+    let (network, number) = plan.nodes[router]
+        .member
+        .expect("every router is in a network");
+    (&plan.networks[network], number)
 }
 
 /// What every packet passes in a router at least.
