@@ -166,9 +166,15 @@ impl Router {
         }
     }
 
-    /// The queue into the crossbar of what goes to a node.
+    /// The queue into the crossbar of what goes to a node: by the fibre that it takes first, as far as there are queues.
     fn queue_to(&self, destination: u16) -> usize {
-        usize::from(key(self.node, destination)) % self.local.queues
+        if destination == self.node {
+            return 0;
+        }
+        let key = key(self.node, destination);
+        let mut ways = self.routing.ways(destination, None, key).iter();
+        ways.next()
+            .map_or(0, |(fibre, _)| usize::from(fibre) % self.local.queues)
     }
 
     fn entry(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Entry {

@@ -19,7 +19,7 @@ kernel::parameters! {
         queue_gap_cycles: u32 = 0, within 0..=10_000, from "our choice: each header is looked at as it comes in";
         /// Packets of the node itself that the crossbar takes, or hands out, in the time in which a fibre takes one.
         local_width: u32 = 2, within 1..=8, from "256 bits at 250 MHz are 8 GB/s";
-        /// Queues in which the node's packets wait, by their destination. With a local_width of 1 they share one way into the crossbar; otherwise each has its own.
+        /// Queues in which the node's packets wait, by the fibre that they take first. With a local_width of 1 they share one way into the crossbar; otherwise each has its own.
         injection_queues: u32 = 2, within 1..=8, from "our choice: as many as the crossbar takes";
         /// Whose turn it is where several packets wait: "transit-first" lets those in the network go before those of the node itself, which keeps the throughput of a full network; "round-robin" serves one queue after the other; "oldest-first" is fairest.
         arbitration: Arbitration = Arbitration::TransitFirst, from "our choice: with round robin a torus that is offered too much carries less, in unequal shares";

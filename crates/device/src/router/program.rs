@@ -24,7 +24,7 @@ pub struct Program {
 /// Messages to send, and what must have arrived before the next step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// In this order.
+    /// A packet of each in turn, until all are sent.
     pub sends: Vec<Message>,
     /// From these nodes so many bytes since the program began.
     pub awaits: Vec<(u16, u64)>,
@@ -50,15 +50,20 @@ pub struct Message {
 pub(super) struct Running {
     program: Program,
     step: usize,
-    /// The message of the step that is being sent, and its bytes that are.
-    message: usize,
-    sent: u64,
+    /// What is sent of each message of the step, and since when; and whose turn it is.
+    sending: Vec<Sending>,
+    turn: usize,
     /// Bytes from each node.
     received: BTreeMap<u16, u64>,
     /// Bytes whose last is here at that time, and who sent them.
     arriving: VecDeque<(Time, u16, u64)>,
-    begun: Time,
     state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    bytes: u64,
+    begun: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,11 +91,10 @@ pub(super) enum Wish {
 impl Running {
     pub(super) fn new(program: Program) -> Self {
         Running {
-            begun: program.start,
             program,
             step: 0,
-            message: 0,
-            sent: 0,
+            sending: Vec::new(),
+            turn: 0,
             received: BTreeMap::new(),
             arriving: VecDeque::new(),
             state: State::Waiting,
@@ -117,7 +121,7 @@ impl Running {
             State::Waiting if now < self.program.start => return Wish::Later(self.program.start),
             State::Waiting => {
                 self.state = State::Working;
-                self.begun = now;
+                self.begin_step(0, now);
                 return Wish::Begin(FlowId(self.program.flow));
             }
             State::Working => {}
@@ -129,11 +133,17 @@ impl Running {
                 let sent = steps.flat_map(|step| &step.sends).map(|send| send.len);
                 return Wish::End(FlowId(self.program.flow), sent.sum());
             };
-            if let Some(message) = step.sends.get(self.message) {
-                if self.sent == 0 {
-                    self.begun = now;
-                }
-                return Wish::Send(*message, self.sent, piece(message, self.sent, largest));
+            let all = 0..step.sends.len();
+            let in_turn = all.clone().skip(self.turn).chain(all.take(self.turn));
+            let bytes = |index: usize| self.sending[index].bytes;
+            if let Some(index) = in_turn
+                .into_iter()
+                .find(|index| bytes(*index) < step.sends[*index].len)
+            {
+                self.turn = index;
+                let message = &step.sends[index];
+                let at = bytes(index);
+                return Wish::Send(*message, at, piece(message, at, largest));
             }
             let came = |source: &u16| self.received.get(source).copied().unwrap_or(0);
             if step
@@ -144,9 +154,24 @@ impl Running {
                 let next = self.arriving.front();
                 return next.map_or(Wish::Nothing, |(due, ..)| Wish::Later(*due));
             }
-            self.step += 1;
-            self.message = 0;
+            self.begin_step(self.step + 1, now);
         }
+    }
+
+    fn begin_step(&mut self, step: usize, now: Time) {
+        let sends = self
+            .program
+            .steps
+            .get(step)
+            .map_or(0, |step| step.sends.len());
+        let nothing = Sending {
+            bytes: 0,
+            begun: now,
+        };
+        self.step = step;
+        self.turn = 0;
+        self.sending.clear();
+        self.sending.resize(sends, nothing);
     }
 
     /// The packet of a wish to send: from the memory as it is now.
@@ -160,10 +185,13 @@ impl Running {
         let address = base + message.to_offset + at;
         let header = Header::memory_write(own, address, len as u32).expect(LEGAL);
         let last = at + len == message.len;
+        let sending = &mut self.sending[self.turn];
+        sending.bytes += len;
+        self.turn += 1;
         let stamp = Stamp {
             flow: Some(FlowId(self.program.flow)),
             offset: 0,
-            born: self.begun,
+            born: sending.begun,
             last,
         };
         let packet = packets.claim();
@@ -184,11 +212,6 @@ impl Running {
             },
             ..Route::default()
         });
-        self.sent += len;
-        if last {
-            self.message += 1;
-            self.sent = 0;
-        }
         packet
     }
 }
