@@ -71,6 +71,15 @@ pub(super) fn plan(
     Ok(plans)
 }
 
+/// What is wrong with something that must be there and more than nothing.
+fn none_or_zero(is_there: bool) -> &'static str {
+    if is_there {
+        "it is 0, and must be more"
+    } else {
+        "there is none"
+    }
+}
+
 struct Planner<'a> {
     scenario: &'a Scenario,
     traffic: &'a Traffic,
@@ -92,14 +101,15 @@ impl Planner<'_> {
         let network = self.network(networks)?;
         let load = parameters.load.filter(|load| load.0 > 0);
         let load = load.ok_or_else(|| {
-            self.error(
-                "load",
-                "there is none; write load = \"1 GB/s\" that each node offers",
-            )
+            let is = none_or_zero(parameters.load.is_some());
+            let message = format!("{is}; write load = \"1 GB/s\" that each node offers");
+            self.error("load", &message)
         })?;
         let duration = parameters.duration.filter(|span| *span > Span::ZERO);
-        let duration = duration
-            .ok_or_else(|| self.error("duration", "there is none; write duration = \"100 us\""))?;
+        let duration = duration.ok_or_else(|| {
+            let is = none_or_zero(parameters.duration.is_some());
+            self.error("duration", &format!("{is}; write duration = \"100 us\""))
+        })?;
         let Bytes(message) = parameters.message;
         self.check_message(networks, network, message)?;
         let mean = load.time_of(message);

@@ -44,7 +44,7 @@ kernel::parameters! {
         /// Of an all-reduce: "ring", around all nodes, or "dimension-wise", around the rings of one dimension after the other.
         algorithm: Algorithm = Algorithm::Ring, from "bandwidth-optimal";
         /// Bytes of each node's vector, or of each message to a neighbour.
-        size: Bytes = Bytes::kib(16), within Bytes(4)..=Bytes::gib(1), from "our choice";
+        size: Bytes = Bytes::kib(4), within Bytes(4)..=Bytes::gib(1), from "our choice";
         /// Exchanges, one after the other.
         iterations: u32 = 1, within 1..=1_000_000, from "once";
         /// When it begins.

@@ -394,18 +394,25 @@ fn a_workload_says_how_much_and_how_long() {
             &format!("[[traffic]]\nnetwork = \"n\"\n{line}\n"),
         )
     };
-    let load =
-        "traffic \"traffic-1\", load: there is none; write load = \"1 GB/s\" that each node offers";
-    assert_eq!(of("duration = \"1 us\""), format!("bad.toml:5: {load}"));
+    let load = "write load = \"1 GB/s\" that each node offers";
+    assert_eq!(
+        of("duration = \"1 us\""),
+        format!("bad.toml:5: traffic \"traffic-1\", load: there is none; {load}")
+    );
     assert_eq!(
         of("duration = \"1 us\"\nload = \"0 GB/s\""),
-        format!("bad.toml:8: {load}")
+        format!("bad.toml:8: traffic \"traffic-1\", load: it is 0, and must be more; {load}")
     );
-    let duration = "traffic \"traffic-1\", duration: there is none; write duration = \"100 us\"";
-    assert_eq!(of("load = \"1 GB/s\""), format!("bad.toml:5: {duration}"));
+    let duration = "write duration = \"100 us\"";
+    assert_eq!(
+        of("load = \"1 GB/s\""),
+        format!("bad.toml:5: traffic \"traffic-1\", duration: there is none; {duration}")
+    );
     assert_eq!(
         of("load = \"1 GB/s\"\nduration = \"0 us\""),
-        format!("bad.toml:8: {duration}")
+        format!(
+            "bad.toml:8: traffic \"traffic-1\", duration: it is 0, and must be more; {duration}"
+        )
     );
     assert_eq!(
         workload("message = \"1 B\"\narrivals = \"bernoulli\""),
