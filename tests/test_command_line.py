@@ -60,6 +60,7 @@ RESULT = {
     "links",
     "fibres",
     "errors",
+    "standing_packets",
 }
 ROW = {
     "id",

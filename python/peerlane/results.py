@@ -173,7 +173,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Everything that one run measured."""
+    """Everything that one run measured.
+
+    `standing_packets` stood still in the end, with nothing left that could move them: a deadlock.
+    """
 
     name: str
     seed: int
@@ -184,6 +187,7 @@ class RunResult:
     links: Collection[LinkResult]
     fibres: Collection[FibreResult]
     errors: Collection[Fault]
+    standing_packets: int
 
     @classmethod
     def from_json(cls, text: str) -> RunResult:
@@ -199,6 +203,7 @@ class RunResult:
             links=Collection(LinkResult(**link) for link in document["links"]),
             fibres=Collection(map(_fibre, document["fibres"])),
             errors=Collection((Fault(**fault) for fault in document["errors"]), key="where"),
+            standing_packets=document["standing_packets"],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -213,6 +218,7 @@ class RunResult:
             "links": [asdict(link) for link in self.links],
             "fibres": [_directed(fibre) for fibre in self.fibres],
             "errors": [asdict(fault) for fault in self.errors],
+            "standing_packets": self.standing_packets,
         }
 
     def to_pandas(self) -> DataFrame:
@@ -243,6 +249,8 @@ class RunResult:
             for one in self.collectives
             if not one.correct
         ]
+        if self.standing_packets:
+            missed.append(f"{self.standing_packets} packets stand still for ever: a deadlock")
         return faults + missed
 
 

@@ -35,6 +35,8 @@ pub struct RunResult {
     pub fibres: Vec<FibreResult>,
     /// What ended before its target, by node.
     pub errors: Vec<ErrorCount>,
+    /// Packets that stood still in the end, with nothing left that could move them: a deadlock.
+    pub standing_packets: usize,
 }
 
 /// What a flow reached.
@@ -142,6 +144,7 @@ pub(crate) fn gather(
         links: links(plan, models, now),
         fibres: network_result::fibres(plan, models, now),
         errors: errors.collect(),
+        standing_packets: 0,
     }
 }
 

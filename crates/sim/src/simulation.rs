@@ -11,7 +11,7 @@ use crate::build::{self, Parts};
 use crate::build_network;
 use crate::meter::Meter;
 use crate::model::Model;
-use crate::plan::{Amount, FlowPlan, NodePlan, Plan};
+use crate::plan::{Amount, NodePlan, Plan};
 use crate::result::{Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
 use crate::trace::Trace;
@@ -27,6 +27,8 @@ pub struct Simulation {
     refusals: Refusals,
     trace: Option<Trace>,
     started: bool,
+    /// Packets that stood still when nothing more could happen.
+    standing: usize,
 }
 
 /// Events between two looks at the outside.
@@ -44,8 +46,9 @@ const EVENTS_BETWEEN_LOOKS: u32 = 16;
 /// A read from outside holds what it read.
 const LONGEST_READ: u64 = 1 << 30;
 
-/// When no payload has arrived for so long, none will.
+/// When no payload has arrived for so long, none will: of flows, whose reads may time out, and of networks.
 const PATIENCE: Span = Span::from_us(100_000);
+const NETWORK_PATIENCE: Span = Span::from_us(10_000);
 
 impl Simulation {
     /// Builds the fabric of the scenario `text`; `file` is what messages call it. `seed` stands above the scenario's.
@@ -73,6 +76,7 @@ impl Simulation {
             refusals: Refusals::new(),
             trace: None,
             started: false,
+            standing: 0,
         }
     }
 
@@ -117,8 +121,10 @@ impl Simulation {
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
         self.start();
         while self.is_open() {
+            let patient = self.patient_until();
             for _ in 0..CHUNK {
                 if !self.step_until(Time::NEVER) {
+                    self.standing = self.packets_in_use();
                     return true;
                 }
                 if !self.is_open() {
@@ -126,8 +132,12 @@ impl Simulation {
                     self.run_until(self.meter.progress(), &mut || true);
                     return true;
                 }
+                if self.now() > patient {
+                    break;
+                }
             }
-            if self.is_stuck() {
+            if self.now() > self.patient_until() {
+                self.standing = self.packets_in_use();
                 return true;
             }
             if !watch(self.share_done()) {
@@ -141,17 +151,17 @@ impl Simulation {
         self.meter.open() > 0
     }
 
-    /// Whether nothing more will arrive although something goes on happening: links with errors tell their credit for ever.
-    fn is_stuck(&self) -> bool {
-        let quiet =
-            |flow: &FlowPlan| flow.start.max(self.meter.progress()) + flow.interval + PATIENCE;
-        let flows = self.plan.flows.iter().map(quiet);
-        let traffic = self.plan.traffic.iter();
-        let traffic = traffic.map(|traffic| traffic.start.max(self.meter.progress()) + PATIENCE);
-        let collectives = self.plan.collectives.iter();
-        let collectives = collectives.map(|one| one.start.max(self.meter.progress()) + PATIENCE);
-        let patient = flows.chain(traffic).chain(collectives).max();
-        patient.is_some_and(|until| self.world.now() > until)
+    /// From when on nothing more will arrive, unless something has until then, although something goes on happening: links
+    /// with errors tell their credit for ever.
+    fn patient_until(&self) -> Time {
+        let progress = self.meter.progress();
+        let flows = self.plan.flows.iter();
+        let flows = flows.map(|flow| flow.start.max(progress) + flow.interval + PATIENCE);
+        let traffic = self.plan.traffic.iter().map(|traffic| traffic.start);
+        let collectives = self.plan.collectives.iter().map(|one| one.start);
+        let networks = traffic.chain(collectives);
+        let networks = networks.map(|start| start.max(progress) + NETWORK_PATIENCE);
+        flows.chain(networks).max().unwrap_or(Time::NEVER)
     }
 
     /// How far the flows are: by bytes where their amount is known, by time where they last one.
@@ -289,14 +299,18 @@ impl Simulation {
 
     /// What has been measured so far.
     pub fn result(&self) -> RunResult {
-        gather(
+        let result = gather(
             &self.plan,
             &self.parts,
             &self.models,
             &self.meter,
             &self.refusals,
             self.world.now(),
-        )
+        );
+        RunResult {
+            standing_packets: self.standing,
+            ..result
+        }
     }
 
     /// Makes `requester` write `bytes` to `address`, from now on; time does not move.
