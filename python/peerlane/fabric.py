@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Sequence
 from copy import deepcopy
+from math import isfinite
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -124,7 +126,7 @@ class Fabric:
         name: str,
         *,
         shape: str | None = None,
-        size: str | int | None = None,
+        size: str | int | Sequence[int] | None = None,
         hosts: Mapping[str, Setting] | None = None,
         routers: Mapping[str, Setting] | None = None,
         **settings: Setting,
@@ -136,13 +138,15 @@ class Fabric:
         Args:
             name: Of the network.
             shape: "ring", "mesh" or "torus".
-            size: Nodes along each of one to three dimensions, such as "8x8".
+            size: Nodes along each of one to three dimensions, such as "8x8" or `(8, 8)`.
             hosts: Parameters of every host.
             routers: Parameters of every router; those of links, as for `switch`, are of the link
                 from a router to its host.
             settings: `routing`, `dateline`; and of every fibre `length`, `fibre_bit_error_rate`,
                 `severed_at`.
         """
+        if isinstance(size, Sequence) and not isinstance(size, str):
+            size = "x".join(map(str, size))
         fields: dict[str, Any] = _given({"shape": shape, "size": size} | settings)
         if hosts is not None:
             fields["hosts"] = _given(hosts)
@@ -259,17 +263,20 @@ class Fabric:
                 `hot_share`.
         """
         sides = {"from": senders, "to": receivers}
-        load = load if isinstance(load, str) else _rate(load)
         return self._append(
-            "traffic", {"id": id, "network": network, "load": load, **sides, **settings}
+            "traffic", {"id": id, "network": network, "load": _rate(load), **sides, **settings}
         )
 
     def set_traffic(self, id: str, **settings: Setting) -> Self:  # noqa: A002 - as above
         """Changes parameters of a workload, by its id; `None` takes one away.
 
+        A `load` that is a number is in bytes a second.
+
         Raises:
             ScenarioError: There is no such workload.
         """
+        if settings.get("load") is not None:
+            settings["load"] = _rate(settings["load"])
         entries = self._list("traffic")
         for number, entry in enumerate(entries, 1):
             if entry.get("id", f"traffic-{number}") == id:
@@ -397,8 +404,14 @@ def _plain(key: str, value: object) -> object:
     raise ScenarioError(f"{key} = {value!r}: write text, a number or a boolean")
 
 
-def _rate(bytes_per_second: float) -> str:
-    return f"{round(bytes_per_second)} B/s"
+def _rate(load: Setting) -> str:
+    """A load as the scenario has it: a number is in bytes a second."""
+    if isinstance(load, str):
+        return load
+    if load is None or isinstance(load, bool) or not isfinite(load):
+        right = 'write one like "1 GB/s", or a number of bytes a second'
+        raise ScenarioError(f"load: {load!r} is no bandwidth; {right}")
+    return f"{round(load)} B/s"
 
 
 def _attached(to: str, settings: Mapping[str, Setting]) -> dict[str, Any]:

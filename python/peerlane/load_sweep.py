@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from math import ceil, isfinite, sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
@@ -28,6 +28,8 @@ _DEVIATIONS = 3
 """By chance a Poisson process offers less by its standard deviation, a few times."""
 _DRAIN = 0.25
 """How long a run goes on after `[measure]`, in parts of it, for messages that are under way."""
+_FILLING = 1 / 3
+"""Without `[measure]` this part of the workload's duration is left out: the network fills."""
 _SYMBOLS_NS = 260.0
 """The flows begin with a multiple of this after the links are up."""
 
@@ -102,7 +104,8 @@ def sweep(
 ) -> Sweep:
     """Runs a workload at each of `loads`, on every processor; all else stays as it is.
 
-    A run ends shortly after `[measure]`, or, without one, when the workload's duration is over.
+    A run measures within `[measure]` and ends shortly after it. Without one, it measures the last
+    two thirds of the workload's duration, so that the network is full.
 
     Args:
         fabric: Has the workload, among others or alone.
@@ -115,8 +118,12 @@ def sweep(
         ScenarioError: The fabric cannot be built, or has no such workload.
         ValueError: A load is none, or there are none.
     """
-    tree = fabric.tree()
+    simulation = fabric.simulation()
+    tree = simulation.tree()
     workload = the_workload(tree, traffic)
+    if simulation.measure_ns is None:
+        begin, until = _full(workload)
+        fabric = fabric.copy().measure(f"{begin:.6f} ns", f"{until:.6f} ns")
     rates = sorted({bytes_per_second(load) for load in loads})
     if not rates:
         raise ValueError('there are no loads; give one or more, such as "1 GB/s"')
@@ -157,8 +164,6 @@ def bytes_per_second(load: str | float) -> int:
     Raises:
         ValueError: It is none; the message says what would be right.
     """
-    if not isinstance(load, str) and not isfinite(load):
-        raise ValueError(f"{load!r} is no load: write one in bytes a second")
     fabric = Fabric("load").network("n", shape="ring", size=2)
     try:
         return fabric.traffic("n", load=load, duration="1 us").tree().traffic[0].load
@@ -186,14 +191,17 @@ def _in_parallel(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _full(workload: Traffic) -> tuple[float, float]:
+    """When the network is full of a workload, in nanoseconds."""
+    end = workload.start_ns + workload.duration_ns
+    return workload.start_ns + _FILLING * workload.duration_ns, end
+
+
 def _point(fabric: Fabric, workload: Traffic, rate: int, seed: int | None) -> LoadPoint:
     loaded = fabric.copy().set_traffic(workload.id, load=f"{rate} B/s")
     simulation = loaded.simulation(seed=seed)
-    begin, until = workload.start_ns, workload.start_ns + workload.duration_ns
-    end = until
-    if simulation.measure_ns is not None:
-        begin, until = simulation.measure_ns
-        end = until + _DRAIN * (until - begin)
+    begin, until = simulation.measure_ns or _full(workload)
+    end = until + _DRAIN * (until - begin)
     simulation.step()  # time begins when the links are up
     simulation.run_until((ceil(simulation.now_ns / _SYMBOLS_NS) + 1) * _SYMBOLS_NS + end)
     result = simulation.result()

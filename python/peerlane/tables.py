@@ -32,7 +32,7 @@ _STYLE = {True: "green", False: "bold red"}
 
 MOST_FIBRES = 16
 """A network with more has one line for all of them."""
-MOST_LINKS = 64
+MOST_LINKS = 32
 """Rows of links; where there are more, only the busiest are shown."""
 BUSIEST = 16
 MOST_ERRORS = 16
