@@ -157,10 +157,11 @@ impl Simulation {
         let progress = self.meter.progress();
         let flows = self.plan.flows.iter();
         let flows = flows.map(|flow| flow.start.max(progress) + flow.interval + PATIENCE);
-        let traffic = self.plan.traffic.iter().map(|traffic| traffic.start);
+        let traffic = self.plan.traffic.iter();
+        let traffic = traffic.map(|traffic| traffic.start + traffic.duration);
         let collectives = self.plan.collectives.iter().map(|one| one.start);
         let networks = traffic.chain(collectives);
-        let networks = networks.map(|start| start.max(progress) + NETWORK_PATIENCE);
+        let networks = networks.map(|time| time.max(progress) + NETWORK_PATIENCE);
         flows.chain(networks).max().unwrap_or(Time::NEVER)
     }
 

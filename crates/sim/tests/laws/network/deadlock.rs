@@ -31,7 +31,8 @@ fn assert_deadlock(text: &str) {
     );
     assert!(result.errors.is_empty(), "{:?}", result.errors);
     assert!(!simulation.step(), "something still happens");
-    assert!(simulation.packets_in_use() > 0);
+    assert!(result.standing_packets > 0);
+    assert_eq!(result.standing_packets, simulation.packets_in_use());
     let danger = simulation.plan().warnings.iter();
     assert!(danger.clone().any(|warning| warning.contains("deadlock")));
 }

@@ -52,3 +52,21 @@ fn packets_of_1536_bytes_go_at_4_890_gigabytes_a_second() {
     let (found, _) = rates(1536, 4, true);
     close(found, 4.890e9, 0.1);
 }
+
+#[test]
+fn a_run_waits_for_messages_that_are_seldom() {
+    // One in 400 ms on average from either node, on fibres whose ends go on telling their credit.
+    let net = Net::new("ring", &[2]).with_network("fibre_bit_error_rate = 1e-15");
+    let text = format!(
+        "{}[[traffic]]\nid = \"t\"\nnetwork = \"n\"\nfrom = \"routers\"\nto = \"routers\"\nmessage = \"200 B\"\nload = \"500 B/s\"\nduration = \"4 s\"\n",
+        net.text()
+    );
+    let mut simulation = simulation(&text);
+    assert!(simulation.run(&mut |_| true));
+    let result = simulation.result();
+    assert!(
+        result.traffic[0].completed && result.simulated_ns > 3e9,
+        "{}",
+        result.simulated_ns
+    );
+}
