@@ -31,6 +31,8 @@ WRONG_USE = 2
 _TYPER_INTERRUPTED = 130
 MOST_FAILURES = 8
 """Told in one message; the table and JSON have all."""
+STEPS = 10
+"""Loads of a sweep that says none."""
 
 app = typer.Typer(
     name="peerlane",
@@ -226,9 +228,11 @@ def sweep(  # noqa: PLR0913 - each is an option
         ),
     ] = None,
     steps: Annotated[
-        int,
-        typer.Option(min=1, max=1000, metavar="N", help="Without --loads: even steps up to --to."),
-    ] = 10,
+        int | None,
+        typer.Option(
+            min=1, max=1000, metavar="N", help="Without --loads: even steps up to --to; 10 of them."
+        ),
+    ] = None,
     to: Annotated[
         str | None,
         typer.Option(
@@ -245,8 +249,9 @@ def sweep(  # noqa: PLR0913 - each is an option
 
     `peerlane sweep scenarios/torus.toml`
 
-    Each load is a run of its own that ends shortly after `[measure]`, or, without one, when the
-    workload's duration is over. All rates are payload for each node.
+    Each load is a run of its own that measures within `[measure]` and ends shortly after it; or,
+    without one, in the last two thirds of the workload's duration, when the network is full. All
+    rates are payload for each node.
 
     - offered: as asked for; random arrivals make a little more of it, or less.
     - saturated: accepted is over 5 % less than offered, and more than chance makes of few messages.
@@ -258,8 +263,9 @@ def sweep(  # noqa: PLR0913 - each is an option
 
     The exit status is 1 when packets were lost.
     """
-    if loads is not None and to is not None:
-        raise typer.BadParameter("say either --loads or --to, not both")
+    if loads is not None and (to is not None or steps is not None):
+        other = "--steps" if to is None else "--to"
+        raise typer.BadParameter(f"say either --loads or {other}, not both")
     tree = Simulation.open(file).tree()
     workload = the_workload(tree, traffic)
     try:
@@ -267,7 +273,7 @@ def sweep(  # noqa: PLR0913 - each is an option
             offered = [bytes_per_second(load.strip()) for load in loads.split(",")]
         else:
             limit = 1.2 * bounds(tree, workload).least if to is None else bytes_per_second(to)
-            offered = [round(load) for load in even_loads(limit, steps)]
+            offered = [round(load) for load in even_loads(limit, steps or STEPS)]
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     with already_warned(), progress(f"{workload.id} at {len(offered)} loads") as bar:

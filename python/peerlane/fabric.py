@@ -209,10 +209,12 @@ class Fabric:
         *sections, key = path.split(".")
         table: Any = self._scenario
         match sections:
-            case ["networks", name, part] if part in _NETWORK_PARTS:
+            case ["networks", name, part, *rest] if part in _NETWORK_PARTS:
                 network = self._table("networks").get(name)
                 if isinstance(network, dict):
-                    network.setdefault(part, {})
+                    own = network.setdefault(part, {})
+                    if rest == ["upstream"]:
+                        own.setdefault("upstream", {})
         for depth, section in enumerate(sections):
             table = table.get(section) if isinstance(table, dict) else None
             if not isinstance(table, dict):

@@ -26,11 +26,14 @@ kernel::parameters! {
         /// Room for packets that wait for their way into the network: what PCI Express is held back by.
         injection_buffer: Bytes = Bytes::kib(8), within Bytes(64)..=Bytes::mib(1), from "our choice: as a channel of a fibre";
         /// Bytes of each node's memory that the window shows, a power of two.
-        aperture: Bytes = Bytes::mib(1), within Bytes::kib(4)..=Bytes::gib(1), from "our choice";
+        aperture: Bytes = Bytes::mib(1), within Bytes::kib(4)..=Self::LARGEST_APERTURE, from "our choice";
     }
 }
 
 impl RouterParameters {
+    /// What the window shows of a node at most.
+    pub const LARGEST_APERTURE: Bytes = Bytes::gib(1);
+
     pub(super) fn pipeline(&self, cycles: u32) -> Span {
         self.router_clock.period() * u64::from(cycles)
     }

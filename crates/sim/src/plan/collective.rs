@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use device::RouterParameters;
 use device::router::program::{Message, Step};
 use kernel::{Bytes, Quantity, Time};
 
@@ -136,9 +137,17 @@ impl<'a> Planner<'a> {
         needed: u64,
     ) -> Result<(), ScenarioError> {
         if needed > network.window.aperture() {
-            let right = Bytes(needed.next_power_of_two()).show();
+            let right = needed.next_power_of_two();
+            let right = if right <= RouterParameters::LARGEST_APERTURE.0 {
+                format!(
+                    "write aperture = {:?} for its routers, or a smaller size",
+                    Bytes(right).show()
+                )
+            } else {
+                "write a smaller size".to_owned()
+            };
             let message = format!(
-                "{} of memory are needed in each router, and other nodes see {}; write aperture = {right:?} for its routers, or a smaller size",
+                "{} of memory are needed in each router, and other nodes see {}; {right}",
                 Bytes(needed).show(),
                 Bytes(network.window.aperture()).show()
             );
@@ -162,6 +171,11 @@ impl<'a> Planner<'a> {
         let parameters = &self.collective.parameters;
         let Bytes(size) = parameters.size;
         match parameters.operation {
+            Operation::Halo if self.collective.lines.has("algorithm") => {
+                let message =
+                    "a halo exchange has none; leave it out, or write operation = \"all-reduce\"";
+                return Err(self.error("algorithm", message));
+            }
             Operation::Halo => builder.halo(size, parameters.iterations),
             Operation::AllReduce => {
                 let rings = match parameters.algorithm {

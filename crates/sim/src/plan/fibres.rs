@@ -162,6 +162,7 @@ impl Builder<'_> {
             ends,
             parameters,
             line,
+            described: None,
         });
     }
 
@@ -186,19 +187,19 @@ impl Builder<'_> {
     /// One fibre that is written, or what is different about a generated one.
     pub(super) fn join(&mut self, fibre: &Fibre) -> Result<(), ScenarioError> {
         let nodes = [self.find(&fibre.from.0)?, self.find(&fibre.to.0)?];
-        let generated = |node: usize| {
-            let mut networks = self.scenario.networks.iter();
-            networks.position(|network| network.routers.contains(&node))
-        };
-        if nodes.iter().any(|node| generated(*node).is_some()) {
-            return self.describe(fibre, nodes);
-        }
         if nodes[0] == nodes[1] {
             let message = format!(
                 "this fibre begins and ends at {}; write two routers",
                 fibre.from.0.value
             );
             return Err(self.scenario.error(fibre.to.0.line, message));
+        }
+        let generated = |node: usize| {
+            let mut networks = self.scenario.networks.iter();
+            networks.position(|network| network.routers.contains(&node))
+        };
+        if nodes.iter().any(|node| generated(*node).is_some()) {
+            return self.describe(fibre, nodes);
         }
         let from = self.port(nodes[0], fibre.from.1.as_ref(), fibre.from.0.line)?;
         let to = self.port(nodes[1], fibre.to.1.as_ref(), fibre.to.0.line)?;
@@ -230,8 +231,15 @@ impl Builder<'_> {
             let [one, other] = joint.ends;
             let forth = is_meant(one, 0) && is_meant(other, 1);
             if forth || (is_meant(other, 0) && is_meant(one, 1)) {
+                if let Some(line) = joint.described {
+                    let message = format!(
+                        "line {line} describes this fibre already; write what is different in one place"
+                    );
+                    return Err(self.scenario.error(fibre.lines.own(), message));
+                }
                 joint.parameters = fibre.instead_of(&joint.parameters);
                 joint.line = fibre.lines.own();
+                joint.described = Some(joint.line);
                 found = true;
             }
         }

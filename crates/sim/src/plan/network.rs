@@ -97,6 +97,8 @@ pub(super) struct Joint {
     pub(super) ends: [(usize, u8); 2],
     pub(super) parameters: FibreParameters,
     pub(super) line: usize,
+    /// Where it says what is different about a generated one.
+    pub(super) described: Option<usize>,
 }
 
 pub(super) struct Builder<'a> {

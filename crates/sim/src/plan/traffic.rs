@@ -209,6 +209,13 @@ impl Planner<'_> {
             .map(|node| window.base(node as u16, ports[node]))
             .collect();
         let hot = parameters.hot_node as usize;
+        let written = |key: &&str| self.traffic.lines.has(key);
+        let idle = ["hot_node", "hot_share"].into_iter().find(written);
+        if let Some(key) = idle.filter(|_| parameters.pattern != TrafficPattern::HotSpot) {
+            let message =
+                "there is one only where pattern = \"hot-spot\"; write that, or leave it out";
+            return Err(self.error(key, message));
+        }
         if parameters.pattern == TrafficPattern::HotSpot && hot >= count {
             let message = format!("there is no node {hot}; write one from 0 to {}", count - 1);
             return Err(self.error("hot_node", &message));

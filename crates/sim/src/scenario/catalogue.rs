@@ -224,7 +224,7 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "flows",
         "from",
         "none",
-        "The host, or the dma or sg-dma device, that makes the requests.",
+        "The host, or the dma, sg-dma or router device, that makes the requests.",
     ),
     (
         "flows",

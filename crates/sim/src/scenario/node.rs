@@ -183,7 +183,7 @@ impl Surroundings<'_> {
             "this describes a link; write it inside upstream = { to = ... } or under [links]",
         )?;
         if !matches!(kind, NodeKind::Host(..)) {
-            let advice = "this is where its link hangs; write it inside upstream = { to = ... }";
+            let advice = "this is where its link hangs; write it inside upstream = { ... }";
             section.refuse(&["socket"], advice)?;
         }
         let mut settings = NodeParameters::default();

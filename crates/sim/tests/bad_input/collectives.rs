@@ -23,6 +23,14 @@ fn a_collective_fits_its_network() {
         "bad.toml:7: collective \"collective-1\", size: 128 KiB of memory are needed in each router, and n-0-0 has less; write bar = \"128 KiB\" for its routers, or a smaller size"
     );
     assert_eq!(
+        collective("operation = \"halo\"\nsize = \"1 GiB\""),
+        "bad.toml:8: collective \"collective-1\", size: 8 GiB of memory are needed in each router, and other nodes see 1 MiB; write a smaller size"
+    );
+    assert_eq!(
+        collective("operation = \"halo\"\nalgorithm = \"ring\""),
+        "bad.toml:8: collective \"collective-1\", algorithm: a halo exchange has none; leave it out, or write operation = \"all-reduce\""
+    );
+    assert_eq!(
         collective("iterations = 2"),
         "bad.toml:7: collective \"collective-1\", iterations: an all-reduce is made once; leave it out, or write another collective"
     );

@@ -140,7 +140,7 @@ fn only_the_link_to_a_host_has_a_socket() {
     );
     assert_eq!(
         pair("socket = 0"),
-        "bad.toml:8: devices.b.socket: this is where its link hangs; write it inside upstream = { to = ... }"
+        "bad.toml:8: devices.b.socket: this is where its link hangs; write it inside upstream = { ... }"
     );
     assert_eq!(
         refusal("[hosts.h0]\nsocket = 2"),

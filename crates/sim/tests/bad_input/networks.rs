@@ -386,6 +386,33 @@ fn a_fibre_described_anew_keeps_what_is_not_written() {
 }
 
 #[test]
+fn a_key_that_would_do_nothing_is_refused() {
+    assert_eq!(
+        workload("hot_share = 0.5"),
+        "bad.toml:9: traffic \"traffic-1\", hot_share: there is one only where pattern = \"hot-spot\"; write that, or leave it out"
+    );
+}
+
+#[test]
+fn a_fibre_of_a_generated_network_is_described_once_and_has_two_ends() {
+    let fibres = |pairs: &[(&str, &str)]| {
+        let one = |(from, to): &(&str, &str)| {
+            format!("[[fibres]]\nfrom = \"{from}\"\nto = \"{to}\"\nlength = \"2 m\"\n")
+        };
+        let text: String = pairs.iter().map(one).collect();
+        bad_network("size = \"4x4\"", "", &text)
+    };
+    assert_eq!(
+        fibres(&[("n-0-0", "n-1-0"), ("n-1-0", "n-0-0")]),
+        "bad.toml:9: line 5 describes this fibre already; write what is different in one place"
+    );
+    assert_eq!(
+        fibres(&[("n-0-0", "n-0-0")]),
+        "bad.toml:7: this fibre begins and ends at n-0-0; write two routers"
+    );
+}
+
+#[test]
 fn a_workload_says_how_much_and_how_long() {
     let of = |line: &str| {
         bad_network(

@@ -121,12 +121,9 @@ impl Any {
             let next = parts[1].parse::<usize>().map(|here| here + 1);
             parts[1] = next.expect("names end in numbers").to_string();
             let to = parts.join("-");
-            if self.routers.contains(&to) {
-                let lines = format!(
-                    "from = \"{from}\"\nto = \"{to}\"\nsevered_at = \"{} ns\"",
-                    at + 1
-                );
-                text = text + "[[fibres]]\n" + &lines + "\n";
+            let ends = format!("[[fibres]]\nfrom = \"{from}\"\nto = \"{to}\"\n");
+            if self.routers.contains(&to) && !text.contains(&ends) {
+                text = text + &ends + &format!("severed_at = \"{} ns\"\n", at + 1);
             }
         }
         text
