@@ -8,6 +8,7 @@ mod flows;
 mod mutations;
 mod networks;
 mod transfers;
+mod workloads;
 
 use sim::plan::Plan;
 
