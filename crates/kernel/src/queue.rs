@@ -86,7 +86,7 @@ const WIDEST_DAY_BITS: u32 = 49;
 const CENSUS_DAYS: u32 = 2048;
 const CENSUS_EVENTS: u32 = 4096;
 /// More events a day than this: halve the day. Fewer than a quarter of it: double it.
-const CROWDED: u32 = 12;
+const CROWDED: u32 = 24;
 
 impl<P: Copy> Default for EventQueue<P> {
     fn default() -> Self {
