@@ -13,7 +13,7 @@ from peerlane.options import JsonTo  # noqa: TC001 - typer reads it
 from peerlane.tables import blank, duration, numbers, size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.table import Table
 
@@ -55,15 +55,7 @@ def bench_fabric(
     Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
     when its last byte is in memory. One run before the measured ones warms caches and memory.
     """
-    counts = _counts(endpoints)
-    runs: list[dict[str, Any]] = []
-    with progress("benchmark") as bar:
-        for count in counts:
-            bar(f"{count} endpoints", len(runs) / len(counts))
-            try:
-                runs.append(median_fabric(count, tlps, repeat))
-            except ValueError as error:
-                raise typer.BadParameter(str(error)) from None
+    runs = _of_each(endpoints, "endpoints", lambda count: median_fabric(count, tlps, repeat))
     peers: dict[str, dict[str, Any]] = {}
     if peer is Peer.COCOTBEXT:
         from peerlane.peers import cocotbext  # noqa: PLC0415 - its simulator is optional
@@ -96,16 +88,24 @@ def bench_network(
 
     A hop is a message over one fibre. Every payload byte is carried and checked.
     """
+    runs = _of_each(sides, "routers a side", lambda side: median_network(side, hops, repeat))
+    emit({"runs": runs}, _network_table(runs), json_to)
+
+
+def _of_each(
+    text: str, what: str, measure: Callable[[int], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """What is measured of each of the numbers that `text` lists."""
+    counts = _counts(text)
     runs: list[dict[str, Any]] = []
-    counts = _counts(sides)
     with progress("benchmark") as bar:
-        for side in counts:
-            bar(f"{side} x {side} routers", len(runs) / len(counts))
+        for count in counts:
+            bar(f"{count} {what}", len(runs) / len(counts))
             try:
-                runs.append(median_network(side, hops, repeat))
+                runs.append(measure(count))
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from None
-    emit({"runs": runs}, _network_table(runs), json_to)
+    return runs
 
 
 def _counts(text: str) -> list[int]:

@@ -121,14 +121,15 @@ def sweep(
     simulation = fabric.simulation()
     tree = simulation.tree()
     workload = the_workload(tree, traffic)
-    if simulation.measure_ns is None:
-        begin, until = _full(workload)
-        fabric = fabric.copy().measure(f"{begin:.6f} ns", f"{until:.6f} ns")
+    window = simulation.measure_ns
+    if window is None:
+        window = _full(workload)
+        fabric = fabric.copy().measure(*(f"{time:.6f} ns" for time in window))
     rates = sorted({bytes_per_second(load) for load in loads})
     if not rates:
         raise ValueError('there are no loads; give one or more, such as "1 GB/s"')
     points: dict[int, LoadPoint] = {}
-    for rate, point in _in_parallel(fabric, workload, rates, seed):
+    for rate, point in _in_parallel(fabric, workload, window, rates, seed):
         points[rate] = point
         if progress is not None:
             progress(len(points) / len(rates))
@@ -178,13 +179,19 @@ def even_loads(limit: float, count: int) -> list[float]:
 
 
 def _in_parallel(
-    fabric: Fabric, workload: Traffic, rates: list[int], seed: int | None
+    fabric: Fabric,
+    workload: Traffic,
+    window: tuple[float, float],
+    rates: list[int],
+    seed: int | None,
 ) -> Iterator[tuple[int, LoadPoint]]:
     """Each rate with what a run measured, in the order in which they are there."""
     with already_warned():  # when the tree was made
         pool = ThreadPoolExecutor(os.cpu_count())
         try:
-            running = {pool.submit(_point, fabric, workload, rate, seed): rate for rate in rates}
+            running = {
+                pool.submit(_point, fabric, workload, window, rate, seed): rate for rate in rates
+            }
             for done in as_completed(running):
                 yield running[done], done.result()
         finally:
@@ -197,10 +204,12 @@ def _full(workload: Traffic) -> tuple[float, float]:
     return workload.start_ns + _FILLING * workload.duration_ns, end
 
 
-def _point(fabric: Fabric, workload: Traffic, rate: int, seed: int | None) -> LoadPoint:
+def _point(
+    fabric: Fabric, workload: Traffic, window: tuple[float, float], rate: int, seed: int | None
+) -> LoadPoint:
     loaded = fabric.copy().set_traffic(workload.id, load=f"{rate} B/s")
     simulation = loaded.simulation(seed=seed)
-    begin, until = simulation.measure_ns or _full(workload)
+    begin, until = window
     end = until + _DRAIN * (until - begin)
     simulation.step()  # time begins when the links are up
     simulation.run_until((ceil(simulation.now_ns / _SYMBOLS_NS) + 1) * _SYMBOLS_NS + end)
