@@ -96,11 +96,6 @@ pub enum NetworkError {
 }
 
 impl QueuePairId {
-    /// Functions of a processor, and queue pairs of a function.
-    pub const FUNCTIONS: u8 = 8;
-    /// Queue pairs of a function.
-    pub const PAIRS: u8 = 4;
-
     /// Queue pair `pair` (0..=3) of function `function` (0..=7) of `processor`; higher bits of either are dropped.
     pub const fn new(processor: u8, function: u8, pair: u8) -> Self {
         Self((processor as u16) << 5 | (function as u16 & 7) << 2 | pair as u16 & 3)
