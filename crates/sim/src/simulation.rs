@@ -27,8 +27,8 @@ pub struct Simulation {
     refusals: Refusals,
     trace: Option<Trace>,
     started: bool,
-    /// Packets that stood still when nothing more could happen.
-    standing: usize,
+    /// Whether the last run ended because nothing more could arrive.
+    stuck: bool,
 }
 
 /// Events between two looks at the outside.
@@ -76,7 +76,7 @@ impl Simulation {
             refusals: Refusals::new(),
             trace: None,
             started: false,
-            standing: 0,
+            stuck: false,
         }
     }
 
@@ -120,11 +120,12 @@ impl Simulation {
     /// bytes that arrived, whether to go on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
         self.start();
+        self.stuck = false;
         while self.is_open() {
             let patient = self.patient_until();
             for _ in 0..CHUNK {
                 if !self.step_until(Time::NEVER) {
-                    self.standing = self.packets_in_use();
+                    self.stuck = true;
                     return true;
                 }
                 if !self.is_open() {
@@ -137,7 +138,7 @@ impl Simulation {
                 }
             }
             if self.now() > self.patient_until() {
-                self.standing = self.packets_in_use();
+                self.stuck = true;
                 return true;
             }
             if !watch(self.share_done()) {
@@ -309,7 +310,7 @@ impl Simulation {
             self.world.now(),
         );
         RunResult {
-            standing_packets: self.standing,
+            standing_packets: if self.stuck { self.packets_in_use() } else { 0 },
             ..result
         }
     }
