@@ -287,6 +287,7 @@ impl Endpoint {
             Kind::Completion(_) => {
                 return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
             }
+            Kind::Network(_) => return self.refuse(packet, Refusal::UnsupportedRequest, fx),
         }
         fx.store().release(packet);
     }
@@ -305,6 +306,7 @@ impl Endpoint {
                     Err(Refusal::UnsupportedRequest)
                 }
             }
+            Kind::Network(_) => Err(Refusal::UnsupportedRequest),
             _ => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 mod dma;
 mod endpoint;
 mod endpoint_parameters;
+pub mod nic;
 mod reflector;
 pub mod router;
 pub mod sg_dma;
@@ -12,6 +13,7 @@ pub mod sg_dma;
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer};
 pub use endpoint_parameters::EndpointParameters;
+pub use nic::{Nic, NicConfig, NicParameters};
 pub use reflector::{Reflector, ReflectorParameters, Reply};
 pub use router::{Router, RouterConfig, RouterParameters};
 pub use sg_dma::{SgDma, SgDmaParameters, UserLogic};

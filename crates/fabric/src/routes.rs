@@ -76,6 +76,8 @@ impl Routes {
             }
             Kind::Completion(completion) => self.of_id(completion.requester),
             Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Configuration,
+            // Only controllers know the way of these.
+            Kind::Network(_) => Route::Nowhere,
         }
     }
 

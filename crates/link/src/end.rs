@@ -223,7 +223,9 @@ impl LinkEnd {
                 };
                 (None, self.receive_dllp(dllp, cx))
             }
-            Frame::Light(_) | Frame::Block(_) => panic!("a PCI Express link carries no light"),
+            Frame::Light(_) | Frame::Block(_) | Frame::Bus(_) | Frame::Room(_) => {
+                panic!("a PCI Express link carries packets of its own kinds only")
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! [`OpticalEnd`](optical::OpticalEnd); between two of them is only the wire.
 
 mod alarm;
+mod bus;
 mod config;
 mod context;
 mod credit;
@@ -12,19 +13,22 @@ mod handshake;
 pub mod optical;
 mod parameters;
 mod receiver;
+mod refusal;
 mod traffic;
 mod transmitter;
 mod waiting;
 mod wire;
 
+pub use bus::{BusFrame, Room};
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};
 pub use end::{LinkEnd, LinkTimer};
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
+pub use refusal::{Fault, Refusal};
 pub use traffic::{
-    Carried, Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Refusal, Route,
-    Stamp, TlpFrame,
+    Carried, Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Route, Stamp,
+    TlpFrame,
 };
 pub use transmitter::{Counters, Finished};
 pub use waiting::Waiting;

@@ -4,6 +4,7 @@ use kernel::{Arena, Id, Span, Time, Traffic};
 use protocol::{Class, Content, Envelope, Header, Kind, TLP_FRAMING, TrafficClass, lcrc};
 
 use crate::optical::{Block, LightFrame};
+use crate::{BusFrame, Refusal, Room};
 
 /// The traffic of a PCI Express fabric.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,10 @@ pub enum Frame {
     Light(LightFrame),
     /// A control block on a fibre.
     Block(Block),
+    /// A packet within a controller.
+    Bus(BusFrame),
+    /// Room for packets within a controller.
+    Room(Room),
 }
 
 /// A transaction-layer packet as the data-link layer frames it.
@@ -182,6 +187,15 @@ impl Packet {
         &self.bytes[self.header_len..]
     }
 
+    /// Bytes of data that a write or a packet between controllers carries.
+    pub fn data_len(&self) -> u32 {
+        match &self.header.kind {
+            Kind::MemoryWrite(request) => request.byte_len(),
+            Kind::Network(network) => network.len(),
+            _ => 0,
+        }
+    }
+
     /// Bytes on the wire, framing and link CRC included.
     #[inline]
     pub fn wire_len(&self) -> u32 {
@@ -238,14 +252,10 @@ impl Packet {
 
     /// What to tell when it ends before its target. A read loses nothing until its completion says so.
     pub fn lost(&self, why: Refusal) -> Observation {
-        let bytes = match &self.header.kind {
-            Kind::MemoryWrite(request) => request.byte_len(),
-            _ => 0,
-        };
         Observation::Refused {
             why,
             flow: self.stamp.flow,
-            bytes,
+            bytes: self.data_len(),
         }
     }
 
@@ -254,7 +264,8 @@ impl Packet {
     pub fn sent(&self, start: Time, end: Time) -> Option<Observation> {
         let flow = self.stamp.flow?;
         let bytes = match &self.header.kind {
-            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.byte_len(),
+            Kind::MemoryRead(request) => request.byte_len(),
+            Kind::MemoryWrite(_) | Kind::Network(_) => self.data_len(),
             _ => return None,
         };
         Some(Observation::Sent {
@@ -292,27 +303,6 @@ impl Charge {
             data: header.data_credits(),
         }
     }
-}
-
-/// Why a packet ended before its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
-    /// Nobody owns the address, or the owner does not serve it.
-    UnsupportedRequest,
-    /// The payload exceeds the receiver's max payload size.
-    MalformedTlp,
-    /// A completion that nobody waits for.
-    UnexpectedCompletion,
-    /// No completion came in time.
-    CompletionTimeout,
-    /// Bit errors of a fibre struck it, and nobody sent it again.
-    BitErrors,
-    /// A fibre was severed, and no other way was left.
-    SeveredFibre,
-    /// It was sent over a fibre that was severed before it was acknowledged: it may have arrived.
-    Unacknowledged,
-    /// A fibre brought more than its receiver had room for.
-    Overflow,
 }
 
 /// What the components of a fabric tell the probes.
@@ -384,6 +374,16 @@ pub enum Observation {
     },
     /// That call has returned.
     Returned {
+        /// The flow.
+        flow: FlowId,
+    },
+    /// A message of a flow begins: its doorbell rings.
+    Rung {
+        /// The flow.
+        flow: FlowId,
+    },
+    /// The oldest message of a flow that had begun has been noticed where it goes.
+    Noticed {
         /// The flow.
         flow: FlowId,
     },

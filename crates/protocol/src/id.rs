@@ -15,6 +15,11 @@ impl FunctionId {
         Self((bus as u16) << 8 | (device as u16 & 0x1f) << 3 | function as u16 & 0x7)
     }
 
+    /// Whether both are functions of one device.
+    pub const fn is_beside(self, other: Self) -> bool {
+        self.0 >> 3 == other.0 >> 3
+    }
+
     /// Bus number.
     pub const fn bus(self) -> u8 {
         (self.0 >> 8) as u8

@@ -19,7 +19,8 @@
 //! 3      31..0   Address, bits 31..0, of any byte
 //! ```
 //!
-//! Bits that are not named are zero. Fields in capitals, and that the others keep their meaning of PCI Express, are from the
+//! Bits that are not named are zero. Between controllers nobody sets bits 19 and 18 of an ordinary TLP (a tag's bit 8, and
+//! ID-based ordering), so that 0 there is an ordinary TLP. Fields in capitals, and that the others keep their meaning of PCI Express, are from the
 //! source of the system chpp; widths and places are ours, as its figure is lost.
 
 use thiserror::Error;
@@ -101,6 +102,20 @@ impl QueuePairId {
         Self((processor as u16) << 5 | (function as u16 & 7) << 2 | pair as u16 & 3)
     }
 
+    /// The queue pair with that number of 13 bits.
+    pub const fn from_number(number: u16) -> Option<Self> {
+        if number >> 13 == 0 {
+            Some(Self(number))
+        } else {
+            None
+        }
+    }
+
+    /// Its number of 13 bits.
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+
     /// Its processor.
     pub const fn processor(self) -> u8 {
         (self.0 >> 5) as u8
@@ -176,6 +191,11 @@ impl NetworkHeader {
         self.len.into()
     }
 
+    /// Dwords of data, the last of which may be in part.
+    pub const fn dwords(&self) -> u16 {
+        self.len.div_ceil(4)
+    }
+
     /// Whether it has no data.
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -184,7 +204,7 @@ impl NetworkHeader {
     /// The header's bytes, in the order of the wire.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let len = self.len();
-        let dwords = len.div_ceil(4);
+        let dwords = u32::from(self.dwords());
         let format = if len > 0 {
             Self::WITH_DATA
         } else {

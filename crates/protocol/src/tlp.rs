@@ -1,8 +1,8 @@
 //! Transaction layer packets: the header as a value, and as the bytes of the wire.
 
 use crate::{
-    Attributes, Class, Completion, ConfigKind, ConfigRequest, FunctionId, MemoryRequest, Status,
-    Tag, TlpError, TrafficClass,
+    Attributes, Class, Completion, ConfigKind, ConfigRequest, FunctionId, MemoryRequest,
+    NetworkHeader, Status, Tag, TlpError, TrafficClass,
 };
 
 /// Bytes that the link adds to header and data: STP, sequence, LCRC and END, or STP token and LCRC.
@@ -34,6 +34,8 @@ pub enum Kind {
     ConfigRead(ConfigRequest),
     /// Carries a dword to configuration space.
     ConfigWrite(ConfigRequest),
+    /// Goes from one network interface controller to another.
+    Network(NetworkHeader),
 }
 
 impl From<Kind> for Header {
@@ -45,6 +47,17 @@ impl From<Kind> for Header {
             attributes: Attributes::default(),
             poisoned: false,
             kind,
+        }
+    }
+}
+
+impl From<NetworkHeader> for Header {
+    fn from(network: NetworkHeader) -> Self {
+        Self {
+            traffic_class: network.traffic_class,
+            attributes: Attributes::default(),
+            poisoned: network.poisoned,
+            kind: Kind::Network(network),
         }
     }
 }
@@ -145,7 +158,7 @@ impl Header {
     #[inline]
     pub const fn class(&self) -> Class {
         match self.kind {
-            Kind::MemoryWrite(_) => Class::Posted,
+            Kind::MemoryWrite(_) | Kind::Network(_) => Class::Posted,
             Kind::MemoryRead(_) | Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Class::NonPosted,
             Kind::Completion(_) => Class::Completion,
         }
@@ -162,6 +175,7 @@ impl Header {
     pub const fn header_len(&self) -> usize {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) if request.is_wide() => 16,
+            Kind::Network(_) => NetworkHeader::BYTES,
             _ => 12,
         }
     }
@@ -185,16 +199,18 @@ impl Header {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.requester,
             Kind::Completion(completion) => completion.requester,
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.requester,
+            Kind::Network(network) => network.requester,
         }
     }
 
-    /// Tag: of a completion, that of the request which it answers.
+    /// Tag: of a completion, that of the request which it answers; 0 of a packet that has none.
     #[inline]
     pub const fn tag(&self) -> Tag {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.tag,
             Kind::Completion(completion) => completion.tag,
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.tag,
+            Kind::Network(_) => Tag(0),
         }
     }
 
@@ -204,6 +220,7 @@ impl Header {
             Kind::MemoryWrite(request) => request.dwords(),
             Kind::Completion(completion) => completion.dwords,
             Kind::ConfigWrite(_) => 1,
+            Kind::Network(network) => network.dwords(),
             Kind::MemoryRead(_) | Kind::ConfigRead(_) => 0,
         }
     }
@@ -234,7 +251,7 @@ impl Header {
                 first_byte: 0,
                 bytes: 4,
             }),
-            Kind::MemoryWrite(_) | Kind::Completion(_) => None,
+            Kind::MemoryWrite(_) | Kind::Completion(_) | Kind::Network(_) => None,
         }
     }
 

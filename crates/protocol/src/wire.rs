@@ -2,7 +2,7 @@
 
 use crate::{
     Attributes, Completion, ConfigKind, ConfigRequest, FunctionId, Header, Kind, MemoryRequest,
-    Status, Tag, TlpError, TrafficClass,
+    NetworkHeader, Status, Tag, TlpError, TrafficClass,
 };
 
 impl Header {
@@ -15,6 +15,7 @@ impl Header {
             Kind::Completion(completion) => completion_words(completion),
             Kind::ConfigRead(request) => config(CONFIG_READ_0, request, 1),
             Kind::ConfigWrite(request) => config(CONFIG_WRITE_0, request, 1),
+            Kind::Network(network) => return (network.emit(), NetworkHeader::BYTES),
         };
         let attributes = u32::from(self.attributes.bits());
         let first = u32::from(kind) << 24

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernel::Time;
-use link::Refusal;
+use link::{Fault, Refusal};
 use serde::Serialize;
 
 use crate::build::Parts;
@@ -158,6 +158,23 @@ fn name_of(why: Refusal) -> &'static str {
         Refusal::SeveredFibre => "severed fibre",
         Refusal::Unacknowledged => "unacknowledged on a severed fibre",
         Refusal::Overflow => "overflow of a fibre's buffer",
+        Refusal::Nic(fault) => name_of_fault(fault),
+    }
+}
+
+fn name_of_fault(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Doorbell => "store outside the doorbells",
+        Fault::TooManyRequests => "too many requests of a function",
+        Fault::ClosedPair => "doorbell of a closed queue pair",
+        Fault::Descriptor => "malformed descriptor",
+        Fault::Totals => "totals of a descriptor differ",
+        Fault::Source => "unreadable source",
+        Fault::NoDestination => "no such destination",
+        Fault::Key => "wrong key",
+        Fault::RingFull => "event ring full",
+        Fault::NoBuffer => "no buffer for a message",
+        Fault::Buffer => "misplaced buffer for messages",
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use kernel::Observed;
 use link::optical::{Block, LightFrame};
 use link::{Carried, Observation, Packet, Packets};
-use protocol::{Class, Dllp, Header, Kind, MemoryRequest, Status};
+use protocol::{Class, Dllp, Header, Kind, MemoryRequest, PacketType, Status};
 use serde::Serialize;
 
 use crate::build::{self, Parts};
@@ -273,6 +273,15 @@ fn tlp(header: &Header) -> Tlp {
         }
         Kind::ConfigRead(_) => ("CfgRd", None, None),
         Kind::ConfigWrite(_) => ("CfgWr", None, None),
+        Kind::Network(network) => {
+            let kind = match network.packet_type {
+                PacketType::Nap => "NAP",
+                PacketType::Put => "PUT",
+                PacketType::Get => "GET",
+            };
+            let address = format!("{:#x}", network.address());
+            (kind, Some(address), Some(network.len()))
+        }
     };
     Tlp {
         kind,

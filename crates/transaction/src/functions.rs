@@ -262,11 +262,12 @@ impl Functions {
             // PCIe Base 6.2.3.2.4.5.
             Refusal::UnexpectedCompletion => (UncorrectableError::UnexpectedCompletion, true),
             Refusal::CompletionTimeout => (UncorrectableError::CompletionTimeout, false),
-            // PCI Express knows nothing of fibres.
+            // PCI Express knows nothing of these.
             Refusal::BitErrors
             | Refusal::SeveredFibre
             | Refusal::Unacknowledged
-            | Refusal::Overflow => return,
+            | Refusal::Overflow
+            | Refusal::Nic(_) => return,
         };
         self.space_mut(place).record(&ErrorRecord {
             error,

@@ -15,6 +15,7 @@ mod refusal;
 mod report;
 mod requester;
 mod spread;
+mod writes;
 
 pub use access::{Action, ConfigAccess};
 pub use completions::Completions;
@@ -27,3 +28,4 @@ pub use refusal::refuse;
 pub use report::{arrived, deliver, written};
 pub use requester::{Next, Requester, RequesterLimits, Taken};
 pub use spread::{Arrivals, Spread};
+pub use writes::writes;

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use kernel::{Effects, Span, Time};
 use link::optical::OpticalParameters;
 use link::{Carried, Observation, PacketId, Packets, Refusal, Route};
-use protocol::{FunctionId, Header, Kind, MemoryRequest, aurora};
-use transaction::{Flow, Next, Pattern, Requester, RequesterLimits, arrived, deliver, written};
+use protocol::{Header, Kind, aurora};
+use transaction::{
+    Flow, Next, Pattern, Requester, RequesterLimits, arrived, deliver, writes, written,
+};
 
 use crate::Endpoint;
 use crate::reflector::reflected;
@@ -405,42 +407,12 @@ impl Router {
         };
         let first = target + self.local.window.within(request.first_byte());
         let (own, largest) = (self.endpoint.id(), self.endpoint.max_payload());
-        let pieces = pieces(packet, &request, first, (own, largest), fx.store());
-        self.local.tlps.extend(pieces);
+        let (bytes, stamp) = (written(content, &request).to_vec(), content.stamp);
+        let tlps = writes(&bytes, stamp, (own, first), largest, fx.store());
+        self.local.tlps.extend(tlps);
         fx.store().release(packet);
     }
 }
 
 /// Packets that come in for PCI Express at once: from as many fibres as there usually are.
 const AT_THE_EXIT: usize = 4;
-
-/// The TLPs that write what `packet` carries to address `first`: none over `largest` bytes or over the end of a page.
-fn pieces(
-    packet: PacketId,
-    request: &MemoryRequest,
-    first: u64,
-    (own, largest): (FunctionId, u32),
-    packets: &mut Packets,
-) -> Vec<PacketId> {
-    let bytes = written(&packets[packet], request).to_vec();
-    let stamp = packets[packet].stamp;
-    let mut pieces = Vec::with_capacity(1);
-    let mut at = 0;
-    while at < bytes.len() {
-        let address = first + at as u64;
-        let room = MemoryRequest::room_at(address).min(u64::from(largest) - address % 4);
-        let len = (bytes.len() - at).min(room as usize);
-        let header = Header::memory_write(own, address, len as u32).expect(LEGAL);
-        let mut stamp = stamp;
-        stamp.offset += at as u64;
-        stamp.last &= at + len == bytes.len();
-        let piece = packets.claim();
-        let lead = (address % 4) as usize;
-        packets[piece].write(header, stamp)[lead..lead + len].copy_from_slice(&bytes[at..at + len]);
-        pieces.push(piece);
-        at += len;
-    }
-    pieces
-}
-
-const LEGAL: &str = "a piece stays within its page and the largest payload";

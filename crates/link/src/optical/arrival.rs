@@ -27,7 +27,9 @@ impl OpticalEnd {
                 self.is_heard();
                 self.receive_block(block, cx)
             }
-            Frame::Tlp(_) | Frame::Dllp(_) => panic!("a fibre carries frames and control blocks"),
+            Frame::Tlp(_) | Frame::Dllp(_) | Frame::Bus(_) | Frame::Room(_) => {
+                panic!("a fibre carries frames and control blocks")
+            }
         }
     }
 

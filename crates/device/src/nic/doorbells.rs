@@ -1,0 +1,155 @@
+//! Doorbells that wait, and whose is served next.
+
+use std::collections::VecDeque;
+
+use kernel::Time;
+
+use super::registers::{Doorbell, FUNCTIONS};
+
+/// Whose doorbell is served next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arbiter {
+    /// One function after the other.
+    RoundRobin,
+    /// The one with the lowest number: the physical function first.
+    Priority,
+}
+
+impl Arbiter {
+    const NAMES: [(&str, Self); 2] = [
+        ("round-robin", Self::RoundRobin),
+        ("priority", Self::Priority),
+    ];
+}
+
+kernel::choices!(Arbiter);
+
+/// A doorbell that was rung.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bell {
+    /// Its queue pair.
+    pub(super) pair: u8,
+    pub(super) doorbell: Doorbell,
+    /// When software rang it.
+    pub(super) born: Time,
+    /// When it may be served.
+    pub(super) due: Time,
+}
+
+/// A queue for each function.
+#[derive(Clone, Debug)]
+pub(super) struct Doorbells {
+    fifos: [VecDeque<Bell>; FUNCTIONS],
+    depth: usize,
+    arbiter: Arbiter,
+    /// The function after the one that was last served.
+    turn: usize,
+    waiting: usize,
+}
+
+impl Doorbells {
+    pub(super) fn new(arbiter: Arbiter, depth: u32) -> Self {
+        Self {
+            fifos: Default::default(),
+            depth: depth as usize,
+            arbiter,
+            turn: 0,
+            waiting: 0,
+        }
+    }
+
+    /// Takes a doorbell of `function` in. False if it has no room.
+    pub(super) fn ring(&mut self, function: u8, bell: Bell) -> bool {
+        let fifo = &mut self.fifos[usize::from(function)];
+        let has_room = fifo.len() < self.depth;
+        if has_room {
+            fifo.push_back(bell);
+            self.waiting += 1;
+        }
+        has_room
+    }
+
+    /// The doorbell that is served at `now`, with its function: of those whose function `may` go on, the one whose turn it is.
+    pub(super) fn next(
+        &mut self,
+        now: Time,
+        mut may: impl FnMut(u8, &Bell) -> bool,
+    ) -> Option<(u8, Bell)> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let first = match self.arbiter {
+            Arbiter::RoundRobin => self.turn,
+            Arbiter::Priority => 0,
+        };
+        for step in 0..FUNCTIONS {
+            let function = (first + step) % FUNCTIONS;
+            let fifo = &mut self.fifos[function];
+            let open = |bell: &mut Bell| bell.due <= now && may(function as u8, bell);
+            if let Some(bell) = fifo.pop_front_if(open) {
+                self.turn = (function + 1) % FUNCTIONS;
+                self.waiting -= 1;
+                return Some((function as u8, bell));
+            }
+        }
+        None
+    }
+
+    /// When the next one may be served that may not be at `now`.
+    pub(super) fn due_after(&self, now: Time) -> Time {
+        let firsts = self.fifos.iter().filter_map(VecDeque::front);
+        let later = firsts.map(|bell| bell.due).filter(|due| *due > now);
+        later.min().unwrap_or(Time::NEVER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bell(address: u64) -> Bell {
+        Bell {
+            pair: 0,
+            doorbell: Doorbell { address, len: 64 },
+            born: Time::ZERO,
+            due: Time::ZERO,
+        }
+    }
+
+    /// Functions in the order in which they are served, each with three doorbells.
+    fn served(arbiter: Arbiter) -> Vec<u8> {
+        let mut bells = Doorbells::new(arbiter, 32);
+        for function in [5, 0, 2] {
+            for address in 0..3 {
+                assert!(bells.ring(function, bell(address)));
+            }
+        }
+        std::iter::from_fn(|| bells.next(Time::ZERO, |_, _| true))
+            .map(|(function, _)| function)
+            .collect()
+    }
+
+    #[test]
+    fn functions_are_served_in_turn_or_by_priority() {
+        assert_eq!(served(Arbiter::RoundRobin), [0, 2, 5, 0, 2, 5, 0, 2, 5]);
+        assert_eq!(served(Arbiter::Priority), [0, 0, 0, 2, 2, 2, 5, 5, 5]);
+    }
+
+    #[test]
+    fn the_doorbell_after_the_last_that_has_room_is_refused() {
+        let mut bells = Doorbells::new(Arbiter::RoundRobin, 2);
+        assert!(bells.ring(1, bell(0)) && bells.ring(1, bell(16)));
+        assert!(!bells.ring(1, bell(32)));
+        assert!(bells.ring(2, bell(0)));
+    }
+
+    #[test]
+    fn a_function_that_may_not_go_on_keeps_nobody_else() {
+        let mut bells = Doorbells::new(Arbiter::RoundRobin, 2);
+        bells.ring(0, bell(0));
+        bells.ring(1, bell(16));
+        let next = bells.next(Time::ZERO, |function, _| function != 0);
+        assert_eq!(next, Some((1, bell(16))));
+        assert_eq!(bells.next(Time::ZERO, |function, _| function != 0), None);
+    }
+}

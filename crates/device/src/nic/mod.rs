@@ -1,0 +1,328 @@
+//! A network interface controller: queue pairs that user programs drive without system calls, behind one PCI Express endpoint,
+//! and packets to and from the controllers of other processors through a crossbar.
+//!
+//! Software writes a descriptor to memory and rings a doorbell. The sending engine reads the descriptor, reads the data, puts
+//! it in order and packs it; the receiving engine turns packets into write requests and tells software by events in memory.
+//! After the published controller of the system `chpp`; the source names the blocks and their cycles, formats are ours.
+
+mod bus;
+pub mod descriptor;
+mod doorbells;
+pub mod event;
+mod job;
+mod pairs;
+mod parameters;
+mod receive;
+pub mod registers;
+mod send;
+mod stream;
+mod transmit;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kernel::{Component, Effects, Port, Span, Time};
+use link::{Fault, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
+use protocol::{FunctionId, QueuePairId};
+use transaction::{Outstanding, Part};
+
+use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use bus::Bus;
+use doorbells::Doorbells;
+use job::{Fetch, Job};
+use pairs::Pair;
+use receive::Receiver;
+use registers::{FAULTS, FUNCTIONS, PAGE, PAIRS};
+
+pub use doorbells::Arbiter;
+pub use parameters::NicParameters;
+
+/// How a network interface controller is built.
+#[derive(Clone, Debug)]
+pub struct NicConfig {
+    /// Its core.
+    pub endpoint: EndpointConfig,
+    /// Its parameters.
+    pub parameters: NicParameters,
+    /// Its number among the processors.
+    pub processor: u8,
+    /// The virtual channel to the crossbar that leads to each processor; none where there is no such processor.
+    pub channels: Arc<[Option<u8>]>,
+    /// Virtual channels for data, and whether there is one more for GETs.
+    pub data_channels: u8,
+    /// Whether GETs have a virtual channel of their own, the one after those for data.
+    pub get_channel: bool,
+    /// Bytes that the crossbar has room for, of each channel.
+    pub room: u32,
+}
+
+/// A network interface controller.
+#[derive(Clone, Debug)]
+pub struct Nic {
+    endpoint: Endpoint,
+    parameters: NicParameters,
+    processor: u8,
+    channels: Arc<[Option<u8>]>,
+    data_channels: u8,
+    get_channel: bool,
+    cycle: Span,
+    pairs: Box<[[Pair; PAIRS]; FUNCTIONS]>,
+    faults: [[u64; Fault::ALL.len()]; FUNCTIONS],
+    doorbells: Doorbells,
+    outstanding: Outstanding<Purpose>,
+    /// When the receiver of completions is done with those that have come.
+    busy_until: Time,
+    /// Answers that go through it, apart those that are put in order after it.
+    answers: VecDeque<Answer>,
+    data: VecDeque<Answer>,
+    /// Descriptors that are read, messages whose data is, and GETs of others.
+    fetches: VecDeque<Fetch>,
+    jobs: VecDeque<Job>,
+    asked_for: VecDeque<(Time, Job)>,
+    /// Whether a GET of another goes before an own message.
+    others_turn: bool,
+    begun: u64,
+    bus: Bus,
+    receiver: Receiver,
+    /// The queue pairs that may want addresses of buffers, a bit each.
+    short_of_buffers: u32,
+    /// Whose turn it is to send by PCI Express.
+    turn: usize,
+}
+
+/// What a read request of the engine is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Bytes of the stream with that number: which request of it, and whether they are data.
+    Stream {
+        number: u64,
+        slot: u64,
+        is_data: bool,
+    },
+    /// Addresses of buffers.
+    Buffers { owner: QueuePairId, epoch: u32 },
+}
+
+/// A part of an answer on its way through the engine.
+#[derive(Clone, Debug)]
+struct Answer {
+    due: Time,
+    part: Part<Purpose>,
+    /// Empty if it is an error.
+    bytes: Vec<u8>,
+}
+
+/// The port to the crossbar.
+const BUS: Port = Port(1);
+
+impl Component for Nic {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = EndpointTimer;
+
+    fn start(&mut self, fx: &mut Effects<'_, Self>) {
+        self.endpoint.start(fx);
+    }
+
+    fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        match frame {
+            Frame::Bus(frame) => {
+                let due = fx.now() + self.cycles(self.parameters.receive_cycles);
+                self.receiver.arrive(frame, due);
+            }
+            Frame::Room(room) => self.bus.free(room),
+            _ => {
+                debug_assert_ne!(port, BUS);
+                self.endpoint.receive(frame, fx);
+            }
+        }
+        self.run(fx);
+    }
+
+    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
+        self.endpoint.expire(timer, fx);
+        self.run(fx);
+    }
+}
+
+impl NicParameters {
+    /// Words of 16 bytes that have room here, of each virtual channel from the crossbar.
+    pub fn receive_room(&self) -> u32 {
+        self.receive_buffer.0 as u32 / 16
+    }
+}
+
+impl Nic {
+    /// A controller whose queue pairs are closed.
+    pub fn new(config: NicConfig) -> Self {
+        let NicConfig {
+            endpoint,
+            parameters,
+            processor,
+            channels,
+            data_channels,
+            get_channel,
+            room,
+        } = config;
+        let cycle = endpoint.parameters.clock.period();
+        let all_channels = usize::from(data_channels) + usize::from(get_channel);
+        let mut nic = Nic {
+            endpoint: Endpoint::new(endpoint),
+            processor,
+            channels,
+            data_channels,
+            get_channel,
+            cycle,
+            pairs: Box::default(),
+            faults: Default::default(),
+            doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
+            outstanding: Outstanding::new(parameters.tags as u16, parameters.completion_timeout),
+            busy_until: Time::ZERO,
+            answers: VecDeque::new(),
+            data: VecDeque::new(),
+            fetches: VecDeque::new(),
+            jobs: VecDeque::new(),
+            asked_for: VecDeque::new(),
+            others_turn: false,
+            begun: 0,
+            bus: Bus::new(all_channels, room / 16, cycle),
+            receiver: Receiver::default(),
+            short_of_buffers: 0,
+            turn: 0,
+            parameters,
+        };
+        nic.obey();
+        nic
+    }
+
+    /// Its core.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its core, to be filled before a run.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// What it has stopped of a function, by [`Fault::ALL`].
+    pub fn faults(&self, function: u8) -> &[u64] {
+        &self.faults[usize::from(function)]
+    }
+
+    /// Writes a register before time begins, as the driver of its processor would.
+    pub fn set(&mut self, function: u8, register: u64, value: u64) {
+        let at = u64::from(function) * PAGE + register;
+        self.endpoint.bar_mut().write(at, &value.to_le_bytes());
+        if let Some((pair, offset)) = registers::located(register) {
+            self.set_register(
+                QueuePairId::new(self.processor, function, pair),
+                offset,
+                value,
+            );
+        }
+    }
+
+    fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) {
+        self.pair(owner).set(offset, value);
+        self.look_for_buffers(owner);
+    }
+
+    /// A queue pair may want more addresses of buffers.
+    fn look_for_buffers(&mut self, owner: QueuePairId) {
+        let number = usize::from(owner.function()) * PAIRS + usize::from(owner.pair());
+        self.short_of_buffers |= 1 << number;
+    }
+
+    /// Goes on with everything that can, until nothing makes room for anything else any more.
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        loop {
+            let mut any = self.take_in(fx);
+            any |= self.hear_answers(fx);
+            any |= self.serve_doorbells(fx.now());
+            any |= self.begin_messages(fx);
+            any |= self.pack(fx);
+            any |= self.put_on_bus(fx);
+            any |= self.receive_packets(fx);
+            any |= self.send_one(fx);
+            if !any {
+                break;
+            }
+        }
+        let due = self.due_after(fx.now());
+        if due < Time::NEVER {
+            self.endpoint.wake_engine(due, fx);
+        }
+    }
+
+    /// When something is due that is not yet.
+    fn due_after(&mut self, now: Time) -> Time {
+        let answers = [self.answers.front(), self.data.front()];
+        let answers = answers.into_iter().flatten().map(|answer| answer.due);
+        let fetches = self.fetches.iter().map(|fetch| fetch.due);
+        let jobs = self
+            .jobs
+            .iter()
+            .flat_map(|job| [job.readable_at, job.next_at]);
+        let others = self.asked_for.front().map(|(due, _)| *due);
+        let all = answers.chain(fetches).chain(jobs).chain(others);
+        let earliest = all.filter(|due| *due > now).min().unwrap_or(Time::NEVER);
+        earliest
+            .min(self.doorbells.due_after(now))
+            .min(self.bus.due_after(now))
+            .min(self.receiver.due_after(now))
+            .min(self.outstanding.oldest_deadline())
+    }
+
+    fn cycles(&self, count: u32) -> Span {
+        self.cycle * u64::from(count)
+    }
+
+    fn pair(&mut self, id: QueuePairId) -> &mut Pair {
+        &mut self.pairs[usize::from(id.function())][usize::from(id.pair())]
+    }
+
+    /// The function that makes the requests of a queue pair.
+    fn requester(&self, _: QueuePairId) -> FunctionId {
+        self.endpoint.id()
+    }
+
+    /// Takes over what the configuration space says.
+    fn obey(&mut self) {
+        self.outstanding.allow(self.endpoint.tags_allowed());
+    }
+
+    /// Something of a function was stopped: it is counted where its owner can read it.
+    fn stop(
+        &mut self,
+        function: u8,
+        fault: Fault,
+        (flow, bytes): (Option<FlowId>, u32),
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let count = &mut self.faults[usize::from(function)][fault.index()];
+        *count += 1;
+        let at = u64::from(function) * PAGE + FAULTS + 8 * fault.index() as u64;
+        let bytes_of_count = count.to_le_bytes();
+        self.endpoint.bar_mut().write(at, &bytes_of_count);
+        fx.observe(Observation::Refused {
+            why: Refusal::Nic(fault),
+            flow,
+            bytes,
+        });
+    }
+
+    /// Ends a packet here.
+    fn drop_packet(
+        &mut self,
+        function: u8,
+        fault: Fault,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let content = &fx.store()[packet];
+        let lost = (content.stamp.flow, content.data_len());
+        fx.store().release(packet);
+        self.stop(function, fault, lost, fx);
+    }
+}

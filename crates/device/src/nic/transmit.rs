@@ -1,0 +1,157 @@
+//! What goes up by PCI Express next: write requests of the receiving engine, or the read requests of both.
+
+use kernel::{Effects, Time};
+use link::{PacketId, Stamp};
+use protocol::{Header, QueuePairId};
+
+use super::descriptor::Item;
+use super::registers::PAIRS;
+use super::{Nic, Purpose};
+
+/// Who may send next, in turns.
+#[derive(Clone, Copy, Debug)]
+enum Sends {
+    Uploads,
+    Buffers,
+    Descriptors,
+    Data,
+}
+
+const TURNS: [Sends; 4] = [
+    Sends::Uploads,
+    Sends::Buffers,
+    Sends::Descriptors,
+    Sends::Data,
+];
+
+impl Nic {
+    /// Hands one packet to the link, if there is one that may go. Whether anything happened.
+    pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let gave_up = self.give_up(fx.now());
+        if !self.endpoint.is_open(fx) || !self.endpoint.is_bus_master() {
+            return gave_up;
+        }
+        for place in (self.turn..TURNS.len()).chain(0..self.turn) {
+            let packet = match TURNS[place] {
+                Sends::Uploads => self.next_upload(fx),
+                Sends::Buffers => self.next_buffers(fx),
+                Sends::Descriptors => self.next_descriptor(fx),
+                Sends::Data => self.next_data(fx),
+            };
+            if let Some(packet) = packet {
+                self.turn = (place + 1) % TURNS.len();
+                self.endpoint.hand_over(packet, fx);
+                return true;
+            }
+        }
+        gave_up
+    }
+
+    /// Gives up requests that were not answered in time, as if they had been with errors.
+    fn give_up(&mut self, now: Time) -> bool {
+        let mut any = false;
+        while let Some(part) = self.outstanding.give_up(now) {
+            self.endpoint.record_timeout();
+            self.busy_until = self.busy_until.max(now);
+            self.hear(part, Vec::new());
+            any = true;
+        }
+        any
+    }
+
+    fn next_upload(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        let now = fx.now();
+        let is_due = |upload: &mut super::receive::Upload| upload.due <= now;
+        let upload = self.receiver.uploads.pop_front_if(is_due)?;
+        if let Some(room) = upload.room {
+            fx.send(super::BUS, link::Frame::Room(room), kernel::Span::ZERO);
+        }
+        Some(upload.packet)
+    }
+
+    fn next_buffers(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        if !self.outstanding.is_open() {
+            return None;
+        }
+        let most = u64::from(self.parameters.buffer_prefetch);
+        while self.short_of_buffers != 0 {
+            let number = self.short_of_buffers.trailing_zeros() as u8;
+            let (function, pair) = (number / PAIRS as u8, number % PAIRS as u8);
+            let owner = QueuePairId::new(self.processor, function, pair);
+            let buffers = &mut self.pair(owner).buffers;
+            if let Some((address, len)) = buffers.refill(most) {
+                let epoch = buffers.epoch();
+                let purpose = Purpose::Buffers { owner, epoch };
+                return Some(self.read(owner, Item { address, len }, purpose, fx));
+            }
+            self.short_of_buffers &= self.short_of_buffers - 1;
+        }
+        None
+    }
+
+    fn next_descriptor(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        if !self.outstanding.is_open() {
+            return None;
+        }
+        let largest = self.largest_read();
+        let wants = |fetch: &&mut super::job::Fetch| fetch.stream.wanted(largest) > 0;
+        let fetch = self.fetches.iter_mut().find(wants)?;
+        let len = fetch.stream.wanted(largest);
+        let (address, slot) = fetch.stream.ask(len);
+        let (owner, number) = (fetch.owner, fetch.number);
+        let purpose = Purpose::Stream {
+            number,
+            slot,
+            is_data: false,
+        };
+        Some(self.read(owner, Item { address, len }, purpose, fx))
+    }
+
+    fn next_data(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        if !self.outstanding.is_open() {
+            return None;
+        }
+        let (now, largest) = (fx.now(), self.largest_read());
+        let held: u64 = self.jobs.iter().map(|job| job.stream.held()).sum();
+        let job = self.jobs.iter_mut().find(|job| !job.stream.is_asked())?;
+        let len = job.stream.wanted(largest);
+        if job.readable_at > now || held + u64::from(len) > self.parameters.reorder_buffer.0 {
+            return None;
+        }
+        let (address, slot) = job.stream.ask(len);
+        let (owner, number) = (job.address.source, job.number);
+        let is_data = !matches!(job.way, super::job::Way::Nap { is_immediate: true });
+        let purpose = Purpose::Stream {
+            number,
+            slot,
+            is_data,
+        };
+        Some(self.read(owner, Item { address, len }, purpose, fx))
+    }
+
+    fn largest_read(&self) -> u32 {
+        let wanted = self.parameters.read_request.0 as u32;
+        wanted.min(self.endpoint.max_read_request())
+    }
+
+    /// A read request of a queue pair's function, within a page.
+    fn read(
+        &mut self,
+        owner: QueuePairId,
+        range: Item,
+        purpose: Purpose,
+        fx: &mut Effects<'_, Self>,
+    ) -> PacketId {
+        let tag = self.outstanding.begin(purpose, range.len, fx.now());
+        let requester = self.requester(owner);
+        let header = Header::memory_read(requester, tag, range.address, range.len)
+            .expect("a request ends with its page");
+        let packet = fx.store().claim();
+        let stamp = Stamp {
+            born: fx.now(),
+            ..Stamp::default()
+        };
+        fx.store()[packet].write(header, stamp);
+        packet
+    }
+}
