@@ -6,7 +6,7 @@ use std::ops::Range;
 use kernel::{Effects, Port, Time};
 use link::{At, FlowId, Observation, PacketId, Packets, Refusal, Waiting};
 use protocol::{Completion, Kind, MemoryRequest, Status};
-use transaction::{Next, Place, Taken, arrived, written};
+use transaction::{Memory, Next, Place, Taken, arrived, written};
 
 use crate::sockets::Way;
 use crate::{RootComplex, RootTimer, Route};
@@ -14,7 +14,7 @@ use crate::{RootComplex, RootTimer, Route};
 /// Who makes requests at the top of the tree.
 pub trait Cpu: Debug {
     /// What it does next. Asked again after everything that may have changed the answer.
-    fn next(&mut self, now: Time, packets: &mut Packets) -> Next;
+    fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next;
     /// A completion with its payload; `None` when no request waits for it.
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken>;
     /// A round trip of `flow` is back. False when none of that flow is away.
@@ -25,6 +25,28 @@ pub trait Cpu: Debug {
     fn address_of(&self, flow: FlowId) -> Option<u64>;
     /// A message signalled interrupt has arrived: the 32 bits that its function wrote.
     fn interrupt(&mut self, message: u32);
+    /// Whether it wants to know when a device writes any of those `len` bytes of memory.
+    fn watches(&self, address: u64, len: u32) -> bool;
+    /// A device has written them.
+    fn written(&mut self, address: u64, len: u32);
+}
+
+/// The host's memory as the CPU reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ram<'m> {
+    /// The first address.
+    pub base: u64,
+    /// The bytes.
+    pub bytes: &'m Memory,
+}
+
+/// What reaches the CPU from below.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Notice {
+    /// An interrupt with this message.
+    Interrupt(u32),
+    /// A write of so many bytes to this address.
+    Written(u64, u32),
 }
 
 /// Requests of the CPU that may wait for the wires.
@@ -35,7 +57,11 @@ impl<C: Cpu> RootComplex<C> {
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
         while self.cpu_waiting < CPU_WINDOW {
             let now = fx.now();
-            match self.cpu.next(now, fx.store()) {
+            let memory = Ram {
+                base: self.memory.base(),
+                bytes: self.memory.bytes(),
+            };
+            match self.cpu.next(now, fx.store(), memory) {
                 Next::Packet(packet) => self.send(packet, fx),
                 Next::Told(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
@@ -149,14 +175,23 @@ impl<C: Cpu> RootComplex<C> {
         let left = self.leaves(port, due);
         self.link(port)
             .free_later(charge, left, &mut At::new(fx, port));
-        self.interrupts.push_back((due, message));
-        fx.wake(RootTimer::Interrupt, due.since(fx.now()));
+        self.notify(due, Notice::Interrupt(message), fx);
     }
 
-    pub(crate) fn deliver_interrupts(&mut self, fx: &mut Effects<'_, Self>) {
+    /// The CPU hears of something at `due`.
+    pub(crate) fn notify(&mut self, due: Time, notice: Notice, fx: &mut Effects<'_, Self>) {
+        let place = self.notices.partition_point(|(other, _)| *other <= due);
+        self.notices.insert(place, (due, notice));
+        fx.wake(RootTimer::Notice, due.since(fx.now()));
+    }
+
+    pub(crate) fn deliver_notices(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        while let Some((_, message)) = self.interrupts.pop_front_if(|(due, _)| *due <= now) {
-            self.cpu.interrupt(message);
+        while let Some((_, notice)) = self.notices.pop_front_if(|(due, _)| *due <= now) {
+            match notice {
+                Notice::Interrupt(message) => self.cpu.interrupt(message),
+                Notice::Written(address, len) => self.cpu.written(address, len),
+            }
         }
         self.ask(fx);
     }

@@ -1,6 +1,7 @@
 //! Switches, root complexes and host memory: what stands between the devices.
 
 mod configuration;
+mod controller;
 mod cpu;
 mod memory_controller;
 mod root_complex;
@@ -9,7 +10,8 @@ mod routes;
 mod sockets;
 mod switch;
 
-pub use cpu::{Cpu, INTERRUPTS};
+pub use controller::{Controller, ControllerConfig, ControllerParameters, OutputTimer};
+pub use cpu::{Cpu, INTERRUPTS, Ram};
 pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
 pub use root_parameters::RootComplexParameters;
 pub use routes::{Route, Routes};

@@ -11,7 +11,7 @@ use protocol::{Class, Header, Kind, MemoryRequest};
 use transaction::{Completions, Functions, Memory, Pattern, Place, deliver};
 
 use crate::configuration::Configuration;
-use crate::cpu::is_interrupt;
+use crate::cpu::{Notice, is_interrupt};
 use crate::memory_controller::MemoryController;
 use crate::sockets::{Sockets, Way};
 use crate::{Cpu, RootComplexParameters, Route, Routes};
@@ -45,8 +45,8 @@ pub struct RootComplex<C> {
     /// None where all is in one socket.
     pub(crate) sockets: Option<Box<Sockets>>,
     pub(crate) patterns: Arc<[Pattern]>,
-    /// Interrupts on their way to the CPU, the first one first.
-    pub(crate) interrupts: VecDeque<(Time, u32)>,
+    /// What is on its way to the CPU, the first one first.
+    pub(crate) notices: VecDeque<(Time, Notice)>,
     pub(crate) memory: MemoryController,
     pub(crate) cpu: C,
     /// Requests of the CPU that wait for a wire or are on it.
@@ -77,8 +77,8 @@ pub enum RootTimer {
     Cpu,
     /// The CPU waits no longer for a configuration space.
     Configuration,
-    /// An interrupt reaches the CPU.
-    Interrupt,
+    /// An interrupt reaches the CPU, or word of a write.
+    Notice,
     /// A packet is in the socket that it goes to.
     Across,
 }
@@ -92,7 +92,7 @@ impl Label for RootTimer {
             RootTimer::Read => 0,
             RootTimer::Cpu => 1,
             RootTimer::Configuration => 2,
-            RootTimer::Interrupt => 3,
+            RootTimer::Notice => 3,
             RootTimer::Across => 4,
             RootTimer::Link(port, timer) => {
                 OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
@@ -104,7 +104,7 @@ impl Label for RootTimer {
             0 => RootTimer::Read,
             1 => RootTimer::Cpu,
             2 => RootTimer::Configuration,
-            3 => RootTimer::Interrupt,
+            3 => RootTimer::Notice,
             4 => RootTimer::Across,
             _ => {
                 let of_links = number - OWN_TIMERS;
@@ -157,7 +157,7 @@ impl<C: Cpu> Component for RootComplex<C> {
                 }
                 self.ask(fx);
             }
-            RootTimer::Interrupt => self.deliver_interrupts(fx),
+            RootTimer::Notice => self.deliver_notices(fx),
             RootTimer::Configuration => self.give_up_configuration(fx),
             RootTimer::Across => self.finish_crossings(fx),
         }
@@ -193,7 +193,7 @@ impl<C: Cpu> RootComplex<C> {
             ports: links.into_iter().map(port).collect(),
             sockets: Sockets::new(&parameters, &sockets),
             patterns,
-            interrupts: VecDeque::new(),
+            notices: VecDeque::new(),
             memory: MemoryController::new(&parameters, jitter),
             cpu,
             cpu_waiting: 0,
@@ -377,6 +377,10 @@ impl<C: Cpu> RootComplex<C> {
         }
         let flow = fx.store()[packet].stamp.flow;
         fx.store().release(packet);
+        let (first, len) = (request.first_byte(), request.byte_len());
+        if self.cpu.watches(first, len) {
+            self.notify(done, Notice::Written(first, len), fx);
+        }
         let left = self.leaves(port, done);
         self.link(port)
             .free_later(charge, left, &mut At::new(fx, port));

@@ -19,6 +19,8 @@ kernel::parameters! {
         register_write: Span = Span::from_ns(100), from "our choice: an uncached store";
         /// Time that a store to memory holds up its core.
         memory_write: Span = Span::from_ns(2), from "our choice: a store that the cache takes";
+        /// Time from a write's end in memory until a program that polls there has seen it.
+        poll: Span = Span::from_ns(80), from "common for a line that is in no cache any more: a memory read";
         /// Time from an interrupt's arrival to the thread that waits for it, which is on no core meanwhile.
         interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
         /// Time from one thread's leaving of a barrier to the next one's.

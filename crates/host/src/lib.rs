@@ -3,7 +3,9 @@
 mod coroutine;
 pub mod driver;
 pub mod firmware;
+pub mod message;
 mod processor;
+pub mod queue_pair;
 mod system;
 
 /// A host: a root complex whose processor runs programs.
@@ -12,4 +14,4 @@ pub type Host = fabric::RootComplex<Processor>;
 pub use coroutine::{Coroutine, Desk, Step};
 pub use driver::{DriverParameters, Transfer};
 pub use processor::Processor;
-pub use system::{Request, System, ThreadId};
+pub use system::{Answer, Request, System, ThreadId};

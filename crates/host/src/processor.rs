@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use fabric::Cpu;
+use fabric::{Cpu, Ram};
 use kernel::Time;
 use link::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header};
 use transaction::{Flow, Next, Requester, RequesterLimits, Taken};
 
-use crate::system::{Program, Request};
+use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
 
 /// The cores of a host and what runs on them.
@@ -27,6 +27,8 @@ pub struct Processor {
     interrupts: BTreeMap<u32, u32>,
     /// Who holds each lock, and who waits for it.
     locks: BTreeMap<u32, VecDeque<ThreadId>>,
+    /// Bytes of memory that programs wait for devices to write, and how often each was that nobody has waited for yet.
+    watched: BTreeMap<u64, u32>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,8 @@ enum State {
     Runnable,
     /// On no core until this interrupt comes.
     Interrupt(u32),
+    /// On no core until a device writes this byte.
+    Written(u64),
     /// On no core until it is given a lock.
     Locked,
     /// On no core until that thread has ended.
@@ -66,6 +70,7 @@ impl Processor {
             runnable: VecDeque::new(),
             interrupts: BTreeMap::new(),
             locks: BTreeMap::new(),
+            watched: BTreeMap::new(),
         }
     }
 
@@ -90,6 +95,11 @@ impl Processor {
         unclaimed.filter(|(_, count)| *count > 0).collect()
     }
 
+    /// From now on it is known how often devices write the byte at `address`.
+    pub fn watch(&mut self, address: u64) {
+        self.watched.entry(address).or_default();
+    }
+
     /// A thread that begins at `start` and runs `program`.
     pub fn spawn<F>(&mut self, start: Time, program: impl FnOnce(System) -> F) -> ThreadId
     where
@@ -106,7 +116,7 @@ impl Processor {
     }
 
     /// Lets the threads go on until one of them has something for the world.
-    fn run(&mut self, now: Time, packets: &mut Packets) -> Next {
+    fn run(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next {
         loop {
             while let Some(Reverse((time, thread))) = self.timed.peek().copied() {
                 if time > now {
@@ -114,7 +124,7 @@ impl Processor {
                 }
                 self.timed.pop();
                 if self.threads[thread.0].state == State::Working {
-                    if let Some(next) = self.step(thread, now, packets) {
+                    if let Some(next) = self.step(thread, now, packets, memory) {
                         return next;
                     }
                 } else {
@@ -126,7 +136,7 @@ impl Processor {
             };
             self.free_cores -= 1;
             self.threads[thread.0].state = State::Working;
-            if let Some(next) = self.step(thread, now, packets) {
+            if let Some(next) = self.step(thread, now, packets, memory) {
                 return next;
             }
         }
@@ -137,11 +147,19 @@ impl Processor {
     }
 
     /// Runs a thread that has a core until it gives the core up, works on, or has something for the world.
-    fn step(&mut self, thread: ThreadId, now: Time, packets: &mut Packets) -> Option<Next> {
+    fn step(
+        &mut self,
+        thread: ThreadId,
+        now: Time,
+        packets: &mut Packets,
+        memory: Ram<'_>,
+    ) -> Option<Next> {
+        let mut bytes = Vec::new();
         loop {
             let one = &mut self.threads[thread.0];
             let step = if std::mem::replace(&mut one.begun, true) {
-                one.program.resume(now)
+                let bytes = std::mem::take(&mut bytes);
+                one.program.resume(Answer { now, bytes })
             } else {
                 one.program.begin()
             };
@@ -160,11 +178,23 @@ impl Processor {
                 }
                 Step::Ask(Request::Store(address, bytes)) => {
                     self.timed.push(Reverse((now, thread)));
-                    return Some(Next::Packet(self.store(address, &bytes, packets)));
+                    return Some(Next::Packet(self.store((address, &bytes), now, packets)));
                 }
                 Step::Ask(Request::Tell(what)) => {
                     self.timed.push(Reverse((now, thread)));
                     return Some(Next::Told(what));
+                }
+                Step::Ask(Request::Load(address, len)) => {
+                    bytes = load(memory, address, len);
+                    continue;
+                }
+                Step::Ask(Request::Written(address)) => {
+                    let count = self.watched.entry(address).or_default();
+                    if *count > 0 {
+                        *count -= 1;
+                        continue;
+                    }
+                    State::Written(address)
                 }
                 Step::Ask(Request::Interrupt(message)) => match self.interrupts.get_mut(&message) {
                     Some(count) if *count > 0 => {
@@ -221,20 +251,24 @@ impl Processor {
     }
 
     /// A posted write of a store.
-    fn store(&self, address: u64, bytes: &[u8], packets: &mut Packets) -> PacketId {
+    fn store(&self, (address, bytes): (u64, &[u8]), now: Time, packets: &mut Packets) -> PacketId {
         let header = Header::memory_write(self.id, address, bytes.len() as u32)
             .expect("a program stores within a page");
         let packet = packets.claim();
         let lead = (address % 4) as usize;
-        let payload = packets[packet].write(header, Stamp::default());
+        let stamp = Stamp {
+            born: now,
+            ..Stamp::default()
+        };
+        let payload = packets[packet].write(header, stamp);
         payload[lead..lead + bytes.len()].copy_from_slice(bytes);
         packet
     }
 }
 
 impl Cpu for Processor {
-    fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
-        let threads = self.run(now, packets);
+    fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next {
+        let threads = self.run(now, packets, memory);
         let (Next::NotBefore(_) | Next::Nothing) = threads else {
             return threads;
         };
@@ -268,6 +302,36 @@ impl Cpu for Processor {
             None => *self.interrupts.entry(message).or_default() += 1,
         }
     }
+
+    fn watches(&self, address: u64, len: u32) -> bool {
+        let bytes = address..address + u64::from(len);
+        !self.watched.is_empty() && self.watched.range(bytes).next().is_some()
+    }
+
+    fn written(&mut self, address: u64, len: u32) {
+        let bytes = address..address + u64::from(len);
+        for (byte, count) in self.watched.range_mut(bytes) {
+            let waits = |thread: &Thread| thread.state == State::Written(*byte);
+            match self.threads.iter_mut().position(|thread| waits(thread)) {
+                Some(thread) => {
+                    self.threads[thread].state = State::Runnable;
+                    self.runnable.push_back(ThreadId(thread));
+                }
+                None => *count += 1,
+            }
+        }
+    }
+}
+
+/// The `len` bytes at `address`; zeros where there is no memory.
+fn load(memory: Ram<'_>, address: u64, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    if let Some(offset) = address.checked_sub(memory.base)
+        && memory.bytes.holds(offset, len as u64)
+    {
+        memory.bytes.read(offset, &mut bytes);
+    }
+    bytes
 }
 
 #[cfg(test)]
@@ -275,6 +339,7 @@ mod tests {
     use super::*;
     use kernel::Span;
     use link::Observation;
+    use transaction::Memory;
 
     const LIMITS: RequesterLimits = RequesterLimits {
         max_payload: 128,
@@ -296,7 +361,11 @@ mod tests {
         let (mut now, mut told) = (from, Vec::new());
         let mut packets = Packets::default();
         loop {
-            match processor.next(now, &mut packets) {
+            let memory = Ram {
+                base: 0,
+                bytes: &Memory::new(0),
+            };
+            match processor.next(now, &mut packets, memory) {
                 Next::Told(Observation::Called { flow }) => told.push((now, flow.0)),
                 Next::NotBefore(time) => now = time,
                 _ => return told,

@@ -6,7 +6,16 @@ use link::Observation;
 use crate::{Coroutine, Desk};
 
 /// A program, which is told the time whenever it goes on.
-pub(crate) type Program = Coroutine<Request, Time, ()>;
+pub(crate) type Program = Coroutine<Request, Answer, ()>;
+
+/// What a program is told when it goes on.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The time.
+    pub now: Time,
+    /// What it has loaded.
+    pub bytes: Vec<u8>,
+}
 
 /// Which thread, in the order in which they were given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +30,10 @@ pub enum Request {
     Sleep(Span),
     /// To store these bytes at an address, within a page.
     Store(u64, Vec<u8>),
+    /// To load so many bytes of the host's memory.
+    Load(u64, usize),
+    /// To sleep until a device has written the byte at an address.
+    Written(u64),
     /// To sleep until an interrupt with this message comes.
     Interrupt(u32),
     /// To sleep until it holds a lock.
@@ -35,7 +48,7 @@ pub enum Request {
 
 /// The system, in the hands of one program.
 #[derive(Clone)]
-pub struct System(pub(crate) Desk<Request, Time>);
+pub struct System(pub(crate) Desk<Request, Answer>);
 
 impl System {
     /// Works for `span` on its core.
@@ -52,6 +65,22 @@ impl System {
     /// Costs no time but that of waiting for a place among the processor's stores under way.
     pub async fn store(&self, address: u64, bytes: &[u8]) {
         self.0.ask(Request::Store(address, bytes.to_vec())).await;
+    }
+
+    /// The `len` bytes at `address` of the host's memory; zeros where there is none. Costs no time.
+    pub async fn load(&self, address: u64, len: usize) -> Vec<u8> {
+        self.0.ask(Request::Load(address, len)).await.bytes
+    }
+
+    /// Sleeps until a device has written the byte at `address`, which the processor [watches](crate::Processor::watch), once more
+    /// than this has been answered.
+    pub async fn written(&self, address: u64) {
+        self.0.ask(Request::Written(address)).await;
+    }
+
+    /// The time.
+    pub async fn now(&self) -> Time {
+        self.0.ask(Request::Load(0, 0)).await.now
     }
 
     /// Sleeps until a message signalled interrupt with the data `message` comes.

@@ -9,8 +9,9 @@ use fabric::{RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor, ThreadId, Transfer, driver};
 use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
-use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place};
+use transaction::{Content, Direction as Way, Extent, Flow, Memory, Pattern, Place};
 
+use crate::build_messages::{self, controller, nic};
 use crate::build_network::{OpticalPort, optical_ends, router};
 use crate::model::Model;
 use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan};
@@ -34,13 +35,23 @@ pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
             .map(|(node, port)| (ComponentId(node as u32), fibre_port(port)));
         world.connect(one, other, fibre.flight);
     }
+    for (number, controller) in plan.controllers.iter().enumerate() {
+        let middle = ComponentId((plan.nodes.len() + number) as u32);
+        for (port, nic) in (0..).zip(&controller.ports) {
+            let bus = (ComponentId(*nic as u32), BUS);
+            world.connect(bus, (middle, port), Span::ZERO);
+        }
+    }
     let patterns = patterns(plan, flows);
     let models = optical_ends(plan).into_iter().enumerate();
-    let models = models
-        .map(|(index, fibres)| component(plan, index, flows, &patterns, fibres))
-        .collect();
-    (models, world)
+    let models = models.map(|(index, fibres)| component(plan, index, flows, &patterns, fibres));
+    let controllers = plan.controllers.iter();
+    let controllers = controllers.map(|one| Model::Controller(controller(plan, one)));
+    (models.chain(controllers).collect(), world)
 }
+
+/// The port of a network interface controller that leads to its crossbar.
+const BUS: u32 = 1;
 
 /// The port number of a router's fibre: that of PCI Express is the first.
 pub fn fibre_port(fibre: u8) -> u32 {
@@ -143,6 +154,9 @@ fn component(
                 DeviceParameters::Router(parameters) => {
                     Model::Router(router(plan, index, config, parameters, fibres))
                 }
+                DeviceParameters::Nic(parameters) => {
+                    Model::Nic(nic(plan, index, config, parameters))
+                }
                 DeviceParameters::Reflector(_) => {
                     Model::Reflector(Reflector::new(config, replies(plan, index, flows)))
                 }
@@ -217,8 +231,12 @@ fn link_end(
         NodeKind::Device(_, device) => LinkConfig {
             infinite_completions: true,
             report_finished: false,
-            // What leaves a router by PCI Express was sent elsewhere.
-            own: (!matches!(device, DeviceParameters::Router(_))).then_some(0),
+            // What leaves these by PCI Express was sent elsewhere.
+            own: (!matches!(
+                device,
+                DeviceParameters::Router(_) | DeviceParameters::Nic(_)
+            ))
+            .then_some(0),
             ..config
         },
     };
@@ -256,6 +274,11 @@ fn replies(plan: &Plan, reflector: usize, flows: &[Parts]) -> Vec<Reply> {
 pub fn load(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
     let mut threads = Vec::with_capacity(flows.len());
     for (index, (flow, parts)) in plan.flows.iter().zip(flows).enumerate() {
+        if flow.message.is_some() {
+            threads.push(None);
+            build_messages::load(plan, flow, parts, up, models);
+            continue;
+        }
         if let Some(transfer) = &flow.transfer {
             let thread = spawn(plan, index, transfer, parts.0[0], up, &threads, models);
             threads.push(Some(thread));
@@ -334,7 +357,9 @@ const ROOT: &str = "a host is at the root of every tree";
 /// Fills what will be read.
 pub fn fill(plan: &Plan, models: &mut [Model]) {
     for flow in &plan.flows {
-        if flow.direction.reads() {
+        if let Some(message) = &flow.message {
+            build_messages::fill(plan, flow, message, models);
+        } else if flow.direction.reads() {
             fill_one(plan, flow, pattern(plan, flow), models);
         }
     }
@@ -370,12 +395,17 @@ fn fill_one(plan: &Plan, flow: &FlowPlan, pattern: Pattern, models: &mut [Model]
     let Some(to) = flow.to else { return };
     let base = plan.nodes[to].region().map_or(0, |region| region.base);
     let memory = models[to].memory_mut().expect("a flow ends at memory");
+    fill_pattern(pattern, flow.window, flow.address - base, memory);
+}
+
+/// Puts the first `size` bytes of a pattern into memory, from `at` on.
+pub fn fill_pattern(pattern: Pattern, size: u64, at: u64, memory: &mut Memory) {
     let mut chunk = vec![0; FILL_CHUNK];
     let mut offset = 0;
-    while offset < flow.window {
-        let len = (flow.window - offset).min(FILL_CHUNK as u64) as usize;
+    while offset < size {
+        let len = (size - offset).min(FILL_CHUNK as u64) as usize;
         pattern.fill(offset, &mut chunk[..len]);
-        memory.write(flow.address - base + offset, &chunk[..len]);
+        memory.write(at + offset, &chunk[..len]);
         offset += len as u64;
     }
 }

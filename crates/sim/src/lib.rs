@@ -3,6 +3,7 @@
 mod access;
 pub mod bench;
 mod build;
+mod build_messages;
 mod build_network;
 mod configuration;
 mod latency;

@@ -1,5 +1,7 @@
 //! What the flows reached: bytes, rates and latencies, from what the components tell.
 
+use std::collections::VecDeque;
+
 use kernel::Time;
 use link::{FlowId, Observation, Refusal};
 
@@ -40,6 +42,8 @@ pub struct FlowMeter {
     pub called: Option<Time>,
     /// When that call returned.
     pub returned: Option<Time>,
+    /// When its messages rang their doorbells that nobody has noticed yet.
+    rung: VecDeque<Time>,
     /// When the first and the last payload arrived.
     pub arrived: Option<(Time, Time)>,
     /// Bytes sent and bytes arrived in the measured window.
@@ -63,6 +67,7 @@ impl FlowMeter {
             sent: None,
             called: None,
             returned: None,
+            rung: VecDeque::new(),
             arrived: None,
             steady: (0, 0),
             latencies: None,
@@ -70,12 +75,14 @@ impl FlowMeter {
         }
     }
 
-    /// Whether everything asked for arrived or was lost, and its system call, if there was one, has returned.
+    /// Whether everything asked for arrived or was lost, and its system call, if there was one, has returned, and its messages
+    /// have been noticed.
     pub fn is_complete(&self) -> bool {
         let all = self
             .asked
             .is_some_and(|asked| self.delivered + self.refused >= asked);
-        all && self.called.is_some() == self.returned.is_some()
+        let noticed = self.rung.is_empty() || self.refused > 0;
+        all && noticed && self.called.is_some() == self.returned.is_some()
     }
 
     /// The same, once nothing more will arrive: what is in doubt did arrive or was lost.
@@ -209,6 +216,14 @@ impl Meter {
             }
             Observation::Returned { flow } => {
                 self.change(flow, now, |meter| meter.returned = Some(now));
+            }
+            Observation::Rung { flow } => self.change(flow, now, |meter| meter.rung.push_back(now)),
+            Observation::Noticed { flow } => {
+                let mut born = None;
+                self.change(flow, now, |meter| born = meter.rung.pop_front());
+                if let Some(born) = born {
+                    self.record_latency(flow, born, now);
+                }
             }
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));

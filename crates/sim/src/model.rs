@@ -1,7 +1,7 @@
 //! The closed list of what stands in a fabric, and the dispatch of what happens to it.
 
-use device::{Dma, Reflector, Router, SgDma};
-use fabric::Switch;
+use device::{Dma, Nic, Reflector, Router, SgDma};
+use fabric::{Controller, Switch};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
 use link::{Frame, LinkEnd, Pcie};
@@ -41,6 +41,10 @@ models! {
     Reflector;
     /// A router.
     Router;
+    /// A network interface controller.
+    Nic;
+    /// A crossbar between those.
+    Controller;
 }
 
 fn pass<C: Component<Traffic = Pcie>>(
@@ -66,6 +70,8 @@ impl Model {
             Model::SgDma(dma) => Some(dma.endpoint().link()),
             Model::Reflector(reflector) => Some(reflector.endpoint().link()),
             Model::Router(router) => Some(router.endpoint().link()),
+            Model::Nic(nic) => Some(nic.endpoint().link()),
+            Model::Controller(_) => None,
         }
     }
 
@@ -78,6 +84,8 @@ impl Model {
             Model::SgDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::Reflector(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
             Model::Router(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
+            Model::Nic(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
+            Model::Controller(_) => panic!("no host sees a controller"),
         };
         let mut functions = functions.clone();
         // A host bridge has no link of its own.
@@ -92,7 +100,8 @@ impl Model {
     pub fn memory(&self) -> Option<&Memory> {
         match self {
             Model::Host(host) => Some(host.memory()),
-            Model::Switch(_) => None,
+            Model::Switch(_) | Model::Controller(_) => None,
+            Model::Nic(nic) => Some(nic.endpoint().bar()),
             Model::Dma(dma) => Some(dma.endpoint().bar()),
             Model::SgDma(dma) => Some(dma.endpoint().bar()),
             Model::Reflector(reflector) => Some(reflector.endpoint().bar()),
@@ -104,7 +113,8 @@ impl Model {
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
         match self {
             Model::Host(host) => Some(host.memory_mut()),
-            Model::Switch(_) => None,
+            Model::Switch(_) | Model::Controller(_) => None,
+            Model::Nic(nic) => Some(nic.endpoint_mut().bar_mut()),
             Model::Dma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::SgDma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::Reflector(reflector) => Some(reflector.endpoint_mut().bar_mut()),
@@ -118,7 +128,11 @@ impl Model {
             Model::Host(host) => Some(host.cpu().requester()),
             Model::Dma(dma) => Some(dma.requester()),
             Model::Router(router) => Some(router.requester()),
-            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => None,
+            Model::Switch(_)
+            | Model::SgDma(_)
+            | Model::Reflector(_)
+            | Model::Nic(_)
+            | Model::Controller(_) => None,
         }
     }
 
@@ -128,7 +142,11 @@ impl Model {
             Model::Host(host) => Some(host.cpu_mut().requester_mut()),
             Model::Dma(dma) => Some(dma.requester_mut()),
             Model::Router(router) => Some(router.requester_mut()),
-            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => None,
+            Model::Switch(_)
+            | Model::SgDma(_)
+            | Model::Reflector(_)
+            | Model::Nic(_)
+            | Model::Controller(_) => None,
         }
     }
 
@@ -138,7 +156,11 @@ impl Model {
             Model::Host(host) => host.cpu_mut().add_flow(flow),
             Model::Dma(dma) => dma.add_flow(flow),
             Model::Router(router) => router.add_flow(flow),
-            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => return false,
+            Model::Switch(_)
+            | Model::SgDma(_)
+            | Model::Reflector(_)
+            | Model::Nic(_)
+            | Model::Controller(_) => return false,
         }
         true
     }
@@ -149,7 +171,11 @@ impl Model {
             Model::Host(host) => host.ask(&mut world.effects(id)),
             Model::Dma(dma) => dma.run(&mut world.effects(id)),
             Model::Router(router) => router.run(&mut world.effects(id)),
-            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) => {}
+            Model::Switch(_)
+            | Model::SgDma(_)
+            | Model::Reflector(_)
+            | Model::Nic(_)
+            | Model::Controller(_) => {}
         }
     }
 }

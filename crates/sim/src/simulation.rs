@@ -8,13 +8,13 @@ use transaction::{Content, Direction, Extent, Flow};
 
 use crate::access::AccessError;
 use crate::build::{self, Parts};
-use crate::build_network;
 use crate::meter::Meter;
 use crate::model::Model;
 use crate::plan::{Amount, NodePlan, Plan};
 use crate::result::{Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
 use crate::trace::Trace;
+use crate::{build_messages, build_network};
 
 /// A fabric and its workload, at some point of simulated time.
 #[derive(Debug)]
@@ -63,6 +63,7 @@ impl Simulation {
         let parts = build::parts(&plan);
         let (mut models, world) = build::fabric(&plan, &parts);
         build::fill(&plan, &mut models);
+        build_messages::open_pairs(&plan, &mut models);
         let (flows, workloads) = parts.split_at(plan.flows.len());
         let workloads: Vec<usize> = workloads.iter().map(|parts| parts.0.len()).collect();
         let flows = flows.iter().map(|parts| parts.0.len()).sum();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Effects, Span, Time};
-use link::{BusFrame, Fault, Frame, PacketId, Room, Stamp};
+use link::{BusFrame, Fault, Frame, Observation, PacketId, Room, Stamp};
 use protocol::{Kind, NetworkHeader, PacketType, QueuePairId};
 use transaction::writes;
 
@@ -181,7 +181,7 @@ impl Nic {
         if let Some(buffer) = message.and_then(|message| message.buffer) {
             self.place_nap(frame, header, buffer, fx);
         } else {
-            self.forget(frame, fx);
+            forget(frame, fx);
         }
         Ok(true)
     }
@@ -197,7 +197,7 @@ impl Nic {
         if header.poisoned {
             pair.arrived.give_back();
             pair.buffers.put_back(buffer);
-            return self.forget(frame, fx);
+            return forget(frame, fx);
         }
         let end = header.address() + u64::from(header.len());
         self.upload(frame, header, buffer + header.address(), fx);
@@ -212,17 +212,6 @@ impl Nic {
             };
             self.tell_receiver(header.destination, &event, fx);
         }
-    }
-
-    /// Lets go of a packet that nobody wants and whose loss was told, or that carries nothing.
-    fn forget(&mut self, frame: BusFrame, fx: &mut Effects<'_, Self>) {
-        let content = &fx.store()[frame.packet];
-        if let Some(flow) = content.stamp.flow {
-            let bytes = content.data_len();
-            fx.observe(link::Observation::Failed { flow, bytes });
-        }
-        fx.store().release(frame.packet);
-        give_room(frame, fx);
     }
 
     /// Makes write requests of a packet's data.
@@ -356,4 +345,15 @@ fn give_room(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
         words: frame.cycles,
     };
     fx.send(BUS, Frame::Room(room), Span::ZERO);
+}
+
+/// Lets go of a packet that nobody wants and whose loss was told, or that carries nothing.
+fn forget(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
+    let content = &fx.store()[frame.packet];
+    if let Some(flow) = content.stamp.flow {
+        let bytes = content.data_len();
+        fx.observe(Observation::Failed { flow, bytes });
+    }
+    fx.store().release(frame.packet);
+    give_room(frame, fx);
 }

@@ -5,6 +5,8 @@ use kernel::{Span, Time};
 
 use crate::scenario::{Clock, Direction};
 
+use super::MessagePlan;
+
 /// How much a flow moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
@@ -51,6 +53,8 @@ pub struct FlowPlan {
     pub pattern: usize,
     /// How a driver moves it, if one does.
     pub transfer: Option<TransferPlan>,
+    /// How it goes from one network interface controller to another, if it does.
+    pub message: Option<MessagePlan>,
 }
 
 /// What a driver needs to know of a flow.

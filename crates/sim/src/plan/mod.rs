@@ -4,10 +4,12 @@
 
 mod address;
 mod collective;
+mod controllers;
 mod fibres;
 mod firmware;
 mod flow;
 mod functions;
+mod message;
 mod network;
 mod passage;
 mod payload;
@@ -29,11 +31,14 @@ use transaction::{Functions, Place};
 
 pub use address::Region;
 pub use collective::{CollectivePlan, Face};
+pub use controllers::{Attachment, ControllerPlan};
 pub use flow::{Amount, FlowPlan, TransferPlan};
+pub use message::MessagePlan;
 pub use network::{FibrePlan, NetworkPlan};
 pub use traffic::{SourcePlan, TrafficPlan};
 
 use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError, Upstream};
+use controllers::Controllers;
 use firmware::Firmware;
 use tree::Tree;
 
@@ -50,6 +55,8 @@ pub struct Plan {
     pub nodes: Vec<NodePlan>,
     /// Top down, depth first: in the order of their bus numbers.
     pub links: Vec<LinkPlan>,
+    /// Crossbars between hosts.
+    pub controllers: Vec<ControllerPlan>,
     /// Networks of routers.
     pub networks: Vec<NetworkPlan>,
     /// The fibres of all networks.
@@ -87,6 +94,8 @@ pub struct NodePlan {
     pub memory: Option<Region>,
     /// Network and number of a router.
     pub member: Option<(usize, u16)>,
+    /// Where a network interface controller is.
+    pub attachment: Option<Attachment>,
     /// The link upwards; none at a host.
     pub upstream: Option<usize>,
     /// The ports with something below, by number.
@@ -169,7 +178,8 @@ impl Plan {
             payload::check_read_request(scenario, node)?;
             payload::check_memory(scenario, node)?;
         }
-        let nodes = enumerated(scenario, &tree)?;
+        let controllers = Controllers::new(scenario)?;
+        let nodes = enumerated(scenario, &tree, &controllers.attachments)?;
         for (node, planned) in scenario.nodes.iter().zip(&nodes) {
             payload::check_buffers(scenario, node, planned.max_payload)?;
             payload::check_packet(scenario, node, planned.max_payload)?;
@@ -189,6 +199,7 @@ impl Plan {
             measure,
             nodes,
             links,
+            controllers: controllers.all,
             networks: networks.all,
             fibres: networks.fibres,
             flows,
@@ -209,7 +220,11 @@ impl Plan {
 }
 
 /// The nodes as the firmware of their hosts leaves them.
-fn enumerated(scenario: &Scenario, tree: &Tree) -> Result<Vec<NodePlan>, ScenarioError> {
+fn enumerated(
+    scenario: &Scenario,
+    tree: &Tree,
+    attachments: &[Option<Attachment>],
+) -> Result<Vec<NodePlan>, ScenarioError> {
     let all = 0..scenario.nodes.len();
     let mut firmware = Firmware {
         scenario,
@@ -236,6 +251,7 @@ fn enumerated(scenario: &Scenario, tree: &Tree) -> Result<Vec<NodePlan>, Scenari
             max_read_request: max_read_request(node, &functions),
             bars: bars(node, &functions, tree.networks.routers_around(index)),
             member: tree.networks.members[index],
+            attachment: attachments[index],
             memory: address::memory(node),
             upstream: tree.upstream_link(index),
             downstream: downstream(tree, index, &functions),

@@ -11,6 +11,7 @@ use crate::scenario::{
 };
 
 use super::address::show;
+use super::message::TakenPairs;
 use super::network::Networks;
 use super::tree::known;
 use super::{Amount, FlowPlan, NodePlan, Region};
@@ -32,6 +33,7 @@ pub(super) fn plan(
         names,
         used: vec![0; nodes.len()],
         lists: vec![0; nodes.len()],
+        pairs: TakenPairs::new(),
     };
     let mut lines = BTreeMap::new();
     for flow in &scenario.flows {
@@ -57,6 +59,7 @@ pub(super) struct Planner<'a> {
     used: Vec<u64>,
     /// How much of each host's memory, from its end, the drivers' lists take.
     lists: Vec<u64>,
+    pub(super) pairs: TakenPairs,
 }
 
 /// Bytes of one round trip where nothing is written: a doorbell.
@@ -72,6 +75,9 @@ impl Planner<'_> {
     /// `flow`, below the flows that are `earlier`.
     fn flow(&mut self, flow: &Flow, earlier: &[FlowPlan]) -> Result<FlowPlan, ScenarioError> {
         let from = self.source(flow)?;
+        if let Some(plan) = self.message_flow(flow, from, earlier)? {
+            return Ok(plan);
+        }
         self.check_driven(flow, &self.nodes[from])?;
         let (to, region) = self.target(flow, from)?;
         let (write_size, read_size) = self.request_sizes(flow, &self.nodes[from])?;
@@ -101,6 +107,7 @@ impl Planner<'_> {
             clock: flow.parameters.clock,
             pattern: carried.unwrap_or(earlier.len()),
             transfer: None,
+            message: None,
         };
         Ok(FlowPlan {
             transfer: self.transfer(flow, &plan, earlier)?,
@@ -232,7 +239,7 @@ impl Planner<'_> {
         Ok((wanted, wanted))
     }
 
-    fn amount(&self, flow: &Flow) -> Result<Amount, ScenarioError> {
+    pub(super) fn amount(&self, flow: &Flow) -> Result<Amount, ScenarioError> {
         let parameters = &flow.parameters;
         let (key, amount) = match (parameters.size, parameters.count, parameters.duration) {
             (Some(Bytes(size)), None, None) => ("size", Amount::Bytes(size)),
@@ -300,12 +307,17 @@ impl Planner<'_> {
 
     /// How far into `region` of `node` there are `size` bytes that no flow uses yet, or else the beginning.
     fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
+        self.claim(node, region, size).unwrap_or(0)
+    }
+
+    /// How far into `region` of `node` there are `size` bytes that no flow uses yet, if there are: from now on one does.
+    pub(super) fn claim(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
         let free = self.used[node].next_multiple_of(PAGE);
         if free + size > region.size {
-            return 0;
+            return None;
         }
         self.used[node] = free + size;
-        free
+        Some(free)
     }
 
     /// How far into the memory `region` of the host `node` there are `size` bytes for a list, if there are: on pages at its

@@ -1,7 +1,7 @@
 //! Everything that a scenario can say, for people who look for it.
 
 use device::EndpointParameters;
-use fabric::{RootComplexParameters, SwitchParameters};
+use fabric::{ControllerParameters, RootComplexParameters, SwitchParameters};
 use host::DriverParameters;
 use kernel::{Declaration, Parameters};
 use link::PortParameters;
@@ -94,6 +94,7 @@ pub fn catalogue() -> Catalogue {
         );
     }
     list("devices, model router", OpticalParameters::declarations());
+    list("controllers", ControllerParameters::declarations());
     list("networks", NetworkParameters::declarations());
     list("fibres, networks", FibreParameters::declarations());
     list("flows", FlowParameters::declarations());
@@ -224,13 +225,13 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "flows",
         "from",
         "none",
-        "The host, or the dma, sg-dma or router device, that makes the requests.",
+        "The host, or the dma, sg-dma, router or nic device, that makes the requests.",
     ),
     (
         "flows",
         "to",
         "none",
-        "A host (its memory), a device (its BAR 0), or an address such as \"0xc0000000\".",
+        "A host (its memory), a device (its BAR 0; of a nic, the memory of its host), or an address such as \"0xc0000000\".",
     ),
 ];
 

@@ -1,5 +1,6 @@
 //! What moves: the flows of a scenario and the window in which they are measured.
 
+use host::message::Primitive;
 use kernel::{Bytes, Quantity, Span, Value};
 
 use super::ScenarioError;
@@ -84,6 +85,12 @@ kernel::parameters! {
         carries: Option<String> = None, from "each flow has bytes of its own";
         /// The flow whose system call must have returned before this one's is made.
         after: Option<String> = None, from "calls are made at their start";
+        /// How messages of a nic go: "nap-immediate", "nap-indirect", "put" or "get"; none for "put" (writes) or "get" (reads).
+        primitive: Option<Primitive> = None, from "each flow";
+        /// Messages of a nic that may be under way.
+        outstanding: Option<u32> = None, within Some(1)..=Some(32), from "8; the authors of chpp allow 32";
+        /// The function of a nic whose queue pair sends them: 0 is the physical one; none for any that is free.
+        function: Option<u32> = None, within Some(0)..=Some(7), from "each flow has a queue pair of its own";
         /// Whose clock the rate is read on: "arrival", "sender" or, where a driver moves the flow, "application".
         clock: Clock = Clock::Arrival, from "the receiver has the data";
     }

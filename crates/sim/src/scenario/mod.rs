@@ -5,6 +5,7 @@
 mod catalogue;
 mod code;
 mod collective;
+mod controller;
 mod document;
 mod error;
 mod flow;
@@ -17,6 +18,7 @@ mod profile;
 pub use catalogue::{Catalogue, catalogue};
 pub use code::Code;
 pub use collective::{Algorithm, Collective, CollectiveParameters, Operation};
+pub use controller::Controller;
 pub use document::{At, Lines};
 pub use error::ScenarioError;
 pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target};
@@ -53,6 +55,8 @@ pub struct Scenario {
     pub nodes: Vec<Node>,
     /// Generated networks, in the order they are written.
     pub networks: Vec<Network>,
+    /// Crossbars between hosts, in the order they are written.
+    pub controllers: Vec<Controller>,
     /// Fibres that are written one by one.
     pub fibres: Vec<Fibre>,
     /// In the order they are written.
@@ -78,6 +82,9 @@ impl Scenario {
         let measure = root.take("measure");
         let measure = measure.map(|item| flow::read_measure(&item)).transpose()?;
         let (nodes, networks) = nodes(&surroundings, &mut root)?;
+        let controllers = root.named("controllers")?;
+        let controllers = controllers.iter().map(Controller::read);
+        let controllers = controllers.collect::<Result<_, _>>()?;
         let fibres = root.repeated("fibres")?.into_iter();
         let fibres = fibres.map(Fibre::read).collect::<Result<_, _>>()?;
         let traffic = root.repeated("traffic")?.into_iter().enumerate();
@@ -98,6 +105,7 @@ impl Scenario {
             measure,
             nodes,
             networks,
+            controllers,
             fibres,
             flows,
             traffic,

@@ -60,7 +60,7 @@ impl DeviceParameters {
         let own = match self {
             Self::SgDma(engine) => Some(engine.bar()),
             Self::Router(router) => Some(device::Router::bar(router, routers)),
-            Self::Dma(_) | Self::Reflector(_) => None,
+            Self::Dma(_) | Self::Reflector(_) | Self::Nic(_) => None,
         };
         endpoint.bar().into_iter().chain(own).collect()
     }
@@ -70,6 +70,7 @@ impl DeviceParameters {
         match self {
             Self::Dma(dma) => dma.tags,
             Self::SgDma(engine) => engine.tags,
+            Self::Nic(nic) => nic.tags,
             Self::Reflector(_) | Self::Router(_) => 0,
         }
     }
@@ -78,7 +79,7 @@ impl DeviceParameters {
     pub fn msi_vectors(&self) -> u32 {
         match self {
             Self::SgDma(_) => device::sg_dma::registers::Unit::ALL.len() as u32,
-            Self::Dma(_) | Self::Reflector(_) | Self::Router(_) => 1,
+            Self::Dma(_) | Self::Reflector(_) | Self::Router(_) | Self::Nic(_) => 1,
         }
     }
 }
@@ -90,6 +91,8 @@ models! {
     "sg-dma" => SgDma(device::SgDmaParameters);
     /// Joins hosts by fibres: takes what is written to its window, or made by its user logic, through a network of its kind.
     "router" => Router(device::RouterParameters);
+    /// Sends messages between the memories of hosts that share a controller, for programs that own its queue pairs.
+    "nic" => Nic(device::NicParameters);
     /// Answers each write with a write of its own, for the measurement of latencies.
     "reflector" => Reflector(device::ReflectorParameters);
 }

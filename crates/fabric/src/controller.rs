@@ -1,0 +1,265 @@
+//! The middle of a controller: a crossbar between the network interface controllers that share its chip.
+//!
+//! Packets wait at the port that they came in by, in the queue of their virtual channel, and go to their output cut through: one
+//! at a time from each input and to each output, and only when the far side has room for all of it. An output takes the queues
+//! whose first packets are for it in turn (round robin); nothing that could go waits for a better match.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
+use link::{BusFrame, Frame, Pcie, Room};
+use protocol::{Kind, PacketType};
+
+kernel::parameters! {
+    /// What a controller can be told.
+    pub struct ControllerParameters {
+        /// Ports, each for one network interface controller.
+        ports: u32 = 4, within 1..=64, from "the authors of chpp simulate 4, 8 and 16";
+        /// Virtual channels of each port for data: packets wait in that of their output's number modulo this.
+        virtual_channels: u32 = 2, within 1..=64, from "the authors of chpp: enough for 4 ports";
+        /// Whether GETs have one more virtual channel of their own. Without it they can wait for PUTs that wait for them.
+        get_channel: bool = true, from "the authors of chpp";
+        /// Room for packets at each port, of each virtual channel.
+        channel_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
+        /// Clock of the crossbar, which passes 16 bytes a cycle at each port.
+        crossbar_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "the authors of chpp";
+        /// Cycles from a packet's header at a port to its header at another one.
+        crossbar_cycles: u32 = 8, within 0..=1000, from "our share of the 35 cycles of the authors of chpp";
+    }
+}
+
+/// How a controller is built.
+#[derive(Clone, Debug)]
+pub struct ControllerConfig {
+    /// Its parameters.
+    pub parameters: ControllerParameters,
+    /// The port that leads to each processor; none where there is no such processor.
+    pub routes: Arc<[Option<u8>]>,
+    /// Words of 16 bytes that have room behind each port, of each virtual channel there.
+    pub rooms: Vec<u32>,
+}
+
+/// A controller.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    routes: Arc<[Option<u8>]>,
+    get_channel: bool,
+    cycle: Span,
+    latency: Span,
+    /// Queues of an input.
+    stride: usize,
+    /// The queues of the first input, then of the second.
+    queues: Vec<VecDeque<Entry>>,
+    /// When each input is free.
+    inputs: Vec<Time>,
+    outputs: Vec<Output>,
+}
+
+/// A packet that waits.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    frame: BusFrame,
+    output: u8,
+    /// Its virtual channel behind the output.
+    channel: u8,
+    /// When its header can be there.
+    ready: Time,
+}
+
+#[derive(Clone, Debug)]
+struct Output {
+    free_at: Time,
+    /// Words that have room behind it, of each virtual channel.
+    room: [u32; 2],
+    /// Queues whose first packet is for it.
+    asked: usize,
+    /// The queue after the one that was last served.
+    turn: usize,
+    /// When a wake-up for it is on its way.
+    wake: Time,
+}
+
+/// A controller asks to be woken for an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputTimer(u8);
+
+impl Label for OutputTimer {
+    fn number(self) -> u32 {
+        self.0.into()
+    }
+    fn from_number(number: u32) -> Self {
+        Self(number as u8)
+    }
+}
+
+impl Component for Controller {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = OutputTimer;
+
+    fn start(&mut self, _: &mut Effects<'_, Self>) {}
+
+    fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        match frame {
+            Frame::Bus(frame) => self.take(port.index(), frame, fx),
+            Frame::Room(room) => {
+                self.outputs[port.index()].room[usize::from(room.channel)] += u32::from(room.words);
+                self.serve(port.index(), fx);
+            }
+            _ => panic!("only packets between controllers come within one"),
+        }
+    }
+
+    fn expire(&mut self, timer: OutputTimer, fx: &mut Effects<'_, Self>) {
+        let output = usize::from(timer.0);
+        if self.outputs[output].wake <= fx.now() {
+            self.outputs[output].wake = Time::NEVER;
+            self.serve(output, fx);
+        }
+    }
+}
+
+impl ControllerParameters {
+    /// Virtual channels of a port, that of GETs included.
+    pub fn channels(&self) -> u32 {
+        self.virtual_channels + u32::from(self.get_channel)
+    }
+}
+
+impl Controller {
+    /// A controller in which nothing waits.
+    pub fn new(config: ControllerConfig) -> Self {
+        let ControllerConfig {
+            parameters,
+            routes,
+            rooms,
+        } = config;
+        let cycle = parameters.crossbar_clock.period();
+        let (ports, stride) = (rooms.len(), parameters.channels() as usize);
+        let output = |room: u32| Output {
+            free_at: Time::ZERO,
+            room: [room; 2],
+            asked: 0,
+            turn: 0,
+            wake: Time::NEVER,
+        };
+        Controller {
+            routes,
+            get_channel: parameters.get_channel,
+            cycle,
+            latency: cycle * u64::from(parameters.crossbar_cycles),
+            stride,
+            queues: vec![VecDeque::new(); ports * stride],
+            inputs: vec![Time::ZERO; ports],
+            outputs: rooms.into_iter().map(output).collect(),
+        }
+    }
+
+    /// Takes a packet in.
+    fn take(&mut self, input: usize, frame: BusFrame, fx: &mut Effects<'_, Self>) {
+        let Kind::Network(header) = fx.store()[frame.packet].header().kind else {
+            return fx.store().release(frame.packet);
+        };
+        let there = usize::from(header.destination.processor());
+        let output = self.routes.get(there).copied().flatten();
+        let output = output.expect("a network interface controller knows who is there");
+        let is_get = header.packet_type == PacketType::Get;
+        let entry = Entry {
+            frame,
+            output,
+            channel: u8::from(is_get && self.get_channel),
+            ready: fx.now() + self.latency,
+        };
+        let queue = input * self.stride + usize::from(frame.channel);
+        self.queues[queue].push_back(entry);
+        if self.queues[queue].len() == 1 {
+            self.ask(queue, fx);
+        }
+    }
+
+    /// The first packet of a queue asks for its output.
+    fn ask(&mut self, queue: usize, fx: &mut Effects<'_, Self>) {
+        if let Some(entry) = self.queues[queue].front() {
+            let output = usize::from(entry.output);
+            self.outputs[output].asked += 1;
+            self.serve(output, fx);
+        }
+    }
+
+    /// Passes on what an output can take now.
+    fn serve(&mut self, output: usize, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        if self.outputs[output].asked == 0 {
+            return;
+        }
+        if self.outputs[output].free_at > now {
+            return self.wake(output, self.outputs[output].free_at, fx);
+        }
+        let turn = self.outputs[output].turn;
+        let mut earliest = Time::NEVER;
+        for queue in (turn..self.queues.len()).chain(0..turn) {
+            let Some(entry) = self.queues[queue].front().copied() else {
+                continue;
+            };
+            let room = self.outputs[output].room[usize::from(entry.channel)];
+            if usize::from(entry.output) != output || u32::from(entry.frame.cycles) > room {
+                continue;
+            }
+            let due = entry.ready.max(self.inputs[queue / self.stride]);
+            if due <= now {
+                return self.pass(queue, entry, fx);
+            }
+            earliest = earliest.min(due);
+        }
+        if earliest < Time::NEVER {
+            self.wake(output, earliest, fx);
+        }
+    }
+
+    /// Passes the first packet of a queue on.
+    fn pass(&mut self, queue: usize, entry: Entry, fx: &mut Effects<'_, Self>) {
+        let length = self.cycle * u64::from(entry.frame.cycles);
+        let (input, free_at) = (queue / self.stride, fx.now() + length);
+        let place = usize::from(entry.output);
+        self.queues[queue].pop_front();
+        self.inputs[input] = free_at;
+        let output = &mut self.outputs[place];
+        output.free_at = free_at;
+        output.asked -= 1;
+        output.turn = (queue + 1) % self.queues.len();
+        output.room[usize::from(entry.channel)] -= u32::from(entry.frame.cycles);
+        let room = Room {
+            channel: entry.frame.channel,
+            words: entry.frame.cycles,
+        };
+        let frame = BusFrame {
+            channel: entry.channel,
+            ..entry.frame
+        };
+        fx.send(Port(place as u16), Frame::Bus(frame), Span::ZERO);
+        fx.send(Port(input as u16), Frame::Room(room), length);
+        self.ask(queue, fx);
+        if self.outputs[place].asked > 0 {
+            self.wake(place, free_at, fx);
+        }
+        self.wake_others(input, free_at, fx);
+    }
+
+    /// The outputs that an input's other packets are for are looked at when it is free.
+    fn wake_others(&mut self, input: usize, free_at: Time, fx: &mut Effects<'_, Self>) {
+        for queue in input * self.stride..(input + 1) * self.stride {
+            let front = self.queues[queue].front().map(|entry| entry.output);
+            if let Some(output) = front {
+                self.wake(usize::from(output), free_at, fx);
+            }
+        }
+    }
+
+    fn wake(&mut self, output: usize, time: Time, fx: &mut Effects<'_, Self>) {
+        if time < self.outputs[output].wake {
+            self.outputs[output].wake = time;
+            fx.wake(OutputTimer(output as u8), time.since(fx.now()));
+        }
+    }
+}

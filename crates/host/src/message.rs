@@ -1,0 +1,200 @@
+//! Programs that send the messages of a flow through a queue pair, and notice them at the other end.
+
+use device::nic::descriptor::{Body, Descriptor, Item};
+use kernel::Time;
+use link::{FlowId, Observation};
+
+use crate::queue_pair::{Place, QueuePair, see};
+use crate::{DriverParameters, System};
+
+/// How a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Primitive {
+    /// To a buffer of the receiver's choice, out of the descriptor.
+    NapImmediate,
+    /// To a buffer of the receiver's choice, out of memory.
+    NapIndirect,
+    /// To an address there.
+    Put,
+    /// From an address there.
+    Get,
+}
+
+impl Primitive {
+    const NAMES: [(&str, Self); 4] = [
+        ("nap-immediate", Self::NapImmediate),
+        ("nap-indirect", Self::NapIndirect),
+        ("put", Self::Put),
+        ("get", Self::Get),
+    ];
+
+    /// What a scenario calls it.
+    pub fn name(self) -> &'static str {
+        let found = Self::NAMES.iter().find(|(_, known)| *known == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// Whether it finds a buffer by itself.
+    pub fn is_nap(self) -> bool {
+        matches!(self, Self::NapImmediate | Self::NapIndirect)
+    }
+}
+
+kernel::choices!(Primitive);
+
+/// The messages of a flow.
+#[derive(Clone, Debug)]
+pub struct Messages {
+    /// The flow, to the probes.
+    pub flow: FlowId,
+    /// How they go.
+    pub primitive: Primitive,
+    /// The queue pair of the side that asks.
+    pub from: Place,
+    /// The other queue pair.
+    pub to: Place,
+    /// Where the bytes are, in the memory of the side that has them.
+    pub source: u64,
+    /// Where they go, in the memory of the other side. A NAP needs none.
+    pub target: u64,
+    /// Bytes of a message.
+    pub size: u64,
+    /// Bytes of the buffers at both ends, a multiple of `size`: messages use them in turn, again and again.
+    pub window: u64,
+    /// How many bytes in all, or until when.
+    pub extent: MessageExtent,
+    /// Messages under way at most.
+    pub outstanding: u32,
+}
+
+/// How many messages there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageExtent {
+    /// As many as move so many bytes; the last one may be shorter.
+    Bytes(u64),
+    /// As many as begin before then.
+    Until(Time),
+}
+
+/// Bytes of one item of a descriptor: the authors of chpp give 2 MiB to one.
+const ITEM: u64 = 2 << 20;
+
+impl Messages {
+    /// Where message `number` begins in the buffers.
+    fn offset(&self, number: u64) -> u64 {
+        number * self.size % self.window
+    }
+
+    /// Bytes of message `number`, after `sent` bytes, if there is one at `now`.
+    fn len(&self, sent: u64, now: Time) -> Option<u64> {
+        match self.extent {
+            MessageExtent::Bytes(all) => (sent < all).then(|| self.size.min(all - sent)),
+            MessageExtent::Until(end) => (now < end).then_some(self.size),
+        }
+    }
+
+    /// The addresses of the last bytes of its messages, which tell the side where they go that one is there.
+    pub fn last_bytes(&self) -> Vec<u64> {
+        let all = match self.extent {
+            MessageExtent::Bytes(all) => all.div_ceil(self.size),
+            MessageExtent::Until(_) => u64::MAX,
+        };
+        let count = all.min(self.window / self.size);
+        (0..count).map(|number| self.last_byte(number)).collect()
+    }
+
+    fn last_byte(&self, number: u64) -> u64 {
+        let len = match self.extent {
+            MessageExtent::Bytes(all) => self.size.min(all - number * self.size),
+            MessageExtent::Until(_) => self.size,
+        };
+        self.target + self.offset(number) + len - 1
+    }
+
+    fn descriptor(&self, number: u64, len: u64, data: Vec<u8>) -> Descriptor {
+        let offset = self.offset(number);
+        let items = |base| -> Vec<Item> {
+            let starts = (0..len).step_by(ITEM as usize);
+            starts
+                .map(|at| Item {
+                    address: base + offset + at,
+                    len: ITEM.min(len - at) as u32,
+                })
+                .collect()
+        };
+        let (sources, targets) = (items(self.source), items(self.target));
+        Descriptor {
+            body: match self.primitive {
+                Primitive::NapImmediate => Body::NapImmediate(data),
+                Primitive::NapIndirect => Body::NapIndirect(sources),
+                Primitive::Put => Body::Put { sources, targets },
+                Primitive::Get => Body::Get { sources, targets },
+            },
+            tell_sender: true,
+            tell_receiver: false,
+            key: self.to.key,
+            destination: self.to.id,
+            label: number as u32,
+            flow: (self.flow.0 + 1, offset),
+        }
+    }
+}
+
+/// Sends the messages of a flow.
+pub async fn send(system: System, costs: DriverParameters, messages: Messages) {
+    let flow = messages.flow;
+    let mut pair = QueuePair::new(system.clone(), costs.clone(), messages.from);
+    let (mut number, mut sent) = (0, 0);
+    while let Some(len) = messages.len(sent, system.now().await) {
+        while pair.outstanding() >= messages.outstanding {
+            wait(&mut pair, messages.primitive).await;
+        }
+        let data = match messages.primitive {
+            Primitive::NapImmediate => {
+                let from = messages.source + messages.offset(number);
+                system.load(from, len as usize).await
+            }
+            _ => Vec::new(),
+        };
+        let descriptor = messages.descriptor(number, len, data);
+        let posted = pair
+            .post(&descriptor, Some(Observation::Rung { flow }))
+            .await;
+        posted.expect("a flow keeps within the limits of a queue pair");
+        number += 1;
+        sent += len;
+    }
+    system.tell(Observation::Ended { flow, bytes: sent }).await;
+    while pair.outstanding() > 0 {
+        wait(&mut pair, messages.primitive).await;
+    }
+}
+
+/// Waits for the end of a request: a GET's is the arrival of its data.
+async fn wait(pair: &mut QueuePair, primitive: Primitive) {
+    if primitive == Primitive::Get {
+        pair.arrived().await;
+        pair.finish();
+    } else {
+        pair.sent().await;
+    }
+}
+
+/// Notices the messages of a flow where they go.
+pub async fn notice(system: System, costs: DriverParameters, messages: Messages) {
+    let flow = messages.flow;
+    let mut pair = QueuePair::new(system.clone(), costs.clone(), messages.to);
+    let last_bytes = messages.last_bytes();
+    for number in 0.. {
+        if messages.primitive.is_nap() {
+            let event = pair.arrived().await;
+            system.tell(Observation::Noticed { flow }).await;
+            pair.give_back(event.word).await;
+        } else {
+            let place = number % last_bytes.len();
+            system.written(last_bytes[place]).await;
+            see(&system, costs.poll).await;
+            system.tell(Observation::Noticed { flow }).await;
+        }
+    }
+}

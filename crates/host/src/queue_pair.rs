@@ -1,0 +1,252 @@
+//! A queue pair in the hands of a program: its descriptors and rings in memory, its registers across the fabric.
+
+use device::nic::descriptor::Descriptor;
+use device::nic::event::Event;
+use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
+use kernel::Span;
+use link::Observation;
+use protocol::QueuePairId;
+use thiserror::Error;
+
+use crate::{DriverParameters, Processor, System};
+
+/// Where a queue pair is, and who may send to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its name to others.
+    pub id: QueuePairId,
+    /// Where the registers of its function are.
+    pub page: u64,
+    /// Where in memory its descriptors, rings and buffers are: [`AREA`] bytes, from a multiple of 4 KiB on.
+    pub area: u64,
+    /// What both sides of a connection agree on.
+    pub key: u16,
+}
+
+/// Bytes of memory that a queue pair takes.
+pub const AREA: u64 = BUFFERS + ENTRIES * NAP_BUFFER;
+
+/// Requests that a function may have under way at most: as many as its doorbells have room for.
+pub const REQUESTS: u32 = 32;
+
+const ENTRIES: u64 = 64;
+const SLOT: u64 = 4096;
+const SENT: u64 = REQUESTS as u64 * SLOT;
+const ARRIVED: u64 = SENT + 1024;
+const ADDRESSES: u64 = ARRIVED + 1024;
+const BUFFERS: u64 = SENT + SLOT;
+
+/// Buffers are given back so many at a time, as each time is a store to the controller.
+const GIVEN_AT_ONCE: u64 = 16;
+
+/// Why a request cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum RequestError {
+    /// More than a place for descriptors holds.
+    #[error("a descriptor of {0} bytes is too long; split it, up to 4,096 bytes each")]
+    TooLong(usize),
+    /// As many as there may be are under way.
+    #[error("32 requests are under way; wait for one of them")]
+    TooMany,
+}
+
+impl Place {
+    /// What the driver writes to the registers of the pair's function when it opens it: offsets in the page, and values.
+    pub fn opening(&self) -> Vec<(u64, u64)> {
+        let at = |offset| register(self.id.pair(), offset);
+        let control = 1 | u64::from(self.key) << 16;
+        vec![
+            (at(offset::SENT), self.area + SENT),
+            (at(offset::SENT + offset::ENTRIES), ENTRIES),
+            (at(offset::ARRIVED), self.area + ARRIVED),
+            (at(offset::ARRIVED + offset::ENTRIES), ENTRIES),
+            (at(offset::BUFFERS), self.area + ADDRESSES),
+            (at(offset::BUFFER_ENTRIES), ENTRIES),
+            (at(offset::CONTROL), control),
+            (at(offset::BUFFERS_GIVEN), ENTRIES),
+        ]
+    }
+
+    /// The bytes of the ring of buffers' addresses when all of them are given, and where they stand.
+    pub fn buffers(&self) -> (u64, Vec<u8>) {
+        let first = self.area + BUFFERS;
+        let addresses = (0..ENTRIES).map(|number| first + number * NAP_BUFFER);
+        let bytes = addresses.flat_map(u64::to_le_bytes).collect();
+        (self.area + ADDRESSES, bytes)
+    }
+
+    /// Lets `processor` see the events of the pair.
+    pub fn watch(&self, processor: &mut Processor) {
+        for ring in [SENT, ARRIVED] {
+            for entry in 0..ENTRIES {
+                processor.watch(self.area + ring + entry * Event::BYTES);
+            }
+        }
+    }
+}
+
+/// A queue pair that is open.
+pub struct QueuePair {
+    system: System,
+    costs: DriverParameters,
+    place: Place,
+    posted: u32,
+    done: u32,
+    sent: Ring,
+    arrived: Ring,
+    /// Buffers that the controller was given, and those that are taken back and not given again yet.
+    given: u64,
+    returned: Vec<u64>,
+}
+
+/// A ring of events, as software reads it.
+struct Ring {
+    address: u64,
+    taken: u64,
+    /// The register that tells how many were taken.
+    register: u64,
+}
+
+impl QueuePair {
+    /// The queue pair at `place`, which the driver has opened.
+    pub fn new(system: System, costs: DriverParameters, place: Place) -> Self {
+        debug_assert!(usize::from(place.id.pair()) < PAIRS);
+        let ring = |at, offset| Ring {
+            address: place.area + at,
+            taken: 0,
+            register: place.page + register(place.id.pair(), offset + offset::TAKEN),
+        };
+        Self {
+            sent: ring(SENT, offset::SENT),
+            arrived: ring(ARRIVED, offset::ARRIVED),
+            system,
+            costs,
+            place,
+            posted: 0,
+            done: 0,
+            given: ENTRIES,
+            returned: Vec::new(),
+        }
+    }
+
+    /// The system that it was opened under.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// Its name to others, and its key.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Requests under way.
+    pub fn outstanding(&self) -> u32 {
+        self.posted - self.done
+    }
+
+    /// Has the controller carry out `descriptor`, which must ask for an event at its end: writes it to memory and rings. The
+    /// probes are told `what` as the bell rings.
+    pub async fn post(
+        &mut self,
+        descriptor: &Descriptor,
+        what: Option<Observation>,
+    ) -> Result<(), RequestError> {
+        let bytes = descriptor.emit();
+        if bytes.len() as u64 > SLOT {
+            return Err(RequestError::TooLong(bytes.len()));
+        }
+        if self.outstanding() >= REQUESTS {
+            return Err(RequestError::TooMany);
+        }
+        let slot = u64::from(self.posted % REQUESTS);
+        let address = self.place.area + slot * SLOT;
+        let stores = bytes.len().div_ceil(8) as u64;
+        self.system.work(self.costs.memory_write * stores).await;
+        self.system.store(address, &bytes).await;
+        let bell = Doorbell {
+            address,
+            len: bytes.len() as u32,
+        };
+        self.posted += 1;
+        let bell_at = self.place.page + register(self.place.id.pair(), offset::DOORBELL);
+        self.system.work(self.costs.register_write).await;
+        if let Some(what) = what {
+            self.system.tell(what).await;
+        }
+        self.system.store(bell_at, &bell.emit().to_le_bytes()).await;
+        Ok(())
+    }
+
+    /// The end of a request that does not come as an event: that of a GET, whose data was seen.
+    pub fn finish(&mut self) {
+        self.done += 1;
+    }
+
+    /// The next event of what was sent. The program polls for it.
+    pub async fn sent(&mut self) -> Event {
+        let event = next(&self.system, &self.costs, &mut self.sent).await;
+        self.done += 1;
+        self.take_out(self.sent.taken, self.sent.register).await;
+        event
+    }
+
+    /// The next event of what has arrived. The program polls for it.
+    pub async fn arrived(&mut self) -> Event {
+        let event = next(&self.system, &self.costs, &mut self.arrived).await;
+        self.take_out(self.arrived.taken, self.arrived.register)
+            .await;
+        event
+    }
+
+    /// Tells the controller now and then how many events were taken out.
+    async fn take_out(&self, taken: u64, register: u64) {
+        if taken.is_multiple_of(GIVEN_AT_ONCE) {
+            self.store(register, taken).await;
+        }
+    }
+
+    /// Gives the buffer of a NAP back to the controller.
+    pub async fn give_back(&mut self, buffer: u64) {
+        self.returned.push(buffer);
+        if (self.returned.len() as u64) < GIVEN_AT_ONCE {
+            return;
+        }
+        for buffer in std::mem::take(&mut self.returned) {
+            let entry = self.given % ENTRIES;
+            let address = self.place.area + ADDRESSES + 8 * entry;
+            self.system.work(self.costs.memory_write).await;
+            self.system.store(address, &buffer.to_le_bytes()).await;
+            self.given += 1;
+        }
+        let given = register(self.place.id.pair(), offset::BUFFERS_GIVEN);
+        self.store(self.place.page + given, self.given).await;
+    }
+
+    async fn store(&self, register: u64, value: u64) {
+        self.system.work(self.costs.register_write).await;
+        self.system.store(register, &value.to_le_bytes()).await;
+    }
+}
+
+/// Waits for the next event of a ring.
+async fn next(system: &System, costs: &DriverParameters, ring: &mut Ring) -> Event {
+    let (lap, entry) = (ring.taken / ENTRIES, ring.taken % ENTRIES);
+    let address = ring.address + entry * Event::BYTES;
+    loop {
+        system.written(address).await;
+        see(system, costs.poll).await;
+        let bytes = system.load(address, Event::BYTES as usize).await;
+        let event = bytes
+            .as_array()
+            .and_then(|bytes| Event::parse(bytes, lap.is_multiple_of(2)));
+        if let Some(event) = event {
+            ring.taken += 1;
+            return event;
+        }
+    }
+}
+
+/// A program that polls has seen what was written, some time after it was.
+pub(crate) async fn see(system: &System, poll: Span) {
+    system.sleep(poll).await;
+}

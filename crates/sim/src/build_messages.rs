@@ -1,0 +1,138 @@
+//! From a plan to controllers, and to programs that send messages between hosts.
+
+use device::{EndpointConfig, Nic, NicConfig, NicParameters};
+use fabric::{Controller, ControllerConfig};
+use host::message::{self, MessageExtent, Messages};
+use host::queue_pair::Place;
+use kernel::Span;
+use transaction::Pattern;
+
+use crate::build::{Parts, fill_pattern};
+use crate::model::Model;
+use crate::plan::{Amount, ControllerPlan, FlowPlan, MessagePlan, Plan};
+use crate::scenario::{DeviceParameters, NodeKind};
+
+/// The network interface controller at node `index`.
+pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &NicParameters) -> Nic {
+    let place = plan.nodes[index]
+        .attachment
+        .expect("every network interface controller belongs to a controller");
+    let controller = &plan.controllers[place.controller];
+    let crossbar = &controller.parameters;
+    let channel = |port: u8| port % crossbar.virtual_channels as u8;
+    let channels = controller.routes.iter().map(|port| port.map(channel));
+    Nic::new(NicConfig {
+        endpoint,
+        parameters: parameters.clone(),
+        processor: place.processor,
+        channels: channels.collect(),
+        data_channels: crossbar.virtual_channels as u8,
+        get_channel: crossbar.get_channel,
+        room: crossbar.channel_buffer.0 as u32,
+    })
+}
+
+/// A controller, and the nodes at its ports.
+pub fn controller(plan: &Plan, controller: &ControllerPlan) -> Controller {
+    let room = |node: &usize| match &plan.nodes[*node].kind {
+        NodeKind::Device(_, DeviceParameters::Nic(nic)) => nic.receive_room(),
+        _ => 0,
+    };
+    Controller::new(ControllerConfig {
+        parameters: controller.parameters.clone(),
+        routes: controller.routes.clone(),
+        rooms: controller.ports.iter().map(room).collect(),
+    })
+}
+
+/// Opens the queue pairs of all flows, as the drivers of their hosts would have.
+pub fn open_pairs(plan: &Plan, models: &mut [Model]) {
+    for flow in &plan.flows {
+        let (Some(message), Some(to)) = (&flow.message, flow.to) else {
+            continue;
+        };
+        open(plan, flow.from, &message.from, models);
+        open(plan, to, &message.to, models);
+    }
+}
+
+fn open(plan: &Plan, node: usize, place: &Place, models: &mut [Model]) {
+    let root = plan.nodes[node].root;
+    let base = plan.nodes[root].memory.map_or(0, |memory| memory.base);
+    if let Model::Host(host) = &mut models[root] {
+        let (address, buffers) = place.buffers();
+        host.memory_mut().write(address - base, &buffers);
+        place.watch(host.cpu_mut());
+    }
+    if let Model::Nic(nic) = &mut models[node] {
+        for (register, value) in place.opening() {
+            nic.set(place.id.function(), register, value);
+        }
+    }
+}
+
+/// Puts what messages carry where they take it from.
+pub fn fill(plan: &Plan, flow: &FlowPlan, message: &MessagePlan, models: &mut [Model]) {
+    let (sender, _) = ends(plan, flow, message);
+    let base = plan.nodes[sender].memory.map_or(0, |memory| memory.base);
+    let pattern = Pattern::new(plan.seed, flow.pattern as u32);
+    if let Some(memory) = models[sender].memory_mut() {
+        fill_pattern(pattern, flow.window, message.source - base, memory);
+    }
+}
+
+/// The hosts that have the bytes of a flow, and where they go.
+fn ends(plan: &Plan, flow: &FlowPlan, message: &MessagePlan) -> (usize, usize) {
+    let asking = plan.nodes[flow.from].root;
+    let asked = flow.to.map_or(asking, |to| plan.nodes[to].root);
+    match message.primitive {
+        message::Primitive::Get => (asked, asking),
+        _ => (asking, asked),
+    }
+}
+
+/// Gives a flow of messages to the programs at its ends, to begin `up` later than planned.
+pub fn load(plan: &Plan, flow: &FlowPlan, parts: &Parts, up: Span, models: &mut [Model]) {
+    let Some(message) = &flow.message else {
+        return;
+    };
+    let start = flow.start + up;
+    let messages = Messages {
+        flow: parts.0[0],
+        primitive: message.primitive,
+        from: message.from,
+        to: message.to,
+        source: message.source,
+        target: message.target,
+        size: message.size,
+        window: flow.window,
+        extent: match flow.amount {
+            Amount::Bytes(bytes) => MessageExtent::Bytes(bytes),
+            Amount::Requests(count) => MessageExtent::Bytes(count.saturating_mul(message.size)),
+            Amount::Lasting(span) => MessageExtent::Until(start + span),
+        },
+        outstanding: message.outstanding,
+    };
+    let (_, receiver) = ends(plan, flow, message);
+    let costs = |node: usize| match &plan.nodes[node].kind {
+        NodeKind::Host(_, costs) => costs.clone(),
+        _ => panic!("a host is at the root of every tree"),
+    };
+    let asking = plan.nodes[flow.from].root;
+    let (sends, notices) = (messages.clone(), messages);
+    if let Model::Host(host) = &mut models[asking] {
+        let costs = costs(asking);
+        host.cpu_mut()
+            .spawn(start, |system| message::send(system, costs, sends));
+    }
+    if let Model::Host(host) = &mut models[receiver] {
+        let costs = costs(receiver);
+        if !notices.primitive.is_nap() {
+            for address in notices.last_bytes() {
+                host.cpu_mut().watch(address);
+            }
+        }
+        host.cpu_mut()
+            .spawn(start, |system| message::notice(system, costs, notices));
+    }
+}

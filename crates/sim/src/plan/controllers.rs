@@ -1,0 +1,230 @@
+//! Controllers: which network interface controller is at which port, and who has which number.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use device::NicParameters;
+use device::nic::registers::{FUNCTIONS, PAGE};
+use fabric::ControllerParameters;
+use kernel::Quantity;
+
+use crate::scenario::{
+    Controller, DeviceParameters, Node, NodeKind, Scenario, ScenarioError, nearest,
+};
+
+use super::address::show;
+
+/// A controller.
+#[derive(Clone, Debug)]
+pub struct ControllerPlan {
+    /// Its name.
+    pub name: String,
+    /// All that it can be told.
+    pub parameters: ControllerParameters,
+    /// The network interface controller at each port.
+    pub ports: Vec<usize>,
+    /// The port that leads to each processor.
+    pub routes: Arc<[Option<u8>]>,
+}
+
+/// Where a network interface controller is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// Its controller.
+    pub controller: usize,
+    /// Its port there.
+    pub port: u8,
+    /// Its number among the processors.
+    pub processor: u8,
+}
+
+/// Controllers, and where each node is that is a network interface controller.
+pub(super) struct Controllers {
+    pub(super) all: Vec<ControllerPlan>,
+    pub(super) attachments: Vec<Option<Attachment>>,
+}
+
+impl Controllers {
+    pub(super) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+        let plan = |controller: &Controller| ControllerPlan {
+            name: controller.name.value.clone(),
+            parameters: controller.parameters.clone(),
+            ports: Vec::new(),
+            routes: Arc::from([]),
+        };
+        let mut controllers = Self {
+            all: scenario.controllers.iter().map(plan).collect(),
+            attachments: vec![None; scenario.nodes.len()],
+        };
+        check_names(scenario)?;
+        let mut numbers = written_numbers(scenario)?;
+        for (index, node) in scenario.nodes.iter().enumerate() {
+            if let Some(nic) = nic(node) {
+                check_nic(scenario, node)?;
+                let place = controllers.attach(scenario, (index, node), nic, &mut numbers)?;
+                controllers.attachments[index] = Some(place);
+            }
+        }
+        for (number, controller) in controllers.all.iter_mut().enumerate() {
+            let mut routes = vec![None; PROCESSORS];
+            let here = controllers.attachments.iter().flatten();
+            for place in here.filter(|place| place.controller == number) {
+                routes[usize::from(place.processor)] = Some(place.port);
+            }
+            controller.routes = routes.into();
+        }
+        Ok(controllers)
+    }
+
+    fn attach(
+        &mut self,
+        scenario: &Scenario,
+        (index, node): (usize, &Node),
+        nic: &NicParameters,
+        numbers: &mut BTreeMap<u8, usize>,
+    ) -> Result<Attachment, ScenarioError> {
+        let controller = find(scenario, node, nic)?;
+        let plan = &mut self.all[controller];
+        let port = plan.ports.len() as u8;
+        if u32::from(port) >= plan.parameters.ports {
+            let message = format!(
+                "no port of the controller {} is left ({} in all); write a larger ports there, up to 64",
+                plan.name, plan.parameters.ports
+            );
+            return Err(scenario.error(node.name.line, message));
+        }
+        check_clock(scenario, node, plan)?;
+        plan.ports.push(index);
+        let written = nic.processor.map(|number| number as u8);
+        let free = || (0..=u8::MAX).find(|number| !numbers.contains_key(number));
+        let Some(processor) = written.or_else(free) else {
+            let message = "there are more than 256 processors; leave some out".to_owned();
+            return Err(scenario.error(node.name.line, message));
+        };
+        numbers.insert(processor, index);
+        Ok(Attachment {
+            controller,
+            port,
+            processor,
+        })
+    }
+}
+
+/// Processors that a packet can name.
+const PROCESSORS: usize = 256;
+
+/// The parameters of `node`, if it is a network interface controller.
+pub(super) fn nic(node: &Node) -> Option<&NicParameters> {
+    match &node.kind {
+        NodeKind::Device(_, DeviceParameters::Nic(nic)) => Some(nic),
+        _ => None,
+    }
+}
+
+fn check_names(scenario: &Scenario) -> Result<(), ScenarioError> {
+    for controller in &scenario.controllers {
+        let same = |node: &&Node| node.name.value == controller.name.value;
+        if let Some(node) = scenario.nodes.iter().find(same) {
+            let message = format!(
+                "{:?} is already the name of the {} on line {}; write another one",
+                controller.name.value,
+                node.kind.noun(),
+                node.name.line
+            );
+            return Err(scenario.error(controller.name.line, message));
+        }
+    }
+    Ok(())
+}
+
+/// The numbers that are written, which nobody else may have.
+fn written_numbers(scenario: &Scenario) -> Result<BTreeMap<u8, usize>, ScenarioError> {
+    let mut numbers = BTreeMap::new();
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        let Some(number) = nic(node).and_then(|nic| nic.processor) else {
+            continue;
+        };
+        if let Some(other) = numbers.insert(number as u8, index) {
+            let message = format!(
+                "{}.processor: {number} is already the number of {}; write another one",
+                node.name.value, scenario.nodes[other].name.value
+            );
+            return Err(scenario.error(node.lines.of("processor"), message));
+        }
+    }
+    Ok(numbers)
+}
+
+fn check_nic(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+    let NodeKind::Device(endpoint, _) = &node.kind else {
+        return Ok(());
+    };
+    let window = FUNCTIONS as u64 * PAGE;
+    if endpoint.bar.0 >= window {
+        return Ok(());
+    }
+    let message = format!(
+        "{}.bar: {} do not hold the doorbells of {FUNCTIONS} functions, a page each; write {:?} or more",
+        node.name.value,
+        endpoint.bar.show(),
+        show(window)
+    );
+    Err(scenario.error(node.lines.of("bar"), message))
+}
+
+fn find(scenario: &Scenario, node: &Node, nic: &NicParameters) -> Result<usize, ScenarioError> {
+    let name = &node.name.value;
+    let names: Vec<&str> = scenario
+        .controllers
+        .iter()
+        .map(|controller| controller.name.value.as_str())
+        .collect();
+    let error = |message: String| {
+        let message = format!("{name}.controller: {message}");
+        Err(scenario.error(node.lines.of("controller"), message))
+    };
+    match (&nic.controller, names.len()) {
+        (_, 0) => error(
+            "there is no controller; write [controllers.c0], the crossbar that it belongs to"
+                .to_owned(),
+        ),
+        (None, 1) => Ok(0),
+        (None, _) => error(format!(
+            "none is written; write one of {}",
+            names.join(", ")
+        )),
+        (Some(wanted), _) => match names.iter().position(|known| known == wanted) {
+            Some(found) => Ok(found),
+            None => error(match nearest(wanted, &names) {
+                Some(near) => format!("there is no controller {wanted:?}; did you mean {near:?}?"),
+                None => format!(
+                    "there is no controller {wanted:?}; write one of {}",
+                    names.join(", ")
+                ),
+            }),
+        },
+    }
+}
+
+/// The bus between both has one clock.
+fn check_clock(
+    scenario: &Scenario,
+    node: &Node,
+    controller: &ControllerPlan,
+) -> Result<(), ScenarioError> {
+    let NodeKind::Device(endpoint, _) = &node.kind else {
+        return Ok(());
+    };
+    let clock = controller.parameters.crossbar_clock;
+    if endpoint.clock == clock {
+        return Ok(());
+    }
+    let message = format!(
+        "{}.clock: {} is not that of the crossbar of {}, {}, with which it shares a bus; write the same for both",
+        node.name.value,
+        endpoint.clock.show(),
+        controller.name,
+        clock.show()
+    );
+    Err(scenario.error(node.lines.of("clock"), message))
+}

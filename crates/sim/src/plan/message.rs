@@ -1,0 +1,304 @@
+//! Flows of messages: from the queue pair of one network interface controller to that of another.
+
+use std::collections::BTreeMap;
+
+use device::nic::descriptor::Descriptor;
+use device::nic::registers::{FUNCTIONS, PAGE, PAIRS};
+use host::message::Primitive;
+use host::queue_pair::{AREA, Place};
+use kernel::{Bytes, Span, Time};
+use protocol::QueuePairId;
+
+use crate::scenario::{Direction, Flow, ScenarioError, Target};
+
+use super::address::show;
+use super::planner::Planner;
+use super::{Amount, FlowPlan, NodePlan};
+
+/// What the programs at both ends of a flow of messages need to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessagePlan {
+    /// How messages go.
+    pub primitive: Primitive,
+    /// The queue pair of the side that asks.
+    pub from: Place,
+    /// The other queue pair.
+    pub to: Place,
+    /// Where the bytes are, and where they go.
+    pub source: u64,
+    /// Where they go.
+    pub target: u64,
+    /// Bytes of a message.
+    pub size: u64,
+    /// Messages under way at most.
+    pub outstanding: u32,
+}
+
+/// The queue pairs of each node that flows have taken.
+pub(super) type TakenPairs = BTreeMap<usize, Vec<QueuePairId>>;
+
+/// Bytes of a PUT or GET at most: 255 items of 2 MiB fit a descriptor, and this is far below.
+const LARGEST: u64 = 128 << 20;
+
+/// Messages under way where nothing is written.
+const OUTSTANDING: u32 = 8;
+
+impl Planner<'_> {
+    /// A flow between network interface controllers; nothing if it is another one.
+    pub(super) fn message_flow(
+        &mut self,
+        flow: &Flow,
+        from: usize,
+        earlier: &[FlowPlan],
+    ) -> Result<Option<FlowPlan>, ScenarioError> {
+        let to = match &flow.to.value {
+            Target::Node(name) => self.names.get(name.as_str()).copied(),
+            Target::Address(_) => None,
+        };
+        let is_nic = |node: usize| self.nodes[node].attachment.is_some();
+        let to = match to {
+            Some(to) if is_nic(from) && is_nic(to) => to,
+            Some(to) if is_nic(to) => {
+                let message = format!(
+                    "{} takes messages from nic devices only; write one of those in from, or its host in to",
+                    self.nodes[to].name
+                );
+                return Err(self.error(flow, "to", &message));
+            }
+            _ if is_nic(from) => {
+                let message = format!(
+                    "{} sends messages to nic devices only; write the nic of the host that is meant",
+                    self.nodes[from].name
+                );
+                return Err(self.error(flow, "to", &message));
+            }
+            _ => return self.check_no_messages(flow).map(|()| None),
+        };
+        self.check_ends(flow, from, to)?;
+        let primitive = self.primitive(flow)?;
+        self.check_keys(flow)?;
+        let amount = self.amount(flow)?;
+        let size = self.message_size(flow, primitive, amount)?;
+        let amount = match amount {
+            Amount::Requests(count) => Amount::Bytes(count.saturating_mul(size)),
+            other => other,
+        };
+        let window = self.message_window(flow, size)?;
+        let (asking, asked) = (self.nodes[from].root, self.nodes[to].root);
+        let (sender, receiver) = match primitive {
+            Primitive::Get => (asked, asking),
+            _ => (asking, asked),
+        };
+        let function = flow.parameters.function.map(|function| function as u8);
+        let key = KEYS ^ earlier.len() as u16;
+        let from_pair = self.queue_pair(flow, from, function, key)?;
+        let to_pair = self.queue_pair(flow, to, None, key)?;
+        let source = self.buffer(flow, sender, window)?;
+        let target = if primitive.is_nap() {
+            to_pair.area
+        } else {
+            self.buffer(flow, receiver, window)?
+        };
+        let parameters = &flow.parameters;
+        let outstanding = parameters.outstanding.unwrap_or(OUTSTANDING);
+        Ok(Some(FlowPlan {
+            id: flow.id.value.clone(),
+            from,
+            to: Some(to),
+            address: target,
+            window,
+            reply: None,
+            direction: parameters.direction,
+            amount,
+            sized: true,
+            write_size: size,
+            read_size: size,
+            start: Time::from_fs(parameters.start.as_fs()),
+            interval: parameters.interval,
+            clock: parameters.clock,
+            pattern: earlier.len(),
+            transfer: None,
+            message: Some(MessagePlan {
+                primitive,
+                from: from_pair,
+                to: to_pair,
+                source,
+                target,
+                size,
+                outstanding,
+            }),
+        }))
+    }
+
+    /// Whether nothing is written that only messages have.
+    fn check_no_messages(&self, flow: &Flow) -> Result<(), ScenarioError> {
+        for key in ["primitive", "outstanding", "function"] {
+            if flow.lines.has(key) {
+                let message =
+                    "this flow has no messages; write it only where the flow is from a nic device";
+                return Err(self.error(flow, key, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_ends(&self, flow: &Flow, from: usize, to: usize) -> Result<(), ScenarioError> {
+        let (source, target) = (&self.nodes[from], &self.nodes[to]);
+        if from == to {
+            let message = format!(
+                "{} is also where it comes from; write another nic",
+                target.name
+            );
+            return Err(self.error(flow, "to", &message));
+        }
+        let controller = |node: &NodePlan| node.attachment.map(|place| place.controller);
+        if controller(source) != controller(target) {
+            let message = format!(
+                "{} belongs to another controller than {}; write one of the same",
+                target.name, source.name
+            );
+            return Err(self.error(flow, "to", &message));
+        }
+        Ok(())
+    }
+
+    fn primitive(&self, flow: &Flow) -> Result<Primitive, ScenarioError> {
+        let parameters = &flow.parameters;
+        let by_direction = match parameters.direction {
+            Direction::Write => Primitive::Put,
+            Direction::Read => Primitive::Get,
+            Direction::Both | Direction::RoundTrip => {
+                let message = "messages go one way; write \"write\" or \"read\", and a second flow for the other way";
+                return Err(self.error(flow, "direction", message));
+            }
+        };
+        let primitive = parameters.primitive.unwrap_or(by_direction);
+        if flow.lines.has("direction")
+            && (primitive == Primitive::Get) != (by_direction == Primitive::Get)
+        {
+            let message = format!(
+                "{:?} goes the other way; leave out direction, or write another primitive",
+                primitive.name()
+            );
+            return Err(self.error(flow, "direction", &message));
+        }
+        Ok(primitive)
+    }
+
+    /// Keys that mean nothing to messages.
+    fn check_keys(&self, flow: &Flow) -> Result<(), ScenarioError> {
+        for key in ["offset", "carries", "after"] {
+            if flow.lines.has(key) {
+                let message =
+                    "messages have buffers of their own, one after the other; leave it out";
+                return Err(self.error(flow, key, message));
+            }
+        }
+        if flow.parameters.interval > Span::ZERO {
+            let message = "messages follow each other as fast as outstanding allows; leave it out";
+            return Err(self.error(flow, "interval", message));
+        }
+        Ok(())
+    }
+
+    fn message_size(
+        &self,
+        flow: &Flow,
+        primitive: Primitive,
+        amount: Amount,
+    ) -> Result<u64, ScenarioError> {
+        let most = if primitive.is_nap() {
+            Descriptor::MAX_NAP
+        } else {
+            LARGEST
+        };
+        let (key, size) = match (flow.parameters.request_size, amount) {
+            (Some(Bytes(size)), _) => ("request_size", size),
+            (None, Amount::Bytes(all)) => ("request_size", all.min(most)),
+            (None, _) => ("request_size", DEFAULT_SIZE),
+        };
+        if size == 0 || size > most {
+            let message = format!(
+                "{} is no message of a {}; write 1 B to {}",
+                show(size),
+                primitive.name(),
+                show(most)
+            );
+            return Err(self.error(flow, key, &message));
+        }
+        Ok(size)
+    }
+
+    fn message_window(&self, flow: &Flow, size: u64) -> Result<u64, ScenarioError> {
+        let Some(Bytes(window)) = flow.parameters.window else {
+            return Ok(size);
+        };
+        if window < size {
+            let (window, size) = (show(window), show(size));
+            let message = format!("{window} hold no message of {size}; write {size} at least");
+            return Err(self.error(flow, "window", &message));
+        }
+        Ok(window - window % size)
+    }
+
+    /// A queue pair of `node` that no flow has taken, of `function` if one is meant.
+    fn queue_pair(
+        &mut self,
+        flow: &Flow,
+        node: usize,
+        function: Option<u8>,
+        key: u16,
+    ) -> Result<Place, ScenarioError> {
+        let plan = &self.nodes[node];
+        let processor = plan.attachment.map_or(0, |place| place.processor);
+        let page = plan.bars[0].map_or(0, |bar| bar.base);
+        let taken = self.pairs.entry(node).or_default();
+        let functions = match function {
+            Some(function) => function..function + 1,
+            None => 0..FUNCTIONS as u8,
+        };
+        let pairs =
+            functions.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
+        let mut ids = pairs.map(|(function, pair)| QueuePairId::new(processor, function, pair));
+        let Some(id) = ids.find(|id| !taken.contains(id)) else {
+            let message = match function {
+                Some(_) => "its 4 queue pairs have other flows already; write another one, or none",
+                None => "all 32 queue pairs of a nic have other flows already; write fewer flows",
+            };
+            let key = if function.is_some() {
+                "function"
+            } else {
+                "from"
+            };
+            return Err(self.error(flow, key, message));
+        };
+        taken.push(id);
+        let area = self.buffer(flow, self.nodes[node].root, AREA)?;
+        Ok(Place {
+            id,
+            page: page + u64::from(id.function()) * PAGE,
+            area,
+            key,
+        })
+    }
+
+    /// The address of `size` bytes of a host's memory that nothing else uses.
+    fn buffer(&mut self, flow: &Flow, host: usize, size: u64) -> Result<u64, ScenarioError> {
+        let memory = self.nodes[host].memory;
+        let place = memory.and_then(|memory| Some(memory.base + self.claim(host, memory, size)?));
+        place.ok_or_else(|| {
+            let message = format!(
+                "its messages need {} more than there are in the memory of {}; write a larger memory there, or less",
+                show(size),
+                self.nodes[host].name
+            );
+            self.error(flow, "from", &message)
+        })
+    }
+}
+
+/// Bytes of a message where neither they nor an amount are written.
+const DEFAULT_SIZE: u64 = 2048;
+
+/// Keys differ from flow to flow.
+const KEYS: u16 = 0x5a5a;
