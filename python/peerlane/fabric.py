@@ -6,8 +6,6 @@ parser, so that a name, a unit or a default means the same in both.
 
 from __future__ import annotations
 
-import json
-import re
 import tomllib
 from collections.abc import Sequence
 from copy import deepcopy
@@ -17,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from peerlane._core import ScenarioError
 from peerlane.simulation import Simulation, read_scenario
+from peerlane.toml_text import NETWORK_PARTS, document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     from peerlane.results import RunResult
@@ -38,10 +37,6 @@ _LINK_KEYS = (
     "bit_error_rate",
     "arbitration_weight",
 )
-
-
-_NETWORK_PARTS = ("hosts", "routers")
-"""What a network has of each; written as a table of its own."""
 
 
 class Fabric:
@@ -121,6 +116,10 @@ class Fabric:
         """Adds a device below `to`; `settings` as for `switch`, and those of its model."""
         return self._add("devices", name, {"model": model} | _attached(to, settings))
 
+    def controller(self, name: str, **settings: Setting) -> Self:
+        """Adds the crossbar that the `nic` devices of several hosts share."""
+        return self._add("controllers", name, settings)
+
     def network(
         self,
         name: str,
@@ -177,21 +176,27 @@ class Fabric:
         return self._append("fibres", {"from": a, "to": b} | ports | settings)
 
     def set(self, name: str, **settings: Setting) -> Self:
-        """Changes parameters of a host, switch, device or network; `None` takes one away.
+        """Changes parameters of a host, switch, device, controller or network.
+
+        `None` takes one away.
 
         Raises:
             ScenarioError: There is no such node, or it has no link above it to change.
         """
         tables = {node: table for kind in _NODES for node, table in self._table(kind).items()}
-        networks = self._table("networks")
-        if name not in tables and isinstance(network := networks.get(name), dict):
-            networks[name] = _merged(network, settings)
-            return self
+        others: dict[str, Any] = {}
+        for kind in ("controllers", "networks"):
+            group = self._table(kind)
+            others |= group
+            if name not in tables and isinstance(entry := group.get(name), dict):
+                group[name] = _merged(entry, settings)
+                return self
         table = tables.get(name)
         if not isinstance(table, dict):
-            known = [*tables, *networks]
+            known = [*tables, *others]
             there = f"there are {', '.join(known)}" if known else "there is none yet"
-            raise ScenarioError(f"there is no host, switch, device or network {name!r}; {there}")
+            kinds = "host, switch, device, controller or network"
+            raise ScenarioError(f"there is no {kinds} {name!r}; {there}")
         link, own = _split(settings)
         changed = _merged(table, own)
         if link:
@@ -209,7 +214,7 @@ class Fabric:
         *sections, key = path.split(".")
         table: Any = self._scenario
         match sections:
-            case ["networks", name, part, *rest] if part in _NETWORK_PARTS:
+            case ["networks", name, part, *rest] if part in NETWORK_PARTS:
                 network = self._table("networks").get(name)
                 if isinstance(network, dict):
                     own = network.setdefault(part, {})
@@ -238,7 +243,7 @@ class Fabric:
             id: Names the flow in the results.
             settings: `direction`, `size`, `count` or `duration`, `request_size`, `start`,
                 `interval`, `offset`, `window`, `clock`; of a flow that a driver moves, `carries`
-                and `after`.
+                and `after`; of one between `nic` devices, `primitive`, `outstanding`, `function`.
         """
         to = hex(target) if isinstance(target, int) else target
         return self._append("flows", {"id": id, "from": source, "to": to} | settings)
@@ -323,7 +328,7 @@ class Fabric:
 
     def to_toml(self) -> str:
         """The scenario as text."""
-        return "".join(_document(self._scenario))
+        return "".join(document(self._scenario))
 
     def simulation(self, *, seed: int | None = None) -> Simulation:
         """The fabric, enumerated and ready to run.
@@ -437,62 +442,3 @@ def _upstream(name: str, node: Mapping[str, Any]) -> dict[str, Any]:
     if upstream is None:
         raise ScenarioError(f"{name!r} has no link above it; set that of a node below")
     return upstream if isinstance(upstream, dict) else {"to": upstream}
-
-
-def _document(scenario: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in scenario.items():
-        if not _is_section(value):
-            yield f"{_key(key)} = {_value(value)}\n"
-    for key, value in scenario.items():
-        if isinstance(value, list) and _is_section(value):
-            for entry in value:
-                yield f"\n[[{_key(key)}]]\n"
-                yield from _assignments(entry)
-        elif isinstance(value, dict):
-            yield from _section(key, value)
-
-
-def _section(key: str, table: Mapping[str, Any]) -> Iterator[str]:
-    if table and all(isinstance(entry, dict) for entry in table.values()):
-        for name, entry in table.items():
-            parts = _parts(entry) if key == "networks" else {}
-            yield f"\n[{_key(key)}.{_key(name)}]\n"
-            yield from _assignments({k: v for k, v in entry.items() if k not in parts})
-            for part, fields in parts.items():
-                yield f"\n[{_key(key)}.{_key(name)}.{_key(part)}]\n"
-                yield from _assignments(fields)
-    else:
-        yield f"\n[{_key(key)}]\n"
-        yield from _assignments(table)
-
-
-def _parts(network: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The tables in the table of a network."""
-    return {key: network[key] for key in _NETWORK_PARTS if isinstance(network.get(key), dict)}
-
-
-def _assignments(table: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in table.items():
-        yield f"{_key(key)} = {_value(value)}\n"
-
-
-def _is_section(value: object) -> bool:
-    return isinstance(value, dict) or (
-        isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
-    )
-
-
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return repr(value)

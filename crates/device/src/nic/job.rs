@@ -52,8 +52,6 @@ pub(super) struct Job {
     /// Bytes that are packed, and those that are not.
     pub(super) packed: u64,
     pub(super) left: u64,
-    /// When its data may first be asked for.
-    pub(super) readable_at: Time,
     /// When its next packet may be made.
     pub(super) next_at: Time,
 }

@@ -78,7 +78,7 @@ pub struct Nic {
     /// Descriptors that are read, messages whose data is, and GETs of others.
     fetches: VecDeque<Fetch>,
     jobs: VecDeque<Job>,
-    asked_for: VecDeque<(Time, Job)>,
+    asked_for: VecDeque<Job>,
     /// Whether a GET of another goes before an own message.
     others_turn: bool,
     begun: u64,
@@ -127,8 +127,7 @@ impl Component for Nic {
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match frame {
             Frame::Bus(frame) => {
-                let due = fx.now() + self.cycles(self.parameters.receive_cycles);
-                self.receiver.arrive(frame, due);
+                self.take_from_bus(frame, fx);
             }
             Frame::Room(room) => self.bus.free(room),
             _ => {
@@ -260,12 +259,8 @@ impl Nic {
         let answers = [self.answers.front(), self.data.front()];
         let answers = answers.into_iter().flatten().map(|answer| answer.due);
         let fetches = self.fetches.iter().map(|fetch| fetch.due);
-        let jobs = self
-            .jobs
-            .iter()
-            .flat_map(|job| [job.readable_at, job.next_at]);
-        let others = self.asked_for.front().map(|(due, _)| *due);
-        let all = answers.chain(fetches).chain(jobs).chain(others);
+        let jobs = self.jobs.iter().map(|job| job.next_at);
+        let all = answers.chain(fetches).chain(jobs);
         let earliest = all.filter(|due| *due > now).min().unwrap_or(Time::NEVER);
         earliest
             .min(self.doorbells.due_after(now))

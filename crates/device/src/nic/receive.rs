@@ -59,6 +59,21 @@ impl Receiver {
 }
 
 impl Nic {
+    /// A packet arrives: its data streams through, while a GET is put together before its descriptor is looked at.
+    pub(super) fn take_from_bus(&mut self, frame: BusFrame, fx: &mut Effects<'_, Self>) {
+        let is_get = matches!(
+            &fx.store()[frame.packet].header().kind,
+            Kind::Network(header) if header.packet_type == PacketType::Get
+        );
+        let cycles = if is_get {
+            frame.cycles.into()
+        } else {
+            self.parameters.receive_cycles
+        };
+        let due = fx.now() + self.cycles(cycles);
+        self.receiver.arrive(frame, due);
+    }
+
     /// Takes packets out of their buffers while there is room for what they become.
     pub(super) fn receive_packets(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
@@ -308,9 +323,6 @@ impl Nic {
                     born,
                 };
                 self.begun += 1;
-                let words = u32::from(frame.cycles);
-                let wait = words + self.parameters.get_cycles;
-                let due = fx.now() + self.cycles(wait);
                 let job = Job {
                     number: self.begun,
                     address,
@@ -318,10 +330,9 @@ impl Nic {
                     way: Way::Put(targets.into()),
                     packed: 0,
                     left,
-                    readable_at: due,
                     next_at: Time::ZERO,
                 };
-                self.asked_for.push_back((due, job));
+                self.asked_for.push_back(job);
                 fx.store().release(frame.packet);
             }
             Ok(_) => {

@@ -202,16 +202,11 @@ impl Nic {
         if !self.has_place() {
             return false;
         }
-        let now = fx.now();
-        let next = self.asked_for.pop_front_if(|(due, _)| *due <= now);
-        let Some((_, job)) = next else {
+        let Some(job) = self.asked_for.pop_front() else {
             return false;
         };
         self.others_turn = false;
-        self.jobs.push_back(Job {
-            readable_at: now + self.cycles(self.parameters.request_cycles),
-            ..job
-        });
+        self.jobs.push_back(job);
         true
     }
 
@@ -297,7 +292,6 @@ impl Nic {
         if matches!(descriptor.body, Body::Get { .. }) {
             return self.send_get(&address, &descriptor, fx);
         }
-        let readable_at = fetch.due + self.cycles(self.parameters.request_cycles);
         let left = descriptor.body.len();
         let (stream, way) = match descriptor.body {
             Body::NapImmediate(_) => {
@@ -320,7 +314,6 @@ impl Nic {
             way,
             packed: 0,
             left,
-            readable_at,
             next_at: Time::ZERO,
         });
         self.others_turn = true;

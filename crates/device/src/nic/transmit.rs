@@ -111,11 +111,11 @@ impl Nic {
         if !self.outstanding.is_open() {
             return None;
         }
-        let (now, largest) = (fx.now(), self.largest_read());
+        let largest = self.largest_read();
         let held: u64 = self.jobs.iter().map(|job| job.stream.held()).sum();
         let job = self.jobs.iter_mut().find(|job| !job.stream.is_asked())?;
         let len = job.stream.wanted(largest);
-        if job.readable_at > now || held + u64::from(len) > self.parameters.reorder_buffer.0 {
+        if held + u64::from(len) > self.parameters.reorder_buffer.0 {
             return None;
         }
         let (address, slot) = job.stream.ask(len);

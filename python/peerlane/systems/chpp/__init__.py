@@ -1,0 +1,1 @@
+"""A network interface controller that speaks PCI Express between processors."""

@@ -1,0 +1,74 @@
+"""Where the time of a message goes, read off the packets on the links of both sides."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peerlane.calibration import quantity, setting
+from peerlane.systems.measured import sound
+
+if TYPE_CHECKING:
+    from peerlane import Fabric
+
+CYCLE_NS = 4.0
+FLIGHT_NS = 1.0
+
+
+def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, float]:
+    """Cycles of each stage of a message of one byte, of both kinds, and in all.
+
+    The window is that of the engines: from the doorbell's arrival at the one to the handing over of
+    the first write request by the other. What is between a read request and its completion is
+    memory, the rest is engine.
+    """
+    source, target = way
+    core_ns = _core_ns(fabric)
+    packets = _packets(fabric.flow(*way, primitive=primitive, size="1 B"))
+    own = [packet for packet in packets if packet["link"].endswith(f"-{source}")]
+    bell = next(packet for packet in own if packet["tlp"] == "MWr")
+    times = [_arrival(bell, core_ns)]
+    for packet in own:
+        if packet["ns"] < bell["ns"]:
+            continue  # buffers are fetched before
+        if packet["tlp"] == "MRd":
+            times.append(packet["ns"] - core_ns)
+        elif packet["tlp"] == "CplD":
+            times.append(_arrival(packet, core_ns))
+    writes = (
+        packet
+        for packet in packets
+        if packet["link"].endswith(f"-{target}") and packet["tlp"] == "MWr"
+    )
+    times.append(next(writes)["ns"] - core_ns)
+    cycles = [(end - begin) / CYCLE_NS for begin, end in zip(times, times[1:], strict=False)]
+    engine, memory = cycles[::2], cycles[1::2]
+    names = ["doorbell", "descriptor", "data"]
+    reads = ["descriptor-read", "data-read"]
+    named = dict(zip(reads, memory, strict=False)) | {
+        f"after-{name}": value for name, value in zip(names, engine, strict=False)
+    }
+    return named | {"engine": sum(engine), "memory": sum(memory), "total": sum(cycles)}
+
+
+def _packets(fabric: Fabric) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.jsonl"
+        sound(fabric.run(trace=path))
+        lines = path.read_text(encoding="utf-8").splitlines()
+    packets = (json.loads(line) for line in lines)
+    return sorted((p for p in packets if "tlp" in p), key=lambda packet: float(packet["ns"]))
+
+
+def _core_ns(fabric: Fabric) -> float:
+    """From engine to wire, and as long from wire to engine."""
+    latency = setting(tomllib.loads(fabric.to_toml()), "profiles.virtex6.send_latency")
+    return quantity(latency)[0]
+
+
+def _arrival(packet: dict[str, Any], core_ns: float) -> float:
+    """When its last bit is through the receive path."""
+    return float(packet["ns"]) + float(packet["length_ns"]) + FLIGHT_NS + core_ns
