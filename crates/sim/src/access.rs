@@ -38,6 +38,12 @@ pub enum AccessError {
     /// More than a read may ask for.
     #[error("{0} bytes are too many for one read; ask for 1 GiB at most")]
     TooLong(u64),
+    /// Only some devices have queue pairs.
+    #[error("{0} is no network interface controller; name a device with model = \"nic\"")]
+    NoNic(String),
+    /// The memory of a host is given out.
+    #[error("{0} has no {1} bytes of memory left; write a larger memory for it")]
+    NoRoom(String, u64),
     /// Only hosts have processors.
     #[error("{0} has no processor; name a host")]
     NoProcessor(String),

@@ -56,7 +56,8 @@ pub fn open_pairs(plan: &Plan, models: &mut [Model]) {
     }
 }
 
-fn open(plan: &Plan, node: usize, place: &Place, models: &mut [Model]) {
+/// Opens a queue pair of a network interface controller, as its driver does.
+pub fn open(plan: &Plan, node: usize, place: &Place, models: &mut [Model]) {
     let root = plan.nodes[node].root;
     let base = plan.nodes[root].memory.map_or(0, |memory| memory.base);
     if let Model::Host(host) = &mut models[root] {

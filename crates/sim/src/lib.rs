@@ -11,6 +11,7 @@ mod meter;
 mod model;
 pub mod network_result;
 pub mod plan;
+mod programs;
 pub mod result;
 pub mod scenario;
 mod simulation;

@@ -171,11 +171,8 @@ impl Model {
             Model::Host(host) => host.ask(&mut world.effects(id)),
             Model::Dma(dma) => dma.run(&mut world.effects(id)),
             Model::Router(router) => router.run(&mut world.effects(id)),
-            Model::Switch(_)
-            | Model::SgDma(_)
-            | Model::Reflector(_)
-            | Model::Nic(_)
-            | Model::Controller(_) => {}
+            Model::Nic(nic) => nic.run(&mut world.effects(id)),
+            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) | Model::Controller(_) => {}
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::access::AccessError;
 use crate::build::{self, Parts};
 use crate::meter::Meter;
 use crate::model::Model;
-use crate::plan::{Amount, NodePlan, Plan};
+use crate::plan::{Amount, NodePlan, Plan, Region};
 use crate::result::{Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
 use crate::trace::Trace;
@@ -19,7 +19,9 @@ use crate::{build_messages, build_network};
 /// A fabric and its workload, at some point of simulated time.
 #[derive(Debug)]
 pub struct Simulation {
-    plan: Plan,
+    pub(crate) plan: Plan,
+    /// What of each host's memory nobody uses.
+    pub(crate) spare: Vec<Option<Region>>,
     parts: Vec<Parts>,
     pub(crate) models: Vec<Model>,
     pub(crate) world: World<Pcie>,
@@ -69,6 +71,7 @@ impl Simulation {
         let flows = flows.iter().map(|parts| parts.0.len()).sum();
         let meter = Meter::new(flows, &workloads);
         Simulation {
+            spare: plan.spare.clone(),
             plan,
             parts,
             models,

@@ -234,7 +234,7 @@ impl Nic {
     }
 
     /// Goes on with everything that can, until nothing makes room for anything else any more.
-    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let mut any = self.take_in(fx);
             any |= self.hear_answers(fx);

@@ -186,8 +186,8 @@ impl Nic {
     pub(super) fn begin_messages(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         loop {
-            let others_first = self.others_turn && self.begin_others(fx);
-            if !(others_first || self.begin_own(fx) || self.begin_others(fx)) {
+            let others_first = self.others_turn && self.begin_others();
+            if !(others_first || self.begin_own(fx) || self.begin_others()) {
                 return any;
             }
             any = true;
@@ -198,7 +198,7 @@ impl Nic {
         self.jobs.len() < self.parameters.messages as usize
     }
 
-    fn begin_others(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+    fn begin_others(&mut self) -> bool {
         if !self.has_place() {
             return false;
         }

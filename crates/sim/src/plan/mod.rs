@@ -63,6 +63,8 @@ pub struct Plan {
     pub fibres: Vec<FibrePlan>,
     /// As written.
     pub flows: Vec<FlowPlan>,
+    /// What of each host's memory no flow uses.
+    pub spare: Vec<Option<Region>>,
     /// Open-loop workloads, as written.
     pub traffic: Vec<TrafficPlan>,
     /// What the nodes of networks do together, as written.
@@ -186,7 +188,7 @@ impl Plan {
         }
         let links = links(scenario, &tree, &nodes)?;
         let mut networks = tree.networks;
-        let flows = planner::plan(scenario, &nodes, &mut networks)?;
+        let (flows, spare) = planner::plan(scenario, &nodes, &mut networks)?;
         let traffic = traffic::plan(scenario, &nodes, &mut networks)?;
         let collectives = collective::plan(scenario, &nodes, &networks)?;
         let time = |after: Span| Time::from_fs(after.as_fs());
@@ -203,6 +205,7 @@ impl Plan {
             networks: networks.all,
             fibres: networks.fibres,
             flows,
+            spare,
             traffic,
             collectives,
             warnings: networks.warnings,

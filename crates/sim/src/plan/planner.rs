@@ -16,12 +16,12 @@ use super::network::Networks;
 use super::tree::known;
 use super::{Amount, FlowPlan, NodePlan, Region};
 
-/// The flows of `scenario` between `nodes`.
+/// The flows of `scenario` between `nodes`, and what of each host's memory none of them uses.
 pub(super) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
     networks: &mut Networks,
-) -> Result<Vec<FlowPlan>, ScenarioError> {
+) -> Result<(Vec<FlowPlan>, Vec<Option<Region>>), ScenarioError> {
     let names = nodes.iter().enumerate();
     let names = names
         .map(|(index, node)| (node.name.as_str(), index))
@@ -47,7 +47,8 @@ pub(super) fn plan(
         let one = planner.flow(flow, &flows)?;
         flows.push(one);
     }
-    Ok(flows)
+    let spare = (0..nodes.len()).map(|node| planner.spare(node));
+    Ok((flows, spare.collect()))
 }
 
 pub(super) struct Planner<'a> {
@@ -326,6 +327,17 @@ impl Planner<'_> {
         self.lists[node] += size.next_multiple_of(PAGE);
         let at = (region.size - region.size % PAGE).checked_sub(self.lists[node])?;
         (at >= self.used[node]).then_some(at)
+    }
+
+    /// What of a host's memory no flow uses.
+    fn spare(&self, node: usize) -> Option<Region> {
+        let memory = self.nodes[node].memory?;
+        let first = self.used[node].next_multiple_of(PAGE);
+        let end = (memory.size - memory.size % PAGE).saturating_sub(self.lists[node]);
+        Some(Region {
+            base: memory.base + first,
+            size: end.saturating_sub(first),
+        })
     }
 
     fn reply(

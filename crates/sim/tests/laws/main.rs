@@ -11,6 +11,7 @@ mod fixture;
 mod latency;
 mod limits;
 mod network;
+mod nic;
 mod ordering;
 mod rates;
 mod recorded_errors;

@@ -1,0 +1,107 @@
+//! Programs of one's own on the hosts of a simulation, with memory and queue pairs.
+
+use host::queue_pair::{AREA, Place};
+use host::{DriverParameters, System, ThreadId};
+use kernel::ComponentId;
+use protocol::QueuePairId;
+
+use crate::access::AccessError;
+use crate::build_messages;
+use crate::model::Model;
+use crate::scenario::NodeKind;
+use crate::simulation::Simulation;
+
+/// Memory is given out in pages.
+const PAGE: u64 = 4096;
+
+impl Simulation {
+    /// Begins a program on `host` now.
+    pub fn spawn<F>(
+        &mut self,
+        host: &str,
+        program: impl FnOnce(System) -> F,
+    ) -> Result<ThreadId, AccessError>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.start();
+        let node = self.node(host)?;
+        let now = self.now();
+        let Model::Host(root) = &mut self.models[node] else {
+            return Err(AccessError::NoProcessor(host.to_owned()));
+        };
+        let thread = root.cpu_mut().spawn(now, program);
+        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        self.listen();
+        Ok(thread)
+    }
+
+    /// What the software of `host` costs.
+    pub fn costs(&self, host: &str) -> Result<DriverParameters, AccessError> {
+        match &self.plan().nodes[self.node(host)?].kind {
+            NodeKind::Host(_, costs) => Ok(costs.clone()),
+            _ => Err(AccessError::NoProcessor(host.to_owned())),
+        }
+    }
+
+    /// The address of `size` bytes of the memory of `host` that nobody else uses, from a page on.
+    pub fn allocate(&mut self, host: &str, size: u64) -> Result<u64, AccessError> {
+        let node = self.node(host)?;
+        let full = || AccessError::NoRoom(host.to_owned(), size);
+        let spare = self.spare[node].as_mut().ok_or_else(full)?;
+        let taken = size.next_multiple_of(PAGE);
+        if taken > spare.size {
+            return Err(full());
+        }
+        let address = spare.base;
+        spare.base += taken;
+        spare.size -= taken;
+        Ok(address)
+    }
+
+    /// Opens queue pair `pair` (0..=3) of `function` (0..=7) of a network interface controller with the key `key`, as the driver
+    /// of its host does: with descriptors, rings and 64 buffers in the memory of that host.
+    pub fn open_pair(
+        &mut self,
+        nic: &str,
+        (function, pair): (u8, u8),
+        key: u16,
+    ) -> Result<Place, AccessError> {
+        let node = self.node(nic)?;
+        let plan = &self.plan().nodes[node];
+        let (Some(place), Some(bar)) = (plan.attachment, plan.bars[0]) else {
+            return Err(AccessError::NoNic(nic.to_owned()));
+        };
+        let host = self.plan().nodes[plan.root].name.clone();
+        let area = self.allocate(&host, AREA)?;
+        let id = QueuePairId::new(place.processor, function, pair);
+        let place = Place {
+            id,
+            page: bar.base + u64::from(id.function()) * PAGE,
+            area,
+            key,
+        };
+        self.start();
+        build_messages::open(&self.plan, node, &place, &mut self.models);
+        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        Ok(place)
+    }
+
+    /// Lets the program of a host know how often devices write the byte at `address` of its memory.
+    pub fn watch(&mut self, host: &str, address: u64) -> Result<(), AccessError> {
+        let node = self.node(host)?;
+        match &mut self.models[node] {
+            Model::Host(root) => root.cpu_mut().watch(address),
+            _ => return Err(AccessError::NoProcessor(host.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// How often the controller `nic` has stopped something of `function`, by [`link::Fault::ALL`].
+    pub fn faults(&self, nic: &str, function: u8) -> Result<Vec<u64>, AccessError> {
+        match &self.models[self.node(nic)?] {
+            Model::Nic(nic) => Ok(nic.faults(function & 7).to_vec()),
+            _ => Err(AccessError::NoNic(nic.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Any messages between any queue pairs: every byte is where it should be, once, and events tell of them in order.
+
+use std::collections::BTreeMap;
+
+use device::nic::event::EventKind;
+use kernel::Stream;
+use proptest::prelude::*;
+use protocol::QueuePairId;
+
+use super::*;
+use crate::cases::cases;
+
+/// Bytes between two buffers that nobody may write.
+const GAP: u64 = 24;
+const CANARY: u8 = 0xc5;
+const ARENA: u64 = 2 << 20;
+
+/// A queue pair, who has it, and what it sends.
+struct Side {
+    host: usize,
+    place: Place,
+    descriptors: Vec<Descriptor>,
+}
+
+/// A host's memory for buffers: filled with canaries, but for what is given out.
+struct Arena {
+    base: u64,
+    next: u64,
+    bytes: Vec<u8>,
+}
+
+/// Bytes that are to arrive.
+struct Wanted {
+    host: usize,
+    ranges: Vec<Item>,
+    bytes: Vec<u8>,
+}
+
+struct Any {
+    random: Stream,
+    arenas: Vec<Arena>,
+    wanted: Vec<Wanted>,
+    /// The NAPs from one queue pair to another, in order.
+    naps: BTreeMap<(u16, u16), Vec<Vec<u8>>>,
+}
+
+impl Any {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random.below(limit)
+    }
+
+    fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.below(256) as u8).collect()
+    }
+
+    /// Ranges of `len` bytes in all at any places of a host's memory, with gaps between.
+    fn ranges(&mut self, host: usize, len: usize) -> Vec<Item> {
+        let mut left = len;
+        let mut ranges = Vec::new();
+        while left > 0 {
+            let most = 1 + self.below(3000);
+            let take = left.min(most as usize);
+            let skip = GAP + self.below(130);
+            let arena = &mut self.arenas[host];
+            arena.next += skip;
+            ranges.push(item(arena.base + arena.next, take));
+            arena.next += take as u64;
+            left -= take;
+        }
+        ranges
+    }
+
+    fn place(&mut self, host: usize, ranges: &[Item], bytes: &[u8]) {
+        let arena = &mut self.arenas[host];
+        let mut at = 0;
+        for range in ranges {
+            let start = (range.address - arena.base) as usize;
+            let len = range.len as usize;
+            arena.bytes[start..start + len].copy_from_slice(&bytes[at..at + len]);
+            at += len;
+        }
+    }
+
+    /// Something for `from` to send to `to`.
+    fn message(&mut self, label: u32, from: (usize, &Place), to: (usize, &Place)) -> Descriptor {
+        let largest = if self.below(4) == 0 { 9000 } else { 300 };
+        let kind = self.below(4);
+        let len = if kind < 2 {
+            self.below(2049.min(largest + 1)) as usize
+        } else {
+            1 + self.below(largest) as usize
+        };
+        let bytes = self.bytes(len);
+        let (sender, receiver) = if kind == 3 {
+            (to.0, from.0)
+        } else {
+            (from.0, to.0)
+        };
+        let body = if kind == 0 {
+            Body::NapImmediate(bytes.clone())
+        } else {
+            let sources = self.ranges(sender, len);
+            self.place(sender, &sources, &bytes);
+            if kind == 1 {
+                Body::NapIndirect(sources)
+            } else {
+                let targets = self.ranges(receiver, len);
+                self.wanted.push(Wanted {
+                    host: receiver,
+                    ranges: targets.clone(),
+                    bytes: bytes.clone(),
+                });
+                if kind == 2 {
+                    Body::Put { sources, targets }
+                } else {
+                    Body::Get { sources, targets }
+                }
+            }
+        };
+        if kind < 2 {
+            let way = (from.1.id.number(), to.1.id.number());
+            self.naps.entry(way).or_default().push(bytes);
+        }
+        descriptor(to.1, label, body)
+    }
+}
+
+fn any_messages(seed: u64) {
+    let mut random = Stream::named(seed, "messages");
+    let count = 2 + random.below(7) as usize;
+    let pick =
+        |of: &[&'static str], random: &mut Stream| of[random.below(of.len() as u64) as usize];
+    let crossbar = format!(
+        "virtual_channels = {}\nchannel_buffer = {:?}\n",
+        1 + random.below(4),
+        pick(&["512 B", "1 KiB", "8 KiB"], &mut random)
+    );
+    let nic = format!(
+        "tags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\n",
+        pick(&["1", "3", "32", "256"], &mut random),
+        pick(&["16 B", "64 B", "128 B", "512 B"], &mut random),
+        pick(&["128 B", "256 B"], &mut random),
+        pick(&["512 B", "4 KiB"], &mut random),
+        pick(&["0 ns", "113 ns"], &mut random),
+        1 + random.below(4),
+        1 + random.below(8),
+        1 + random.below(8),
+    );
+    let jitter = pick(&["0 ns", "0 ns", "300 ns"], &mut random);
+    let text = hosts(count, &crossbar, &nic).replace(
+        "[hosts.h0]\n",
+        &format!("[hosts.h0]\nmemory_read_jitter = {jitter:?}\n"),
+    );
+    let mut simulation = simulation(&text);
+    let arena = |simulation: &mut Simulation, host: usize| Arena {
+        base: simulation
+            .allocate(&format!("h{host}"), ARENA)
+            .expect("there is room"),
+        next: 0,
+        bytes: vec![CANARY; ARENA as usize],
+    };
+    let mut any = Any {
+        arenas: (0..count)
+            .map(|host| arena(&mut simulation, host))
+            .collect(),
+        random,
+        wanted: Vec::new(),
+        naps: BTreeMap::new(),
+    };
+    let mut sides: Vec<Side> = Vec::new();
+    for host in 0..count {
+        for _ in 0..1 + any.below(3) {
+            let number = (any.below(8) as u8, any.below(4) as u8);
+            if sides.iter().any(|side| {
+                side.host == host && (side.place.id.function(), side.place.id.pair()) == number
+            }) {
+                continue;
+            }
+            let place = simulation.open_pair(&format!("n{host}"), number, 0xabc);
+            sides.push(Side {
+                host,
+                place: place.expect("it is there"),
+                descriptors: Vec::new(),
+            });
+        }
+    }
+    for from in 0..sides.len() {
+        for label in 0..1 + any.below(20) as u32 {
+            let to = any.below(sides.len() as u64) as usize;
+            if sides[to].host == sides[from].host {
+                continue;
+            }
+            let (here, there) = (&sides[from], &sides[to]);
+            let message = any.message(label, (here.host, &here.place), (there.host, &there.place));
+            sides[from].descriptors.push(message);
+        }
+    }
+    for (host, arena) in any.arenas.iter().enumerate() {
+        let filled = simulation.fill(&format!("h{host}"), arena.base, &arena.bytes);
+        filled.expect("it is memory");
+    }
+    let mut logs = Vec::new();
+    for side in &sides {
+        let host = format!("h{}", side.host);
+        let arrived = receive(&mut simulation, &host, side.place);
+        let sent = send(&mut simulation, &host, side.place, side.descriptors.clone());
+        logs.push((arrived, sent));
+    }
+    pass(&mut simulation, 3000);
+    check_events(&sides, &logs, &any);
+    check_bytes(&simulation, &mut any);
+    let result = simulation.result();
+    assert!(result.errors.is_empty(), "{:?}", result.errors);
+}
+
+type Log = (Seen<(Event, Vec<u8>)>, Seen<Event>);
+
+fn check_events(sides: &[Side], logs: &[Log], any: &Any) {
+    for (side, (arrived, sent)) in sides.iter().zip(logs) {
+        let own = side.descriptors.iter();
+        let told = own.filter(|one| !matches!(one.body, Body::Get { .. }));
+        let expected: Vec<_> = told
+            .map(|one| (one.destination, u64::from(one.label), one.body.len()))
+            .collect();
+        let sent: Vec<_> = all(sent)
+            .iter()
+            .map(|event| {
+                assert_eq!((event.kind, event.fault), (EventKind::Sent, None));
+                (event.peer, event.word, u64::from(event.len))
+            })
+            .collect();
+        assert_eq!(sent, expected);
+        let arrived = all(arrived);
+        for (way, expected) in &any.naps {
+            if way.1 != side.place.id.number() {
+                continue;
+            }
+            let from = QueuePairId::from_number(way.0);
+            let got: Vec<_> = arrived
+                .iter()
+                .filter(|(event, _)| event.kind == EventKind::Nap && Some(event.peer) == from)
+                .map(|(_, bytes)| bytes.clone())
+                .collect();
+            assert_eq!(&got, expected);
+        }
+        let puts = arrived
+            .iter()
+            .filter(|(event, _)| event.kind == EventKind::Put);
+        let to_here = sides
+            .iter()
+            .flat_map(|other| &other.descriptors)
+            .filter(|one| matches!(one.body, Body::Put { .. }) && one.destination == side.place.id);
+        let own_gets = side
+            .descriptors
+            .iter()
+            .filter(|one| matches!(one.body, Body::Get { .. }));
+        assert_eq!(puts.count(), to_here.count() + own_gets.count());
+    }
+}
+
+/// Every byte of every arena is what was put there before, or what has come.
+fn check_bytes(simulation: &Simulation, any: &mut Any) {
+    for wanted in std::mem::take(&mut any.wanted) {
+        any.place(wanted.host, &wanted.ranges, &wanted.bytes);
+    }
+    for (host, arena) in any.arenas.iter().enumerate() {
+        let got = simulation.memory(&format!("h{host}"), arena.base, ARENA);
+        let got = got.expect("it is memory");
+        let wrong = got.iter().zip(&arena.bytes).position(|(a, b)| a != b);
+        assert_eq!(wrong, None, "h{host}");
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    #[test]
+    fn every_byte_arrives_where_it_should_once_and_events_are_in_order(seed: u64) {
+        any_messages(seed);
+    }
+}

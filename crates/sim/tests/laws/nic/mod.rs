@@ -1,0 +1,139 @@
+//! Hosts that send each other messages through network interface controllers.
+
+mod any_messages;
+mod safety;
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+
+use device::nic::descriptor::{Body, Descriptor, Item};
+use device::nic::event::Event;
+use host::DriverParameters;
+use host::queue_pair::{Place, QueuePair};
+use kernel::{Span, Time};
+use sim::Simulation;
+
+use crate::fixture::simulation;
+
+/// Hosts h0, h1, ... with controllers n0, n1, ... at one crossbar; the lines `crossbar` and `nic` are added to its and to theirs.
+pub fn hosts(count: usize, crossbar: &str, nic: &str) -> String {
+    let mut text = format!(
+        "[links]\ngeneration = 2\nlanes = 8\n[controllers.c]\nports = {count}\n{crossbar}\n"
+    );
+    for number in 0..count {
+        let _ = write!(
+            text,
+            "[hosts.h{number}]\n[devices.n{number}]\nmodel = \"nic\"\nupstream = \"h{number}\"\ndatapath = \"16 B\"\n{nic}\n"
+        );
+    }
+    text
+}
+
+/// What programs saw.
+pub type Seen<T> = Arc<Mutex<Vec<T>>>;
+
+pub fn item(address: u64, len: usize) -> Item {
+    Item {
+        address,
+        len: len as u32,
+    }
+}
+
+/// A descriptor to the queue pair at `to`, whose sender is told.
+pub fn descriptor(to: &Place, label: u32, body: Body) -> Descriptor {
+    Descriptor {
+        body,
+        tell_sender: true,
+        tell_receiver: true,
+        key: to.key,
+        destination: to.id,
+        label,
+        flow: (0, 0),
+    }
+}
+
+/// Posts each descriptor through the queue pair at `place`, and sees the events of what was sent.
+pub fn send(
+    simulation: &mut Simulation,
+    host: &str,
+    place: Place,
+    descriptors: Vec<Descriptor>,
+) -> Seen<Event> {
+    let seen = Seen::default();
+    let sent = seen.clone();
+    let costs = costs(simulation, host);
+    let program = |system| async move {
+        let mut pair = QueuePair::new(system, costs, place);
+        for descriptor in descriptors {
+            while pair.post(&descriptor, None).await.is_err() {
+                let event = pair.sent().await;
+                sent.lock().expect("nobody panics with it").push(event);
+            }
+            if matches!(descriptor.body, Body::Get { .. }) {
+                pair.finish();
+            }
+        }
+        loop {
+            let event = pair.sent().await;
+            sent.lock().expect("nobody panics with it").push(event);
+        }
+    };
+    simulation
+        .spawn(host, program)
+        .expect("a host runs programs");
+    seen
+}
+
+/// Sees the events of what arrives at the queue pair at `place`, with the bytes of each NAP.
+pub fn receive(simulation: &mut Simulation, host: &str, place: Place) -> Seen<(Event, Vec<u8>)> {
+    let seen = Seen::default();
+    let arrived = seen.clone();
+    let costs = costs(simulation, host);
+    let program = |system: host::System| async move {
+        let mut pair = QueuePair::new(system.clone(), costs, place);
+        loop {
+            let event = pair.arrived().await;
+            let is_nap = event.kind == device::nic::event::EventKind::Nap;
+            let bytes = if is_nap {
+                system.load(event.word, event.len as usize).await
+            } else {
+                Vec::new()
+            };
+            arrived
+                .lock()
+                .expect("nobody panics with it")
+                .push((event, bytes));
+            if is_nap {
+                pair.give_back(event.word).await;
+            }
+        }
+    };
+    simulation
+        .spawn(host, program)
+        .expect("a host runs programs");
+    seen
+}
+
+fn costs(simulation: &Simulation, host: &str) -> DriverParameters {
+    simulation.costs(host).expect("a host has software")
+}
+
+pub fn all<T: Clone>(seen: &Seen<T>) -> Vec<T> {
+    seen.lock().expect("nobody panics with it").clone()
+}
+
+/// Goes on for so many microseconds.
+pub fn pass(simulation: &mut Simulation, us: u64) {
+    let until = simulation.now() + Span::from_us(us);
+    simulation.run_until(until, &mut || true);
+}
+
+/// Two hosts, an open queue pair of each with the key 7, and the time at which they are.
+pub fn two(crossbar: &str, nic: &str) -> (Simulation, Place, Place) {
+    let mut simulation = simulation(&hosts(2, crossbar, nic));
+    let from = simulation.open_pair("n0", (0, 0), 7).expect("it is there");
+    let to = simulation.open_pair("n1", (0, 0), 7).expect("it is there");
+    pass(&mut simulation, 5);
+    assert!(simulation.now() > Time::ZERO);
+    (simulation, from, to)
+}
