@@ -95,6 +95,13 @@ impl Doorbells {
         None
     }
 
+    /// The functions whose next doorbell is due at `now`, with that.
+    pub(super) fn firsts(&self, now: Time) -> impl Iterator<Item = (u8, &Bell)> {
+        let firsts = (0..).zip(&self.fifos);
+        let firsts = firsts.filter_map(|(function, fifo)| Some((function, fifo.front()?)));
+        firsts.filter(move |(_, bell)| bell.due <= now)
+    }
+
     /// When the next one may be served that may not be at `now`.
     pub(super) fn due_after(&self, now: Time) -> Time {
         let firsts = self.fifos.iter().filter_map(VecDeque::front);

@@ -9,6 +9,7 @@ mod bus;
 pub mod descriptor;
 mod doorbells;
 pub mod event;
+mod incoming;
 mod job;
 mod pairs;
 mod parameters;
@@ -69,6 +70,8 @@ pub struct Nic {
     pairs: Box<[[Pair; PAIRS]; FUNCTIONS]>,
     faults: [[u64; Fault::ALL.len()]; FUNCTIONS],
     doorbells: Doorbells,
+    /// Whether each function was told that a ring of events has no room for the end of its next request.
+    told_full: [bool; FUNCTIONS],
     outstanding: Outstanding<Purpose>,
     /// When the receiver of completions is done with those that have come.
     busy_until: Time,
@@ -175,6 +178,7 @@ impl Nic {
             pairs: Box::default(),
             faults: Default::default(),
             doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
+            told_full: [false; FUNCTIONS],
             outstanding: Outstanding::new(parameters.tags as u16, parameters.completion_timeout),
             busy_until: Time::ZERO,
             answers: VecDeque::new(),
@@ -238,7 +242,7 @@ impl Nic {
         loop {
             let mut any = self.take_in(fx);
             any |= self.hear_answers(fx);
-            any |= self.serve_doorbells(fx.now());
+            any |= self.serve_doorbells(fx);
             any |= self.begin_messages(fx);
             any |= self.pack(fx);
             any |= self.put_on_bus(fx);

@@ -1,185 +1,67 @@
 //! The sending engine: doorbells become descriptors, descriptors messages, and messages packets.
 
 use kernel::{Effects, Time};
-use link::{Fault, FlowId, Frame, PacketId, Refusal, Stamp};
-use protocol::{Header, Kind, MemoryRequest, NetworkHeader, PacketType, QueuePairId, Status};
-use transaction::written;
+use link::{Fault, FlowId, Frame, Stamp};
+use protocol::{NetworkHeader, PacketType, QueuePairId};
 
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
 use super::doorbells::Bell;
 use super::event::{Event, EventKind};
 use super::job::{Address, Fetch, Job, Way};
-use super::registers::{Doorbell, PAGE, located, offset};
+use super::pairs::Pair;
+use super::registers::{Doorbell, FUNCTIONS, PAIRS};
 use super::stream::Stream;
-use super::{Answer, BUS, Nic, Purpose};
+use super::{BUS, Nic};
 
 impl Nic {
-    /// Takes in what has come by PCI Express: accesses to registers, and completions.
-    pub(super) fn take_in(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let mut any = false;
-        while let Some(packet) = self.endpoint.take(fx) {
-            any = true;
-            let header = *fx.store()[packet].header();
-            if let Err(why) = self.endpoint.verdict(&header) {
-                self.endpoint.refuse(packet, why, fx);
-                continue;
-            }
-            match &header.kind {
-                Kind::Completion(_) => self.take_answer(packet, &header, fx),
-                Kind::MemoryWrite(request) => self.write_register(packet, request, fx),
-                _ => {
-                    self.endpoint.serve(packet, fx);
-                    if header.is_config() {
-                        self.obey();
-                    }
-                }
-            }
-        }
-        any
-    }
-
-    /// A completion is heard as it comes: one after the other, a word a cycle and some to handle it.
-    fn take_answer(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
-        let Kind::Completion(completion) = &header.kind else {
-            return;
-        };
-        let own = completion.requester.is_beside(self.endpoint.id());
-        let Some(part) = own.then(|| self.outstanding.take(completion)).flatten() else {
-            return self
-                .endpoint
-                .refuse(packet, Refusal::UnexpectedCompletion, fx);
-        };
-        let content = &fx.store()[packet];
-        let words = content.bytes().len().div_ceil(16) as u32;
-        let lead = usize::from(completion.lower_address) % 4;
-        let bytes = if completion.status == Status::Successful {
-            content.payload()[lead..][..part.len as usize].to_vec()
-        } else {
-            Vec::new()
-        };
-        fx.store().release(packet);
-        let service = self.cycles(words + self.parameters.handling_cycles);
-        self.busy_until = fx.now().max(self.busy_until + service);
-        self.hear(part, bytes);
-    }
-
-    /// An answer is heard when the receiver of completions is done with it, and data when it is in order.
-    pub(super) fn hear(&mut self, part: transaction::Part<Purpose>, bytes: Vec<u8>) {
-        let mut due = self.busy_until;
-        let queue = match part.what {
-            Purpose::Stream { is_data: true, .. } => {
-                due += self.cycles(self.parameters.reorder_cycles);
-                &mut self.data
-            }
-            _ => &mut self.answers,
-        };
-        queue.push_back(Answer { due, part, bytes });
-    }
-
-    /// A store to the page of a function.
-    fn write_register(
-        &mut self,
-        packet: PacketId,
-        request: &MemoryRequest,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let content = &fx.store()[packet];
-        let born = content.stamp.born;
-        let value = written(content, request).as_array::<8>().copied();
-        fx.store().release(packet);
-        let at = request.first_byte() - self.endpoint.base_of(0);
-        let function = (at / PAGE) as u8;
-        let (Some(value), Some((pair, offset))) = (value, located(at % PAGE)) else {
-            return self.stop(function, Fault::Doorbell, (None, 0), fx);
-        };
-        let owner = QueuePairId::new(self.processor, function, pair);
-        if offset != offset::DOORBELL {
-            self.endpoint.bar_mut().write(at, &value);
-            return self.set_register(owner, offset, u64::from_le_bytes(value));
-        }
-        if !self.pair(owner).is_open {
-            return self.stop(function, Fault::ClosedPair, (None, 0), fx);
-        }
-        let bell = Bell {
-            pair,
-            doorbell: Doorbell::parse(u64::from_le_bytes(value)),
-            born,
-            due: fx.now() + self.cycles(self.parameters.doorbell_cycles),
-        };
-        if !self.doorbells.ring(function, bell) {
-            self.stop(function, Fault::TooManyRequests, (None, 0), fx);
-        }
-    }
-
-    /// Gives what has come to those who asked for it.
-    pub(super) fn hear_answers(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let now = fx.now();
-        let mut any = false;
-        loop {
-            let is_due = |answer: &mut Answer| answer.due <= now;
-            let next = self.answers.pop_front_if(is_due);
-            let Some(Answer { part, bytes, .. }) = next.or_else(|| self.data.pop_front_if(is_due))
-            else {
-                return any;
-            };
-            any = true;
-            let lost = part.len - bytes.len() as u32;
-            match part.what {
-                Purpose::Stream { number, slot, .. } => {
-                    if let Some(stream) = self.stream(number) {
-                        stream.arrive(slot, &bytes, lost);
-                    }
-                }
-                Purpose::Buffers { owner, epoch } => {
-                    self.pair(owner).buffers.arrive(epoch, &bytes, lost);
-                    self.look_for_buffers(owner);
-                }
-            }
-        }
-    }
-
-    fn stream(&mut self, number: u64) -> Option<&mut Stream> {
-        let jobs = self.jobs.iter_mut();
-        let mut jobs = jobs.map(|job| (job.number, &mut job.stream));
-        let fetches = self.fetches.iter_mut();
-        let mut fetches = fetches.map(|fetch| (fetch.number, &mut fetch.stream));
-        let found = jobs.find(|(other, _)| *other == number);
-        let found = found.or_else(|| fetches.find(|(other, _)| *other == number));
-        found.map(|(_, stream)| stream)
-    }
-
     /// Begins to read the descriptors whose turn it is.
-    pub(super) fn serve_doorbells(&mut self, now: Time) -> bool {
+    pub(super) fn serve_doorbells(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while self.fetches.len() < self.parameters.descriptors as usize {
             let pairs = &self.pairs;
-            let may = |function: u8, bell: &Bell| {
-                let ring = &pairs[usize::from(function)][usize::from(bell.pair)].sent;
-                !ring.exists() || ring.has_room()
-            };
-            let Some((function, bell)) = self.doorbells.next(now, may) else {
+            let may = |function: u8, bell: &Bell| has_room(pairs, function, bell);
+            let Some((function, bell)) = self.doorbells.next(fx.now(), may) else {
+                self.tell_full(fx);
                 break;
             };
             any = true;
-            let owner = QueuePairId::new(self.processor, function, bell.pair);
-            let ring = &mut self.pair(owner).sent;
-            let has_place = ring.exists();
-            if has_place {
-                ring.keep();
-            }
-            self.begun += 1;
-            let Doorbell { address, len } = bell.doorbell;
-            self.fetches.push_back(Fetch {
-                number: self.begun,
-                owner,
-                born: bell.born,
-                has_place,
-                len: len as usize,
-                stream: Stream::new((len > 0).then_some(Item { address, len })),
-                due: Time::ZERO,
-            });
+            self.told_full[usize::from(function)] = false;
+            self.fetch(function, &bell);
         }
         any
+    }
+
+    fn fetch(&mut self, function: u8, bell: &Bell) {
+        let owner = QueuePairId::new(self.processor, function, bell.pair);
+        let ring = &mut self.pair(owner).sent;
+        let has_place = ring.exists();
+        if has_place {
+            ring.keep();
+        }
+        self.begun += 1;
+        let Doorbell { address, len } = bell.doorbell;
+        self.fetches.push_back(Fetch {
+            number: self.begun,
+            owner,
+            born: bell.born,
+            has_place,
+            len: len as usize,
+            stream: Stream::new((len > 0).then_some(Item { address, len })),
+            due: Time::ZERO,
+        });
+    }
+
+    /// Counts, once for each, the functions that wait until software takes events out of a ring.
+    fn tell_full(&mut self, fx: &mut Effects<'_, Self>) {
+        let firsts = self.doorbells.firsts(fx.now());
+        let full = firsts.filter(|(function, bell)| {
+            !self.told_full[usize::from(*function)] && !has_room(&self.pairs, *function, bell)
+        });
+        let full: Vec<u8> = full.map(|(function, _)| function).collect();
+        for function in full {
+            self.told_full[usize::from(function)] = true;
+            self.stop(function, Fault::RingFull, (None, 0), fx);
+        }
     }
 
     /// Turns descriptors that are here into messages, those of others and own ones in turn.
@@ -494,4 +376,10 @@ impl Nic {
         }
         any
     }
+}
+
+/// Whether the end of a doorbell's request has room in the ring of its queue pair.
+fn has_room(pairs: &[[Pair; PAIRS]; FUNCTIONS], function: u8, bell: &Bell) -> bool {
+    let ring = &pairs[usize::from(function)][usize::from(bell.pair)].sent;
+    !ring.exists() || ring.has_room()
 }

@@ -169,7 +169,7 @@ fn any_messages(seed: u64) {
     };
     let mut sides: Vec<Side> = Vec::new();
     for host in 0..count {
-        for _ in 0..1 + any.below(3) {
+        for _ in 0..=any.below(3) {
             let number = (any.below(8) as u8, any.below(4) as u8);
             if sides.iter().any(|side| {
                 side.host == host && (side.place.id.function(), side.place.id.pair()) == number
@@ -185,7 +185,7 @@ fn any_messages(seed: u64) {
         }
     }
     for from in 0..sides.len() {
-        for label in 0..1 + any.below(20) as u32 {
+        for label in 0..=any.below(20) as u32 {
             let to = any.below(sides.len() as u64) as usize;
             if sides[to].host == sides[from].host {
                 continue;

@@ -1,1 +1,355 @@
-//! What must not happen: each is stopped, counted, and reported to the owner of the queue pair.
+//! What must not happen: each is stopped, counted where its owner can read it, and keeps nobody else from going on.
+
+use device::nic::event::EventKind;
+use device::nic::registers::{Doorbell, FAULTS, NAP_BUFFER, PAGE, offset, register};
+use link::Fault;
+use protocol::QueuePairId;
+
+use super::*;
+
+const CANARY: u8 = 0xc5;
+const BUFFER: u64 = 4096;
+
+/// Two hosts with an open queue pair each, and a buffer between canaries in both memories.
+struct Pair {
+    simulation: Simulation,
+    from: Place,
+    to: Place,
+    /// Where the buffers are: there are canaries on both sides of each.
+    source: u64,
+    target: u64,
+}
+
+impl Pair {
+    fn new(crossbar: &str, nic: &str) -> Self {
+        let (mut simulation, from, to) = two(crossbar, nic);
+        let mut buffer = |host: &str, byte: u8| {
+            let base = simulation
+                .allocate(host, 3 * BUFFER)
+                .expect("there is room");
+            let mut bytes = vec![CANARY; 3 * BUFFER as usize];
+            bytes[BUFFER as usize..2 * BUFFER as usize].fill(byte);
+            simulation.fill(host, base, &bytes).expect("it is memory");
+            base + BUFFER
+        };
+        let (source, target) = (buffer("h0", 1), buffer("h1", CANARY));
+        Self {
+            simulation,
+            from,
+            to,
+            source,
+            target,
+        }
+    }
+
+    fn put(&self, label: u32, len: usize) -> Descriptor {
+        let body = Body::Put {
+            sources: vec![item(self.source, len)],
+            targets: vec![item(self.target, len)],
+        };
+        descriptor(&self.to, label, body)
+    }
+
+    /// Posts the descriptors and goes on until all is over; the events of the sender.
+    fn post(&mut self, descriptors: Vec<Descriptor>) -> Vec<Event> {
+        let sent = send(&mut self.simulation, "h0", self.from, descriptors);
+        pass(&mut self.simulation, 200);
+        all(&sent)
+    }
+
+    /// Nothing has come where PUTs go.
+    fn is_untouched(&self) -> bool {
+        let base = self.target - BUFFER;
+        let bytes = self.simulation.memory("h1", base, 3 * BUFFER);
+        bytes
+            .expect("it is memory")
+            .iter()
+            .all(|byte| *byte == CANARY)
+    }
+
+    /// How often a controller has stopped something of function 0, as its owner reads it and as the simulation knows it.
+    fn count(&mut self, side: &str, fault: Fault) -> u64 {
+        let place = if side == "n0" { self.from } else { self.to };
+        let host = if side == "n0" { "h0" } else { "h1" };
+        let at = place.page + FAULTS + 8 * fault.index() as u64;
+        let read = self.simulation.read_back(host, at, 8, &mut || true);
+        let bytes = read.expect("a controller answers");
+        let read = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+        let faults = self.simulation.faults(side, 0).expect("it is a controller");
+        assert_eq!(faults[fault.index()], read);
+        assert_eq!(faults.iter().sum::<u64>(), read, "{faults:?}");
+        read
+    }
+
+    /// Stores to the registers of `n0`, as a program that has no library does.
+    fn store(&mut self, stores: Vec<(u64, Vec<u8>)>) {
+        let program = |system: host::System| async move {
+            for (address, bytes) in stores {
+                system.store(address, &bytes).await;
+            }
+        };
+        let spawned = self.simulation.spawn("h0", program);
+        spawned.expect("a host runs programs");
+        pass(&mut self.simulation, 50);
+    }
+
+    /// A good message after all that still arrives.
+    fn goes_on(&mut self) {
+        let place = self.simulation.open_pair("n0", (5, 1), 7);
+        let place = place.expect("another queue pair");
+        let good = Descriptor {
+            tell_receiver: false,
+            ..self.put(9, 100)
+        };
+        let sent = send(&mut self.simulation, "h0", place, vec![good]);
+        pass(&mut self.simulation, 50);
+        assert_eq!(all(&sent).len(), 1);
+        let bytes = self.simulation.memory("h1", self.target - 1, 102);
+        let bytes = bytes.expect("it is memory");
+        assert_eq!((bytes[0], bytes[101]), (CANARY, CANARY));
+        assert_eq!(bytes[1..101], [1; 100]);
+    }
+}
+
+#[test]
+fn a_packet_with_a_wrong_key_is_dropped() {
+    let mut pair = Pair::new("", "");
+    let mut bad = pair.put(1, 1000);
+    bad.key = 8;
+    let nap = Descriptor {
+        body: Body::NapImmediate(vec![2; 300]),
+        ..bad.clone()
+    };
+    let get = Descriptor {
+        body: Body::Get {
+            sources: vec![item(pair.target, 64)],
+            targets: vec![item(pair.source, 64)],
+        },
+        ..bad.clone()
+    };
+    let arrived = receive(&mut pair.simulation, "h1", pair.to);
+    pair.post(vec![bad, nap, get]);
+    // Eight packets of the PUT, three of the NAP, and the GET.
+    assert_eq!(pair.count("n1", Fault::Key), 12);
+    assert!(pair.is_untouched() && all(&arrived).is_empty());
+    pair.goes_on();
+}
+
+#[test]
+fn totals_that_differ_are_told_to_the_sender() {
+    let mut pair = Pair::new("", "");
+    let body = Body::Put {
+        sources: vec![item(pair.source, 200)],
+        targets: vec![item(pair.target, 100), item(pair.target + 200, 99)],
+    };
+    let bad = descriptor(&pair.to, 5, body);
+    let events = pair.post(vec![bad]);
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].fault, Some(Fault::Totals));
+    assert_eq!(pair.count("n0", Fault::Totals), 1);
+    assert!(pair.is_untouched());
+    pair.goes_on();
+}
+
+#[test]
+fn a_destination_that_does_not_exist_is_told_to_the_sender() {
+    let mut pair = Pair::new("", "");
+    let mut bad = pair.put(5, 100);
+    bad.destination = QueuePairId::new(77, 0, 0);
+    let events = pair.post(vec![bad]);
+    assert_eq!(
+        (events[0].fault, events[0].word),
+        (Some(Fault::NoDestination), 5)
+    );
+    assert_eq!(pair.count("n0", Fault::NoDestination), 1);
+    pair.goes_on();
+}
+
+#[test]
+fn a_closed_queue_pair_takes_nothing() {
+    let mut pair = Pair::new("", "");
+    let mut bad = pair.put(5, 100);
+    bad.destination = QueuePairId::new(pair.to.id.processor(), 0, 3);
+    pair.post(vec![bad]);
+    assert_eq!(pair.count("n1", Fault::ClosedPair), 1);
+    assert!(pair.is_untouched());
+    let bell = pair.from.page + register(2, offset::DOORBELL);
+    pair.store(vec![(bell, vec![0; 8])]);
+    assert_eq!(pair.count("n0", Fault::ClosedPair), 1);
+    pair.goes_on();
+}
+
+#[test]
+fn a_source_that_cannot_be_read_ends_its_message() {
+    let mut pair = Pair::new("", "");
+    let nowhere = vec![item(pair.source, 300), item(0x30_0000_0000, 100)];
+    let body = Body::Put {
+        sources: nowhere.clone(),
+        targets: vec![item(pair.target, 400)],
+    };
+    let nap = descriptor(&pair.to, 2, Body::NapIndirect(nowhere));
+    let arrived = receive(&mut pair.simulation, "h1", pair.to);
+    let events = pair.post(vec![nap, descriptor(&pair.to, 3, body)]);
+    let faults: Vec<_> = events.iter().map(|event| event.fault).collect();
+    assert_eq!(faults, [Some(Fault::Source); 2]);
+    assert_eq!(pair.count("n0", Fault::Source), 2);
+    assert!(all(&arrived).is_empty());
+    // The buffer of the NAP that was given up is there for the next.
+    let nap = descriptor(&pair.to, 4, Body::NapImmediate(vec![7; 10]));
+    let place = pair.simulation.open_pair("n0", (1, 0), 7);
+    send(
+        &mut pair.simulation,
+        "h0",
+        place.expect("another queue pair"),
+        vec![nap],
+    );
+    pass(&mut pair.simulation, 50);
+    let arrived = all(&arrived);
+    assert_eq!((arrived.len(), &arrived[0].1), (1, &vec![7; 10]));
+}
+
+#[test]
+fn a_descriptor_that_is_none_is_told_to_its_owner() {
+    let mut pair = Pair::new("", "");
+    let sent = send(&mut pair.simulation, "h0", pair.from, Vec::new());
+    let bell = pair.from.page + register(0, offset::DOORBELL);
+    let ring =
+        |address: u64, len: u32| (bell, Doorbell { address, len }.emit().to_le_bytes().into());
+    // Ones all over, an address where nothing is, a descriptor shorter than its bell says, and none at all.
+    let junk = pair.source;
+    pair.store(vec![
+        ring(junk, 64),
+        ring(0x7fff_0000_0000, 64),
+        ring(junk, 16),
+        ring(junk, 0),
+    ]);
+    let faults: Vec<_> = all(&sent).iter().map(|event| event.fault).collect();
+    assert_eq!(faults, [Some(Fault::Descriptor); 4]);
+    assert_eq!(pair.count("n0", Fault::Descriptor), 4);
+    assert!(pair.is_untouched());
+    pair.goes_on();
+}
+
+#[test]
+fn a_store_that_is_no_doorbell_is_stopped_for_the_function_of_its_page() {
+    let mut pair = Pair::new("", "");
+    let page = pair.from.page;
+    let eight = vec![0xff; 8];
+    pair.store(vec![
+        (page + 0x58, eight.clone()),
+        (page + register(0, offset::DOORBELL) + 4, vec![0xff; 4]),
+        (page + FAULTS, eight.clone()),
+        (page + PAGE - 8, eight.clone()),
+        (page + PAGE - 4, vec![0xff; 4]),
+        (page + 3 * PAGE + 0x400, eight),
+    ]);
+    let third = pair.simulation.faults("n0", 3).expect("a controller");
+    assert_eq!(third[Fault::Doorbell.index()], 1);
+    assert_eq!(pair.count("n0", Fault::Doorbell), 5);
+    pair.goes_on();
+}
+
+#[test]
+fn more_than_thirty_two_doorbells_of_a_function_are_refused() {
+    let mut pair = Pair::new("", "descriptors = 1\ndoorbell_cycles = 1000");
+    let sent = send(&mut pair.simulation, "h0", pair.from, Vec::new());
+    let one = pair.put(1, 8).emit();
+    pair.simulation
+        .fill("h0", pair.source, &one)
+        .expect("it is memory");
+    let doorbell = Doorbell {
+        address: pair.source,
+        len: one.len() as u32,
+    };
+    let bell = pair.from.page + register(0, offset::DOORBELL);
+    pair.store(vec![(bell, doorbell.emit().to_le_bytes().into()); 40]);
+    let good = all(&sent);
+    assert!(good.iter().all(|event| event.fault.is_none()));
+    assert_eq!(good.len(), 32);
+    assert_eq!(pair.count("n0", Fault::TooManyRequests), 8);
+}
+
+#[test]
+fn a_ring_that_nobody_empties_takes_no_more_events_than_it_has_room_for() {
+    let mut pair = Pair::new("", "");
+    let nap = descriptor(&pair.to, 0, Body::NapImmediate(vec![1; 100]));
+    let behind = pair.to.area + host::queue_pair::AREA;
+    pair.simulation
+        .fill("h1", behind, &[CANARY; 64])
+        .expect("it is memory");
+    // The ring and the pool have 64 entries; nobody takes any out.
+    let events = pair.post(vec![nap; 70]);
+    assert_eq!(events.len(), 70);
+    assert_eq!(pair.count("n1", Fault::RingFull), 6);
+    assert!(pair.is_untouched());
+    let bytes = pair.simulation.memory("h1", behind, 64);
+    assert_eq!(bytes.expect("it is memory"), [CANARY; 64]);
+    pair.goes_on();
+}
+
+#[test]
+fn a_sender_that_does_not_take_its_events_keeps_only_itself() {
+    let mut pair = Pair::new("", "");
+    let entries = pair.from.page + register(0, offset::SENT + offset::ENTRIES);
+    pair.store(vec![(entries, 2_u64.to_le_bytes().into())]);
+    let bells = pair.put(1, 8).emit();
+    pair.simulation
+        .fill("h0", pair.source, &bells)
+        .expect("it is memory");
+    let doorbell = Doorbell {
+        address: pair.source,
+        len: bells.len() as u32,
+    };
+    let bell = pair.from.page + register(0, offset::DOORBELL);
+    pair.store(vec![(bell, doorbell.emit().to_le_bytes().into()); 5]);
+    assert_eq!(pair.count("n0", Fault::RingFull), 1);
+    let taken = pair.from.page + register(0, offset::SENT + offset::TAKEN);
+    pair.store(vec![(taken, 2_u64.to_le_bytes().into())]);
+    assert_eq!(pair.count("n0", Fault::RingFull), 2);
+}
+
+#[test]
+fn a_message_without_a_buffer_is_dropped() {
+    let mut pair = Pair::new("", "");
+    let at = |offset| pair.to.page + register(0, offset);
+    let (control, given) = (at(offset::CONTROL), at(offset::BUFFERS_GIVEN));
+    let key = 1 | u64::from(pair.to.key) << 16;
+    let program = |system: host::System| async move {
+        for value in [0, key] {
+            system.store(control, &u64::to_le_bytes(value)).await;
+        }
+        system.store(given, &2_u64.to_le_bytes()).await;
+    };
+    pair.simulation
+        .spawn("h1", program)
+        .expect("a host runs programs");
+    pass(&mut pair.simulation, 50);
+    let arrived = receive(&mut pair.simulation, "h1", pair.to);
+    let nap = descriptor(&pair.to, 0, Body::NapImmediate(vec![1; 300]));
+    pair.post(vec![nap; 5]);
+    assert_eq!(pair.count("n1", Fault::NoBuffer), 3);
+    let naps = all(&arrived);
+    assert_eq!(naps.len(), 2);
+    assert!(naps.iter().all(|(event, _)| event.kind == EventKind::Nap));
+    pair.goes_on();
+}
+
+#[test]
+fn a_buffer_off_its_boundary_is_not_used() {
+    let mut pair = Pair::new("", "");
+    let (ring, mut addresses) = pair.to.buffers();
+    // The first sixteen are in the controller already.
+    let misplaced = pair.target + 8;
+    assert_ne!(misplaced % NAP_BUFFER, 0);
+    addresses[16 * 8..][..8].copy_from_slice(&misplaced.to_le_bytes());
+    pair.simulation
+        .fill("h1", ring, &addresses)
+        .expect("it is memory");
+    let arrived = receive(&mut pair.simulation, "h1", pair.to);
+    let nap = descriptor(&pair.to, 0, Body::NapImmediate(vec![1; 10]));
+    pair.post(vec![nap; 20]);
+    assert_eq!(pair.count("n1", Fault::Buffer), 1);
+    assert_eq!(all(&arrived).len(), 19);
+    assert!(pair.is_untouched());
+    pair.goes_on();
+}
