@@ -1,6 +1,6 @@
 //! Programs that send the messages of a flow through a queue pair, and notice them at the other end.
 
-use device::nic::descriptor::{Body, Descriptor, Item};
+use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use kernel::Time;
 use link::{FlowId, Observation};
 
@@ -135,7 +135,11 @@ impl Messages {
             key: self.to.key,
             destination: self.to.id,
             label: number as u32,
-            flow: (self.flow.0 + 1, offset),
+            probe: Probe {
+                flow: Some(self.flow),
+                offset,
+                is_timed: false,
+            },
         }
     }
 }
@@ -157,9 +161,7 @@ pub async fn send(system: System, costs: DriverParameters, messages: Messages) {
             _ => Vec::new(),
         };
         let descriptor = messages.descriptor(number, len, data);
-        let posted = pair
-            .post(&descriptor, Some(Observation::Rung { flow }))
-            .await;
+        let posted = pair.post_message(&descriptor, flow).await;
         posted.expect("a flow keeps within the limits of a queue pair");
         number += 1;
         sent += len;

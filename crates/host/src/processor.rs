@@ -176,9 +176,10 @@ impl Processor {
                     self.timed.push(Reverse((now + span, thread)));
                     State::Asleep
                 }
-                Step::Ask(Request::Store(address, bytes)) => {
+                Step::Ask(Request::Store(address, bytes, born)) => {
                     self.timed.push(Reverse((now, thread)));
-                    return Some(Next::Packet(self.store((address, &bytes), now, packets)));
+                    let born = born.unwrap_or(now);
+                    return Some(Next::Packet(self.store((address, &bytes), born, packets)));
                 }
                 Step::Ask(Request::Tell(what)) => {
                     self.timed.push(Reverse((now, thread)));
@@ -251,13 +252,13 @@ impl Processor {
     }
 
     /// A posted write of a store.
-    fn store(&self, (address, bytes): (u64, &[u8]), now: Time, packets: &mut Packets) -> PacketId {
+    fn store(&self, (address, bytes): (u64, &[u8]), born: Time, packets: &mut Packets) -> PacketId {
         let header = Header::memory_write(self.id, address, bytes.len() as u32)
             .expect("a program stores within a page");
         let packet = packets.claim();
         let lead = (address % 4) as usize;
         let stamp = Stamp {
-            born: now,
+            born,
             ..Stamp::default()
         };
         let payload = packets[packet].write(header, stamp);

@@ -3,8 +3,8 @@
 use device::nic::descriptor::Descriptor;
 use device::nic::event::Event;
 use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
-use kernel::Span;
-use link::Observation;
+use kernel::{Span, Time};
+use link::{FlowId, Observation};
 use protocol::QueuePairId;
 use thiserror::Error;
 
@@ -144,13 +144,42 @@ impl QueuePair {
         self.posted - self.done
     }
 
-    /// Has the controller carry out `descriptor`, which must ask for an event at its end: writes it to memory and rings. The
-    /// probes are told `what` as the bell rings.
-    pub async fn post(
+    /// Has the controller carry out `descriptor`, which must ask for an event at its end: writes it to memory and rings.
+    pub async fn post(&mut self, descriptor: &Descriptor) -> Result<(), RequestError> {
+        let (bell_at, bell) = self.prepare(descriptor).await?;
+        self.store(bell_at, bell.emit()).await;
+        Ok(())
+    }
+
+    /// The same for a message of `flow`: the probes hear when the doorbell rings.
+    pub async fn post_message(
         &mut self,
         descriptor: &Descriptor,
-        what: Option<Observation>,
+        flow: FlowId,
     ) -> Result<(), RequestError> {
+        let (bell_at, bell) = self.prepare(descriptor).await?;
+        self.system.work(self.costs.register_write).await;
+        self.system.tell(Observation::Rung { flow }).await;
+        let bytes = bell.emit().to_le_bytes();
+        self.system.store(bell_at, &bytes).await;
+        Ok(())
+    }
+
+    /// The same for a message that was due at `due`, from when its latency counts.
+    pub async fn post_late(
+        &mut self,
+        descriptor: &Descriptor,
+        due: Time,
+    ) -> Result<(), RequestError> {
+        let (bell_at, bell) = self.prepare(descriptor).await?;
+        self.system.work(self.costs.register_write).await;
+        let bytes = bell.emit().to_le_bytes();
+        self.system.store_late(bell_at, &bytes, due).await;
+        Ok(())
+    }
+
+    /// Writes a descriptor to memory: what is to be written to the doorbell, and where that is.
+    async fn prepare(&mut self, descriptor: &Descriptor) -> Result<(u64, Doorbell), RequestError> {
         let bytes = descriptor.emit();
         if bytes.len() as u64 > SLOT {
             return Err(RequestError::TooLong(bytes.len()));
@@ -163,18 +192,10 @@ impl QueuePair {
         let stores = bytes.len().div_ceil(8) as u64;
         self.system.work(self.costs.memory_write * stores).await;
         self.system.store(address, &bytes).await;
-        let bell = Doorbell {
-            address,
-            len: bytes.len() as u32,
-        };
         self.posted += 1;
         let bell_at = self.place.page + register(self.place.id.pair(), offset::DOORBELL);
-        self.system.work(self.costs.register_write).await;
-        if let Some(what) = what {
-            self.system.tell(what).await;
-        }
-        self.system.store(bell_at, &bell.emit().to_le_bytes()).await;
-        Ok(())
+        let len = bytes.len() as u32;
+        Ok((bell_at, Doorbell { address, len }))
     }
 
     /// The end of a request that does not come as an event: that of a GET, whose data was seen.
@@ -228,21 +249,29 @@ impl QueuePair {
     }
 }
 
-/// Waits for the next event of a ring.
+/// Waits for the next event of a ring. One that is there already is seen at once.
 async fn next(system: &System, costs: &DriverParameters, ring: &mut Ring) -> Event {
-    let (lap, entry) = (ring.taken / ENTRIES, ring.taken % ENTRIES);
-    let address = ring.address + entry * Event::BYTES;
+    let address = ring.address + ring.taken % ENTRIES * Event::BYTES;
+    let is_here = ring.look(system).await.is_some();
     loop {
         system.written(address).await;
-        see(system, costs.poll).await;
-        let bytes = system.load(address, Event::BYTES as usize).await;
-        let event = bytes
-            .as_array()
-            .and_then(|bytes| Event::parse(bytes, lap.is_multiple_of(2)));
-        if let Some(event) = event {
+        if !is_here {
+            see(system, costs.poll).await;
+        }
+        if let Some(event) = ring.look(system).await {
             ring.taken += 1;
             return event;
         }
+    }
+}
+
+impl Ring {
+    /// The next event, if it is there.
+    async fn look(&self, system: &System) -> Option<Event> {
+        let (lap, entry) = (self.taken / ENTRIES, self.taken % ENTRIES);
+        let address = self.address + entry * Event::BYTES;
+        let bytes = system.load(address, Event::BYTES as usize).await;
+        Event::parse(bytes.as_array()?, lap.is_multiple_of(2))
     }
 }
 

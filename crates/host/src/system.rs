@@ -28,8 +28,8 @@ pub enum Request {
     Work(Span),
     /// To leave its core for so long.
     Sleep(Span),
-    /// To store these bytes at an address, within a page.
-    Store(u64, Vec<u8>),
+    /// To store these bytes at an address, within a page; what follows from it began then, if not now.
+    Store(u64, Vec<u8>, Option<Time>),
     /// To load so many bytes of the host's memory.
     Load(u64, usize),
     /// To sleep until a device has written the byte at an address.
@@ -64,7 +64,14 @@ impl System {
     /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write.
     /// Costs no time but that of waiting for a place among the processor's stores under way.
     pub async fn store(&self, address: u64, bytes: &[u8]) {
-        self.0.ask(Request::Store(address, bytes.to_vec())).await;
+        let bytes = bytes.to_vec();
+        self.0.ask(Request::Store(address, bytes, None)).await;
+    }
+
+    /// The same, as the late beginning of something that was due at `born`: latencies count from then.
+    pub async fn store_late(&self, address: u64, bytes: &[u8], born: Time) {
+        let bytes = bytes.to_vec();
+        self.0.ask(Request::Store(address, bytes, Some(born))).await;
     }
 
     /// The `len` bytes at `address` of the host's memory; zeros where there is none. Costs no time.

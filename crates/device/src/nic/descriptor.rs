@@ -11,13 +11,13 @@
 //! | 10 | 16 | 0 |
 //! | 12 | 32 | label, which comes back in the event |
 //! | 16 | 32 | what the probes call its flow, from 1; 0 for nothing |
-//! | 20 | 32 | 0 |
+//! | 20 | 32 | bit 0: the probes hear when its last byte is in memory; others 0 |
 //! | 24 | 64 | where its first byte stands in that flow |
 //! | 32 | | source items, then target items: address (64 bits), length (32), 0 (32); or the data, up to a multiple of 16 bytes |
 //!
 //! All is little-endian. Sources and targets may be cut differently; only the sums of their lengths agree.
 
-use link::Fault;
+use link::{Fault, FlowId};
 use protocol::QueuePairId;
 use thiserror::Error;
 
@@ -36,8 +36,19 @@ pub struct Descriptor {
     pub destination: QueuePairId,
     /// What comes back in the event.
     pub label: u32,
-    /// What the probes call its flow, from 1, and where its first byte stands there.
-    pub flow: (u32, u64),
+    /// What the probes call it.
+    pub probe: Probe,
+}
+
+/// What the probes call a message; hardware knows nothing of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// Its flow, if it has one.
+    pub flow: Option<FlowId>,
+    /// Where its first byte stands in that flow.
+    pub offset: u64,
+    /// Whether its latency is taken when its last byte is in memory.
+    pub is_timed: bool,
 }
 
 /// What is sent, and where from and to.
@@ -202,8 +213,10 @@ impl Descriptor {
             bytes.extend(field.to_le_bytes());
         }
         bytes.extend(self.label.to_le_bytes());
-        bytes.extend(u64::from(self.flow.0).to_le_bytes());
-        bytes.extend(self.flow.1.to_le_bytes());
+        let flow = self.probe.flow.map_or(0, |flow| flow.0 + 1);
+        bytes.extend(flow.to_le_bytes());
+        bytes.extend(u32::from(self.probe.is_timed).to_le_bytes());
+        bytes.extend(self.probe.offset.to_le_bytes());
         match &self.body {
             Body::NapImmediate(data) => bytes.extend(data),
             Body::NapIndirect(sources) => bytes.extend(sources.iter().flat_map(|one| one.emit())),
@@ -267,7 +280,7 @@ impl Head {
         let destination = QueuePairId::from_number((first >> 32) as u16);
         let (Some(destination), true) = (
             destination,
-            head[1] <= 3 && second as u32 >> 16 == 0 && long(16) >> 32 == 0,
+            head[1] <= 3 && second as u32 >> 16 == 0 && long(16) >> 33 == 0,
         ) else {
             return Err(DescriptorError::Reserved);
         };
@@ -289,7 +302,11 @@ impl Head {
                 key: (first >> 16) as u16,
                 destination,
                 label: (second >> 32) as u32,
-                flow: (long(16) as u32, long(24)),
+                probe: Probe {
+                    flow: (long(16) as u32).checked_sub(1).map(FlowId),
+                    offset: long(24),
+                    is_timed: long(16) >> 32 == 1,
+                },
             },
         };
         if primitive == IMMEDIATE && head.first as u64 > Descriptor::MAX_NAP {
@@ -387,15 +404,13 @@ mod tests {
 
     fn descriptor() -> impl Strategy<Value = Descriptor> {
         let place = (any::<u8>(), 0..8_u8, 0..4_u8);
-        let rest: (bool, bool, u16, u32, (u32, u64)) = Default::default();
-        let _ = rest;
         (
             body(),
             place,
             any::<(bool, bool, u16, u32)>(),
-            any::<(u32, u64)>(),
+            any::<(Option<u16>, u64, bool)>(),
         )
-            .prop_map(|(body, (processor, function, pair), rest, flow)| {
+            .prop_map(|(body, (processor, function, pair), rest, probe)| {
                 let (tell_sender, tell_receiver, key, label) = rest;
                 Descriptor {
                     body,
@@ -404,7 +419,11 @@ mod tests {
                     key,
                     destination: QueuePairId::new(processor, function, pair),
                     label,
-                    flow,
+                    probe: Probe {
+                        flow: probe.0.map(|flow| FlowId(flow.into())),
+                        offset: probe.1,
+                        is_timed: probe.2,
+                    },
                 }
             })
     }
@@ -417,7 +436,7 @@ mod tests {
             key: 7,
             destination: QueuePairId::default(),
             label: 0,
-            flow: (0, 0),
+            probe: Probe::default(),
         };
         descriptor.emit()
     }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use link::{FlowId, PacketId, Packets, Stamp};
+use link::{PacketId, Packets, Stamp};
 use protocol::{FunctionId, NetworkHeader, PacketType, QueuePairId};
 
-use super::descriptor::Item;
+use super::descriptor::{Item, Probe};
 use super::stream::Stream;
 
 /// A descriptor that is being read.
@@ -37,8 +37,7 @@ pub(super) struct Address {
     /// Whether a place in the ring of events is kept for it.
     pub(super) has_place: bool,
     pub(super) label: u32,
-    /// What the probes call it, from 1, and where its first byte stands there.
-    pub(super) flow: (u32, u64),
+    pub(super) probe: Probe,
     pub(super) born: Time,
 }
 
@@ -101,7 +100,7 @@ impl Job {
         let mut header = self.header(kind, address, len);
         header.event = event;
         header.requester = requester;
-        let stamp = self.address.stamp(self.packed);
+        let stamp = self.address.stamp(self.packed, is_last);
         let packet = packets.claim();
         let payload = packets[packet].write(header.into(), stamp);
         self.stream.take(&mut payload[..len as usize]);
@@ -136,17 +135,12 @@ impl Job {
 }
 
 impl Address {
-    /// Its flow, if the probes have a name for it.
-    pub(super) fn flow(&self) -> Option<FlowId> {
-        self.flow.0.checked_sub(1).map(FlowId)
-    }
-
-    pub(super) fn stamp(&self, offset: u64) -> Stamp {
+    pub(super) fn stamp(&self, offset: u64, is_last: bool) -> Stamp {
         Stamp {
-            flow: self.flow(),
-            offset: self.flow.1 + offset,
+            flow: self.probe.flow,
+            offset: self.probe.offset + offset,
             born: self.born,
-            last: false,
+            last: is_last && self.probe.is_timed,
         }
     }
 }

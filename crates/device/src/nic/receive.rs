@@ -307,7 +307,7 @@ impl Nic {
                 body: Body::Get { sources, targets },
                 tell_sender,
                 label,
-                flow,
+                probe,
                 ..
             }) => {
                 let left = super::descriptor::total(&sources);
@@ -319,7 +319,7 @@ impl Nic {
                     tell_receiver: tell_sender,
                     has_place: false,
                     label,
-                    flow,
+                    probe,
                     born,
                 };
                 self.begun += 1;

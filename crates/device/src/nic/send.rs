@@ -1,7 +1,7 @@
 //! The sending engine: doorbells become descriptors, descriptors messages, and messages packets.
 
 use kernel::{Effects, Time};
-use link::{Fault, FlowId, Frame, Stamp};
+use link::{Fault, Frame, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId};
 
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
@@ -168,7 +168,7 @@ impl Nic {
             tell_receiver: descriptor.tell_receiver,
             has_place: fetch.has_place,
             label: descriptor.label,
-            flow: descriptor.flow,
+            probe: descriptor.probe,
             born: fetch.born,
         };
         if matches!(descriptor.body, Body::Get { .. }) {
@@ -215,7 +215,7 @@ impl Nic {
             return self.stop(
                 from.function(),
                 Fault::Descriptor,
-                (address.flow(), lost),
+                (address.probe.flow, lost),
                 fx,
             );
         };
@@ -223,7 +223,7 @@ impl Nic {
         header.requester = self.requester(from);
         let stamp = Stamp {
             flow: None,
-            ..address.stamp(0)
+            ..address.stamp(0, false)
         };
         let packet = fx.store().claim();
         fx.store()[packet]
@@ -252,8 +252,7 @@ impl Nic {
         fx: &mut Effects<'_, Self>,
     ) {
         let (flow, lost) = descriptor.map_or((None, 0), |descriptor| {
-            let flow = descriptor.flow.0.checked_sub(1).map(FlowId);
-            (flow, descriptor.body.len())
+            (descriptor.probe.flow, descriptor.body.len())
         });
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
         self.stop(fetch.owner.function(), fault, (flow, lost), fx);
@@ -319,7 +318,7 @@ impl Nic {
         let Some(job) = self.jobs.front() else {
             return;
         };
-        let (owner, flow, left) = (job.address.source, job.address.flow(), job.left);
+        let (owner, flow, left) = (job.address.source, job.address.probe.flow, job.left);
         if matches!(job.way, Way::Nap { .. }) && job.packed > 0 {
             let packet = job.abort(self.requester(owner), fx.store());
             self.bus.push(channel, packet, fx.now(), fx.store());

@@ -6,7 +6,7 @@ mod safety;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
-use device::nic::descriptor::{Body, Descriptor, Item};
+use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
 use host::DriverParameters;
 use host::queue_pair::{Place, QueuePair};
@@ -48,7 +48,7 @@ pub fn descriptor(to: &Place, label: u32, body: Body) -> Descriptor {
         key: to.key,
         destination: to.id,
         label,
-        flow: (0, 0),
+        probe: Probe::default(),
     }
 }
 
@@ -65,7 +65,7 @@ pub fn send(
     let program = |system| async move {
         let mut pair = QueuePair::new(system, costs, place);
         for descriptor in descriptors {
-            while pair.post(&descriptor, None).await.is_err() {
+            while pair.post(&descriptor).await.is_err() {
                 let event = pair.sent().await;
                 sent.lock().expect("nobody panics with it").push(event);
             }
