@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from peerlane.tree import Network, Node, Traffic, Tree
+    from peerlane.tree import Controller, Network, Node, Traffic, Tree
 
 ENVELOPE_BYTES = 20
 """Of the header and the CRC around what travels over light."""
@@ -70,8 +70,14 @@ class Bounds:
 def bounds(tree: Tree, traffic: Traffic) -> Bounds:
     """What `traffic`, one of `tree`, can reach.
 
-    Where routers hang below different links, the slowest counts.
+    Where routers hang below different links, the slowest counts. Through a controller the engines
+    are the limit on either side, but for who gets more than an even share.
     """
+    for controller in tree.controllers:
+        if controller.name == traffic.network:
+            engine = controller.engine_bytes_per_second
+            share = _busiest_port(controller, traffic)
+            return Bounds(injection=engine, ejection=engine / share, bisection=None)
     network = tree.networks[traffic.network]
     packets = _packets(tree, network, traffic)
     local = network.local_width * _frame_rate(network, packets)
@@ -90,6 +96,13 @@ def bounds(tree: Tree, traffic: Traffic) -> Bounds:
         ejection=ejection / _busiest_receiver(network, traffic),
         bisection=fibre_rate(network, packets) / load if load else None,
     )
+
+
+def _busiest_port(controller: Controller, traffic: Traffic) -> float:
+    """What the busiest port takes in when each offers one unit."""
+    if traffic.hot_share is None:
+        return 1.0
+    return 1.0 + (len(controller.ports) - 1) * traffic.hot_share
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,20 @@ class Fibre:
 
 
 @dataclass(frozen=True, slots=True)
+class Controller:
+    """A crossbar between hosts, and the `nic` devices at its ports, in their order.
+
+    `engine_bytes_per_second` is the payload that the slowest of their engines takes in.
+    """
+
+    name: str
+    ports: tuple[str, ...]
+    virtual_channels: int
+    get_channel: bool
+    engine_bytes_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """An open-loop workload as it was written: `load` bytes of payload a second from each node.
 
@@ -129,6 +143,7 @@ class Tree:
     name: str
     nodes: Collection[Node]
     networks: Collection[Network]
+    controllers: Collection[Controller]
     fibres: Collection[Fibre]
     traffic: Collection[Traffic]
 
@@ -140,6 +155,7 @@ class Tree:
             name=document["name"],
             nodes=Collection(map(_node, document["nodes"]), key="name"),
             networks=Collection(map(_network, document["networks"]), key="name"),
+            controllers=Collection(map(_controller, document["controllers"]), key="name"),
             fibres=Collection(_named(Fibre, _ENDS, fibre) for fibre in document["fibres"]),
             traffic=Collection(_named(Traffic, _SIDES, one) for one in document["traffic"]),
         )
@@ -150,6 +166,7 @@ class Tree:
             "name": self.name,
             "nodes": [asdict(node) for node in self.nodes],
             "networks": [asdict(network) for network in self.networks],
+            "controllers": [asdict(controller) for controller in self.controllers],
             "fibres": [_written(fibre, _ENDS) for fibre in self.fibres],
             "traffic": [_written(traffic, _SIDES) for traffic in self.traffic],
         }
@@ -200,6 +217,10 @@ def _network(fields: dict[str, Any]) -> Network:
         routers=tuple(fields["routers"]),
         **{k: v for k, v in fields.items() if k not in {"sides", "routers"}},
     )
+
+
+def _controller(fields: dict[str, Any]) -> Controller:
+    return Controller(**fields | {"ports": tuple(fields["ports"])})
 
 
 def _named(make: Callable[..., _Row], names: Mapping[str, str], fields: dict[str, Any]) -> _Row:

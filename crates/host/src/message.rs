@@ -1,10 +1,14 @@
 //! Programs that send the messages of a flow through a queue pair, and notice them at the other end.
 
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
+use std::sync::Arc;
+
 use kernel::Time;
 use link::{FlowId, Observation};
 
-use crate::queue_pair::{Place, QueuePair, see};
+use transaction::Spread;
+
+use crate::queue_pair::{Place, QueuePair, REQUESTS, see};
 use crate::{DriverParameters, System};
 
 /// How a message goes.
@@ -198,5 +202,71 @@ pub async fn notice(system: System, costs: DriverParameters, messages: Messages)
             see(&system, costs.poll).await;
             system.tell(Observation::Noticed { flow }).await;
         }
+    }
+}
+
+/// What a processor offers to others, whatever became of it before.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Its flow, to the probes.
+    pub flow: FlowId,
+    /// The queue pair that sends.
+    pub from: Place,
+    /// Where the message is.
+    pub source: u64,
+    /// Bytes of a message.
+    pub size: u64,
+    /// Queue pairs that it can go to, and where there.
+    pub targets: Arc<[(Place, u64)]>,
+    /// Which of them each message goes to, and when.
+    pub spread: Spread,
+    /// When offering begins, and ends.
+    pub during: (Time, Time),
+}
+
+/// Offers messages. One that is due while as many as there may be are under way waits, and counts from when it was due.
+pub async fn offer(system: System, costs: DriverParameters, offer: Offer) {
+    let mut pair = QueuePair::new(system.clone(), costs, offer.from);
+    let (mut spread, mut sent) = (offer.spread, 0);
+    let (start, end) = offer.during;
+    let mut due = start + spread.lead();
+    while due < end {
+        let now = system.now().await;
+        if due > now {
+            system.sleep(due.since(now)).await;
+        }
+        while pair.outstanding() >= REQUESTS {
+            pair.sent().await;
+        }
+        let (to, address) = offer.targets[spread.target() as usize];
+        let item = |address| Item {
+            address,
+            len: offer.size as u32,
+        };
+        let descriptor = Descriptor {
+            body: Body::Put {
+                sources: vec![item(offer.source)],
+                targets: vec![item(address)],
+            },
+            tell_sender: true,
+            tell_receiver: false,
+            key: to.key,
+            destination: to.id,
+            label: 0,
+            probe: Probe {
+                flow: Some(offer.flow),
+                offset: 0,
+                is_timed: true,
+            },
+        };
+        let posted = pair.post_late(&descriptor, due).await;
+        posted.expect("an offer keeps within the limits of a queue pair");
+        sent += offer.size;
+        due += spread.gap();
+    }
+    let (flow, bytes) = (offer.flow, sent);
+    system.tell(Observation::Ended { flow, bytes }).await;
+    while pair.outstanding() > 0 {
+        pair.sent().await;
     }
 }

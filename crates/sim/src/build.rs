@@ -73,7 +73,7 @@ pub fn ends(plan: &Plan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, 
     )
 }
 
-/// The parts of each flow of the plan, then of each workload of a network, then of each collective,
+/// The parts of each flow of the plan, then of each workload of a network, of each one of a controller, and of each collective,
 /// numbered through.
 pub fn parts(plan: &Plan) -> Vec<Parts> {
     let mut next = 0;
@@ -91,7 +91,8 @@ pub fn parts(plan: &Plan) -> Vec<Parts> {
     let flows = plan.flows.iter().map(of);
     let traffic = plan.traffic.iter().map(|traffic| traffic.sources.len());
     let collectives = plan.collectives.iter().map(|one| one.programs.len());
-    let counts = flows.chain(traffic).chain(collectives);
+    let offers = plan.offers.iter().map(|one| one.sources.len());
+    let counts = flows.chain(traffic).chain(offers).chain(collectives);
     counts
         .map(|count| Parts((0..count).map(|_| number()).collect()))
         .collect()
@@ -100,7 +101,7 @@ pub fn parts(plan: &Plan) -> Vec<Parts> {
 /// The pattern of each part; the parts of one flow share it.
 fn patterns(plan: &Plan, flows: &[Parts]) -> Arc<[Pattern]> {
     let all = plan.flows.iter().map(|flow| pattern(plan, flow));
-    let numbers = plan.flows.len()..plan.flows.len() + plan.traffic.len();
+    let numbers = plan.flows.len()..plan.collectives_begin();
     let all = all.chain(numbers.map(|number| Pattern::new(plan.seed, number as u32)));
     let parts = all.zip(flows);
     parts

@@ -1,11 +1,14 @@
 //! From a plan to controllers, and to programs that send messages between hosts.
 
+use std::sync::Arc;
+
 use device::{EndpointConfig, Nic, NicConfig, NicParameters};
 use fabric::{Controller, ControllerConfig};
-use host::message::{self, MessageExtent, Messages};
+use host::DriverParameters;
+use host::message::{self, MessageExtent, Messages, Offer};
 use host::queue_pair::Place;
-use kernel::Span;
-use transaction::Pattern;
+use kernel::{Span, Stream};
+use transaction::{Pattern, Spread};
 
 use crate::build::{Parts, fill_pattern};
 use crate::model::Model;
@@ -72,6 +75,63 @@ pub fn open(plan: &Plan, node: usize, place: &Place, models: &mut [Model]) {
     }
 }
 
+/// Opens the queue pairs of workloads, and puts there what they send.
+pub fn open_offers(plan: &Plan, models: &mut [Model]) {
+    let first = plan.flows.len() + plan.traffic.len();
+    for (number, offer) in (first..).zip(&plan.offers) {
+        let pattern = Pattern::new(plan.seed, number as u32);
+        for part in &offer.sources {
+            open(plan, part.nic, &part.pair, models);
+            let host = plan.nodes[part.nic].root;
+            let base = plan.nodes[host].memory.map_or(0, |memory| memory.base);
+            if let Some(memory) = models[host].memory_mut() {
+                fill_pattern(pattern, offer.message, part.source - base, memory);
+            }
+        }
+    }
+}
+
+/// Gives workloads to the programs of their hosts, to begin `up` later than planned.
+pub fn load_offers(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
+    let parts = &flows[plan.flows.len() + plan.traffic.len()..];
+    for (offer, parts) in plan.offers.iter().zip(parts) {
+        let targets = offer.sources.iter().map(|part| (part.pair, part.target));
+        let targets: Arc<[_]> = targets.collect();
+        for (part, flow) in offer.sources.iter().zip(&parts.0) {
+            let host = plan.nodes[part.nic].root;
+            let name = format!("traffic {} {}", offer.id, plan.nodes[part.nic].name);
+            let start = offer.start + up;
+            let offered = Offer {
+                flow: *flow,
+                from: part.pair,
+                source: part.source,
+                size: offer.message,
+                targets: targets.clone(),
+                spread: Spread {
+                    targets: part.to.clone(),
+                    favoured: part.favoured,
+                    arrivals: offer.arrivals,
+                    stream: Stream::named(plan.seed, &name),
+                },
+                during: (start, start + offer.duration),
+            };
+            let costs = costs(plan, host);
+            if let Model::Host(root) = &mut models[host] {
+                let program = |system| message::offer(system, costs, offered);
+                root.cpu_mut().spawn(start, program);
+            }
+        }
+    }
+}
+
+/// What the software of a host costs.
+fn costs(plan: &Plan, host: usize) -> DriverParameters {
+    match &plan.nodes[host].kind {
+        NodeKind::Host(_, costs) => costs.clone(),
+        _ => panic!("a host is at the root of every tree"),
+    }
+}
+
 /// Puts what messages carry where they take it from.
 pub fn fill(plan: &Plan, flow: &FlowPlan, message: &MessagePlan, models: &mut [Model]) {
     let (sender, _) = ends(plan, flow, message);
@@ -115,19 +175,15 @@ pub fn load(plan: &Plan, flow: &FlowPlan, parts: &Parts, up: Span, models: &mut 
         outstanding: message.outstanding,
     };
     let (_, receiver) = ends(plan, flow, message);
-    let costs = |node: usize| match &plan.nodes[node].kind {
-        NodeKind::Host(_, costs) => costs.clone(),
-        _ => panic!("a host is at the root of every tree"),
-    };
     let asking = plan.nodes[flow.from].root;
     let (sends, notices) = (messages.clone(), messages);
     if let Model::Host(host) = &mut models[asking] {
-        let costs = costs(asking);
+        let costs = costs(plan, asking);
         host.cpu_mut()
             .spawn(start, |system| message::send(system, costs, sends));
     }
     if let Model::Host(host) = &mut models[receiver] {
-        let costs = costs(receiver);
+        let costs = costs(plan, receiver);
         if !notices.primitive.is_nap() {
             for address in notices.last_bytes() {
                 host.cpu_mut().watch(address);

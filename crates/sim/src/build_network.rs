@@ -122,7 +122,7 @@ pub fn load_traffic(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]
 
 /// Gives the nodes of collectives their parts, to begin `up` later than planned, and the bytes that they begin with.
 pub fn load_collectives(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
-    let parts = &flows[plan.flows.len() + plan.traffic.len()..];
+    let parts = &flows[plan.collectives_begin()..];
     for (collective, parts) in plan.collectives.iter().zip(parts) {
         let network = &plan.networks[collective.network];
         let flows = parts.0[0].0..parts.0[0].0 + parts.0.len() as u32;

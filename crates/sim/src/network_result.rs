@@ -1,6 +1,6 @@
 //! What a run measured of networks: each direction of each fibre, and the workloads.
 
-use kernel::{Quantity, Time};
+use kernel::{Quantity, Span, Time};
 use serde::Serialize;
 
 use crate::build::Parts;
@@ -8,8 +8,8 @@ use crate::build_network::begun_with;
 use crate::latency::Latency;
 use crate::meter::{FlowMeter, Meter};
 use crate::model::Model;
-use crate::plan::{CollectivePlan, Plan, TrafficPlan};
-use crate::scenario::Operation;
+use crate::plan::{CollectivePlan, OfferPlan, Plan, TrafficPlan};
+use crate::scenario::{Operation, TrafficPattern};
 use crate::simulation::Simulation;
 
 /// What one direction of a fibre carried.
@@ -130,7 +130,7 @@ pub(crate) fn collectives(
     models: &[Model],
     meter: &Meter,
 ) -> Vec<CollectiveResult> {
-    let parts = &parts[plan.flows.len() + plan.traffic.len()..];
+    let parts = &parts[plan.collectives_begin()..];
     let each = plan.collectives.iter().zip(parts);
     each.map(|(one, parts)| {
         let meters = || parts.0.iter().map(|part| meter.flow(*part));
@@ -214,20 +214,37 @@ pub(crate) fn fibres(plan: &Plan, models: &[Model], now: Time) -> Vec<FibreResul
 }
 
 pub(crate) fn traffic(plan: &Plan, parts: &[Parts], meter: &Meter) -> Vec<TrafficResult> {
-    let workloads = plan.traffic.iter().zip(&parts[plan.flows.len()..]);
-    workloads
-        .enumerate()
-        .map(|(number, (traffic, parts))| workload(plan, number, traffic, parts, meter))
+    let network = |traffic: &TrafficPlan| Workload {
+        id: traffic.id.clone(),
+        network: plan.networks[traffic.network].name.clone(),
+        pattern: traffic.pattern,
+        load: traffic.load,
+        duration: traffic.duration,
+    };
+    let controller = |offer: &OfferPlan| Workload {
+        id: offer.id.clone(),
+        network: plan.controllers[offer.controller].name.clone(),
+        pattern: offer.pattern,
+        load: offer.load,
+        duration: offer.duration,
+    };
+    let networks = plan.traffic.iter().map(network);
+    let all = networks.chain(plan.offers.iter().map(controller));
+    let all = all.zip(&parts[plan.flows.len()..]).enumerate();
+    all.map(|(number, (traffic, parts))| workload(number, traffic, parts, meter))
         .collect()
 }
 
-fn workload(
-    plan: &Plan,
-    number: usize,
-    traffic: &TrafficPlan,
-    parts: &Parts,
-    meter: &Meter,
-) -> TrafficResult {
+/// What a workload was to be, of a network or of a controller.
+struct Workload {
+    id: String,
+    network: String,
+    pattern: TrafficPattern,
+    load: u64,
+    duration: Span,
+}
+
+fn workload(number: usize, traffic: Workload, parts: &Parts, meter: &Meter) -> TrafficResult {
     let meters = || parts.0.iter().map(|part| meter.flow(*part));
     let counted: Vec<u64> = match meter.window() {
         Some(_) => meters().map(|meter| meter.steady.1).collect(),
@@ -253,8 +270,8 @@ fn workload(
     let any = sum > 0.0;
     let count = rates.len() as f64;
     TrafficResult {
-        id: traffic.id.clone(),
-        network: plan.networks[traffic.network].name.clone(),
+        id: traffic.id,
+        network: traffic.network,
         pattern: traffic.pattern.show(),
         nodes: rates.len(),
         offered_bytes_per_second: traffic.load as f64,

@@ -66,6 +66,7 @@ impl Simulation {
         let (mut models, world) = build::fabric(&plan, &parts);
         build::fill(&plan, &mut models);
         build_messages::open_pairs(&plan, &mut models);
+        build_messages::open_offers(&plan, &mut models);
         let (flows, workloads) = parts.split_at(plan.flows.len());
         let workloads: Vec<usize> = workloads.iter().map(|parts| parts.0.len()).collect();
         let flows = flows.iter().map(|parts| parts.0.len()).sum();
@@ -165,7 +166,9 @@ impl Simulation {
         let traffic = self.plan.traffic.iter();
         let traffic = traffic.map(|traffic| traffic.start + traffic.duration);
         let collectives = self.plan.collectives.iter().map(|one| one.start);
-        let networks = traffic.chain(collectives);
+        let offers = self.plan.offers.iter();
+        let offers = offers.map(|offer| offer.start + offer.duration);
+        let networks = traffic.chain(collectives).chain(offers);
         let networks = networks.map(|time| time.max(progress) + NETWORK_PATIENCE);
         flows.chain(networks).max().unwrap_or(Time::NEVER)
     }
@@ -255,6 +258,7 @@ impl Simulation {
         build::load(&self.plan, &self.parts, up, &mut self.models);
         build_network::load_traffic(&self.plan, &self.parts, up, &mut self.models);
         build_network::load_collectives(&self.plan, &self.parts, up, &mut self.models);
+        build_messages::load_offers(&self.plan, &self.parts, up, &mut self.models);
         self.sever(up);
         for (index, model) in self.models.iter_mut().enumerate() {
             model.ask(ComponentId(index as u32), &mut self.world);

@@ -7,7 +7,8 @@ use protocol::Bar;
 use serde::Serialize;
 
 use crate::plan::{
-    DownstreamPort, FibrePlan, NetworkPlan, NodePlan, Plan, Region, SourcePlan, TrafficPlan,
+    ControllerPlan, DownstreamPort, FibrePlan, NetworkPlan, NodePlan, OfferPlan, Plan, Region,
+    SourcePlan, TrafficPlan,
 };
 use crate::scenario::{DeviceParameters, NodeKind};
 
@@ -20,6 +21,8 @@ pub struct Tree {
     pub nodes: Vec<TreeNode>,
     /// Networks of routers.
     pub networks: Vec<TreeNetwork>,
+    /// Crossbars between hosts.
+    pub controllers: Vec<TreeController>,
     /// The fibres of all networks.
     pub fibres: Vec<TreeFibre>,
     /// Open-loop workloads of networks.
@@ -45,6 +48,21 @@ pub struct TreeNode {
     pub max_read_request: Option<u32>,
     /// Its addresses.
     pub regions: Vec<TreeRegion>,
+}
+
+/// A controller.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeController {
+    /// Its name.
+    pub name: String,
+    /// The network interface controllers at its ports.
+    pub ports: Vec<String>,
+    /// Virtual channels of a port for data.
+    pub virtual_channels: u32,
+    /// Whether GETs have one more.
+    pub get_channel: bool,
+    /// Payload that the slowest engine takes in a second.
+    pub engine_bytes_per_second: f64,
 }
 
 /// A link.
@@ -167,6 +185,11 @@ impl Tree {
                 .iter()
                 .map(|network| tree_network(plan, network))
                 .collect(),
+            controllers: plan
+                .controllers
+                .iter()
+                .map(|controller| tree_controller(plan, controller))
+                .collect(),
             fibres: plan
                 .fibres
                 .iter()
@@ -176,6 +199,7 @@ impl Tree {
                 .traffic
                 .iter()
                 .map(|traffic| tree_traffic(plan, traffic))
+                .chain(plan.offers.iter().map(|offer| tree_offer(plan, offer)))
                 .collect(),
         }
     }
@@ -267,6 +291,45 @@ fn tree_traffic(plan: &Plan, traffic: &TrafficPlan) -> TreeTraffic {
         hot_share: favoured.map(|(_, share)| share),
         start_ns: traffic.start.as_ns(),
         duration_ns: traffic.duration.as_ns(),
+    }
+}
+
+fn tree_offer(plan: &Plan, offer: &OfferPlan) -> TreeTraffic {
+    let favoured = offer.sources[0].favoured;
+    TreeTraffic {
+        id: offer.id.clone(),
+        network: plan.controllers[offer.controller].name.clone(),
+        pattern: offer.pattern.show(),
+        load: offer.load,
+        message: offer.message,
+        from: "hosts",
+        to: "hosts",
+        hot_node: favoured.map(|(node, _)| node as u16),
+        hot_share: favoured.map(|(_, share)| share),
+        start_ns: offer.start.as_ns(),
+        duration_ns: offer.duration.as_ns(),
+    }
+}
+
+fn tree_controller(plan: &Plan, controller: &ControllerPlan) -> TreeController {
+    let rates = controller.ports.iter().map(|nic| {
+        let node = &plan.nodes[*nic];
+        let NodeKind::Device(endpoint, DeviceParameters::Nic(nic)) = &node.kind else {
+            return 0.0;
+        };
+        nic.engine_rate(node.max_payload, node.max_read_request) / endpoint.clock.period().as_ns()
+            * 1e9
+    });
+    TreeController {
+        name: controller.name.clone(),
+        ports: controller
+            .ports
+            .iter()
+            .map(|nic| plan.nodes[*nic].name.clone())
+            .collect(),
+        virtual_channels: controller.parameters.virtual_channels,
+        get_channel: controller.parameters.get_channel,
+        engine_bytes_per_second: rates.fold(f64::INFINITY, f64::min),
     }
 }
 

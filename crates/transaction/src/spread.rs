@@ -29,7 +29,8 @@ pub enum Arrivals {
 }
 
 impl Spread {
-    pub(crate) fn target(&mut self) -> u64 {
+    /// Where the next request goes.
+    pub fn target(&mut self) -> u64 {
         if let Some((address, probability)) = self.favoured
             && self.stream.unit() <= probability
         {
@@ -42,7 +43,7 @@ impl Spread {
     }
 
     /// Time until the first request.
-    pub(crate) fn lead(&mut self) -> Span {
+    pub fn lead(&mut self) -> Span {
         match self.arrivals {
             Arrivals::Even(each) => Span::from_fs(self.stream.below(each.as_fs().max(1))),
             Arrivals::Poisson(_) | Arrivals::Bernoulli(..) => self.gap(),
@@ -50,7 +51,7 @@ impl Spread {
     }
 
     /// Time from one request to the next.
-    pub(crate) fn gap(&mut self) -> Span {
+    pub fn gap(&mut self) -> Span {
         match self.arrivals {
             Arrivals::Even(each) => each,
             Arrivals::Poisson(mean) => self.stream.exponential(mean),

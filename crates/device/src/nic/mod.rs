@@ -115,6 +115,10 @@ struct Answer {
     bytes: Vec<u8>,
 }
 
+/// Bytes of a completion's header, and of the engine's words.
+const COMPLETION_HEADER: u32 = 12;
+const WORD: u32 = 16;
+
 /// The port to the crossbar.
 const BUS: Port = Port(1);
 
@@ -148,6 +152,15 @@ impl Component for Nic {
 }
 
 impl NicParameters {
+    /// Bytes of payload that the receiver of completions takes a cycle, where these carry up to `max_payload` bytes and requests
+    /// ask for up to `max_read_request`.
+    pub fn engine_rate(&self, max_payload: u32, max_read_request: u32) -> f64 {
+        let asked = (self.read_request.0 as u32).min(max_read_request);
+        let each = asked.min(max_payload);
+        let cycles = (COMPLETION_HEADER + each).div_ceil(WORD) + self.handling_cycles;
+        f64::from(each) / f64::from(cycles)
+    }
+
     /// Words of 16 bytes that have room here, of each virtual channel from the crossbar.
     pub fn receive_room(&self) -> u32 {
         self.receive_buffer.0 as u32 / 16

@@ -253,14 +253,7 @@ impl Planner<'_> {
         let processor = plan.attachment.map_or(0, |place| place.processor);
         let page = plan.bars[0].map_or(0, |bar| bar.base);
         let taken = self.pairs.entry(node).or_default();
-        let functions = match function {
-            Some(function) => function..function + 1,
-            None => 0..FUNCTIONS as u8,
-        };
-        let pairs =
-            functions.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
-        let mut ids = pairs.map(|(function, pair)| QueuePairId::new(processor, function, pair));
-        let Some(id) = ids.find(|id| !taken.contains(id)) else {
+        let Some(id) = free_pair(taken, processor, function) else {
             let message = match function {
                 Some(_) => "its 4 queue pairs have other flows already; write another one, or none",
                 None => "all 32 queue pairs of a nic have other flows already; write fewer flows",
@@ -272,14 +265,8 @@ impl Planner<'_> {
             };
             return Err(self.error(flow, key, message));
         };
-        taken.push(id);
         let area = self.buffer(flow, self.nodes[node].root, AREA)?;
-        Ok(Place {
-            id,
-            page: page + u64::from(id.function()) * PAGE,
-            area,
-            key,
-        })
+        Ok(place(id, page, area, key))
     }
 
     /// The address of `size` bytes of a host's memory that nothing else uses.
@@ -294,6 +281,33 @@ impl Planner<'_> {
             );
             self.error(flow, "from", &message)
         })
+    }
+}
+
+/// A queue pair of `processor` that is not `taken`, of `function` if one is meant. From now on it is.
+pub(super) fn free_pair(
+    taken: &mut Vec<QueuePairId>,
+    processor: u8,
+    function: Option<u8>,
+) -> Option<QueuePairId> {
+    let functions = match function {
+        Some(function) => function..function + 1,
+        None => 0..FUNCTIONS as u8,
+    };
+    let pairs = functions.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
+    let mut ids = pairs.map(|(function, pair)| QueuePairId::new(processor, function, pair));
+    let id = ids.find(|id| !taken.contains(id))?;
+    taken.push(id);
+    Some(id)
+}
+
+/// The queue pair `id` of a controller whose doorbells begin at `doorbells`.
+pub(super) fn place(id: QueuePairId, doorbells: u64, area: u64, key: u16) -> Place {
+    Place {
+        id,
+        page: doorbells + u64::from(id.function()) * PAGE,
+        area,
+        key,
     }
 }
 

@@ -11,6 +11,7 @@ mod flow;
 mod functions;
 mod message;
 mod network;
+mod offer;
 mod passage;
 mod payload;
 mod planner;
@@ -35,6 +36,7 @@ pub use controllers::{Attachment, ControllerPlan};
 pub use flow::{Amount, FlowPlan, TransferPlan};
 pub use message::MessagePlan;
 pub use network::{FibrePlan, NetworkPlan};
+pub use offer::{OfferPlan, OfferSource};
 pub use traffic::{SourcePlan, TrafficPlan};
 
 use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError, Upstream};
@@ -69,6 +71,8 @@ pub struct Plan {
     pub traffic: Vec<TrafficPlan>,
     /// What the nodes of networks do together, as written.
     pub collectives: Vec<CollectivePlan>,
+    /// Open-loop workloads of controllers, as written.
+    pub offers: Vec<OfferPlan>,
     /// What may go wrong and need not: `FILE:LINE: what; what would be safe`.
     pub warnings: Vec<String>,
 }
@@ -188,8 +192,8 @@ impl Plan {
         }
         let links = links(scenario, &tree, &nodes)?;
         let mut networks = tree.networks;
-        let (flows, spare) = planner::plan(scenario, &nodes, &mut networks)?;
-        let traffic = traffic::plan(scenario, &nodes, &mut networks)?;
+        let planned = planner::plan(scenario, &nodes, &mut networks, &controllers.all)?;
+        let traffic = traffic::plan(scenario, &nodes, &mut networks, &controllers.all)?;
         let collectives = collective::plan(scenario, &nodes, &networks)?;
         let time = |after: Span| Time::from_fs(after.as_fs());
         let measure = scenario
@@ -204,12 +208,18 @@ impl Plan {
             controllers: controllers.all,
             networks: networks.all,
             fibres: networks.fibres,
-            flows,
-            spare,
+            flows: planned.flows,
+            spare: planned.spare,
             traffic,
             collectives,
+            offers: planned.offers,
             warnings: networks.warnings,
         })
+    }
+
+    /// How many flows and workloads come before the first collective, as results count them.
+    pub(crate) fn collectives_begin(&self) -> usize {
+        self.flows.len() + self.traffic.len() + self.offers.len()
     }
 
     /// The same fabric before any firmware ran: every register as reset leaves it.

@@ -14,14 +14,23 @@ use super::address::show;
 use super::message::TakenPairs;
 use super::network::Networks;
 use super::tree::known;
-use super::{Amount, FlowPlan, NodePlan, Region};
+use super::{Amount, ControllerPlan, FlowPlan, NodePlan, OfferPlan, Region};
 
-/// The flows of `scenario` between `nodes`, and what of each host's memory none of them uses.
+/// What programs on the hosts do.
+pub(super) struct Planned {
+    pub(super) flows: Vec<FlowPlan>,
+    pub(super) offers: Vec<OfferPlan>,
+    /// What of each host's memory none of them uses.
+    pub(super) spare: Vec<Option<Region>>,
+}
+
+/// The flows of `scenario` between `nodes`, and the workloads of its controllers.
 pub(super) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
     networks: &mut Networks,
-) -> Result<(Vec<FlowPlan>, Vec<Option<Region>>), ScenarioError> {
+    controllers: &[ControllerPlan],
+) -> Result<Planned, ScenarioError> {
     let names = nodes.iter().enumerate();
     let names = names
         .map(|(index, node)| (node.name.as_str(), index))
@@ -47,12 +56,17 @@ pub(super) fn plan(
         let one = planner.flow(flow, &flows)?;
         flows.push(one);
     }
+    let offers = planner.offers(controllers)?;
     let spare = (0..nodes.len()).map(|node| planner.spare(node));
-    Ok((flows, spare.collect()))
+    Ok(Planned {
+        flows,
+        offers,
+        spare: spare.collect(),
+    })
 }
 
 pub(super) struct Planner<'a> {
-    scenario: &'a Scenario,
+    pub(super) scenario: &'a Scenario,
     pub(super) nodes: &'a [NodePlan],
     pub(super) networks: &'a mut Networks,
     pub(super) names: BTreeMap<&'a str, usize>,

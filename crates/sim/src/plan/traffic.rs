@@ -7,8 +7,9 @@ use transaction::Arrivals;
 
 use crate::scenario::{ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern};
 
-use super::NodePlan;
 use super::network::{Networks, port_to};
+use super::offer::is_offer;
+use super::{ControllerPlan, NodePlan};
 
 /// One workload.
 #[derive(Clone, Debug)]
@@ -49,15 +50,20 @@ pub(super) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
     networks: &mut Networks,
+    controllers: &[ControllerPlan],
 ) -> Result<Vec<TrafficPlan>, ScenarioError> {
     let mut plans: Vec<TrafficPlan> = Vec::with_capacity(scenario.traffic.len());
-    for traffic in &scenario.traffic {
+    for (index, traffic) in scenario.traffic.iter().enumerate() {
         let id = traffic.id.value.as_str();
+        let mut above = scenario.traffic[..index].iter();
         let taken = scenario.flows.iter().any(|flow| flow.id.value == id)
-            || plans.iter().any(|plan| plan.id == id);
+            || above.any(|other| other.id.value == id);
         if taken {
             let message = format!("traffic {id:?}: this id is already taken; write another one");
             return Err(scenario.error(traffic.id.line, message));
+        }
+        if is_offer(controllers, traffic) {
+            continue;
         }
         plans.push(
             Planner {
@@ -149,7 +155,7 @@ impl Planner<'_> {
         by_name.or_else(by_router).ok_or_else(|| {
             let names: Vec<&str> = networks.all.iter().map(|one| one.name.as_str()).collect();
             let there = match names.as_slice() {
-                [] => "there is none; write [networks.NAME]".to_owned(),
+                [] => "there is none; write [networks.NAME] or [controllers.NAME]".to_owned(),
                 names => format!("there are {}", names.join(", ")),
             };
             self.error("network", &format!("there is no network {name:?}; {there}"))
