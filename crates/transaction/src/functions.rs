@@ -269,11 +269,13 @@ impl Functions {
             | Refusal::Overflow
             | Refusal::Nic(_) => return,
         };
-        self.space_mut(place).record(&ErrorRecord {
+        let control = self.space(place).error_control();
+        let record = ErrorRecord {
             error,
             header,
             advisory,
-        });
+        };
+        self.space_mut(place).record(&record, control);
     }
 
     /// Records that a request of the function at `place` was answered with Unsupported Request.
@@ -394,6 +396,7 @@ mod tests {
             msi_vectors: 1,
             msix: None,
             express: express(PortType::Endpoint),
+            virtual_functions: None,
         }))
     }
 

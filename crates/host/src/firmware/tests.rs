@@ -82,6 +82,7 @@ impl Tree {
                         msi_vectors: 4,
                         msix: None,
                         express: express(PortType::Endpoint, *supported),
+                        virtual_functions: None,
                     }))
                 }),
                 Shape::Switch(shapes) => {

@@ -36,6 +36,7 @@ pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Funct
                 msi_vectors: endpoint.msi_vectors.max(device.msi_vectors()) as u8,
                 msix: endpoint.msix(),
                 express: express(node, PortType::Endpoint, node, 0),
+                virtual_functions: None,
             }))
         }
     }
