@@ -2,14 +2,17 @@
 //!
 //! A component in a running fabric and firmware that plans one both ask here, so that they cannot disagree.
 
+mod virtual_spaces;
+
 use kernel::{Component, Effects};
 use link::{PacketId, Packets, Pcie, Refusal};
 use protocol::{
-    Class, ConfigKind, ConfigRequest, ConfigSpace, ErrorRecord, FunctionId, Header, Kind, Status,
-    UncorrectableError,
+    Class, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord, FunctionId,
+    Header, Kind, Status, UncorrectableError,
 };
 
 use crate::{Action, refuse};
+use virtual_spaces::VirtualSpaces;
 
 /// What a component is to configuration requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,7 @@ pub struct Functions {
     id: FunctionId,
     own: ConfigSpace,
     ports: Vec<PortFunction>,
+    virtual_spaces: VirtualSpaces,
 }
 
 /// The function of a port with a link below.
@@ -43,10 +47,12 @@ pub struct PortFunction {
 /// One of the functions of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A device's function, a switch's upstream port, or a host bridge.
+    /// A device's physical function, a switch's upstream port, or a host bridge.
     Own,
     /// The port with this index among those with a link below.
     Port(usize),
+    /// The virtual function of a device with this number, from 0, while it is enabled.
+    Virtual(usize),
 }
 
 /// Where a configuration request goes from here.
@@ -70,9 +76,13 @@ pub struct Served {
 }
 
 impl Functions {
-    /// A device with one function.
-    pub fn device(own: ConfigSpace) -> Self {
-        Self::new(Role::Device, own, Vec::new())
+    /// A device with this function, and with its virtual functions as soon as they are enabled.
+    pub fn device(function: &EndpointFunction) -> Self {
+        let own = ConfigSpace::endpoint(function);
+        Functions {
+            virtual_spaces: VirtualSpaces::of(function),
+            ..Self::new(Role::Device, own, Vec::new())
+        }
     }
 
     /// A switch with an upstream port and those below it.
@@ -101,10 +111,11 @@ impl Functions {
             id: FunctionId::default(),
             own,
             ports,
+            virtual_spaces: VirtualSpaces::default(),
         }
     }
 
-    /// The ID of a device's function, a switch's upstream port, or a host bridge.
+    /// The ID of a device's physical function, a switch's upstream port, or a host bridge.
     pub fn id(&self) -> FunctionId {
         self.id
     }
@@ -117,6 +128,7 @@ impl Functions {
                 let port = &self.ports[index];
                 FunctionId::new(self.internal_bus(), port.device, port.function)
             }
+            Place::Virtual(number) => self.own.virtual_id(self.id, number),
         }
     }
 
@@ -125,6 +137,7 @@ impl Functions {
         match place {
             Place::Own => &self.own,
             Place::Port(index) => &self.ports[index].space,
+            Place::Virtual(number) => &self.virtual_spaces.spaces()[number],
         }
     }
 
@@ -133,9 +146,21 @@ impl Functions {
         self.ports.iter().map(|port| &port.space)
     }
 
-    /// Every function there is.
+    /// Every function there is now.
     pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
-        std::iter::once(Place::Own).chain((0..self.ports.len()).map(Place::Port))
+        std::iter::once(Place::Own)
+            .chain((0..self.ports.len()).map(Place::Port))
+            .chain(self.virtual_places())
+    }
+
+    /// Every virtual function there is now.
+    pub fn virtual_places(&self) -> impl Iterator<Item = Place> + use<> {
+        (0..self.virtual_spaces.spaces().len()).map(Place::Virtual)
+    }
+
+    /// The function with that ID, if it is here.
+    pub fn place_of(&self, id: FunctionId) -> Option<Place> {
+        self.places().find(|place| self.id_of(*place) == id)
     }
 
     /// The bus of the port functions.
@@ -153,11 +178,20 @@ impl Functions {
             (Role::Device | Role::Switch, ConfigKind::Type0) if id.function() == 0 => {
                 Reach::Here(Place::Own)
             }
+            (Role::Device, ConfigKind::Type0) => self.reach_virtual(id),
             (Role::Switch, ConfigKind::Type1) if !is_below(&self.own, id) => Reach::Nobody,
             (Role::Root, _) if id == FunctionId::default() => Reach::Here(Place::Own),
             (Role::Root, _) | (Role::Switch, ConfigKind::Type1) => self.reach_port(id),
             (Role::Device | Role::Switch, _) => Reach::Nobody,
         }
+    }
+
+    /// Bus and device number are not looked at: they may be those that a write is about to tell.
+    fn reach_virtual(&self, id: FunctionId) -> Reach {
+        let found = self
+            .virtual_places()
+            .find(|place| self.id_of(*place).function() == id.function());
+        found.map_or(Reach::Nobody, Reach::Here)
     }
 
     fn reach_port(&self, id: FunctionId) -> Reach {
@@ -196,12 +230,16 @@ impl Functions {
         }
         self.space_mut(place)
             .write(request.register, value, request.first_be);
+        if place == Place::Own {
+            self.virtual_spaces.obey(&mut self.own);
+        }
     }
 
     fn space_mut(&mut self, place: Place) -> &mut ConfigSpace {
         match place {
             Place::Own => &mut self.own,
             Place::Port(index) => &mut self.ports[index].space,
+            Place::Virtual(number) => &mut self.virtual_spaces.spaces_mut()[number],
         }
     }
 
@@ -269,7 +307,10 @@ impl Functions {
             | Refusal::Overflow
             | Refusal::Nic(_) => return,
         };
-        let control = self.space(place).error_control();
+        let control = match place {
+            Place::Virtual(_) => self.own.error_control(),
+            Place::Own | Place::Port(_) => self.space(place).error_control(),
+        };
         let record = ErrorRecord {
             error,
             header,

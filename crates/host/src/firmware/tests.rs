@@ -76,14 +76,14 @@ impl Tree {
         for shape in shapes {
             let child = match shape {
                 Shape::Device(bars, supported) => self.add(&[], PortType::Downstream, 0, &|_| {
-                    Functions::device(ConfigSpace::endpoint(&EndpointFunction {
+                    Functions::device(&EndpointFunction {
                         identity: IDENTITY,
                         bars: bars.clone(),
                         msi_vectors: 4,
                         msix: None,
                         express: express(PortType::Endpoint, *supported),
                         virtual_functions: None,
-                    }))
+                    })
                 }),
                 Shape::Switch(shapes) => {
                     let upstream = bridge(PortType::Upstream);

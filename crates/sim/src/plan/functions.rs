@@ -29,16 +29,14 @@ pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Funct
             bridge(node, PortType::Upstream, SWITCH_PORT, node, 0),
             ports(PortType::Downstream, SWITCH_PORT),
         ),
-        NodeKind::Device(endpoint, device) => {
-            Functions::device(ConfigSpace::endpoint(&EndpointFunction {
-                identity: identity(node, DEVICE),
-                bars: device.bars(endpoint, tree.networks.routers_around(index)),
-                msi_vectors: endpoint.msi_vectors.max(device.msi_vectors()) as u8,
-                msix: endpoint.msix(),
-                express: express(node, PortType::Endpoint, node, 0),
-                virtual_functions: None,
-            }))
-        }
+        NodeKind::Device(endpoint, device) => Functions::device(&EndpointFunction {
+            identity: identity(node, DEVICE),
+            bars: device.bars(endpoint, tree.networks.routers_around(index)),
+            msi_vectors: endpoint.msi_vectors.max(device.msi_vectors()) as u8,
+            msix: endpoint.msix(),
+            express: express(node, PortType::Endpoint, node, 0),
+            virtual_functions: None,
+        }),
     }
 }
 

@@ -1,8 +1,12 @@
 //! Which function a configuration request reaches.
 
 use super::*;
-use protocol::register::{BUSES, COMMAND, MEMORY_SPACE};
-use protocol::{BridgeFunction, EndpointFunction, Express, Generation, Identity, PortType, Tag};
+use protocol::register::{
+    AER, BUS_MASTER, BUSES, COMMAND, MEMORY_SPACE, NUM_VFS, SRIOV_CONTROL, VF_ENABLE,
+};
+use protocol::{
+    BridgeFunction, EndpointFunction, Express, Generation, Identity, PortType, SrIov, Tag,
+};
 
 const IDENTITY: Identity = Identity {
     vendor: 0x1b36,
@@ -57,15 +61,48 @@ fn switch() -> Functions {
     Functions::switch(upstream, ports)
 }
 
-fn device() -> Functions {
-    Functions::device(ConfigSpace::endpoint(&EndpointFunction {
+fn device(virtual_functions: Option<SrIov>) -> Functions {
+    Functions::device(&EndpointFunction {
         identity: IDENTITY,
         bars: Vec::new(),
         msi_vectors: 1,
         msix: None,
         express: express(PortType::Endpoint),
-        virtual_functions: None,
-    }))
+        virtual_functions,
+    })
+}
+
+/// A device on bus 9 that can have four virtual functions.
+fn physical() -> Functions {
+    let mut device = device(Some(SrIov {
+        total: 4,
+        device: 2,
+        bars: Vec::new(),
+        msi_vectors: 1,
+    }));
+    write(&mut device, 0, COMMAND, MEMORY_SPACE);
+    device
+}
+
+fn write(device: &mut Functions, function: u8, register: u16, value: u32) {
+    let request = ConfigRequest {
+        register,
+        ..request(ConfigKind::Type0, FunctionId::new(9, 0, function))
+    };
+    let Reach::Here(place) = device.reach(&request) else {
+        panic!("function {function} is not there");
+    };
+    let enables = 0xf;
+    device.access(place, &request, Action::Write { value, enables });
+}
+
+fn enable(device: &mut Functions, number: u32, control: u32) {
+    write(device, 0, NUM_VFS, number);
+    write(device, 0, SRIOV_CONTROL, control);
+}
+
+fn reach(device: &Functions, function: u8) -> Reach {
+    device.reach(&request(ConfigKind::Type0, FunctionId::new(9, 0, function)))
 }
 
 #[test]
@@ -103,7 +140,7 @@ fn a_switch_forwards_to_no_bus_beyond_those_of_its_upstream_port() {
 
 #[test]
 fn a_device_takes_its_number_from_a_write_and_answers_for_function_0_only() {
-    let mut device = device();
+    let mut device = device(None);
     let write = request(ConfigKind::Type0, FunctionId::new(9, 0, 0));
     assert_eq!(device.reach(&write), Reach::Here(Place::Own));
     assert_eq!(device.id(), FunctionId(0));
@@ -134,4 +171,64 @@ fn a_root_complex_has_its_functions_on_bus_0() {
     assert_eq!(reach(3, 0, 0), Reach::Below(1, ConfigKind::Type0));
     let multifunction = |index| root.space(Place::Port(index)).read(3) >> 23 & 1;
     assert_eq!((multifunction(0), multifunction(1)), (1, 0));
+}
+
+#[test]
+fn a_virtual_function_is_reached_while_it_is_enabled() {
+    let mut device = physical();
+    assert_eq!(reach(&device, 1), Reach::Nobody);
+    for (number, control) in [(3, VF_ENABLE), (3, 0), (1, VF_ENABLE)] {
+        enable(&mut device, number, control);
+        for function in 1..8 {
+            let there = control == VF_ENABLE && u32::from(function) <= number;
+            let place = Place::Virtual(usize::from(function) - 1);
+            let expected = if there {
+                Reach::Here(place)
+            } else {
+                Reach::Nobody
+            };
+            assert_eq!(reach(&device, function), expected);
+        }
+        assert_eq!(reach(&device, 0), Reach::Here(Place::Own));
+    }
+}
+
+#[test]
+fn a_virtual_function_has_the_bus_of_its_physical_function() {
+    let mut device = physical();
+    enable(&mut device, 2, VF_ENABLE);
+    let ids = |device: &Functions| -> Vec<String> {
+        let ids = device.places().map(|place| device.id_of(place).to_string());
+        ids.collect()
+    };
+    assert_eq!(ids(&device), ["09:00.0", "09:00.1", "09:00.2"]);
+    let place_of = |id: &str| device.place_of(id.parse().expect("a function"));
+    assert_eq!(place_of("09:00.2"), Some(Place::Virtual(1)));
+    assert_eq!(place_of("09:00.3"), None);
+}
+
+#[test]
+fn virtual_functions_begin_as_after_reset_each_time_they_are_enabled() {
+    let mut device = physical();
+    enable(&mut device, 2, VF_ENABLE);
+    write(&mut device, 2, COMMAND, BUS_MASTER);
+    let masters = |device: &Functions| -> Vec<bool> {
+        let places = device.virtual_places();
+        let masters = places.map(|place| device.space(place).bus_master_enable());
+        masters.collect()
+    };
+    assert_eq!(masters(&device), [false, true]);
+    enable(&mut device, 2, 0);
+    enable(&mut device, 2, VF_ENABLE);
+    assert_eq!(masters(&device), [false, false]);
+}
+
+#[test]
+fn a_virtual_function_records_its_own_errors() {
+    let mut device = physical();
+    enable(&mut device, 2, VF_ENABLE);
+    device.record_timeout(Place::Virtual(1));
+    let recorded = |place| device.space(place).read(AER + 1);
+    assert_eq!(recorded(Place::Virtual(1)), 1 << 14);
+    assert_eq!((recorded(Place::Own), recorded(Place::Virtual(0))), (0, 0));
 }
