@@ -54,6 +54,16 @@ pub struct SrIov {
     pub msi_vectors: u8,
 }
 
+impl SrIov {
+    /// The ID of the virtual function with that number, from 0, of the function with the ID `own`, which has `places` in the
+    /// register [`VF_OFFSET_AND_STRIDE`] (PCIe Base 9.2.1.2).
+    pub fn virtual_id(own: FunctionId, places: u32, number: u16) -> FunctionId {
+        let (offset, stride) = (places as u16, (places >> 16) as u16);
+        let distance = stride.wrapping_mul(number).wrapping_add(offset);
+        FunctionId(own.0.wrapping_add(distance))
+    }
+}
+
 /// Where one of the BARs of all virtual functions lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VirtualBar {
@@ -103,12 +113,9 @@ impl ConfigSpace {
         self.virtual_functions() > 0 && self.read(SRIOV_CONTROL) & VF_MEMORY_SPACE != 0
     }
 
-    /// The ID of the virtual function with that number, from 0, of the function with the ID `own` (PCIe Base 9.2.1.2).
+    /// The ID of the virtual function with that number, from 0, of this function, which has the ID `own`.
     pub fn virtual_id(&self, own: FunctionId, number: usize) -> FunctionId {
-        let field = self.read(VF_OFFSET_AND_STRIDE);
-        let (offset, stride) = (field as u16, (field >> 16) as u16);
-        let distance = stride.wrapping_mul(number as u16).wrapping_add(offset);
-        FunctionId(own.0.wrapping_add(distance))
+        SrIov::virtual_id(own, self.read(VF_OFFSET_AND_STRIDE), number as u16)
     }
 
     /// Where BAR `index` of the virtual functions lies, if they have it, in whatever state VF Enable and VF MSE are.
