@@ -57,6 +57,11 @@ impl EndpointParameters {
         })
     }
 
+    /// The addresses that BAR 0 of all virtual functions takes, one after the other.
+    pub fn virtual_bytes(&self) -> u64 {
+        self.virtual_bar.0 * u64::from(self.virtual_functions)
+    }
+
     /// Its virtual functions, of that device ID, if there are any.
     pub fn sriov(&self, device: u16, msi_vectors: u8) -> Option<SrIov> {
         let bar = self.virtual_bar()?;

@@ -28,7 +28,7 @@ impl VirtualMemory {
     pub(super) fn of(parameters: &EndpointParameters) -> Option<Box<Self>> {
         let size = parameters.virtual_bar()?.size;
         Some(Box::new(Self {
-            memory: Memory::new(size * u64::from(parameters.virtual_functions)),
+            memory: Memory::new(parameters.virtual_bytes()),
             size,
             functions: 0,
             base: 0,
