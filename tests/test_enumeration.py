@@ -108,6 +108,60 @@ def test_a_chosen_function_shows_what_was_set(peerlane: Run, scenario: Write) ->
     assert "ACSCtl:\tSrcValid- TransBlk- ReqRedir+" in switch.out
 
 
+VIRTUAL = """\
+[devices.b]
+virtual_functions = 3
+virtual_bar = "8 KiB"
+msi_vectors = 2
+"""
+
+
+@needs_lspci
+def test_lspci_decodes_a_physical_function_and_its_virtual_ones(
+    peerlane: Run, scenario: Write
+) -> None:
+    path = scenario(("[devices.b]\n", VIRTUAL))
+    done = peerlane("lspci", path, "--", "-vvv", "-s", "04:")
+    assert not without_modules(done.err)
+    # Speed and width of the link are in the physical function only.
+    assert not COMPLAINTS.findall(done.out.replace("Speed unknown", ""))
+    physical, *virtual = done.out.strip().split("\n\n")
+    for words in (
+        "Single Root I/O Virtualization (SR-IOV)",
+        "IOVCtl:\tEnable+ Migration- Interrupt- MSE+",
+        "Initial VFs: 3, Total VFs: 3, Number of VFs: 3",
+        "VF offset: 1, stride: 1, Device ID: 9039",
+        "Supported Page Size: 00000553, System Page Size: 00000001",
+    ):
+        assert words in physical
+    assert [text[:7] for text in virtual] == ["04:00.1", "04:00.2", "04:00.3"]
+    for text in virtual:
+        assert "Mem- BusMaster+" in text
+        assert "MSI: Enable+ Count=2/2" in text
+        assert "Express (v2) Endpoint" in text
+        assert "Advanced Error Reporting" in text
+        assert "Region" not in text
+    vectors = re.findall(r"Data: ([0-9a-f]{4})", done.out)
+    assert len(set(vectors)) == 4
+    tree = peerlane("lspci", path)
+    assert re.search(r"\[04\]--\+-00\.0.*\n.*-00\.1.*\n.*-00\.2.*\n.*-00\.3", tree.out)
+
+
+def test_virtual_functions_stand_in_the_tree(peerlane: Run, scenario: Write) -> None:
+    path = scenario(("[devices.b]\n", VIRTUAL))
+    simulation = Simulation.open(path)
+    node = simulation.tree().nodes["b"]
+    assert node.virtual_functions == ("04:00.1", "04:00.2", "04:00.3")
+    region = next(region for region in node.regions if region.what == "vf-bar0")
+    assert region.size == 3 * 8192
+    simulation.write("h0", region.base + 8192, b"second")
+    assert simulation.read("h0", region.base + 8192, 6) == b"second"
+    assert simulation.read("h0", region.base, 6) == bytes(6)
+    shown = peerlane("show", path).out
+    assert "VFs 04:00.1 04:00.2 04:00.3" in shown
+    assert f"vf-bar0 {region.base:#x}..{region.last:#x} (24 KiB)" in shown
+
+
 @needs_lspci
 def test_errors_show_after_a_run(peerlane: Run, scenario: Write) -> None:
     path = scenario(('to = "b"', 'to = "0xc0018000"'), ('"16 KiB"\n', '"128 B"\n'))

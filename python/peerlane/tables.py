@@ -421,6 +421,8 @@ def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
     for region in node.regions:
         where = f"{region.base:#x}..{region.last:#x}"
         label.append(f"\n{region.what} {where} ({size(region.size)})", "dim")
+    if node.virtual_functions:
+        label.append(f"\nVFs {' '.join(node.virtual_functions)}", "dim")
     branch = above.add(label)
     for below in fabric.below(node.name):
         _branch(branch, fabric, below)

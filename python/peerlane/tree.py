@@ -30,7 +30,11 @@ class Upstream:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Bus addresses that a node answers to or forwards: `memory`, `bar0` to `bar5`, `window`."""
+    """Bus addresses that a node answers to or forwards.
+
+    `what` is `memory`, `bar0` to `bar5`, `vf-bar0` (that of all virtual functions, one after the
+    other, each with an equal part) or `window`.
+    """
 
     what: str
     base: int
@@ -44,12 +48,16 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A host, switch or device after enumeration; payload and request sizes in bytes."""
+    """A host, switch or device after enumeration; payload and request sizes in bytes.
+
+    `id` is its function, a device's physical one, besides which it may have `virtual_functions`.
+    """
 
     name: str
     kind: str
     model: str | None
     id: str
+    virtual_functions: tuple[str, ...]
     upstream: Upstream | None
     max_payload: int
     max_read_request: int | None
@@ -203,10 +211,12 @@ _SIDES = {"from": "senders", "to": "receivers"}
 
 def _node(fields: dict[str, Any]) -> Node:
     upstream = fields["upstream"]
+    read = {"upstream", "regions", "virtual_functions"}
     return Node(
         upstream=upstream and Upstream(**upstream),
         regions=tuple(Region(**region) for region in fields["regions"]),
-        **{k: v for k, v in fields.items() if k not in {"upstream", "regions"}},
+        virtual_functions=tuple(fields["virtual_functions"]),
+        **{k: v for k, v in fields.items() if k not in read},
     )
 
 

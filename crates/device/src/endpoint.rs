@@ -2,6 +2,8 @@
 //!
 //! An engine sees packets after the receive path and hands over packets before the send path.
 
+mod virtual_functions;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -11,13 +13,14 @@ use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, Status};
 use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
 use crate::EndpointParameters;
+use virtual_functions::VirtualMemory;
 
 /// How an endpoint is built.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// Its parameters.
     pub parameters: EndpointParameters,
-    /// Its function.
+    /// Its functions.
     pub functions: Functions,
     /// Its link.
     pub link: LinkEnd,
@@ -37,6 +40,8 @@ pub struct Endpoint {
     bars: [u64; Bar::COUNT],
     bus_master: bool,
     bar: Memory,
+    /// Apart, as few endpoints have it.
+    virtual_memory: Option<Box<VirtualMemory>>,
     patterns: Arc<[Pattern]>,
     cycle: Span,
     /// When the datapath can take the engine's next packet.
@@ -117,6 +122,7 @@ impl Endpoint {
             bars: [CLOSED; Bar::COUNT],
             bus_master: false,
             bar: Memory::new(parameters.bar.0),
+            virtual_memory: VirtualMemory::of(&parameters),
             patterns,
             cycle: parameters.clock.period(),
             datapath_free: Time::ZERO,
@@ -130,12 +136,12 @@ impl Endpoint {
         endpoint
     }
 
-    /// Its function's ID.
+    /// The ID of its physical function.
     pub fn id(&self) -> FunctionId {
         self.functions.id()
     }
 
-    /// Its function.
+    /// Its functions.
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
@@ -167,8 +173,7 @@ impl Endpoint {
 
     /// Tells the engine's requester what the registers say.
     pub fn instruct(&self, requester: &mut Requester) {
-        let sizes = (self.max_payload(), self.max_read_request());
-        requester.follow(self.id(), sizes, self.tags_allowed(), self.is_bus_master());
+        self.instruct_as(Place::Own, requester);
     }
 
     /// Takes over what the registers say.
@@ -181,6 +186,9 @@ impl Endpoint {
         } else {
             [CLOSED; Bar::COUNT]
         };
+        if let Some(behind) = &mut self.virtual_memory {
+            behind.obey(space);
+        }
     }
 
     /// The pattern of each flow.
@@ -248,20 +256,25 @@ impl Endpoint {
         if let Kind::Completion(completion) = &content.header().kind
             && completion.status == Status::UnsupportedRequest
         {
-            self.functions.record_master_abort(Place::Own);
+            let requester = self.functions.place_of(completion.requester);
+            self.functions
+                .record_master_abort(requester.unwrap_or(Place::Own));
         }
         let charge = content.charge();
         self.link.free(charge, &mut At::new(fx, PORT));
         Some(packet)
     }
 
-    /// Serves a request to BAR 0 or to the configuration space, or ends a packet that it must not serve, such as a completion.
+    /// Serves a request to BAR 0 of any function or to the configuration space, or ends a packet that it must not serve, such as a completion.
     /// `packet` is let go of. The request of a flow that was delivered is told.
     pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let content = &fx.store()[packet];
         let header = *content.header();
         if let Err(why) = self.verdict(&header) {
             return self.refuse(packet, why, fx);
+        }
+        if self.is_for_virtual_memory(&header) {
+            return self.serve_virtual(packet, fx);
         }
         match &header.kind {
             Kind::MemoryWrite(request) => {
@@ -296,17 +309,10 @@ impl Endpoint {
     pub(crate) fn verdict(&self, header: &Header) -> Result<(), Refusal> {
         self.check_size(header)?;
         match &header.kind {
-            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
-                let start = request.first_byte().checked_sub(self.bars[0]);
-                let held =
-                    start.is_some_and(|start| self.bar.holds(start, u64::from(request.byte_len())));
-                if held {
-                    Ok(())
-                } else {
-                    Err(Refusal::UnsupportedRequest)
-                }
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) if self.holds(request) => Ok(()),
+            Kind::MemoryRead(_) | Kind::MemoryWrite(_) | Kind::Network(_) => {
+                Err(Refusal::UnsupportedRequest)
             }
-            Kind::Network(_) => Err(Refusal::UnsupportedRequest),
             _ => Ok(()),
         }
     }
@@ -326,7 +332,12 @@ impl Endpoint {
         why: Refusal,
         fx: &mut Effects<'_, C>,
     ) {
-        if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
+        let place = match why {
+            // The error of a link, which is that of the physical function (PCIe Base 9.4.2).
+            Refusal::MalformedTlp => Place::Own,
+            _ => self.addressee(fx.store()[packet].header()),
+        };
+        if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
             self.answers.push_back((fx.now(), answer));
         }
     }
@@ -341,7 +352,7 @@ impl Endpoint {
             return self.refuse(packet, Refusal::UnsupportedRequest, fx);
         };
         let repaired = self.link.take_repaired();
-        self.functions.record_correctable(place, repaired);
+        self.functions.record_correctable(Place::Own, repaired);
         let served = self.functions.serve(place, packet, fx.store());
         if served.written {
             self.obey();
@@ -376,7 +387,8 @@ impl Endpoint {
         packets: &'m mut Packets,
     ) -> impl Iterator<Item = PacketId> + use<'m> {
         let header = packets[request].header();
-        let answers = Completions::of(header, self.id(), self.max_payload, BOUNDARY);
+        let completer = self.id_of(self.addressee(header));
+        let answers = Completions::of(header, completer, self.max_payload, BOUNDARY);
         answers.packets(request, memory, base, packets)
     }
 

@@ -1,16 +1,20 @@
 //! What every device can be told of its core.
 
 use kernel::{Bytes, Frequency, Span};
-use protocol::{Bar, MsixTable};
+use protocol::{Bar, MsixTable, SrIov};
 
 kernel::parameters! {
     /// What every device can be told of its core.
     pub struct EndpointParameters {
         /// Size of BAR 0, a power of two; "0 B" for none.
         bar: Bytes = Bytes(64 * 1024), from "a common choice";
-        /// Width of BAR 0: below 4 GiB or anywhere.
+        /// Width of BAR 0, also that of virtual functions: below 4 GiB or anywhere.
         bar_address_bits: u32 = 32, among [32, 64], from "PCIe Base 7.5.1.2.1";
-        /// Interrupt vectors that the function asks for with MSI.
+        /// Virtual functions (SR-IOV), the functions 1 to 7 of the device: enabled by firmware, as the driver of function 0 would; 0 for no SR-IOV.
+        virtual_functions: u32 = 0, within 0..=7, from "our choice: none";
+        /// Size of BAR 0 of each virtual function, a power of two.
+        virtual_bar: Bytes = Bytes(4096), from "PCIe Base 9.3.3.14: a system page";
+        /// Interrupt vectors that each function asks for with MSI.
         msi_vectors: u32 = 1, among [1, 2, 4, 8, 16, 32], from "PCIe Base 7.7.1.2";
         /// Entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. It is announced and can be written; interrupts go by MSI.
         msix_vectors: u32 = 0, within 0..=128, from "our choice: MSI only";
@@ -41,6 +45,31 @@ impl EndpointParameters {
             index: 0,
             size,
             wide: self.bar_address_bits == 64,
+        })
+    }
+
+    /// BAR 0 of a virtual function, if there is any.
+    pub fn virtual_bar(&self) -> Option<Bar> {
+        (self.virtual_functions > 0).then_some(Bar {
+            index: 0,
+            size: self.virtual_bar.0,
+            wide: self.bar_address_bits == 64,
+        })
+    }
+
+    /// The addresses that BAR 0 of all virtual functions takes, one after the other.
+    pub fn virtual_bytes(&self) -> u64 {
+        self.virtual_bar.0 * u64::from(self.virtual_functions)
+    }
+
+    /// Its virtual functions, of that device ID, if there are any.
+    pub fn sriov(&self, device: u16, msi_vectors: u8) -> Option<SrIov> {
+        let bar = self.virtual_bar()?;
+        Some(SrIov {
+            total: self.virtual_functions as u8,
+            device,
+            bars: vec![bar],
+            msi_vectors,
         })
     }
 

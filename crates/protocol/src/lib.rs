@@ -22,8 +22,9 @@ mod wire;
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
-    Bar, BridgeFunction, ConfigSpace, CorrectableError, EndpointFunction, ErrorRecord, Express,
-    Identity, Interval, MsixTable, PortType, UncorrectableError, WINDOW_BYTES, register,
+    Bar, BridgeFunction, ConfigSpace, CorrectableError, EndpointFunction, ErrorControl,
+    ErrorRecord, Express, Identity, Interval, MsixTable, PortType, SrIov, UncorrectableError,
+    VirtualBar, WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError};

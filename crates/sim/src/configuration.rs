@@ -131,6 +131,10 @@ impl Simulation {
         while let Some((node, id)) = open.pop() {
             let (functions, name) = (self.models[node].functions(), &self.plan().nodes[node].name);
             all.push((id, functions.space(Place::Own).clone(), name.clone()));
+            for (number, place) in (1..).zip(functions.virtual_places()) {
+                let space = functions.space(place).clone();
+                all.push((functions.id_of(place), space, format!("{name} VF {number}")));
+            }
             let internal = functions.space(Place::Own).secondary_bus();
             if node != host && internal == 0 {
                 continue;

@@ -38,8 +38,10 @@ pub struct TreeNode {
     pub kind: &'static str,
     /// A device's model.
     pub model: Option<&'static str>,
-    /// Its function.
+    /// Its function; a device's physical one.
     pub id: String,
+    /// The virtual functions of a device.
+    pub virtual_functions: Vec<String>,
     /// The link above it.
     pub upstream: Option<TreeLink>,
     /// Max payload size in bytes.
@@ -83,7 +85,7 @@ pub struct TreeLink {
 /// A range of addresses.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeRegion {
-    /// "memory", "bar0" to "bar5", or "window".
+    /// "memory", "bar0" to "bar5", "vf-bar0" of all virtual functions one after the other, or "window".
     pub what: &'static str,
     /// First address.
     pub base: u64,
@@ -354,6 +356,11 @@ fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
         kind,
         model,
         id: node.id.to_string(),
+        virtual_functions: node
+            .functions
+            .virtual_places()
+            .map(|place| node.functions.id_of(place).to_string())
+            .collect(),
         upstream,
         max_payload: node.max_payload,
         max_read_request: (node.max_read_request > 0).then_some(node.max_read_request),
@@ -375,6 +382,7 @@ fn regions(node: &NodePlan) -> Vec<TreeRegion> {
     let mut regions: Vec<TreeRegion> = node.memory.iter().map(named("memory")).collect();
     let bars = BARS.into_iter().zip(&node.bars);
     regions.extend(bars.filter_map(|(name, bar)| bar.as_ref().map(named(name))));
+    regions.extend(node.virtual_bars.iter().map(named("vf-bar0")));
     regions.extend(
         node.downstream
             .iter()

@@ -2,14 +2,17 @@
 //!
 //! A component in a running fabric and firmware that plans one both ask here, so that they cannot disagree.
 
+mod virtual_spaces;
+
 use kernel::{Component, Effects};
 use link::{PacketId, Packets, Pcie, Refusal};
 use protocol::{
-    Class, ConfigKind, ConfigRequest, ConfigSpace, ErrorRecord, FunctionId, Header, Kind, Status,
-    UncorrectableError,
+    Class, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord, FunctionId,
+    Header, Kind, Status, UncorrectableError,
 };
 
 use crate::{Action, refuse};
+use virtual_spaces::VirtualSpaces;
 
 /// What a component is to configuration requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,7 @@ pub struct Functions {
     id: FunctionId,
     own: ConfigSpace,
     ports: Vec<PortFunction>,
+    virtual_spaces: VirtualSpaces,
 }
 
 /// The function of a port with a link below.
@@ -43,10 +47,12 @@ pub struct PortFunction {
 /// One of the functions of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A device's function, a switch's upstream port, or a host bridge.
+    /// A device's physical function, a switch's upstream port, or a host bridge.
     Own,
     /// The port with this index among those with a link below.
     Port(usize),
+    /// The virtual function of a device with this number, from 0, while it is enabled.
+    Virtual(usize),
 }
 
 /// Where a configuration request goes from here.
@@ -70,9 +76,13 @@ pub struct Served {
 }
 
 impl Functions {
-    /// A device with one function.
-    pub fn device(own: ConfigSpace) -> Self {
-        Self::new(Role::Device, own, Vec::new())
+    /// A device with this function, and with its virtual functions as soon as they are enabled.
+    pub fn device(function: &EndpointFunction) -> Self {
+        let own = ConfigSpace::endpoint(function);
+        Functions {
+            virtual_spaces: VirtualSpaces::of(function),
+            ..Self::new(Role::Device, own, Vec::new())
+        }
     }
 
     /// A switch with an upstream port and those below it.
@@ -101,10 +111,11 @@ impl Functions {
             id: FunctionId::default(),
             own,
             ports,
+            virtual_spaces: VirtualSpaces::default(),
         }
     }
 
-    /// The ID of a device's function, a switch's upstream port, or a host bridge.
+    /// The ID of a device's physical function, a switch's upstream port, or a host bridge.
     pub fn id(&self) -> FunctionId {
         self.id
     }
@@ -117,6 +128,7 @@ impl Functions {
                 let port = &self.ports[index];
                 FunctionId::new(self.internal_bus(), port.device, port.function)
             }
+            Place::Virtual(number) => self.own.virtual_id(self.id, number),
         }
     }
 
@@ -125,6 +137,7 @@ impl Functions {
         match place {
             Place::Own => &self.own,
             Place::Port(index) => &self.ports[index].space,
+            Place::Virtual(number) => &self.virtual_spaces.spaces()[number],
         }
     }
 
@@ -133,9 +146,21 @@ impl Functions {
         self.ports.iter().map(|port| &port.space)
     }
 
-    /// Every function there is.
+    /// Every function there is now.
     pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
-        std::iter::once(Place::Own).chain((0..self.ports.len()).map(Place::Port))
+        std::iter::once(Place::Own)
+            .chain((0..self.ports.len()).map(Place::Port))
+            .chain(self.virtual_places())
+    }
+
+    /// Every virtual function there is now.
+    pub fn virtual_places(&self) -> impl Iterator<Item = Place> + use<> {
+        (0..self.virtual_spaces.spaces().len()).map(Place::Virtual)
+    }
+
+    /// The function with that ID, if it is here.
+    pub fn place_of(&self, id: FunctionId) -> Option<Place> {
+        self.places().find(|place| self.id_of(*place) == id)
     }
 
     /// The bus of the port functions.
@@ -153,11 +178,20 @@ impl Functions {
             (Role::Device | Role::Switch, ConfigKind::Type0) if id.function() == 0 => {
                 Reach::Here(Place::Own)
             }
+            (Role::Device, ConfigKind::Type0) => self.reach_virtual(id),
             (Role::Switch, ConfigKind::Type1) if !is_below(&self.own, id) => Reach::Nobody,
             (Role::Root, _) if id == FunctionId::default() => Reach::Here(Place::Own),
             (Role::Root, _) | (Role::Switch, ConfigKind::Type1) => self.reach_port(id),
             (Role::Device | Role::Switch, _) => Reach::Nobody,
         }
+    }
+
+    /// Bus and device number are not looked at: they may be those that a write is about to tell.
+    fn reach_virtual(&self, id: FunctionId) -> Reach {
+        let found = self
+            .virtual_places()
+            .find(|place| self.id_of(*place).function() == id.function());
+        found.map_or(Reach::Nobody, Reach::Here)
     }
 
     fn reach_port(&self, id: FunctionId) -> Reach {
@@ -196,12 +230,16 @@ impl Functions {
         }
         self.space_mut(place)
             .write(request.register, value, request.first_be);
+        if place == Place::Own {
+            self.virtual_spaces.obey(&mut self.own);
+        }
     }
 
     fn space_mut(&mut self, place: Place) -> &mut ConfigSpace {
         match place {
             Place::Own => &mut self.own,
             Place::Port(index) => &mut self.ports[index].space,
+            Place::Virtual(number) => &mut self.virtual_spaces.spaces_mut()[number],
         }
     }
 
@@ -269,11 +307,16 @@ impl Functions {
             | Refusal::Overflow
             | Refusal::Nic(_) => return,
         };
-        self.space_mut(place).record(&ErrorRecord {
+        let control = match place {
+            Place::Virtual(_) => self.own.error_control(),
+            Place::Own | Place::Port(_) => self.space(place).error_control(),
+        };
+        let record = ErrorRecord {
             error,
             header,
             advisory,
-        });
+        };
+        self.space_mut(place).record(&record, control);
     }
 
     /// Records that a request of the function at `place` was answered with Unsupported Request.
@@ -327,142 +370,4 @@ pub fn retype(packet: PacketId, kind: ConfigKind, packets: &mut Packets) -> Pack
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use protocol::register::{BUSES, COMMAND, MEMORY_SPACE};
-    use protocol::{
-        BridgeFunction, EndpointFunction, Express, Generation, Identity, PortType, Tag,
-    };
-
-    const IDENTITY: Identity = Identity {
-        vendor: 0x1b36,
-        device: 1,
-        revision: 0,
-        class: 0,
-    };
-
-    fn express(port: PortType) -> Express {
-        Express {
-            port,
-            max_payload_supported: 512,
-            generation: Generation::Gen3,
-            lanes: 4,
-            number: 0,
-            tags: 32,
-            read_completion_boundary: 64,
-        }
-    }
-
-    fn port(kind: PortType, device: u8, function: u8, buses: u32) -> PortFunction {
-        let mut space = ConfigSpace::bridge(&BridgeFunction {
-            identity: IDENTITY,
-            express: express(kind),
-        });
-        space.write(BUSES, buses, 0xf);
-        PortFunction {
-            device,
-            function,
-            space,
-        }
-    }
-
-    fn request(kind: ConfigKind, target: FunctionId) -> ConfigRequest {
-        ConfigRequest {
-            requester: FunctionId(0),
-            tag: Tag(0),
-            target,
-            register: COMMAND,
-            first_be: 0xf,
-            kind,
-        }
-    }
-
-    /// A switch on bus 1 with buses 2 to 6; 3 below its first port, 4 to 6 below its second.
-    fn switch() -> Functions {
-        let upstream = port(PortType::Upstream, 0, 0, 0x06_02_01).space;
-        let ports = vec![
-            port(PortType::Downstream, 0, 0, 0x03_03_02),
-            port(PortType::Downstream, 5, 0, 0x06_04_02),
-        ];
-        Functions::switch(upstream, ports)
-    }
-
-    fn device() -> Functions {
-        Functions::device(ConfigSpace::endpoint(&EndpointFunction {
-            identity: IDENTITY,
-            bars: Vec::new(),
-            msi_vectors: 1,
-            msix: None,
-            express: express(PortType::Endpoint),
-        }))
-    }
-
-    #[test]
-    fn a_request_is_turned_into_type_0_when_it_reaches_its_bus() {
-        let reach = |bus, device| {
-            switch().reach(&request(ConfigKind::Type1, FunctionId::new(bus, device, 0)))
-        };
-        assert_eq!(reach(2, 5), Reach::Here(Place::Port(1)));
-        assert_eq!(reach(2, 4), Reach::Nobody);
-        assert_eq!(reach(3, 0), Reach::Below(0, ConfigKind::Type0));
-        assert_eq!(reach(3, 1), Reach::Nobody);
-        assert_eq!(reach(4, 0), Reach::Below(1, ConfigKind::Type0));
-        assert_eq!(reach(6, 7), Reach::Below(1, ConfigKind::Type1));
-        assert_eq!(reach(7, 0), Reach::Nobody);
-    }
-
-    #[test]
-    fn a_bridge_without_bus_numbers_forwards_nothing() {
-        let upstream = port(PortType::Upstream, 0, 0, 0).space;
-        let ports = vec![port(PortType::Downstream, 0, 0, 0)];
-        let switch = Functions::switch(upstream, ports);
-        for bus in 0..=255 {
-            let request = request(ConfigKind::Type1, FunctionId::new(bus, 0, 0));
-            assert_eq!(switch.reach(&request), Reach::Nobody);
-        }
-    }
-
-    #[test]
-    fn a_switch_forwards_to_no_bus_beyond_those_of_its_upstream_port() {
-        let mut switch = switch();
-        switch.own.write(BUSES, 0x04_02_01, 0b0111);
-        let reach = |bus| switch.reach(&request(ConfigKind::Type1, FunctionId::new(bus, 0, 0)));
-        assert_eq!(reach(4), Reach::Below(1, ConfigKind::Type0));
-        assert_eq!(reach(5), Reach::Nobody);
-    }
-
-    #[test]
-    fn a_device_takes_its_number_from_a_write_and_answers_for_function_0_only() {
-        let mut device = device();
-        let write = request(ConfigKind::Type0, FunctionId::new(9, 0, 0));
-        assert_eq!(device.reach(&write), Reach::Here(Place::Own));
-        assert_eq!(device.id(), FunctionId(0));
-        device.write(Place::Own, &write, MEMORY_SPACE);
-        assert_eq!(device.id(), FunctionId::new(9, 0, 0));
-        assert!(device.space(Place::Own).memory_enable());
-        let other = request(ConfigKind::Type0, FunctionId::new(9, 0, 1));
-        assert_eq!(device.reach(&other), Reach::Nobody);
-        let behind = request(ConfigKind::Type1, FunctionId::new(9, 0, 0));
-        assert_eq!(device.reach(&behind), Reach::Nobody);
-    }
-
-    #[test]
-    fn a_root_complex_has_its_functions_on_bus_0() {
-        let ports = vec![
-            port(PortType::RootPort, 1, 0, 0x02_01_00),
-            port(PortType::RootPort, 1, 1, 0x03_03_00),
-        ];
-        let root = Functions::root(ConfigSpace::host_bridge(&IDENTITY), ports);
-        let reach = |bus, device, function| {
-            let id = FunctionId::new(bus, device, function);
-            root.reach(&request(ConfigKind::Type1, id))
-        };
-        assert_eq!(reach(0, 0, 0), Reach::Here(Place::Own));
-        assert_eq!(reach(0, 1, 1), Reach::Here(Place::Port(1)));
-        assert_eq!(reach(0, 2, 0), Reach::Nobody);
-        assert_eq!(reach(2, 3, 0), Reach::Below(0, ConfigKind::Type1));
-        assert_eq!(reach(3, 0, 0), Reach::Below(1, ConfigKind::Type0));
-        let multifunction = |index| root.space(Place::Port(index)).read(3) >> 23 & 1;
-        assert_eq!((multifunction(0), multifunction(1)), (1, 0));
-    }
-}
+mod tests;

@@ -23,7 +23,9 @@ impl Nic {
             }
             match &header.kind {
                 Kind::Completion(_) => self.take_answer(packet, &header, fx),
-                Kind::MemoryWrite(request) => self.write_register(packet, request, fx),
+                Kind::MemoryWrite(request) if self.endpoint.is_own(&header) => {
+                    self.write_register(packet, request, fx);
+                }
                 _ => {
                     self.endpoint.serve(packet, fx);
                     if header.is_config() {

@@ -40,7 +40,7 @@ impl SgDma {
 
     /// Whether a write of a peer is data for `EP_RX_FIFO`.
     fn goes_to_fifo(&self, header: &Header) -> bool {
-        !self.user.never_stalls() && self.endpoint.verdict(header).is_ok()
+        !self.user.never_stalls() && self.endpoint.is_own(header)
     }
 
     /// Where in BAR 2 a request lies, if it lies there.
@@ -91,8 +91,7 @@ impl SgDma {
                 fx.store().release(packet);
             }
             Kind::MemoryWrite(_)
-                if self.user.logic == UserLogic::Reflector
-                    && self.endpoint.verdict(header).is_ok() =>
+                if self.user.logic == UserLogic::Reflector && self.endpoint.is_own(header) =>
             {
                 let to = self.registers.long(REPLY);
                 let back = reflected(packet, self.endpoint.id(), to, fx.store());

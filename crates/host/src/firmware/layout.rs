@@ -2,10 +2,10 @@
 //!
 //! What is below a bridge is one naturally aligned block, so that one window forwards it.
 
-use protocol::{Bar, Interval, WINDOW_BYTES};
+use protocol::{Interval, WINDOW_BYTES};
 
 use super::FirmwareError;
-use super::scan::Found;
+use super::scan::{Ask, Found};
 
 /// A part of the address space that BARs of one width are placed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl Zone {
 /// One zone of a tree, laid out.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Index of the function, BAR, first address.
-    pub(super) bars: Vec<(usize, Bar, u64)>,
+    /// Index of the function, what it asks for, first address.
+    pub(super) asks: Vec<(usize, Ask, u64)>,
     /// The window of each bridge with something behind it.
     pub(super) windows: Vec<Option<Interval<u64>>>,
 }
@@ -54,11 +54,11 @@ struct Extent {
 }
 
 impl Extent {
-    /// The room of `bars`, one after the other: aligned because the largest comes first.
-    fn of(bars: &[Bar]) -> Self {
+    /// The room of `asks`, one after the other: aligned because the largest BAR comes first.
+    fn of(asks: &[Ask]) -> Self {
         Self {
-            size: bars.iter().map(|bar| u128::from(bar.size)).sum(),
-            align: bars.first().map_or(0, |bar| u128::from(bar.size)),
+            size: asks.iter().map(|ask| ask.size()).sum(),
+            align: asks.first().map_or(0, |ask| u128::from(ask.bar.size)),
         }
     }
 
@@ -77,16 +77,16 @@ impl Extent {
 
 impl Layout {
     pub(super) fn new(found: &[Found], zone: Zone) -> Result<Self, FirmwareError> {
-        let bars: Vec<Vec<Bar>> = found.iter().map(|one| largest_first(one, zone)).collect();
+        let asks: Vec<Vec<Ask>> = found.iter().map(|one| largest_first(one, zone)).collect();
         let (top, below) = families(found);
-        let extents = extents(found, &bars, &below);
+        let extents = extents(found, &asks, &below);
         let (_, whole) = stack(&top, &extents);
         let start = u128::from(zone.base).next_multiple_of(whole.align.max(1));
         if start + whole.size > u128::from(zone.end) {
-            return Err(no_room(found, &bars, zone));
+            return Err(no_room(found, &asks, zone));
         }
         let mut layout = Self {
-            bars: Vec::new(),
+            asks: Vec::new(),
             windows: vec![None; found.len()],
         };
         let mut bases = vec![0; found.len()];
@@ -99,9 +99,9 @@ impl Layout {
                 layout.windows[index] = Some((next, last));
                 place(&below[index], &extents, next, &mut bases);
             }
-            for bar in &bars[index] {
-                layout.bars.push((index, *bar, next));
-                next += bar.size;
+            for ask in &asks[index] {
+                layout.asks.push((index, *ask, next));
+                next += ask.size() as u64;
             }
         }
         Ok(layout)
@@ -120,13 +120,13 @@ fn families(found: &[Found]) -> (Vec<usize>, Vec<Vec<usize>>) {
 }
 
 /// The room that each function needs: a bridge, for all that is below it.
-fn extents(found: &[Found], bars: &[Vec<Bar>], below: &[Vec<usize>]) -> Vec<Extent> {
+fn extents(found: &[Found], asks: &[Vec<Ask>], below: &[Vec<usize>]) -> Vec<Extent> {
     let mut extents = vec![Extent::default(); found.len()];
     for index in (0..found.len()).rev() {
         extents[index] = if found[index].is_bridge {
             stack(&below[index], &extents).1.window()
         } else {
-            Extent::of(&bars[index])
+            Extent::of(&asks[index])
         };
     }
     extents
@@ -158,16 +158,16 @@ fn stack(children: &[usize], extents: &[Extent]) -> (Vec<(usize, u128)>, Extent)
     (placed, whole)
 }
 
-fn largest_first(one: &Found, zone: Zone) -> Vec<Bar> {
-    let bars = one.bars.iter().filter(|bar| bar.wide == zone.wide);
-    let mut bars: Vec<Bar> = bars.copied().collect();
-    bars.sort_by_key(|bar| std::cmp::Reverse(bar.size));
-    bars
+fn largest_first(one: &Found, zone: Zone) -> Vec<Ask> {
+    let asks = one.asks.iter().filter(|ask| ask.bar.wide == zone.wide);
+    let mut asks: Vec<Ask> = asks.copied().collect();
+    asks.sort_by_key(|ask| std::cmp::Reverse(ask.bar.size));
+    asks
 }
 
-fn no_room(found: &[Found], bars: &[Vec<Bar>], zone: Zone) -> FirmwareError {
-    let owners = found.iter().zip(bars);
-    let largest = owners.max_by_key(|(_, bars)| bars.first().map_or(0, |bar| bar.size));
+fn no_room(found: &[Found], asks: &[Vec<Ask>], zone: Zone) -> FirmwareError {
+    let owners = found.iter().zip(asks);
+    let largest = owners.max_by_key(|(_, asks)| asks.iter().map(|ask| ask.size()).max());
     FirmwareError::NoRoom {
         function: largest.map_or_else(Default::default, |(one, _)| one.id),
         wide: zone.wide,

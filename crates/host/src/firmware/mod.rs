@@ -7,19 +7,20 @@ mod error;
 mod layout;
 mod scan;
 mod setting;
+mod virtual_functions;
 
 pub use error::FirmwareError;
 pub use layout::Zone;
 pub use setting::{Setting, apply};
 
 use fabric::INTERRUPTS;
-use protocol::{Express, register};
+use protocol::{Express, FunctionId, register};
 use transaction::ConfigAccess;
 
 use crate::Desk;
 use access::Registers;
 use layout::Layout;
-use scan::{Found, scan};
+use scan::{Found, FoundMsi, msi, scan};
 
 /// Where interrupts of every function are written to; the interrupt controllers are above the BARs.
 pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
@@ -46,22 +47,23 @@ pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareErro
     let mut vector = FIRST_VECTOR;
     for one in &found {
         configure(&registers, one, max_payload).await;
-        vector = signal(&registers, one, vector).await;
+        vector = signal(&registers, one.id, one.msi.as_ref(), vector).await;
         let command = register::MEMORY_SPACE | register::BUS_MASTER;
         registers
             .replace(one.id, register::COMMAND, (command, command))
             .await;
         forget_errors(&registers, one).await;
+        vector = enable_virtual_functions(&registers, one, vector).await;
     }
     Ok(())
 }
 
 /// Writes the addresses of `layout` to BARs and windows; windows with nothing behind are closed.
 async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zone) {
-    for (owner, bar, base) in &layout.bars {
-        let (id, first) = (found[*owner].id, register::BARS + u16::from(bar.index));
+    for (owner, ask, base) in &layout.asks {
+        let (id, first) = (found[*owner].id, ask.register);
         registers.write(id, first, *base as u32).await;
-        if bar.wide {
+        if ask.bar.wide {
             registers.write(id, first + 1, (base >> 32) as u32).await;
         }
     }
@@ -108,21 +110,33 @@ async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
 }
 
 /// Gives a function the interrupt vectors that it asks for, from `next` on; the next free one.
-async fn signal(registers: &Registers, one: &Found, next: u32) -> u32 {
-    let Some(msi) = &one.msi else { return next };
+async fn signal(registers: &Registers, id: FunctionId, msi: Option<&FoundMsi>, next: u32) -> u32 {
+    let Some(msi) = msi else { return next };
     let count = 1 << msi.capable;
     let first = next.next_multiple_of(count);
     registers
-        .write(one.id, msi.register + 1, MSI_ADDRESS as u32)
+        .write(id, msi.register + 1, MSI_ADDRESS as u32)
         .await;
-    registers.write(one.id, msi.register + 2, 0).await;
-    registers.write(one.id, msi.register + 3, first).await;
+    registers.write(id, msi.register + 2, 0).await;
+    registers.write(id, msi.register + 3, first).await;
     let enable = register::MSI_ENABLE | msi.capable << register::MSI_COUNT_SHIFT;
     let field = register::MSI_ENABLE | 7 << register::MSI_COUNT_SHIFT;
-    registers
-        .replace(one.id, msi.register, (field, enable))
-        .await;
+    registers.replace(id, msi.register, (field, enable)).await;
     first + count
+}
+
+/// Enables the virtual functions of a function, with interrupt vectors from `next` on; the next free one.
+async fn enable_virtual_functions(registers: &Registers, one: &Found, mut next: u32) -> u32 {
+    let Some(virtual_functions) = &one.virtual_functions else {
+        return next;
+    };
+    for id in virtual_functions.enable(registers, one.id).await {
+        let msi = msi(registers, id).await;
+        next = signal(registers, id, msi.as_ref(), next).await;
+        let master = (register::BUS_MASTER, register::BUS_MASTER);
+        registers.replace(id, register::COMMAND, master).await;
+    }
+    next
 }
 
 /// Clears what the scan itself has left: functions that are not there are unsupported requests.

@@ -4,6 +4,7 @@ use protocol::{Bar, Express, FunctionId, PortType, register};
 
 use super::FirmwareError;
 use super::access::Registers;
+use super::virtual_functions::FoundVirtual;
 
 /// A function that answered.
 #[derive(Clone, Debug)]
@@ -13,9 +14,26 @@ pub(super) struct Found {
     pub(super) above: Option<usize>,
     pub(super) is_bridge: bool,
     /// What it asks for; a bridge, nothing.
-    pub(super) bars: Vec<Bar>,
+    pub(super) asks: Vec<Ask>,
     pub(super) express: Option<FoundExpress>,
     pub(super) msi: Option<FoundMsi>,
+    pub(super) virtual_functions: Option<FoundVirtual>,
+}
+
+/// Addresses that a function asks for, with a BAR of its own or of its virtual functions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    /// The register of the BAR's low half.
+    pub(super) register: u16,
+    pub(super) bar: Bar,
+    /// How many functions have that BAR, one after the other.
+    pub(super) count: u64,
+}
+
+impl Ask {
+    pub(super) fn size(self) -> u128 {
+        u128::from(self.bar.size) * u128::from(self.count)
+    }
 }
 
 /// Its PCI Express capability.
@@ -129,27 +147,37 @@ async fn look(
     above: Option<usize>,
     is_bridge: bool,
 ) -> Found {
-    let bars = if is_bridge {
-        Vec::new()
-    } else {
-        bars(registers, id).await
-    };
+    let mut asks = Vec::new();
+    let mut virtual_functions = None;
+    if !is_bridge {
+        asks = bars(registers, id, register::BARS, 1).await;
+        virtual_functions = FoundVirtual::of(registers, id).await;
+    }
+    if let Some(found) = &virtual_functions {
+        asks.extend(found.asks(registers, id).await);
+    }
     Found {
         id,
         above,
         is_bridge,
-        bars,
+        asks,
         express: express(registers, id).await,
         msi: msi(registers, id).await,
+        virtual_functions,
     }
 }
 
-/// Sizes each BAR by writing all ones to it (PCIe Base 7.5.1.2.1).
-async fn bars(registers: &Registers, id: FunctionId) -> Vec<Bar> {
-    let mut bars = Vec::new();
+/// Sizes each BAR from the register `first` on by writing all ones to it (PCIe Base 7.5.1.2.1); `count` functions have them.
+pub(super) async fn bars(
+    registers: &Registers,
+    id: FunctionId,
+    first: u16,
+    count: u64,
+) -> Vec<Ask> {
+    let mut asks = Vec::new();
     let mut index = 0;
     while usize::from(index) < Bar::COUNT {
-        let (low, mut high) = (register::BARS + u16::from(index), 0);
+        let (low, mut high) = (first + u16::from(index), 0);
         registers.write(id, low, u32::MAX).await;
         let read = registers.read(id, low).await;
         if Bar::is_wide(read) {
@@ -157,10 +185,14 @@ async fn bars(registers: &Registers, id: FunctionId) -> Vec<Bar> {
             high = registers.read(id, low + 1).await;
         }
         let bar = Bar::sized(index, read, high);
-        bars.extend(bar);
+        asks.extend(bar.map(|bar| Ask {
+            register: low,
+            bar,
+            count,
+        }));
         index += bar.map_or(1, Bar::registers);
     }
-    bars
+    asks
 }
 
 async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> {
@@ -182,7 +214,7 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
     })
 }
 
-async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMsi> {
+pub(super) async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMsi> {
     let at = registers.capability(id, register::MSI_ID).await?;
     let capable = registers.read(id, at).await >> register::MSI_CAPABLE_SHIFT & 7;
     Some(FoundMsi {

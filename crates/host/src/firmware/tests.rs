@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use protocol::{
     Bar, BridgeFunction, ConfigSpace, EndpointFunction, Express, FunctionId, Generation, Identity,
-    PortType, Tag,
+    PortType, SrIov, Tag,
 };
 use transaction::{Functions, Place, PortFunction, Reach};
 
@@ -18,7 +18,7 @@ struct Tree {
 /// What hangs at a port.
 #[derive(Clone, Debug)]
 enum Shape {
-    Device(Vec<Bar>, u32),
+    Device(Vec<Bar>, u32, Option<SrIov>),
     Switch(Vec<Shape>),
 }
 
@@ -75,15 +75,18 @@ impl Tree {
         self.nodes.push((make(ports), Vec::new()));
         for shape in shapes {
             let child = match shape {
-                Shape::Device(bars, supported) => self.add(&[], PortType::Downstream, 0, &|_| {
-                    Functions::device(ConfigSpace::endpoint(&EndpointFunction {
-                        identity: IDENTITY,
-                        bars: bars.clone(),
-                        msi_vectors: 4,
-                        msix: None,
-                        express: express(PortType::Endpoint, *supported),
-                    }))
-                }),
+                Shape::Device(bars, supported, virtual_functions) => {
+                    self.add(&[], PortType::Downstream, 0, &|_| {
+                        Functions::device(&EndpointFunction {
+                            identity: IDENTITY,
+                            bars: bars.clone(),
+                            msi_vectors: 4,
+                            msix: None,
+                            express: express(PortType::Endpoint, *supported),
+                            virtual_functions: virtual_functions.clone(),
+                        })
+                    })
+                }
                 Shape::Switch(shapes) => {
                     let upstream = bridge(PortType::Upstream);
                     self.add(shapes, PortType::Downstream, 0, &|ports| {
@@ -122,13 +125,17 @@ impl Tree {
         let mut all = Vec::new();
         for (port, (shape, child)) in shapes.iter().zip(&self.nodes[node].1).enumerate() {
             let below = match shape {
-                Shape::Device(bars, _) => bars
-                    .iter()
-                    .map(|bar| {
-                        let base = self.own(*child).bar_base(bar.index);
-                        (base, base + (bar.size - 1), bar.wide)
-                    })
-                    .collect(),
+                Shape::Device(bars, _, virtual_functions) => {
+                    let space = self.own(*child);
+                    let own = bars.iter().map(|bar| range(bar, space.bar_base(bar.index)));
+                    let virtual_bars = virtual_functions.iter().flat_map(|one| {
+                        assert_eq!(space.virtual_functions(), usize::from(one.total));
+                        one.bars
+                            .iter()
+                            .flat_map(|bar| virtual_ranges(space, bar, one.total))
+                    });
+                    own.chain(virtual_bars).collect()
+                }
                 Shape::Switch(shapes) => {
                     let below = self.bars(shapes, *child);
                     assert!(all_within(self.own(*child), &below));
@@ -141,6 +148,20 @@ impl Tree {
         }
         all
     }
+}
+
+/// First and last address of a BAR, and whether it is wide.
+fn range(bar: &Bar, base: u64) -> (u64, u64, bool) {
+    (base, base + (bar.size - 1), bar.wide)
+}
+
+/// The same of that BAR of each virtual function.
+fn virtual_ranges(space: &ConfigSpace, bar: &Bar, total: u8) -> Vec<(u64, u64, bool)> {
+    let place = space.virtual_bar(bar.index).expect("it has that BAR");
+    assert_eq!(place.share, bar.size);
+    (0..total)
+        .map(|number| range(bar, place.base + place.share * u64::from(number)))
+        .collect()
 }
 
 fn all_within(bridge: &ConfigSpace, bars: &[(u64, u64, bool)]) -> bool {
@@ -160,7 +181,17 @@ fn device(size: u64) -> Shape {
         size,
         wide: false,
     };
-    Shape::Device(vec![bar], 512)
+    Shape::Device(vec![bar], 512, None)
+}
+
+fn physical(total: u8, bars: Vec<Bar>) -> Shape {
+    let virtual_functions = SrIov {
+        total,
+        device: 2,
+        bars,
+        msi_vectors: 2,
+    };
+    Shape::Device(Vec::new(), 512, Some(virtual_functions))
 }
 
 #[test]
@@ -186,7 +217,7 @@ fn buses_are_numbered_depth_first() {
 #[test]
 fn the_max_payload_size_is_the_smallest_supported() {
     let shapes = [
-        Shape::Switch(vec![Shape::Device(Vec::new(), 256)]),
+        Shape::Switch(vec![Shape::Device(Vec::new(), 256, None)]),
         device(4096),
     ];
     let mut tree = Tree::below_a_host(&shapes);
@@ -211,8 +242,64 @@ fn each_function_has_interrupt_vectors_of_its_own() {
 }
 
 #[test]
+fn each_virtual_function_is_a_bus_master_with_interrupt_vectors_of_its_own() {
+    let mut tree = Tree::below_a_host(&[physical(3, Vec::new()), device(4096)]);
+    assert_eq!(tree.enumerate(), Ok(()));
+    let functions = &tree.nodes[1].0;
+    // One for each root port and four for the physical function, aligned, come before.
+    let data: Vec<_> = functions
+        .virtual_places()
+        .map(|place| {
+            let space = functions.space(place);
+            assert!(space.bus_master_enable());
+            (space.msi(0), space.msi(2))
+        })
+        .collect();
+    let expected = [40, 42, 44].map(|vector| (Some((MSI_ADDRESS, vector)), None));
+    assert_eq!(data, expected);
+    assert_eq!(tree.own(2).msi(0), Some((MSI_ADDRESS, 48)));
+}
+
+#[test]
+fn bars_of_virtual_functions_take_no_more_room_than_they_fill() {
+    let bar = |size| Bar {
+        index: 0,
+        size,
+        wide: false,
+    };
+    // Seven shares are no power of two: a bar of the eighth's size has room beside them.
+    let shapes = [
+        physical(7, vec![bar(1 << 20)]),
+        Shape::Device(vec![bar(1 << 20)], 512, None),
+    ];
+    let mut tree = Tree::below_a_host(&shapes);
+    assert_eq!(tree.enumerate(), Ok(()));
+    let base = tree.own(1).virtual_bar(0).map(|place| place.base);
+    assert_eq!(base, Some(Zone::BELOW_4_GIB.base));
+    assert_eq!(tree.own(2).bar_base(0), Zone::BELOW_4_GIB.base + (7 << 20));
+    let port = tree.nodes[0].0.space(Place::Port(0));
+    assert_eq!(port.memory_window(), (0xc000_0000, 0xc06f_ffff));
+}
+
+#[test]
+fn bars_of_virtual_functions_without_room_are_told_with_their_physical_function() {
+    let bar = Bar {
+        index: 0,
+        size: 256 << 20,
+        wide: false,
+    };
+    let error = Tree::below_a_host(&[device(512 << 20), physical(4, vec![bar])]).enumerate();
+    let expected = FirmwareError::NoRoom {
+        function: FunctionId::new(2, 0, 0),
+        wide: false,
+        room: 0x3ec0_0000,
+    };
+    assert_eq!(error, Err(expected));
+}
+
+#[test]
 fn a_window_with_nothing_behind_is_closed() {
-    let mut tree = Tree::below_a_host(&[Shape::Device(Vec::new(), 512)]);
+    let mut tree = Tree::below_a_host(&[Shape::Device(Vec::new(), 512, None)]);
     assert_eq!(tree.enumerate(), Ok(()));
     let port = tree.nodes[0].0.space(Place::Port(0));
     for (first, last) in [port.memory_window(), port.prefetchable_window()] {
@@ -264,8 +351,8 @@ fn a_setting_is_made_after_enumeration() {
     );
 }
 
-fn any_bars() -> impl Strategy<Value = Vec<Bar>> {
-    let bar = (7..24_u32, any::<bool>());
+fn any_bars(sizes: std::ops::Range<u32>) -> impl Strategy<Value = Vec<Bar>> {
+    let bar = (sizes, any::<bool>());
     prop::collection::vec(bar, 0..3).prop_map(|bars| {
         (0..)
             .step_by(2)
@@ -280,8 +367,18 @@ fn any_bars() -> impl Strategy<Value = Vec<Bar>> {
 }
 
 fn any_shape() -> impl Strategy<Value = Shape> {
-    let device =
-        (any_bars(), 0..6_u32).prop_map(|(bars, supported)| Shape::Device(bars, 128 << supported));
+    let virtual_functions = prop::option::of((1..8_u8, any_bars(12..18), 1..5_u8));
+    let device = (any_bars(7..24), 0..6_u32, virtual_functions).prop_map(
+        |(bars, supported, virtual_functions)| {
+            let of = |(total, bars, msi_vectors)| SrIov {
+                total,
+                device: 2,
+                bars,
+                msi_vectors,
+            };
+            Shape::Device(bars, 128 << supported, virtual_functions.map(of))
+        },
+    );
     device.prop_recursive(3, 24, 4, |below| {
         prop::collection::vec(below, 1..4).prop_map(Shape::Switch)
     })

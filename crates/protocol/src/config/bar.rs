@@ -47,7 +47,11 @@ impl Bar {
 impl ConfigSpace {
     /// Declares `bar` of a function that has none at its registers yet.
     pub(super) fn declare_bar(&mut self, bar: Bar) {
-        let register = BARS + u16::from(bar.index);
+        self.declare_bar_at(BARS + u16::from(bar.index), bar);
+    }
+
+    /// The same with its low half in `register`.
+    pub(super) fn declare_bar_at(&mut self, register: u16, bar: Bar) {
         let mask = !(bar.size - 1);
         if bar.wide {
             let flags = WIDE | PREFETCHABLE;
@@ -60,7 +64,10 @@ impl ConfigSpace {
 
     /// The first address of BAR `index`, as it stands in its registers.
     pub fn bar_base(&self, index: u8) -> u64 {
-        let register = BARS + u16::from(index);
+        self.bar_base_at(BARS + u16::from(index))
+    }
+
+    pub(super) fn bar_base_at(&self, register: u16) -> u64 {
         let low = self.read(register);
         let high = if Bar::is_wide(low) {
             self.read(register + 1)
@@ -69,10 +76,19 @@ impl ConfigSpace {
         };
         u64::from(high) << 32 | u64::from(low & !FLAGS)
     }
+
+    /// The size of the BAR with its low half in `register`: its lowest address bit that can be written.
+    pub(super) fn bar_size_at(&self, register: u16) -> Option<u64> {
+        let mut mask = u64::from(self.writable(register));
+        if Bar::is_wide(self.read(register)) {
+            mask |= u64::from(self.writable(register + 1)) << 32;
+        }
+        (mask != 0).then(|| 1 << mask.trailing_zeros())
+    }
 }
 
 /// Low bits that say what the BAR is, and hold no address.
-const FLAGS: u32 = 0xf;
+pub(super) const FLAGS: u32 = 0xf;
 const TYPE: u32 = 0b0111;
 const WIDE: u32 = 0b0100;
 const PREFETCHABLE: u32 = 0b1000;

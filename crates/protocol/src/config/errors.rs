@@ -74,6 +74,14 @@ pub struct ErrorRecord {
     pub advisory: bool,
 }
 
+/// Which errors are fatal and which are masked, as bits of the status register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorControl {
+    fatal: u32,
+    masked: u32,
+    advisory_masked: bool,
+}
+
 impl ConfigSpace {
     /// Declares the capability; a root port has registers for what the functions below report, too.
     pub(super) fn declare_errors(&mut self, root_port: bool) {
@@ -102,20 +110,39 @@ impl ConfigSpace {
         }
     }
 
+    /// Declares the capability of a virtual function: the status of what it detects itself. Masks and severities are those of
+    /// its physical function (PCIe Base 9.4.2).
+    pub(super) fn declare_virtual_errors(&mut self) {
+        let detected = 1 << UncorrectableError::CompletionTimeout as u32
+            | 1 << UncorrectableError::UnexpectedCompletion as u32
+            | 1 << UncorrectableError::UnsupportedRequest as u32;
+        self.declare(UNCORRECTABLE_STATUS, 0, 0, detected);
+        self.declare(CORRECTABLE_STATUS, 0, 0, ADVISORY_NON_FATAL);
+    }
+
+    /// What software says of the errors of this function and of its virtual functions.
+    pub fn error_control(&self) -> ErrorControl {
+        ErrorControl {
+            fatal: self.read(UNCORRECTABLE_SEVERITY),
+            masked: self.read(UNCORRECTABLE_MASK),
+            advisory_masked: self.read(CORRECTABLE_MASK) & ADVISORY_NON_FATAL != 0,
+        }
+    }
+
     fn has_errors(&self) -> bool {
         self.read(AER) & 0xffff == u32::from(ID)
     }
 
-    /// Records an uncorrectable error as PCIe Base 6.2.5 orders it.
-    pub fn record(&mut self, record: &ErrorRecord) {
+    /// Records an uncorrectable error under `control` as PCIe Base 6.2.5 orders it.
+    pub fn record(&mut self, record: &ErrorRecord, control: ErrorControl) {
         let bit = 1_u32 << record.error as u32;
         if record.error == UncorrectableError::UnsupportedRequest {
             self.raise_device_status(UNSUPPORTED_REQUEST_DETECTED);
         }
-        let fatal = self.read(UNCORRECTABLE_SEVERITY) & bit != 0;
+        let fatal = control.fatal & bit != 0;
         if record.advisory && !fatal {
             self.record_correctable(ADVISORY_NON_FATAL);
-            if !self.has_errors() || self.read(CORRECTABLE_MASK) & ADVISORY_NON_FATAL != 0 {
+            if !self.has_errors() || control.advisory_masked {
                 return;
             }
         } else {
@@ -126,7 +153,7 @@ impl ConfigSpace {
             });
         }
         if self.has_errors() {
-            self.log(record, bit);
+            self.log(record, control.masked & bit != 0);
         }
     }
 
@@ -142,7 +169,8 @@ impl ConfigSpace {
     }
 
     /// The first error that is not masked keeps pointer and header until software clears its status bit.
-    fn log(&mut self, record: &ErrorRecord, bit: u32) {
+    fn log(&mut self, record: &ErrorRecord, masked: bool) {
+        let bit = 1_u32 << record.error as u32;
         let status = self.read(UNCORRECTABLE_STATUS);
         let first = self.read(CONTROL) & FIRST_ERROR_POINTER;
         let taken = status & 1 << first != 0;
@@ -150,7 +178,7 @@ impl ConfigSpace {
         if taken {
             return;
         }
-        if self.read(UNCORRECTABLE_MASK) & bit != 0 {
+        if masked {
             // A pointer left from an error that was cleared must not come to point at this one: bit 0 is never set.
             return self.update(CONTROL, FIRST_ERROR_POINTER, 0);
         }
@@ -175,6 +203,11 @@ mod tests {
         space
     }
 
+    fn record_in(space: &mut ConfigSpace, record: &ErrorRecord) {
+        let control = space.error_control();
+        space.record(record, control);
+    }
+
     fn record(error: UncorrectableError, advisory: bool, byte: u8) -> ErrorRecord {
         ErrorRecord {
             error,
@@ -186,15 +219,24 @@ mod tests {
     #[test]
     fn the_first_error_keeps_the_header_log_until_it_is_cleared() {
         let mut space = space();
-        space.record(&record(UncorrectableError::UnsupportedRequest, false, 1));
-        space.record(&record(UncorrectableError::MalformedTlp, false, 2));
+        record_in(
+            &mut space,
+            &record(UncorrectableError::UnsupportedRequest, false, 1),
+        );
+        record_in(
+            &mut space,
+            &record(UncorrectableError::MalformedTlp, false, 2),
+        );
         assert_eq!(space.read(UNCORRECTABLE_STATUS), 1 << 20 | 1 << 18);
         assert_eq!(
             (space.read(CONTROL), space.read(HEADER_LOG)),
             (20, 0x0101_0101)
         );
         space.write(UNCORRECTABLE_STATUS, 1 << 20, 0xf);
-        space.record(&record(UncorrectableError::MalformedTlp, false, 3));
+        record_in(
+            &mut space,
+            &record(UncorrectableError::MalformedTlp, false, 3),
+        );
         assert_eq!(
             (space.read(CONTROL), space.read(HEADER_LOG + 3)),
             (18, 0x0303_0303)
@@ -205,11 +247,11 @@ mod tests {
     fn an_advisory_error_is_correctable_while_its_mask_stands() {
         let mut space = space();
         let advisory = record(UncorrectableError::UnsupportedRequest, true, 1);
-        space.record(&advisory);
+        record_in(&mut space, &advisory);
         assert_eq!(space.read(UNCORRECTABLE_STATUS), 0);
         assert_eq!(space.read(CORRECTABLE_STATUS), ADVISORY_NON_FATAL);
         space.write(CORRECTABLE_MASK, 0, 0xf);
-        space.record(&advisory);
+        record_in(&mut space, &advisory);
         assert_eq!(space.read(UNCORRECTABLE_STATUS), 1 << 20);
     }
 
@@ -217,7 +259,10 @@ mod tests {
     fn a_masked_error_leaves_the_header_log_alone() {
         let mut space = space();
         space.write(UNCORRECTABLE_MASK, 1 << 20, 0xf);
-        space.record(&record(UncorrectableError::UnsupportedRequest, false, 1));
+        record_in(
+            &mut space,
+            &record(UncorrectableError::UnsupportedRequest, false, 1),
+        );
         assert_eq!(space.read(UNCORRECTABLE_STATUS), 1 << 20);
         assert_eq!(space.read(HEADER_LOG), 0);
     }
@@ -226,14 +271,35 @@ mod tests {
     fn a_masked_error_does_not_hide_the_next_first_one() {
         let mut space = space();
         let unsupported = record(UncorrectableError::UnsupportedRequest, false, 1);
-        space.record(&unsupported);
+        record_in(&mut space, &unsupported);
         space.write(UNCORRECTABLE_STATUS, 1 << 20, 0xf);
         space.write(UNCORRECTABLE_MASK, 1 << 20, 0xf);
-        space.record(&unsupported);
-        space.record(&record(UncorrectableError::MalformedTlp, false, 2));
+        record_in(&mut space, &unsupported);
+        record_in(
+            &mut space,
+            &record(UncorrectableError::MalformedTlp, false, 2),
+        );
         assert_eq!(
             (space.read(CONTROL), space.read(HEADER_LOG)),
             (18, 0x0202_0202)
         );
+    }
+
+    #[test]
+    fn a_virtual_function_records_under_the_control_of_its_physical_function() {
+        let mut physical = space();
+        let mut own = ConfigSpace::empty();
+        own.declare_extended(None, AER_BYTES, ID, 2);
+        own.declare_virtual_errors();
+        own.write(UNCORRECTABLE_MASK, u32::MAX, 0xf);
+        let unsupported = record(UncorrectableError::UnsupportedRequest, false, 1);
+        physical.write(UNCORRECTABLE_MASK, 1 << 20, 0xf);
+        own.record(&unsupported, physical.error_control());
+        assert_eq!((own.read(CONTROL), own.read(HEADER_LOG)), (0, 0));
+        own.write(UNCORRECTABLE_STATUS, 1 << 20, 0xf);
+        physical.write(UNCORRECTABLE_MASK, 0, 0xf);
+        own.record(&unsupported, physical.error_control());
+        assert_eq!((own.read(CONTROL), own.read(HEADER_LOG)), (20, 0x0101_0101));
+        assert_eq!(physical.read(UNCORRECTABLE_STATUS), 0);
     }
 }

@@ -186,6 +186,23 @@ impl ConfigSpace {
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
     }
 
+    /// Declares the capability of a virtual function of the function with that port, which controls the sizes, tags and link
+    /// of both (PCIe Base 9.3.5).
+    pub(super) fn declare_virtual_express(&mut self, express: &Express) {
+        let mut physical = Self::empty();
+        physical.declare_express(express);
+        for register in [
+            EXPRESS,
+            DEVICE_CAPABILITIES,
+            LINK_CAPABILITIES,
+            LINK_CAPABILITIES_2,
+        ] {
+            self.declare(register, physical.read(register), 0, 0);
+        }
+        self.declare(DEVICE_CONTROL, 0, 0, DEVICE_STATUS_CLEARED);
+        self.declare(DEVICE_CAPABILITIES_2, TEN_BIT_TAG_COMPLETER, 0, 0);
+    }
+
     /// `Max_Payload_Size` in Device Control, in bytes.
     pub fn max_payload(&self) -> u32 {
         size(self.read(DEVICE_CONTROL) >> MPS)

@@ -1,9 +1,9 @@
 //! Whole functions: a host bridge, an endpoint, a bridge, each with its header and its capabilities in order.
 
-use super::{Bar, ConfigSpace, Express, Identity, MsixTable, PortType};
-use super::{acs, errors, express, interrupts, power};
+use super::{Bar, ConfigSpace, Express, Identity, MsixTable, PortType, SrIov};
+use super::{acs, errors, express, interrupts, power, sriov};
 
-/// An endpoint's only function.
+/// An endpoint's function, and the virtual functions that it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointFunction {
     /// Who made it and what it is.
@@ -16,6 +16,8 @@ pub struct EndpointFunction {
     pub msix: Option<MsixTable>,
     /// Its port and link.
     pub express: Express,
+    /// Its virtual functions, if it can have any.
+    pub virtual_functions: Option<SrIov>,
 }
 
 /// A root port or a port of a switch.
@@ -52,7 +54,31 @@ impl ConfigSpace {
             None => last,
         };
         space.declare_rest(last, &function.express);
+        if let Some(virtual_functions) = &function.virtual_functions {
+            let last = Some(errors::AER_BYTES);
+            space.declare_extended(last, sriov::SRIOV_BYTES, sriov::ID, 1);
+            space.declare_sriov(virtual_functions);
+        }
         space
+    }
+
+    /// A virtual function of `function`, if that can have any (PCIe Base 9.3.4).
+    pub fn virtual_function(function: &EndpointFunction) -> Option<Self> {
+        let virtual_functions = function.virtual_functions.as_ref()?;
+        let mut space = Self::empty();
+        space.declare_virtual_header(&function.identity);
+        space.declare_subsystem(&Identity {
+            device: virtual_functions.device,
+            ..function.identity
+        });
+        space.declare_capability(None, interrupts::MSI_BYTES, interrupts::MSI_ID);
+        space.declare_msi(virtual_functions.msi_vectors);
+        let last = Some(interrupts::MSI_BYTES);
+        space.declare_capability(last, express::EXPRESS_BYTES, express::ID);
+        space.declare_virtual_express(&function.express);
+        space.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
+        space.declare_virtual_errors();
+        Some(space)
     }
 
     /// A function with a header of type 1.
@@ -96,7 +122,7 @@ impl ConfigSpace {
 mod tests {
     use super::*;
     use crate::Generation;
-    use crate::config::register::{CAPABILITIES, HEADER_TYPE, ID};
+    use crate::config::register::{BARS, CAPABILITIES, HEADER_TYPE, ID};
 
     const IDENTITY: Identity = Identity {
         vendor: 0x10ee,
@@ -140,18 +166,37 @@ mod tests {
         ids
     }
 
-    fn endpoint(msix: Option<MsixTable>) -> ConfigSpace {
-        ConfigSpace::endpoint(&EndpointFunction {
+    const BAR: Bar = Bar {
+        index: 0,
+        size: 4096,
+        wide: false,
+    };
+
+    fn function(msix: Option<MsixTable>) -> EndpointFunction {
+        EndpointFunction {
             identity: IDENTITY,
-            bars: vec![Bar {
-                index: 0,
-                size: 4096,
-                wide: false,
-            }],
+            bars: vec![BAR],
             msi_vectors: 4,
             msix,
             express: express(PortType::Endpoint),
-        })
+            virtual_functions: None,
+        }
+    }
+
+    fn endpoint(msix: Option<MsixTable>) -> ConfigSpace {
+        ConfigSpace::endpoint(&function(msix))
+    }
+
+    fn with_virtual_functions() -> EndpointFunction {
+        EndpointFunction {
+            virtual_functions: Some(SrIov {
+                total: 7,
+                device: 0x7025,
+                bars: vec![BAR],
+                msi_vectors: 2,
+            }),
+            ..function(None)
+        }
     }
 
     #[test]
@@ -170,6 +215,31 @@ mod tests {
         assert_eq!(extended(&endpoint(None)), [0x0001]);
         assert_eq!(endpoint(None).read(ID), 0x7024_10ee);
         assert!(!endpoint(None).is_bridge());
+    }
+
+    #[test]
+    fn a_physical_function_tells_of_its_virtual_functions() {
+        let space = ConfigSpace::endpoint(&with_virtual_functions());
+        assert_eq!(extended(&space), [0x0001, 0x0010]);
+        let totals = space.read(sriov::TOTAL_VFS);
+        assert_eq!((totals & 0xffff, totals >> 16), (7, 7));
+        assert_eq!(ConfigSpace::virtual_function(&function(None)), None);
+    }
+
+    #[test]
+    fn a_virtual_function_has_no_ids_addresses_or_sizes_of_its_own() {
+        let own = ConfigSpace::virtual_function(&with_virtual_functions());
+        let mut space = own.expect("it can have some");
+        for register in 0..1024 {
+            space.write(register, u32::MAX, 0xf);
+        }
+        assert_eq!(space.read(ID), u32::MAX);
+        assert!((BARS..BARS + 6).all(|register| space.read(register) == 0));
+        assert!(space.bus_master_enable() && !space.memory_enable());
+        assert_eq!(space.read(express::DEVICE_CONTROL), 0);
+        assert_eq!(space.msi(1).map(|(address, _)| address), Some(!3));
+        assert_eq!(capabilities(&space), [0x05, 0x10]);
+        assert_eq!(extended(&space), [0x0001]);
     }
 
     #[test]

@@ -72,6 +72,17 @@ impl ConfigSpace {
         self.declare(INTERRUPT, 0, 0xff, 0);
     }
 
+    /// Declares the header of a virtual function, whose IDs are in the SR-IOV capability, as are its addresses and whether it
+    /// answers there (PCIe Base 9.3.4.1).
+    pub(super) fn declare_virtual_header(&mut self, identity: &Identity) {
+        self.declare(ID, u32::MAX, 0, 0);
+        self.declare(COMMAND, 0, BUS_MASTER, STATUS_CLEARED);
+        let Identity {
+            revision, class, ..
+        } = *identity;
+        self.declare(CLASS, class << 8 | u32::from(revision), 0, 0);
+    }
+
     /// The subsystem of a type 0 header is the function itself.
     pub(super) fn declare_subsystem(&mut self, identity: &Identity) {
         let id = u32::from(identity.device) << 16 | u32::from(identity.vendor);

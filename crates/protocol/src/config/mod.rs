@@ -12,15 +12,17 @@ mod header;
 mod interrupts;
 mod power;
 mod space;
+mod sriov;
 
 pub use bar::Bar;
 pub use bridge::{Interval, WINDOW_BYTES};
-pub use errors::{CorrectableError, ErrorRecord, UncorrectableError};
+pub use errors::{CorrectableError, ErrorControl, ErrorRecord, UncorrectableError};
 pub use express::{Express, PortType};
 pub use function::{BridgeFunction, EndpointFunction};
 pub use header::Identity;
 pub use interrupts::MsixTable;
 pub use space::ConfigSpace;
+pub use sriov::{SrIov, VirtualBar};
 
 /// Names of the registers that software finds by number, and of the bits in them.
 pub mod register {
@@ -39,4 +41,8 @@ pub mod register {
         HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, TYPE_1,
     };
     pub use super::interrupts::{MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID};
+    pub use super::sriov::{
+        ID as SRIOV_ID, NUM_VFS, SRIOV, SRIOV_CONTROL, SYSTEM_PAGE_SIZE, TOTAL_VFS, VF_BARS,
+        VF_ENABLE, VF_MEMORY_SPACE, VF_OFFSET_AND_STRIDE,
+    };
 }

@@ -54,6 +54,14 @@ impl ConfigSpace {
         *dword &= !(value & cleared & bytes);
     }
 
+    /// The bits of `register` that a write changes.
+    pub(super) fn writable(&self, register: u16) -> u32 {
+        let found = self
+            .fields
+            .binary_search_by_key(&register, |field| field.register);
+        found.map_or(0, |index| self.fields[index].writable)
+    }
+
     /// All 4096 bytes, in order.
     pub fn bytes(&self) -> Vec<u8> {
         self.dwords

@@ -1,7 +1,7 @@
 //! Ranges of addresses, and what a BAR can be.
 
 use kernel::Bytes;
-use protocol::Interval;
+use protocol::{Bar, Interval};
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
@@ -34,7 +34,7 @@ impl Region {
     }
 }
 
-/// Whether BAR 0 of `node` can be as it is written, and holds what it has to.
+/// Whether BAR 0 of each function of `node` can be as it is written, and holds what it has to.
 pub(super) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Device(endpoint, _) = &node.kind else {
         return Ok(());
@@ -47,12 +47,33 @@ pub(super) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
         );
         return Err(scenario.error(node.lines.of("msix_vectors"), message));
     }
-    let Some(bar) = endpoint.bar() else {
-        return Ok(());
-    };
+    if let Some(bar) = endpoint.bar() {
+        check_size(scenario, node, "bar", bar, SMALLEST_BAR)?;
+    }
+    match endpoint.virtual_bar() {
+        Some(bar) => check_size(scenario, node, "virtual_bar", bar, SMALLEST_VIRTUAL_BAR),
+        None if node.lines.has("virtual_bar") => {
+            let message = format!(
+                "{}.virtual_bar: there are no virtual functions that have it; write virtual_functions = 1 to 7, or leave it out",
+                node.name.value
+            );
+            Err(scenario.error(node.lines.of("virtual_bar"), message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether `bar`, written as `key`, can have its size.
+fn check_size(
+    scenario: &Scenario,
+    node: &Node,
+    key: &str,
+    bar: Bar,
+    smallest: u64,
+) -> Result<(), ScenarioError> {
     let size = bar.size;
-    let advice = if size < SMALLEST_BAR || !size.is_power_of_two() {
-        let right = size.next_power_of_two().max(SMALLEST_BAR);
+    let advice = if size < smallest || !size.is_power_of_two() {
+        let right = size.next_power_of_two().max(smallest);
         format!("is not a size that a BAR can have; write {:?}", show(right))
     } else if size > LARGEST_BAR {
         format!(
@@ -64,12 +85,15 @@ pub(super) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
     } else {
         return Ok(());
     };
-    let message = format!("{}.bar: {} {advice}", node.name.value, show(size));
-    Err(scenario.error(node.lines.of("bar"), message))
+    let message = format!("{}.{key}: {} {advice}", node.name.value, show(size));
+    Err(scenario.error(node.lines.of(key), message))
 }
 
 /// PCIe Base 7.5.1.2.1: a memory BAR asks for 128 bytes at least.
 const SMALLEST_BAR: u64 = 128;
+
+/// PCIe Base 9.3.3.14: that of a virtual function takes a system page.
+const SMALLEST_VIRTUAL_BAR: u64 = 4096;
 
 /// The offset of an MSI-X table has 32 bits (PCIe Base 7.7.2.3).
 const MSIX_REACH: u64 = 4 << 30;

@@ -77,7 +77,8 @@ impl Firmware<'_> {
                 let room = show(zone.end - zone.base);
                 let message =
                     format!("the {bits}-bit BARs below {name} have no room in {room}; {advice}");
-                self.scenario.error(node.lines.of("bar"), message)
+                self.scenario
+                    .error(node.lines.of(largest_bar(node)), message)
             }
         }
     }
@@ -97,9 +98,21 @@ impl Firmware<'_> {
     }
 }
 
-/// What is written over the choice of the firmware at the functions of `node`.
+/// The key of what takes the most addresses at `node`.
+fn largest_bar(node: &Node) -> &'static str {
+    match &node.kind {
+        NodeKind::Device(endpoint, _) if endpoint.virtual_bytes() > endpoint.bar.0 => "virtual_bar",
+        _ => "bar",
+    }
+}
+
+/// What is written over the choice of the firmware at the functions of `node`. Virtual functions follow their physical one.
 fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
-    let all = || functions.places().map(|place| functions.id_of(place));
+    let is_virtual = |place: &Place| matches!(place, Place::Virtual(_));
+    let all = || {
+        let places = functions.places().filter(|place| !is_virtual(place));
+        places.map(|place| functions.id_of(place))
+    };
     let mut settings = Vec::new();
     if let Some(size) = node.settings.max_payload {
         settings.extend(all().map(|id| (id, Setting::MaxPayload(size.0 as u32))));

@@ -30,13 +30,17 @@ pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Funct
             ports(PortType::Downstream, SWITCH_PORT),
         ),
         NodeKind::Device(endpoint, device) => {
-            Functions::device(ConfigSpace::endpoint(&EndpointFunction {
-                identity: identity(node, DEVICE),
+            let identity = identity(node, DEVICE);
+            let msi_vectors = endpoint.msi_vectors.max(device.msi_vectors()) as u8;
+            Functions::device(&EndpointFunction {
+                identity,
                 bars: device.bars(endpoint, tree.networks.routers_around(index)),
-                msi_vectors: endpoint.msi_vectors.max(device.msi_vectors()) as u8,
+                msi_vectors,
                 msix: endpoint.msix(),
                 express: express(node, PortType::Endpoint, node, 0),
-            }))
+                // The ID after that of the physical function, as several makers have it.
+                virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
+            })
         }
     }
 }

@@ -84,7 +84,7 @@ pub struct NodePlan {
     pub name: String,
     /// What it is.
     pub kind: NodeKind,
-    /// The host, a switch's upstream port, or the device's only function.
+    /// The host, a switch's upstream port, or the device's physical function.
     pub id: FunctionId,
     /// The host at the top of its tree; a host itself. Nodes with the same root share an address space.
     pub root: usize,
@@ -96,6 +96,8 @@ pub struct NodePlan {
     pub max_read_request: u32,
     /// The BARs of a device, by number.
     pub bars: [Option<Region>; Bar::COUNT],
+    /// BAR 0 of a device's virtual functions, one after the other.
+    pub virtual_bars: Option<Region>,
     /// The memory of a host.
     pub memory: Option<Region>,
     /// Network and number of a router.
@@ -263,6 +265,7 @@ fn enumerated(
             max_payload: max_payload(node, &functions),
             max_read_request: max_read_request(node, &functions),
             bars: bars(node, &functions, tree.networks.routers_around(index)),
+            virtual_bars: virtual_bars(node, &functions),
             member: tree.networks.members[index],
             attachment: attachments[index],
             memory: address::memory(node),
@@ -304,6 +307,17 @@ fn bars(node: &Node, functions: &Functions, routers: u16) -> [Option<Region>; Ba
         }
     }
     regions
+}
+
+fn virtual_bars(node: &Node, functions: &Functions) -> Option<Region> {
+    let NodeKind::Device(endpoint, _) = &node.kind else {
+        return None;
+    };
+    let bar = functions.space(Place::Own).virtual_bar(0)?;
+    Some(Region {
+        base: bar.base,
+        size: endpoint.virtual_bytes(),
+    })
 }
 
 fn downstream(tree: &Tree, node: usize, functions: &Functions) -> Vec<DownstreamPort> {

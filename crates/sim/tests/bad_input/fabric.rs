@@ -361,6 +361,29 @@ fn an_msix_table_has_a_page_of_its_own_beside_other_things() {
 }
 
 #[test]
+fn a_bar_of_virtual_functions_is_a_page_at_least_and_somebodys() {
+    assert_eq!(
+        pair("virtual_functions = 2\nvirtual_bar = \"2 KiB\""),
+        r#"bad.toml:9: b.virtual_bar: 2 KiB is not a size that a BAR can have; write "4 KiB""#
+    );
+    assert_eq!(
+        pair("virtual_functions = 2\nvirtual_bar = \"1 GiB\""),
+        "bad.toml:9: b.virtual_bar: 1 GiB is more than a 32-bit BAR can be; write bar_address_bits = 64"
+    );
+    assert_eq!(
+        pair("virtual_functions = 5\nvirtual_bar = \"256 MiB\""),
+        "bad.toml:9: the 32-bit BARs below h0 have no room in 1004 MiB; write bar_address_bits = 64 for the large ones"
+    );
+    assert_eq!(
+        pair("virtual_bar = \"4 KiB\""),
+        "bad.toml:8: b.virtual_bar: there are no virtual functions that have it; write virtual_functions = 1 to 7, or leave it out"
+    );
+    assert!(
+        pair("virtual_functions = 8").contains("8 is out of range; write a value from 0 up to 7")
+    );
+}
+
+#[test]
 fn a_vendor_is_written_in_hexadecimal() {
     assert_eq!(
         pair("vendor_id = \"Xilinx\""),

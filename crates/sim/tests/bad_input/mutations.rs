@@ -35,6 +35,8 @@ model = "reflector"
 upstream = { to = "s1", port = 3 }
 bar = "16 MiB"
 bar_address_bits = 64
+virtual_functions = 4
+virtual_bar = "64 KiB"
 [measure]
 from = "1 us"
 until = "2 us"

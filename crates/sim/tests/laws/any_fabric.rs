@@ -153,7 +153,8 @@ impl Scenario {
         let (bits, datapath) = (self.pick(&[32, 64]), self.pick(&[0, 16]));
         let latency = self.pick(&[0, 37, 500]);
         let read = self.pick(&[128, 512, 4096]);
-        self.put(format_args!("tags = {tags}\nsend_queue = {queue}\nbar = \"256 KiB\"\nbar_address_bits = {bits}\ndatapath = \"{datapath} B\"\nreceive_latency = \"{latency} ns\"\nsend_latency = \"{latency} ns\"\nmax_read_request = \"{read} B\""));
+        let functions = self.pick(&[0, 0, 1, 7]);
+        self.put(format_args!("tags = {tags}\nsend_queue = {queue}\nbar = \"256 KiB\"\nbar_address_bits = {bits}\ndatapath = \"{datapath} B\"\nreceive_latency = \"{latency} ns\"\nsend_latency = \"{latency} ns\"\nmax_read_request = \"{read} B\"\nvirtual_functions = {functions}"));
     }
 
     fn engine(&mut self) {

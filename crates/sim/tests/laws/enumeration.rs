@@ -5,7 +5,7 @@ use host::firmware::{apply, enumerate};
 use sim::plan::Plan;
 use sim::scenario::Scenario;
 
-/// Two hosts; switches behind switches; BARs of both widths; payload sizes, settings and a reflector.
+/// Two hosts; switches behind switches; BARs of both widths; virtual functions; payload sizes, settings and a reflector.
 const FABRIC: &str = r#"
 [hosts.h0]
 [hosts.h1]
@@ -22,15 +22,20 @@ max_payload = "128 B"
 [devices.a]
 upstream = "left"
 bar = "16 MiB"
+virtual_functions = 7
+msi_vectors = 2
 [devices.b]
 upstream = { to = "left", port = 8 }
 bar_address_bits = 64
 bar = "1 GiB"
 msix_vectors = 16
+virtual_functions = 3
+virtual_bar = "1 MiB"
 [devices.c]
 upstream = "right"
 max_read_request = "4 KiB"
 memory_enable = false
+virtual_functions = 1
 [devices.d]
 upstream = { to = "right", port = 3 }
 bar = "0 B"
@@ -65,6 +70,7 @@ fn firmware_over_packets_leaves_the_registers_that_it_leaves_in_the_plan() {
     }
     for node in &plan.nodes {
         let now = running.functions(&node.name).expect("a node");
+        assert!(now.places().eq(node.functions.places()), "{}", node.name);
         for place in node.functions.places() {
             let (left, right) = (now.space(place), node.functions.space(place));
             assert_eq!(now.id_of(place), node.functions.id_of(place));

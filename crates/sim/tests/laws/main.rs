@@ -21,4 +21,5 @@ mod repetition;
 mod sg_dma;
 mod sockets;
 mod star;
+mod virtual_functions;
 mod wires;

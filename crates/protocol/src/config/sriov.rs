@@ -1,0 +1,250 @@
+//! Single Root I/O Virtualization (PCIe Base 9.3.3): how many virtual functions (VFs) a physical function (PF) has, whether
+//! they are there, and at which addresses.
+
+use super::bar::FLAGS;
+use super::{Bar, ConfigSpace};
+use crate::FunctionId;
+
+/// The register of the capability's header.
+pub const SRIOV: u16 = SRIOV_BYTES / 4;
+/// SR-IOV Status and SR-IOV Control.
+pub const SRIOV_CONTROL: u16 = SRIOV + 2;
+/// `TotalVFs` and `InitialVFs`.
+pub const TOTAL_VFS: u16 = SRIOV + 3;
+/// Function Dependency Link and `NumVFs`.
+pub const NUM_VFS: u16 = SRIOV + 4;
+/// VF Stride and First VF Offset.
+pub const VF_OFFSET_AND_STRIDE: u16 = SRIOV + 5;
+/// System Page Size: bit n for 4 KiB times two to the power of n.
+pub const SYSTEM_PAGE_SIZE: u16 = SRIOV + 8;
+/// VF BAR0.
+pub const VF_BARS: u16 = SRIOV + 9;
+
+/// VF Enable in SR-IOV Control.
+pub const VF_ENABLE: u32 = 1;
+/// VF MSE, Memory Space Enable of all VFs.
+pub const VF_MEMORY_SPACE: u32 = 1 << 3;
+/// ARI Capable Hierarchy: a hint that these VFs, which are functions of the same device, do not need.
+const ARI_CAPABLE: u32 = 1 << 4;
+
+/// Where the capability is, in bytes, beyond that for errors.
+pub(super) const SRIOV_BYTES: u16 = 0x160;
+/// ID of the capability.
+pub const ID: u16 = 0x0010;
+
+const VF_DEVICE_ID: u16 = SRIOV + 6;
+const SUPPORTED_PAGE_SIZES: u16 = SRIOV + 7;
+/// The pages that every PF supports: 4, 8, 64 and 256 KiB, 1 and 4 MiB (PCIe Base 9.3.3.12).
+const PAGE_SIZES: u32 = 0x553;
+const PAGE_4_KIB: u32 = 1;
+/// VFs are the functions 1, 2, 3... of the PF's own device.
+const FIRST_VF_OFFSET: u32 = 1;
+const VF_STRIDE: u32 = 1;
+
+/// The virtual functions of an endpoint, all alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SrIov {
+    /// How many there can be: `TotalVFs`, 1 to 7.
+    pub total: u8,
+    /// VF Device ID.
+    pub device: u16,
+    /// The BARs of one of them, of 4 KiB at least. Those of all lie one after the other.
+    pub bars: Vec<Bar>,
+    /// Interrupt vectors that each of them asks for with MSI, 1 to 32.
+    pub msi_vectors: u8,
+}
+
+impl SrIov {
+    /// The ID of the virtual function with that number, from 0, of the function with the ID `own`, which has `places` in the
+    /// register [`VF_OFFSET_AND_STRIDE`] (PCIe Base 9.2.1.2).
+    pub fn virtual_id(own: FunctionId, places: u32, number: u16) -> FunctionId {
+        let (offset, stride) = (places as u16, (places >> 16) as u16);
+        let distance = stride.wrapping_mul(number).wrapping_add(offset);
+        FunctionId(own.0.wrapping_add(distance))
+    }
+}
+
+/// Where one of the BARs of all virtual functions lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualBar {
+    /// The first address of the first virtual function.
+    pub base: u64,
+    /// Bytes from there to that of the next: the size of the BAR, or a system page.
+    pub share: u64,
+}
+
+impl ConfigSpace {
+    pub(super) fn declare_sriov(&mut self, sriov: &SrIov) {
+        let total = u32::from(sriov.total.clamp(1, 7));
+        let control = VF_ENABLE | VF_MEMORY_SPACE | ARI_CAPABLE;
+        self.declare(SRIOV_CONTROL, 0, control, 0);
+        // Without migration, those that are there initially are all.
+        self.declare(TOTAL_VFS, total << 16 | total, 0, 0);
+        self.declare(NUM_VFS, 0, 0xffff, 0);
+        self.declare(
+            VF_OFFSET_AND_STRIDE,
+            VF_STRIDE << 16 | FIRST_VF_OFFSET,
+            0,
+            0,
+        );
+        self.declare(VF_DEVICE_ID, u32::from(sriov.device) << 16, 0, 0);
+        self.declare(SUPPORTED_PAGE_SIZES, PAGE_SIZES, 0, 0);
+        self.declare(SYSTEM_PAGE_SIZE, PAGE_4_KIB, PAGE_SIZES, 0);
+        for bar in &sriov.bars {
+            self.declare_bar_at(VF_BARS + u16::from(bar.index), *bar);
+        }
+    }
+
+    fn has_sriov(&self) -> bool {
+        self.read(SRIOV) & 0xffff == u32::from(ID)
+    }
+
+    /// How many virtual functions there are: `NumVFs` while VF Enable is set.
+    pub fn virtual_functions(&self) -> usize {
+        if !self.has_sriov() || self.read(SRIOV_CONTROL) & VF_ENABLE == 0 {
+            return 0;
+        }
+        let total = self.read(TOTAL_VFS) >> 16;
+        (self.read(NUM_VFS) & 0xffff).min(total) as usize
+    }
+
+    /// Whether the virtual functions that there are answer memory requests.
+    pub fn virtual_memory_enable(&self) -> bool {
+        self.virtual_functions() > 0 && self.read(SRIOV_CONTROL) & VF_MEMORY_SPACE != 0
+    }
+
+    /// The ID of the virtual function with that number, from 0, of this function, which has the ID `own`.
+    pub fn virtual_id(&self, own: FunctionId, number: usize) -> FunctionId {
+        SrIov::virtual_id(own, self.read(VF_OFFSET_AND_STRIDE), number as u16)
+    }
+
+    /// Where BAR `index` of the virtual functions lies, if they have it, in whatever state VF Enable and VF MSE are.
+    pub fn virtual_bar(&self, index: u8) -> Option<VirtualBar> {
+        let register = VF_BARS + u16::from(index);
+        let size = self.bar_size_at(register).filter(|_| self.has_sriov())?;
+        Some(VirtualBar {
+            base: self.bar_base_at(register),
+            share: size.max(self.system_page()),
+        })
+    }
+
+    /// The consequences of a write to this function: VF BARs lie at multiples of a system page (PCIe Base 9.3.3.14).
+    pub fn align_virtual_bars(&mut self) {
+        if !self.has_sriov() {
+            return;
+        }
+        let below = (self.system_page() - 1) as u32 & !FLAGS;
+        let mut register = VF_BARS;
+        while register < VF_BARS + Bar::COUNT as u16 {
+            self.update(register, below, 0);
+            register += if Bar::is_wide(self.read(register)) {
+                2
+            } else {
+                1
+            };
+        }
+    }
+
+    fn system_page(&self) -> u64 {
+        let smallest = self.read(SYSTEM_PAGE_SIZE) | 1 << PAGE_SIZES.ilog2();
+        4096 << smallest.trailing_zeros()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(bars: Vec<Bar>) -> ConfigSpace {
+        let mut space = ConfigSpace::empty();
+        space.declare_extended(None, SRIOV_BYTES, ID, 1);
+        space.declare_sriov(&SrIov {
+            total: 4,
+            device: 0x1234,
+            bars,
+            msi_vectors: 1,
+        });
+        space
+    }
+
+    fn bar(index: u8, size: u64, wide: bool) -> Bar {
+        Bar { index, size, wide }
+    }
+
+    #[test]
+    fn there_are_as_many_virtual_functions_as_are_asked_for_while_they_are_enabled() {
+        let mut space = space(Vec::new());
+        for (control, number, there) in [
+            (0, 3, 0),
+            (VF_ENABLE, 0, 0),
+            (VF_ENABLE, 3, 3),
+            (VF_ENABLE, 4, 4),
+            (VF_ENABLE, 5, 4),
+        ] {
+            space.write(NUM_VFS, number, 0b0011);
+            space.write(SRIOV_CONTROL, control, 0b0011);
+            assert_eq!(space.virtual_functions(), there);
+            assert!(!space.virtual_memory_enable());
+        }
+        space.write(SRIOV_CONTROL, VF_ENABLE | VF_MEMORY_SPACE, 0b0011);
+        assert!(space.virtual_memory_enable());
+        space.write(SRIOV_CONTROL, VF_MEMORY_SPACE, 0b0011);
+        assert!(!space.virtual_memory_enable());
+    }
+
+    #[test]
+    fn a_function_without_the_capability_has_no_virtual_functions() {
+        let mut space = ConfigSpace::empty();
+        assert_eq!(space.virtual_functions(), 0);
+        assert_eq!(space.virtual_bar(0), None);
+        space.align_virtual_bars();
+        assert_eq!(space, ConfigSpace::empty());
+    }
+
+    #[test]
+    fn virtual_functions_follow_their_physical_function() {
+        let own = FunctionId::new(3, 0, 0);
+        let space = space(Vec::new());
+        assert_eq!(space.virtual_id(own, 0), FunctionId::new(3, 0, 1));
+        assert_eq!(space.virtual_id(own, 3), FunctionId::new(3, 0, 4));
+    }
+
+    #[test]
+    fn a_share_is_the_size_of_the_bar_or_a_system_page() {
+        let mut space = space(vec![bar(0, 4096, false), bar(2, 1 << 20, true)]);
+        space.write(VF_BARS, 0xc000_1000, 0xf);
+        space.write(VF_BARS + 2, 0x0010_0000, 0xf);
+        space.write(VF_BARS + 3, 0x0000_1001, 0xf);
+        let small = VirtualBar {
+            base: 0xc000_1000,
+            share: 4096,
+        };
+        let large = VirtualBar {
+            base: 0x1001_0010_0000,
+            share: 1 << 20,
+        };
+        assert_eq!(space.virtual_bar(0), Some(small));
+        assert_eq!(space.virtual_bar(1), None);
+        assert_eq!(space.virtual_bar(2), Some(large));
+        space.write(SYSTEM_PAGE_SIZE, 1 << 4, 0xf);
+        space.align_virtual_bars();
+        let paged = VirtualBar {
+            base: 0xc000_0000,
+            share: 64 << 10,
+        };
+        assert_eq!(space.virtual_bar(0), Some(paged));
+        assert_eq!(space.virtual_bar(2), Some(large));
+    }
+
+    #[test]
+    fn a_virtual_bar_tells_its_share_when_all_ones_are_written() {
+        for (page, share) in [(0, 16 << 10), (1, 16 << 10), (6, 256 << 10), (10, 4 << 20)] {
+            let mut space = space(vec![bar(0, 16 << 10, false)]);
+            space.write(SYSTEM_PAGE_SIZE, 1 << page, 0xf);
+            space.write(VF_BARS, u32::MAX, 0xf);
+            space.align_virtual_bars();
+            let sized = Bar::sized(0, space.read(VF_BARS), 0);
+            assert_eq!(sized, Some(bar(0, share, false)));
+        }
+    }
+}
