@@ -41,6 +41,9 @@ pub enum AccessError {
     /// Only some devices have queue pairs.
     #[error("{0} is no network interface controller; name a device with model = \"nic\"")]
     NoNic(String),
+    /// Fewer functions than that.
+    #[error("{0} has no function {1}; write a larger virtual_functions for it")]
+    NoFunction(String, u8),
     /// The memory of a host is given out.
     #[error("{0} has no {1} bytes of memory left; write a larger memory for it")]
     NoRoom(String, u64),

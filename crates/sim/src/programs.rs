@@ -69,15 +69,17 @@ impl Simulation {
     ) -> Result<Place, AccessError> {
         let node = self.node(nic)?;
         let plan = &self.plan().nodes[node];
-        let (Some(place), Some(bar)) = (plan.attachment, plan.bars[0]) else {
+        let Some(place) = plan.attachment else {
             return Err(AccessError::NoNic(nic.to_owned()));
         };
+        let id = QueuePairId::new(place.processor, function, pair);
+        let page = plan.doorbells(id.function());
+        let page = page.ok_or_else(|| AccessError::NoFunction(nic.to_owned(), function))?;
         let host = self.plan().nodes[plan.root].name.clone();
         let area = self.allocate(&host, AREA)?;
-        let id = QueuePairId::new(place.processor, function, pair);
         let place = Place {
             id,
-            page: bar.base + u64::from(id.function()) * PAGE,
+            page,
             area,
             key,
         };

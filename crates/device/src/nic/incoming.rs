@@ -3,10 +3,10 @@
 use kernel::Effects;
 use link::{Fault, PacketId, Refusal};
 use protocol::{Header, Kind, MemoryRequest, QueuePairId, Status};
-use transaction::{Part, written};
+use transaction::{Part, Place, written};
 
 use super::doorbells::Bell;
-use super::registers::{Doorbell, PAGE, located, offset};
+use super::registers::{Doorbell, located, offset};
 use super::stream::Stream;
 use super::{Answer, Nic, Purpose};
 
@@ -23,9 +23,7 @@ impl Nic {
             }
             match &header.kind {
                 Kind::Completion(_) => self.take_answer(packet, &header, fx),
-                Kind::MemoryWrite(request) if self.endpoint.is_own(&header) => {
-                    self.write_register(packet, request, fx);
-                }
+                Kind::MemoryWrite(request) => self.write_register(packet, request, fx),
                 _ => {
                     self.endpoint.serve(packet, fx);
                     if header.is_config() {
@@ -86,14 +84,19 @@ impl Nic {
         let born = content.stamp.born;
         let value = written(content, request).as_array::<8>().copied();
         fx.store().release(packet);
-        let at = request.first_byte() - self.endpoint.base_of(0);
-        let function = (at / PAGE) as u8;
-        let (Some(value), Some((pair, offset))) = (value, located(at % PAGE)) else {
+        let Some((place, at)) = self.endpoint.function_of(request.first_byte()) else {
+            return;
+        };
+        let function = match place {
+            Place::Virtual(number) => number as u8 + 1,
+            Place::Own | Place::Port(_) => 0,
+        };
+        let (Some(value), Some((pair, offset))) = (value, located(at)) else {
             return self.stop(function, Fault::Doorbell, (None, 0), fx);
         };
         let owner = QueuePairId::new(self.processor, function, pair);
         if offset != offset::DOORBELL {
-            self.endpoint.bar_mut().write(at, &value);
+            self.endpoint.store(place, at, &value);
             return self.set_register(owner, offset, u64::from_le_bytes(value));
         }
         if !self.pair(owner).is_open {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use kernel::{Component, Effects, Port, Span, Time};
 use link::{Fault, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::{FunctionId, QueuePairId};
-use transaction::{Outstanding, Part};
+use transaction::{Outstanding, Part, Place};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
 use bus::Bus;
@@ -33,7 +33,7 @@ use doorbells::Doorbells;
 use job::{Fetch, Job};
 use pairs::Pair;
 use receive::Receiver;
-use registers::{FAULTS, FUNCTIONS, PAGE, PAIRS};
+use registers::{FAULTS, FUNCTIONS, PAIRS};
 
 pub use doorbells::Arbiter;
 pub use parameters::NicParameters;
@@ -67,6 +67,7 @@ pub struct Nic {
     data_channels: u8,
     get_channel: bool,
     cycle: Span,
+    functions: [Function; FUNCTIONS],
     pairs: Box<[[Pair; PAIRS]; FUNCTIONS]>,
     faults: [[u64; Fault::ALL.len()]; FUNCTIONS],
     doorbells: Doorbells,
@@ -91,6 +92,22 @@ pub struct Nic {
     short_of_buffers: u32,
     /// Whose turn it is to send by PCI Express.
     turn: usize,
+}
+
+/// A function as its configuration space has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Function {
+    id: FunctionId,
+    /// Whether it is there and may make requests.
+    is_master: bool,
+}
+
+/// The place of a function by its number.
+fn place(function: u8) -> Place {
+    match function {
+        0 => Place::Own,
+        number => Place::Virtual(usize::from(number) - 1),
+    }
 }
 
 /// What a read request of the engine is for.
@@ -188,6 +205,7 @@ impl Nic {
             data_channels,
             get_channel,
             cycle,
+            functions: [Function::default(); FUNCTIONS],
             pairs: Box::default(),
             faults: Default::default(),
             doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
@@ -228,8 +246,8 @@ impl Nic {
 
     /// Writes a register before time begins, as the driver of its processor would.
     pub fn set(&mut self, function: u8, register: u64, value: u64) {
-        let at = u64::from(function) * PAGE + register;
-        self.endpoint.bar_mut().write(at, &value.to_le_bytes());
+        self.endpoint
+            .store(place(function), register, &value.to_le_bytes());
         if let Some((pair, offset)) = registers::located(register) {
             self.set_register(
                 QueuePairId::new(self.processor, function, pair),
@@ -295,13 +313,19 @@ impl Nic {
     }
 
     /// The function that makes the requests of a queue pair.
-    fn requester(&self, _: QueuePairId) -> FunctionId {
-        self.endpoint.id()
+    fn requester(&self, owner: QueuePairId) -> FunctionId {
+        self.functions[usize::from(owner.function())].id
     }
 
     /// Takes over what the configuration space says.
     fn obey(&mut self) {
         self.outstanding.allow(self.endpoint.tags_allowed());
+        for (function, known) in (0..).zip(&mut self.functions) {
+            *known = Function {
+                id: self.endpoint.id_of(place(function)),
+                is_master: self.endpoint.is_bus_master_at(place(function)),
+            };
+        }
     }
 
     /// Something of a function was stopped: it is counted where its owner can read it.
@@ -314,9 +338,9 @@ impl Nic {
     ) {
         let count = &mut self.faults[usize::from(function)][fault.index()];
         *count += 1;
-        let at = u64::from(function) * PAGE + FAULTS + 8 * fault.index() as u64;
+        let at = FAULTS + 8 * fault.index() as u64;
         let bytes_of_count = count.to_le_bytes();
-        self.endpoint.bar_mut().write(at, &bytes_of_count);
+        self.endpoint.store(place(function), at, &bytes_of_count);
         fx.observe(Observation::Refused {
             why: Refusal::Nic(fault),
             flow,

@@ -123,8 +123,10 @@ impl Nic {
         if header.destination.processor() != self.processor {
             return Err(Fault::NoDestination);
         }
+        let function = usize::from(header.destination.function());
+        let is_master = self.functions[function].is_master;
         let pair = self.pair(header.destination);
-        if !pair.is_open {
+        if !(pair.is_open && is_master) {
             return Err(Fault::ClosedPair);
         }
         if pair.key != header.magic {

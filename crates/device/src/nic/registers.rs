@@ -1,4 +1,5 @@
-//! The doorbell window in BAR 0: a page of registers for each function, so that each can be given to another owner.
+//! The doorbell window: a page of registers for each function at the beginning of its BAR 0, so that each can be given to
+//! another owner.
 //!
 //! A page has a block of registers for each of the function's queue pairs, at [`register`]. All are little-endian, of 64 bits,
 //! and are written whole; a store to anything else is stopped.

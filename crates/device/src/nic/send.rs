@@ -18,8 +18,10 @@ impl Nic {
     pub(super) fn serve_doorbells(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while self.fetches.len() < self.parameters.descriptors as usize {
-            let pairs = &self.pairs;
-            let may = |function: u8, bell: &Bell| has_room(pairs, function, bell);
+            let (pairs, functions) = (&self.pairs, &self.functions);
+            let may = |function: u8, bell: &Bell| {
+                functions[usize::from(function)].is_master && has_room(pairs, function, bell)
+            };
             let Some((function, bell)) = self.doorbells.next(fx.now(), may) else {
                 self.tell_full(fx);
                 break;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use device::nic::descriptor::Descriptor;
-use device::nic::registers::{FUNCTIONS, PAGE, PAIRS};
+use device::nic::registers::{FUNCTIONS, PAIRS};
 use host::message::Primitive;
 use host::queue_pair::{AREA, Place};
 use kernel::{Bytes, Span, Time};
@@ -249,24 +249,32 @@ impl Planner<'_> {
         function: Option<u8>,
         key: u16,
     ) -> Result<Place, ScenarioError> {
-        let plan = &self.nodes[node];
-        let processor = plan.attachment.map_or(0, |place| place.processor);
-        let page = plan.bars[0].map_or(0, |bar| bar.base);
+        let nic = &self.nodes[node];
+        if let Some(function) = function
+            && nic.doorbells(function).is_none()
+        {
+            let message = format!(
+                "{} has no function {function}; write a smaller one, or virtual_functions = {function} or more there",
+                nic.name
+            );
+            return Err(self.error(flow, "function", &message));
+        }
         let taken = self.pairs.entry(node).or_default();
-        let Some(id) = free_pair(taken, processor, function) else {
+        let Some(id) = free_pair(taken, nic, function) else {
+            let more = "other flows have all its queue pairs already, 4 of each function; write fewer flows, or virtual_functions = 7 for the nic";
             let message = match function {
                 Some(_) => "its 4 queue pairs have other flows already; write another one, or none",
-                None => "all 32 queue pairs of a nic have other flows already; write fewer flows",
+                None => more,
             };
-            let key = if function.is_some() {
+            let name = if function.is_some() {
                 "function"
             } else {
                 "from"
             };
-            return Err(self.error(flow, key, message));
+            return Err(self.error(flow, name, message));
         };
-        let area = self.buffer(flow, self.nodes[node].root, AREA)?;
-        Ok(place(id, page, area, key))
+        let area = self.buffer(flow, nic.root, AREA)?;
+        Ok(place(id, &self.nodes[node], area, key))
     }
 
     /// The address of `size` bytes of a host's memory that nothing else uses.
@@ -284,28 +292,31 @@ impl Planner<'_> {
     }
 }
 
-/// A queue pair of `processor` that is not `taken`, of `function` if one is meant. From now on it is.
+/// A queue pair of `nic` that is not `taken`, of `function` if one is meant. From now on it is.
 pub(super) fn free_pair(
     taken: &mut Vec<QueuePairId>,
-    processor: u8,
+    nic: &NodePlan,
     function: Option<u8>,
 ) -> Option<QueuePairId> {
+    let processor = nic.attachment?.processor;
     let functions = match function {
         Some(function) => function..function + 1,
         None => 0..FUNCTIONS as u8,
     };
-    let pairs = functions.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
+    let there = functions.filter(|function| nic.doorbells(*function).is_some());
+    let pairs = there.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
     let mut ids = pairs.map(|(function, pair)| QueuePairId::new(processor, function, pair));
     let id = ids.find(|id| !taken.contains(id))?;
     taken.push(id);
     Some(id)
 }
 
-/// The queue pair `id` of a controller whose doorbells begin at `doorbells`.
-pub(super) fn place(id: QueuePairId, doorbells: u64, area: u64, key: u16) -> Place {
+/// The queue pair `id` of `nic`, with its descriptors, rings and buffers at `area`.
+pub(super) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> Place {
+    let page = nic.doorbells(id.function());
     Place {
         id,
-        page: doorbells + u64::from(id.function()) * PAGE,
+        page: page.expect("a queue pair is one of a function that is there"),
         area,
         key,
     }

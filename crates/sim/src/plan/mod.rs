@@ -123,6 +123,21 @@ impl NodePlan {
         }
     }
 
+    /// Where the doorbells of `function` of a network interface controller are, if it has that many functions.
+    pub fn doorbells(&self, function: u8) -> Option<u64> {
+        let NodeKind::Device(endpoint, _) = &self.kind else {
+            return None;
+        };
+        match u64::from(function).checked_sub(1) {
+            None => self.bars[0].map(|bar| bar.base),
+            Some(number) => {
+                let bars = self.virtual_bars?;
+                let there = number < u64::from(endpoint.virtual_functions);
+                there.then(|| bars.base + number * endpoint.virtual_bar.0)
+            }
+        }
+    }
+
     /// What it answers to in the address space: a host's memory or a device's BAR 0.
     pub fn region(&self) -> Option<Region> {
         self.memory.or(self.bars[0])

@@ -168,8 +168,7 @@ impl Planner<'_> {
         for (port, nic) in controller.ports.iter().enumerate() {
             let root = self.nodes[*nic].root;
             let taken = self.pairs.entry(*nic).or_default();
-            let processor = self.nodes[*nic].attachment.map_or(0, |at| at.processor);
-            let Some(id) = message::free_pair(taken, processor, None) else {
+            let Some(id) = message::free_pair(taken, &self.nodes[*nic], None) else {
                 let message = format!(
                     "all queue pairs of {} have flows already; write fewer flows",
                     self.nodes[*nic].name
@@ -189,10 +188,9 @@ impl Planner<'_> {
                 );
                 return Err(self.traffic_error(traffic, "message", &message));
             };
-            let page = self.nodes[*nic].bars[0].map_or(0, |bar| bar.base);
             sources.push(OfferSource {
                 nic: *nic,
-                pair: message::place(id, page, area, OFFERS),
+                pair: message::place(id, &self.nodes[*nic], area, OFFERS),
                 source,
                 target,
                 to: match traffic.parameters.pattern {

@@ -23,7 +23,7 @@ pub fn hosts(count: usize, crossbar: &str, nic: &str) -> String {
     for number in 0..count {
         let _ = write!(
             text,
-            "[hosts.h{number}]\n[devices.n{number}]\nmodel = \"nic\"\nupstream = \"h{number}\"\ndatapath = \"16 B\"\n{nic}\n"
+            "[hosts.h{number}]\n[devices.n{number}]\nmodel = \"nic\"\nupstream = \"h{number}\"\nvirtual_functions = 7\ndatapath = \"16 B\"\n{nic}\n"
         );
     }
     text

@@ -234,17 +234,19 @@ fn a_descriptor_that_is_none_is_told_to_its_owner() {
 fn a_store_that_is_no_doorbell_is_stopped_for_the_function_of_its_page() {
     let mut pair = Pair::new("", "");
     let page = pair.from.page;
+    let third = pair.simulation.open_pair("n0", (3, 0), 7);
+    let third = third.expect("another queue pair");
     let eight = vec![0xff; 8];
     pair.store(vec![
         (page + 0x58, eight.clone()),
         (page + register(0, offset::DOORBELL) + 4, vec![0xff; 4]),
         (page + FAULTS, eight.clone()),
         (page + PAGE - 8, eight.clone()),
-        (page + PAGE - 4, vec![0xff; 4]),
-        (page + 3 * PAGE + 0x400, eight),
+        (page + PAGE, eight.clone()),
+        (third.page + 0x400, eight),
     ]);
-    let third = pair.simulation.faults("n0", 3).expect("a controller");
-    assert_eq!(third[Fault::Doorbell.index()], 1);
+    let counts = pair.simulation.faults("n0", 3).expect("a controller");
+    assert_eq!(counts[Fault::Doorbell.index()], 1);
     assert_eq!(pair.count("n0", Fault::Doorbell), 5);
     pair.goes_on();
 }
