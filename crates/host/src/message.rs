@@ -3,7 +3,7 @@
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use std::sync::Arc;
 
-use kernel::Time;
+use kernel::{Stream, Time};
 use link::{FlowId, Observation};
 
 use transaction::Spread;
@@ -61,8 +61,10 @@ pub struct Messages {
     pub source: u64,
     /// Where they go, in the memory of the other side. A NAP needs none.
     pub target: u64,
-    /// Bytes of a message.
+    /// Bytes of a message; at most, if they are drawn.
     pub size: u64,
+    /// The least bytes of a message, and what draws them. Such messages are not noticed.
+    pub drawn: Option<(u64, Stream)>,
     /// Bytes of the buffers at both ends, a multiple of `size`: messages use them in turn, again and again.
     pub window: u64,
     /// How many bytes in all, or until when.
@@ -89,12 +91,18 @@ impl Messages {
         number * self.size % self.window
     }
 
-    /// Bytes of message `number`, after `sent` bytes, if there is one at `now`.
-    fn len(&self, sent: u64, now: Time) -> Option<u64> {
-        match self.extent {
-            MessageExtent::Bytes(all) => (sent < all).then(|| self.size.min(all - sent)),
-            MessageExtent::Until(end) => (now < end).then_some(self.size),
-        }
+    /// Bytes of the next message, after `sent` bytes, if there is one at `now`.
+    fn next_len(&mut self, sent: u64, now: Time) -> Option<u64> {
+        let left = match self.extent {
+            MessageExtent::Bytes(all) => all - sent,
+            MessageExtent::Until(end) if now < end => u64::MAX,
+            MessageExtent::Until(_) => 0,
+        };
+        let size = match &mut self.drawn {
+            Some((least, stream)) => *least + stream.below(self.size - *least + 1),
+            None => self.size,
+        };
+        (left > 0).then(|| size.min(left))
     }
 
     /// The addresses of the last bytes of its messages, which tell the side where they go that one is there.
@@ -149,11 +157,11 @@ impl Messages {
 }
 
 /// Sends the messages of a flow.
-pub async fn send(system: System, costs: DriverParameters, messages: Messages) {
+pub async fn send(system: System, costs: DriverParameters, mut messages: Messages) {
     let flow = messages.flow;
     let mut pair = QueuePair::new(system.clone(), costs.clone(), messages.from);
     let (mut number, mut sent) = (0, 0);
-    while let Some(len) = messages.len(sent, system.now().await) {
+    while let Some(len) = messages.next_len(sent, system.now().await) {
         while pair.outstanding() >= messages.outstanding {
             wait(&mut pair, messages.primitive).await;
         }
@@ -165,7 +173,11 @@ pub async fn send(system: System, costs: DriverParameters, messages: Messages) {
             _ => Vec::new(),
         };
         let descriptor = messages.descriptor(number, len, data);
-        let posted = pair.post_message(&descriptor, flow).await;
+        let posted = if messages.drawn.is_some() {
+            pair.post(&descriptor).await
+        } else {
+            pair.post_message(&descriptor, flow).await
+        };
         posted.expect("a flow keeps within the limits of a queue pair");
         number += 1;
         sent += len;

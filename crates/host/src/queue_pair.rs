@@ -1,5 +1,8 @@
 //! A queue pair in the hands of a program: its descriptors and rings in memory, its registers across the fabric.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use device::nic::descriptor::Descriptor;
 use device::nic::event::Event;
 use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
@@ -45,8 +48,8 @@ pub enum RequestError {
     /// More than a place for descriptors holds.
     #[error("a descriptor of {0} bytes is too long; split it, up to 4,096 bytes each")]
     TooLong(usize),
-    /// As many as there may be are under way.
-    #[error("32 requests are under way; wait for one of them")]
+    /// As many of the function as there may be are under way.
+    #[error("32 requests of the function are under way; wait for one of them")]
     TooMany,
 }
 
@@ -91,7 +94,9 @@ pub struct QueuePair {
     costs: DriverParameters,
     place: Place,
     posted: u32,
-    done: u32,
+    /// Requests under way of this pair, and of all pairs of its function that are used together.
+    outstanding: u32,
+    together: Arc<AtomicU32>,
     sent: Ring,
     arrived: Ring,
     /// Buffers that the controller was given, and those that are taken back and not given again yet.
@@ -123,9 +128,20 @@ impl QueuePair {
             costs,
             place,
             posted: 0,
-            done: 0,
+            outstanding: 0,
+            together: Arc::default(),
             given: ENTRIES,
             returned: Vec::new(),
+        }
+    }
+
+    /// The queue pair at `place`, of the same function: together they have no more requests under way than one function may.
+    #[must_use]
+    pub fn beside(&self, system: System, place: Place) -> Self {
+        debug_assert_eq!(place.id.function(), self.place.id.function());
+        Self {
+            together: self.together.clone(),
+            ..Self::new(system, self.costs.clone(), place)
         }
     }
 
@@ -141,7 +157,7 @@ impl QueuePair {
 
     /// Requests under way.
     pub fn outstanding(&self) -> u32 {
-        self.posted - self.done
+        self.outstanding
     }
 
     /// Has the controller carry out `descriptor`, which must ask for an event at its end: writes it to memory and rings.
@@ -184,7 +200,7 @@ impl QueuePair {
         if bytes.len() as u64 > SLOT {
             return Err(RequestError::TooLong(bytes.len()));
         }
-        if self.outstanding() >= REQUESTS {
+        if self.together.load(Ordering::Relaxed) >= REQUESTS {
             return Err(RequestError::TooMany);
         }
         let slot = u64::from(self.posted % REQUESTS);
@@ -193,6 +209,8 @@ impl QueuePair {
         self.system.work(self.costs.memory_write * stores).await;
         self.system.store(address, &bytes).await;
         self.posted += 1;
+        self.outstanding += 1;
+        self.together.fetch_add(1, Ordering::Relaxed);
         let bell_at = self.place.page + register(self.place.id.pair(), offset::DOORBELL);
         let len = bytes.len() as u32;
         Ok((bell_at, Doorbell { address, len }))
@@ -200,13 +218,14 @@ impl QueuePair {
 
     /// The end of a request that does not come as an event: that of a GET, whose data was seen.
     pub fn finish(&mut self) {
-        self.done += 1;
+        self.outstanding -= 1;
+        self.together.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The next event of what was sent. The program polls for it.
     pub async fn sent(&mut self) -> Event {
         let event = next(&self.system, &self.costs, &mut self.sent).await;
-        self.done += 1;
+        self.finish();
         self.take_out(self.sent.taken, self.sent.register).await;
         event
     }

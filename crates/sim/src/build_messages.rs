@@ -166,6 +166,10 @@ pub fn load(plan: &Plan, flow: &FlowPlan, parts: &Parts, up: Span, models: &mut 
         source: message.source,
         target: message.target,
         size: message.size,
+        drawn: message.smallest.map(|least| {
+            let name = format!("sizes {}", flow.id);
+            (least, Stream::named(plan.seed, &name))
+        }),
         window: flow.window,
         extent: match flow.amount {
             Amount::Bytes(bytes) => MessageExtent::Bytes(bytes),
@@ -177,12 +181,13 @@ pub fn load(plan: &Plan, flow: &FlowPlan, parts: &Parts, up: Span, models: &mut 
     let (_, receiver) = ends(plan, flow, message);
     let asking = plan.nodes[flow.from].root;
     let (sends, notices) = (messages.clone(), messages);
+    let is_noticed = notices.drawn.is_none() || notices.primitive.is_nap();
     if let Model::Host(host) = &mut models[asking] {
         let costs = costs(plan, asking);
         host.cpu_mut()
             .spawn(start, |system| message::send(system, costs, sends));
     }
-    if let Model::Host(host) = &mut models[receiver] {
+    if is_noticed && let Model::Host(host) = &mut models[receiver] {
         let costs = costs(plan, receiver);
         if !notices.primitive.is_nap() {
             for address in notices.last_bytes() {

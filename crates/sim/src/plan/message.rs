@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use device::nic::descriptor::Descriptor;
 use device::nic::registers::{FUNCTIONS, PAIRS};
 use host::message::Primitive;
-use host::queue_pair::{AREA, Place};
+use host::queue_pair::{AREA, Place, REQUESTS};
 use kernel::{Bytes, Span, Time};
 use protocol::QueuePairId;
 
@@ -28,14 +28,16 @@ pub struct MessagePlan {
     pub source: u64,
     /// Where they go.
     pub target: u64,
-    /// Bytes of a message.
+    /// Bytes of a message, at most.
     pub size: u64,
+    /// Its least bytes, where sizes are drawn.
+    pub smallest: Option<u64>,
     /// Messages under way at most.
     pub outstanding: u32,
 }
 
-/// The queue pairs of each node that flows have taken.
-pub(super) type TakenPairs = BTreeMap<usize, Vec<QueuePairId>>;
+/// The queue pairs of each node that flows have taken, and how many requests each may have under way.
+pub(super) type TakenPairs = BTreeMap<usize, Vec<(QueuePairId, u32)>>;
 
 /// Bytes of a PUT or GET at most: 255 items of 2 MiB fit a descriptor, and this is far below.
 const LARGEST: u64 = 128 << 20;
@@ -91,16 +93,16 @@ impl Planner<'_> {
         };
         let function = flow.parameters.function.map(|function| function as u8);
         let key = KEYS ^ earlier.len() as u16;
-        let from_pair = self.queue_pair(flow, from, function, key)?;
-        let to_pair = self.queue_pair(flow, to, None, key)?;
+        let parameters = &flow.parameters;
+        let outstanding = parameters.outstanding.unwrap_or(OUTSTANDING);
+        let from_pair = self.queue_pair(flow, from, (function, outstanding), key)?;
+        let to_pair = self.queue_pair(flow, to, (None, 0), key)?;
         let source = self.buffer(flow, sender, window)?;
         let target = if primitive.is_nap() {
             to_pair.area
         } else {
             self.buffer(flow, receiver, window)?
         };
-        let parameters = &flow.parameters;
-        let outstanding = parameters.outstanding.unwrap_or(OUTSTANDING);
         Ok(Some(FlowPlan {
             id: flow.id.value.clone(),
             from,
@@ -125,6 +127,7 @@ impl Planner<'_> {
                 source,
                 target,
                 size,
+                smallest: self.smallest(flow, size)?,
                 outstanding,
             }),
         }))
@@ -132,7 +135,7 @@ impl Planner<'_> {
 
     /// Whether nothing is written that only messages have.
     fn check_no_messages(&self, flow: &Flow) -> Result<(), ScenarioError> {
-        for key in ["primitive", "outstanding", "function"] {
+        for key in ["primitive", "outstanding", "smallest", "function"] {
             if flow.lines.has(key) {
                 let message =
                     "this flow has no messages; write it only where the flow is from a nic device";
@@ -229,6 +232,19 @@ impl Planner<'_> {
         Ok(size)
     }
 
+    fn smallest(&self, flow: &Flow, size: u64) -> Result<Option<u64>, ScenarioError> {
+        let Some(Bytes(smallest)) = flow.parameters.smallest else {
+            return Ok(None);
+        };
+        if (1..=size).contains(&smallest) {
+            return Ok(Some(smallest));
+        }
+        let (smallest, size) = (show(smallest), show(size));
+        let message =
+            format!("{smallest} is no size of a message up to {size}; write 1 B to {size}");
+        Err(self.error(flow, "smallest", &message))
+    }
+
     fn message_window(&self, flow: &Flow, size: u64) -> Result<u64, ScenarioError> {
         let Some(Bytes(window)) = flow.parameters.window else {
             return Ok(size);
@@ -246,7 +262,7 @@ impl Planner<'_> {
         &mut self,
         flow: &Flow,
         node: usize,
-        function: Option<u8>,
+        (function, requests): (Option<u8>, u32),
         key: u16,
     ) -> Result<Place, ScenarioError> {
         let nic = &self.nodes[node];
@@ -260,11 +276,14 @@ impl Planner<'_> {
             return Err(self.error(flow, "function", &message));
         }
         let taken = self.pairs.entry(node).or_default();
-        let Some(id) = free_pair(taken, nic, function) else {
-            let more = "other flows have all its queue pairs already, 4 of each function; write fewer flows, or virtual_functions = 7 for the nic";
+        let Some(id) = free_pair(taken, nic, (function, requests)) else {
             let message = match function {
-                Some(_) => "its 4 queue pairs have other flows already; write another one, or none",
-                None => more,
+                Some(_) => {
+                    "other flows have its 4 queue pairs, or the 32 requests that it may have under way; write another function, or a smaller outstanding"
+                }
+                None => {
+                    "other flows have all queue pairs of the nic, 4 of each function, or the 32 requests that each may have under way; write virtual_functions = 7 for it, fewer flows or a smaller outstanding"
+                }
             };
             let name = if function.is_some() {
                 "function"
@@ -292,22 +311,28 @@ impl Planner<'_> {
     }
 }
 
-/// A queue pair of `nic` that is not `taken`, of `function` if one is meant. From now on it is.
+/// A queue pair of `nic` that is not `taken`, of `function` if one is meant, whose function may have so many more requests
+/// under way. From now on it is taken.
 pub(super) fn free_pair(
-    taken: &mut Vec<QueuePairId>,
+    taken: &mut Vec<(QueuePairId, u32)>,
     nic: &NodePlan,
-    function: Option<u8>,
+    (function, requests): (Option<u8>, u32),
 ) -> Option<QueuePairId> {
     let processor = nic.attachment?.processor;
     let functions = match function {
         Some(function) => function..function + 1,
         None => 0..FUNCTIONS as u8,
     };
-    let there = functions.filter(|function| nic.doorbells(*function).is_some());
+    let has_room = |function: &u8| {
+        let beside = taken.iter().filter(|(id, _)| id.function() == *function);
+        let under_way: u32 = beside.map(|(_, requests)| requests).sum();
+        nic.doorbells(*function).is_some() && under_way + requests <= REQUESTS
+    };
+    let there = functions.filter(has_room);
     let pairs = there.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
     let mut ids = pairs.map(|(function, pair)| QueuePairId::new(processor, function, pair));
-    let id = ids.find(|id| !taken.contains(id))?;
-    taken.push(id);
+    let id = ids.find(|id| taken.iter().all(|(other, _)| other != id))?;
+    taken.push((id, requests));
     Some(id)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use host::queue_pair::{AREA, Place};
+use host::queue_pair::{AREA, Place, REQUESTS};
 use kernel::{Bandwidth, Bytes, Span, Time};
 use transaction::Arrivals;
 
@@ -168,9 +168,9 @@ impl Planner<'_> {
         for (port, nic) in controller.ports.iter().enumerate() {
             let root = self.nodes[*nic].root;
             let taken = self.pairs.entry(*nic).or_default();
-            let Some(id) = message::free_pair(taken, &self.nodes[*nic], None) else {
+            let Some(id) = message::free_pair(taken, &self.nodes[*nic], (None, REQUESTS)) else {
                 let message = format!(
-                    "all queue pairs of {} have flows already; write fewer flows",
+                    "no function of {} has a queue pair and 32 requests left; write virtual_functions = 7 for it, or fewer flows",
                     self.nodes[*nic].name
                 );
                 return Err(self.traffic_error(traffic, "network", &message));

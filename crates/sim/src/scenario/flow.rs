@@ -89,6 +89,8 @@ kernel::parameters! {
         primitive: Option<Primitive> = None, from "each flow";
         /// Messages of a nic that may be under way.
         outstanding: Option<u32> = None, within Some(1)..=Some(32), from "8; the authors of chpp allow 32";
+        /// Messages of a nic have any size from this one to request_size, evenly drawn; none for request_size.
+        smallest: Option<Bytes> = None, from "messages of one size";
         /// The function of a nic whose queue pair sends them: 0 is the physical one; none for any that is free.
         function: Option<u32> = None, within Some(0)..=Some(7), from "each flow has a queue pair of its own";
         /// Whose clock the rate is read on: "arrival", "sender" or, where a driver moves the flow, "application".
