@@ -218,8 +218,11 @@ impl QueuePair {
 
     /// The end of a request that does not come as an event: that of a GET, whose data was seen.
     pub fn finish(&mut self) {
-        self.outstanding -= 1;
-        self.together.fetch_sub(1, Ordering::Relaxed);
+        // A doorbell that somebody rang past this one has an event, too.
+        if self.outstanding > 0 {
+            self.outstanding -= 1;
+            self.together.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// The next event of what was sent. The program polls for it.

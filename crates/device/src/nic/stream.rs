@@ -14,8 +14,9 @@ pub(super) struct Stream {
     /// Requests whose data is not in order yet, the oldest first; and the number of that.
     slots: VecDeque<Slot>,
     first: u64,
-    /// What is in order.
-    ready: VecDeque<u8>,
+    /// What is in order, and how much of it was taken out.
+    ready: Vec<u8>,
+    taken: usize,
     /// Bytes that were asked for and not taken out.
     held: u64,
     /// Something will not come.
@@ -57,7 +58,7 @@ impl Stream {
         }
         self.slots.push_back(Slot {
             missing: len,
-            bytes: Vec::with_capacity(len as usize),
+            bytes: Vec::new(),
         });
         self.held += u64::from(len);
         (address, self.first + self.slots.len() as u64 - 1)
@@ -70,26 +71,28 @@ impl Stream {
 
     /// `bytes` of request `number` have come, and `lost` ones will not.
     pub(super) fn arrive(&mut self, number: u64, bytes: &[u8], lost: u32) {
-        let slot = &mut self.slots[(number - self.first) as usize];
-        slot.bytes.extend_from_slice(bytes);
-        slot.missing -= bytes.len() as u32 + lost;
         if lost > 0 {
             self.is_broken = true;
             self.ranges.clear();
         }
-        while let Some(slot) = self.slots.front_mut() {
-            self.ready.extend(slot.bytes.drain(..));
-            if slot.missing > 0 {
-                return;
-            }
-            self.slots.pop_front();
+        let place = (number - self.first) as usize;
+        let slot = &mut self.slots[place];
+        slot.missing -= bytes.len() as u32 + lost;
+        if place > 0 {
+            return slot.bytes.extend_from_slice(bytes);
+        }
+        self.ready.extend_from_slice(bytes);
+        while self.slots.pop_front_if(|slot| slot.missing == 0).is_some() {
             self.first += 1;
+            if let Some(next) = self.slots.front_mut() {
+                self.ready.append(&mut next.bytes);
+            }
         }
     }
 
     /// Bytes that can be taken out.
     pub(super) fn ready(&self) -> usize {
-        self.ready.len()
+        self.ready.len() - self.taken
     }
 
     /// Bytes that were asked for and not taken out.
@@ -109,16 +112,20 @@ impl Stream {
 
     /// Takes out the next bytes. They are there.
     pub(super) fn take(&mut self, into: &mut [u8]) {
-        let len = into.len();
-        for (place, byte) in into.iter_mut().zip(self.ready.drain(..len)) {
-            *place = byte;
+        let end = self.taken + into.len();
+        into.copy_from_slice(&self.ready[self.taken..end]);
+        self.taken = end;
+        self.held -= into.len() as u64;
+        if self.taken >= self.ready.len() / 2 {
+            self.ready.drain(..self.taken);
+            self.taken = 0;
         }
-        self.held -= len as u64;
     }
 
     /// The first bytes, which stay.
     pub(super) fn peek(&self, len: usize) -> Vec<u8> {
-        self.ready.iter().copied().take(len).collect()
+        let rest = &self.ready[self.taken..];
+        rest[..len.min(rest.len())].to_vec()
     }
 }
 
