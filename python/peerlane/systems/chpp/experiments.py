@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
+from peerlane.load_sweep import sweep
 from peerlane.reproduce import system_fabric
 from peerlane.systems.chpp.loggp import latencies
 from peerlane.systems.chpp.stages import stages
@@ -14,7 +16,18 @@ if TYPE_CHECKING:
     from peerlane.fabric import Setting
     from peerlane.reproduce import Measurements
 
-__all__ = ["eq2", "fig5", "fig16", "fig17", "fig18", "table2", "table3"]
+__all__ = [
+    "deadlock",
+    "eq2",
+    "fig5",
+    "fig16",
+    "fig17",
+    "fig18",
+    "fig19",
+    "fig20",
+    "table2",
+    "table3",
+]
 
 PRIMITIVES = ("nap-immediate", "nap-indirect", "put", "get")
 NAPS = PRIMITIVES[:2]
@@ -28,7 +41,29 @@ TRANSFER = "2 MiB"
 NAP_SIZES = (1, 8, 64, 128, 256, 512, 1024, 2048)
 LARGE_SIZES = (1, 64, 512, 2048, 8192, 32768, 131072, 524288)
 
+CROSSBARS = ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4))
+"""Ports and virtual channels of each."""
+
+LOADS = (1.0, 2.0, 2.4, 2.6, 2.8, 3.0, 3.2)
+"""Payload that each processor offers, in GB/s."""
+
+UNIFORM_MESSAGE = "512 B"
+"""The source gives no size: the least that a processor can ring doorbells for at full load."""
+
+FUNCTIONS = 8
+LARGEST_PUT = "8 KiB"
+"""The source says random sizes: 1 byte to this, evenly."""
+
+SHARES_MS = (0.1, 0.5, 1, 2, 3, 4, 5, 6, 8, 10)
+"""When the shares of the functions are looked at."""
+
+SETTLED = 1.0
+"""Percent of the bandwidth that is between the largest and the smallest share at most."""
+
 CYCLE_NS = 4.0
+READ = 128
+"""Bytes of a read request and of the completions that answer it."""
+
 ROUND_TRIPS = (130, 260, 520)
 """Cycles of a memory read for which the rule of the tags is tried."""
 
@@ -70,10 +105,69 @@ def fig18() -> Measurements:
 def eq2() -> Measurements:
     """Bandwidth against tags where memory is farther away, beside the rule of the source."""
     for cycles in ROUND_TRIPS:
+        yield f"eq2/{cycles}-cycles/rule", ceil(cycles / (READ / 16 + 2))
         for tags in (4, 8, 16, 32):
             fabric = machine().set("n0", tags=tags)
             fabric.set("h0", memory_read_latency=f"{80 + (cycles - 130) * CYCLE_NS} ns")
             yield f"eq2/{cycles}-cycles/{tags}-tags", _rate(fabric)
+
+
+def fig19() -> Measurements:
+    """PUTs to processors drawn evenly: throughput of a port where it grows no more, and latency."""
+    for ports, channels in CROSSBARS:
+        name = f"fig19/{ports}x{channels}"
+        fabric = _crossbar(ports, channels)
+        fabric.traffic("crossbar", load="1 GB/s", message=UNIFORM_MESSAGE, duration="300 us")
+        outcome = sweep(fabric, [f"{load} GB/s" for load in LOADS])
+        yield f"{name}/knee", outcome.saturation_bytes_per_second / 1e9
+        for load, point in zip(LOADS, outcome.points, strict=True):
+            if point.latency_ns is not None:
+                yield f"{name}/latency/{load}", point.latency_ns.mean / 1e3
+
+
+def fig20() -> Measurements:
+    """Shares of the physical and the seven virtual functions of one controller, from the start."""
+    fabric = machine()
+    for function in range(FUNCTIONS):
+        fabric.flow(
+            *WAY,
+            function=function,
+            outstanding=32,
+            duration=f"{SHARES_MS[-1]} ms",
+            request_size=LARGEST_PUT,
+            smallest="1 B",
+        )
+    simulation = fabric.simulation()
+    shares: dict[float, list[float]] = {}
+    for time_ms in SHARES_MS:
+        simulation.run_until(time_ms * 1e6)
+        moved = [flow.bytes for flow in simulation.result().flows]
+        shares[time_ms] = [100 * one / sum(moved) for one in moved]
+    for time_ms, each in shares.items():
+        yield f"fig20/spread/{time_ms}-ms", max(each) - min(each)
+    for function, share in enumerate(shares[SHARES_MS[-1]]):
+        name = "PF" if function == 0 else f"VF{function - 1}"
+        yield f"fig20/share/{name}", share
+    unsettled = [time_ms for time_ms, each in shares.items() if max(each) - min(each) > SETTLED]
+    later = [time_ms for time_ms in SHARES_MS if time_ms > max(unsettled, default=0.0)]
+    yield "fig20/settled", later[0] * 1e6 / CYCLE_NS / 1e6
+
+
+def deadlock() -> Measurements:
+    """Both sides ask for all they can, by PUT and GET: with a channel for GETs, and without."""
+    for name, own in (("with-channel", True), ("without-channel", False)):
+        fabric = machine().set("crossbar", get_channel=own)
+        for nic in WAY:
+            fabric.set(nic, get_queue=1, messages=2)
+        for way in (WAY, WAY[::-1]):
+            for primitive in ("put", "get"):
+                fabric.flow(
+                    *way, primitive=primitive, size="1 MiB", request_size="16 KiB", outstanding=32
+                )
+        result = fabric.run()
+        moved = sum(flow.bytes for flow in result.flows)
+        yield f"deadlock/{name}/arrived", 100 * moved / (4 << 20)
+        yield f"deadlock/{name}/standing", result.standing_packets
 
 
 def fig5() -> Measurements:
@@ -89,6 +183,15 @@ def table3() -> Measurements:
 def machine() -> Fabric:
     """The published machine, without its transfers."""
     return system_fabric("chpp").without_flows()
+
+
+def _crossbar(ports: int, channels: int) -> Fabric:
+    fabric = machine().set("crossbar", ports=ports, virtual_channels=channels)
+    for number in range(4, ports):
+        host = f"h{number}"
+        fabric.host(host, profile="processor")
+        fabric.device(f"n{number}", host, model="nic", profile="virtex6")
+    return fabric
 
 
 def _with_mtu(mtu: int, tags: int) -> Fabric:

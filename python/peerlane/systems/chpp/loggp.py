@@ -6,10 +6,12 @@ paper (D. Culler et al., 1993), whose asymptotic values are given in its terms.
 
 from __future__ import annotations
 
-from math import log2
+from math import cbrt, log2, sqrt
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from peerlane.reproduce import Measurements
 
 START_NS = 200.0
@@ -39,26 +41,23 @@ def distance(topology: str, processors: int) -> float:
     Raises:
         ValueError: There is no formula for the topology.
     """
-    match topology:
-        case "hypercube":
-            return log2(processors) / 2
-        case "butterfly":
-            return log2(processors)
-        case "fat-tree":
-            levels = log2(processors) / 2
-            return 2 * levels - 2 / 3
-        case "mesh-2d":
-            return 2 / 3 * processors ** (1 / 2)
-        case "torus-2d":
-            return processors ** (1 / 2) / 2
-        case "mesh-3d":
-            return processors ** (1 / 3)
-        case "torus-3d":
-            return 3 / 4 * processors ** (1 / 3)
-    raise ValueError(f"there is no formula for {topology!r}; write one of {', '.join(TOPOLOGIES)}")
+    formula = DISTANCES.get(topology)
+    if formula is None:
+        known = ", ".join(DISTANCES)
+        raise ValueError(f"there is no formula for {topology!r}; write one of {known}")
+    return formula(processors)
 
 
-TOPOLOGIES = ("hypercube", "butterfly", "fat-tree", "mesh-2d", "torus-2d", "mesh-3d", "torus-3d")
+DISTANCES: dict[str, Callable[[int], float]] = {
+    "hypercube": lambda processors: log2(processors) / 2,
+    "butterfly": log2,
+    "fat-tree": lambda processors: log2(processors) - 2 / 3,
+    "mesh-2d": lambda processors: 2 / 3 * sqrt(processors),
+    "torus-2d": lambda processors: sqrt(processors) / 2,
+    "mesh-3d": cbrt,
+    "torus-3d": lambda processors: 3 / 4 * cbrt(processors),
+}
+"""Mean hops of the topologies, by name; the fat tree has nodes of four."""
 
 
 def latency_ns(topology: str, processors: int) -> float:
@@ -69,6 +68,6 @@ def latency_ns(topology: str, processors: int) -> float:
 
 def latencies() -> Measurements:
     """Microseconds for each topology and number of processors."""
-    for topology in TOPOLOGIES:
+    for topology in DISTANCES:
         for processors in PROCESSORS:
             yield f"fig5/{topology}/{processors}", latency_ns(topology, processors) / 1e3

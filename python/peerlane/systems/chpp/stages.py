@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, fl
         if packet["link"].endswith(f"-{target}") and packet["tlp"] == "MWr"
     )
     times.append(next(writes)["ns"] - core_ns)
-    cycles = [(end - begin) / CYCLE_NS for begin, end in zip(times, times[1:], strict=False)]
+    cycles = [(end - begin) / CYCLE_NS for begin, end in pairwise(times)]
     engine, memory = cycles[::2], cycles[1::2]
     names = ["doorbell", "descriptor", "data"]
     reads = ["descriptor-read", "data-read"]
