@@ -10,7 +10,7 @@ mod routes;
 mod sockets;
 mod switch;
 
-pub use controller::{Controller, ControllerConfig, ControllerParameters, OutputTimer};
+pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer};
 pub use cpu::{Cpu, INTERRUPTS, Ram};
 pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
 pub use root_parameters::RootComplexParameters;

@@ -42,12 +42,22 @@ pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
             world.connect(bus, (middle, port), Span::ZERO);
         }
     }
+    for cable in &plan.cables {
+        let [one, other] = cable.ends.map(|end| cable_end(plan, end));
+        world.connect(one, other, cable.link.delay);
+    }
     let patterns = patterns(plan, flows);
     let models = optical_ends(plan).into_iter().enumerate();
     let models = models.map(|(index, fibres)| component(plan, index, flows, &patterns, fibres));
-    let controllers = plan.controllers.iter();
+    let controllers = 0..plan.controllers.len();
     let controllers = controllers.map(|one| Model::Controller(controller(plan, one)));
     (models.chain(controllers).collect(), world)
+}
+
+/// Component and port number of the end of a cable.
+pub fn cable_end(plan: &Plan, (controller, port): (usize, u8)) -> (ComponentId, u32) {
+    let id = plan.nodes.len() + controller;
+    (ComponentId(id as u32), port.into())
 }
 
 /// The port of a network interface controller that leads to its crossbar.

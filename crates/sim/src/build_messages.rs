@@ -8,11 +8,12 @@ use host::DriverParameters;
 use host::message::{self, MessageExtent, Messages, Offer};
 use host::queue_pair::Place;
 use kernel::{Span, Stream};
+use link::{BitErrors, LinkConfig, LinkEnd};
 use transaction::{Pattern, Spread};
 
 use crate::build::{Parts, fill_pattern};
 use crate::model::Model;
-use crate::plan::{Amount, ControllerPlan, FlowPlan, MessagePlan, Plan};
+use crate::plan::{Amount, FlowPlan, MessagePlan, Plan};
 use crate::scenario::{DeviceParameters, NodeKind};
 
 /// The network interface controller at node `index`.
@@ -35,17 +36,51 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
     })
 }
 
-/// A controller, and the nodes at its ports.
-pub fn controller(plan: &Plan, controller: &ControllerPlan) -> Controller {
+/// The controller with that number.
+pub fn controller(plan: &Plan, number: usize) -> Controller {
+    let controller = &plan.controllers[number];
     let room = |node: &usize| match &plan.nodes[*node].kind {
         NodeKind::Device(_, DeviceParameters::Nic(nic)) => nic.receive_room(),
         _ => 0,
     };
+    let cables = controller.cables.iter();
+    let cables = cables.map(|cable| cable_end(plan, number, *cable));
     Controller::new(ControllerConfig {
         parameters: controller.parameters.clone(),
         routes: controller.routes.clone(),
         rooms: controller.ports.iter().map(room).collect(),
+        cables: cables.collect(),
     })
+}
+
+/// The end of a cable at a controller.
+fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
+    let own = &plan.controllers[controller];
+    let cable = &plan.cables[cable];
+    let direction = if cable.ends[0].0 == controller {
+        "back"
+    } else {
+        "forth"
+    };
+    let link = &cable.link;
+    let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", cable.id));
+    let errors = (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()));
+    let config = LinkConfig {
+        generation: link.generation.0,
+        lanes: link.lanes.0,
+        max_payload: own.port.max_payload_supported.0 as u16,
+        channels: 1 + usize::from(own.parameters.get_channel),
+        sources: 1,
+        weights: Vec::new(),
+        cut_through: false,
+        far_cut_through: false,
+        infinite_completions: true,
+        report_finished: true,
+        own: None,
+        flight: link.delay,
+        errors,
+    };
+    LinkEnd::new(config, &own.port)
 }
 
 /// Opens the queue pairs of all flows, as the drivers of their hosts would have.

@@ -71,7 +71,7 @@ impl Model {
             Model::Reflector(reflector) => Some(reflector.endpoint().link()),
             Model::Router(router) => Some(router.endpoint().link()),
             Model::Nic(nic) => Some(nic.endpoint().link()),
-            Model::Controller(_) => None,
+            Model::Controller(controller) => controller.link(index),
         }
     }
 

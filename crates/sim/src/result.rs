@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernel::Time;
+use kernel::{ComponentId, Time};
 use link::{Fault, Refusal};
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ pub struct FlowResult {
 pub struct LinkResult {
     /// The link's name.
     pub id: String,
-    /// "down", from the root, or "up".
+    /// "down", from the root, or "up"; of a cable between controllers, "forth" or "back".
     pub direction: &'static str,
     /// Share of the time that anything was on the wire.
     pub utilisation: f64,
@@ -251,27 +251,31 @@ fn latency(meters: &[&FlowMeter]) -> Option<Latency> {
 }
 
 fn links(plan: &Plan, models: &[Model], now: Time) -> Vec<LinkResult> {
-    let mut results = Vec::with_capacity(2 * plan.links.len());
-    for link in &plan.links {
+    let links = plan.links.iter().flat_map(|link| {
         let (upstream, downstream) = crate::build::ends(plan, link);
-        for (direction, (node, port)) in [("down", upstream), ("up", downstream)] {
-            let end = models[node.0 as usize]
-                .link(port as usize)
-                .expect("a link hangs between two ports");
-            let counters = end.counters(now);
-            let elapsed = now.as_fs().max(1) as f64;
-            results.push(LinkResult {
-                id: link.id.clone(),
-                direction,
-                utilisation: (counters.busy.as_fs() as f64 / elapsed).min(1.0),
-                payload_bytes: counters.payload_bytes,
-                overhead_bytes: counters.overhead_bytes,
-                dllp_bytes: counters.dllp_bytes,
-                ordered_set_bytes: counters.ordered_set_bytes,
-                replays: counters.replays,
-                credit_stall_ns: counters.credit_stall.as_ns(),
-            });
+        [(&link.id, "down", upstream), (&link.id, "up", downstream)]
+    });
+    let cables = plan.cables.iter().flat_map(|cable| {
+        let [one, other] = cable.ends.map(|end| crate::build::cable_end(plan, end));
+        [(&cable.id, "forth", one), (&cable.id, "back", other)]
+    });
+    let elapsed = now.as_fs().max(1) as f64;
+    let result = |(id, direction, (node, port)): (&String, &'static str, (ComponentId, u32))| {
+        let end = models[node.0 as usize]
+            .link(port as usize)
+            .expect("a link hangs between two ports");
+        let counters = end.counters(now);
+        LinkResult {
+            id: id.clone(),
+            direction,
+            utilisation: (counters.busy.as_fs() as f64 / elapsed).min(1.0),
+            payload_bytes: counters.payload_bytes,
+            overhead_bytes: counters.overhead_bytes,
+            dllp_bytes: counters.dllp_bytes,
+            ordered_set_bytes: counters.ordered_set_bytes,
+            replays: counters.replays,
+            credit_stall_ns: counters.credit_stall.as_ns(),
         }
-    }
-    results
+    };
+    links.chain(cables).map(result).collect()
 }

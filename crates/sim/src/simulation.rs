@@ -284,14 +284,20 @@ impl Simulation {
 
     /// Whether every link is up.
     fn is_up(&self) -> bool {
-        self.plan.links.iter().all(|link| {
+        let is_up = |(node, port): (ComponentId, u32)| {
+            let link = self.models[node.0 as usize].link(port as usize);
+            link.is_some_and(LinkEnd::is_up)
+        };
+        let links = self.plan.links.iter().all(|link| {
             let (upper, lower) = build::ends(&self.plan, link);
-            [upper, lower].into_iter().all(|(node, port)| {
-                self.models[node.0 as usize]
-                    .link(port as usize)
-                    .is_some_and(LinkEnd::is_up)
+            is_up(upper) && is_up(lower)
+        });
+        let mut cables = self.plan.cables.iter();
+        links
+            && cables.all(|cable| {
+                let mut ends = cable.ends.into_iter();
+                ends.all(|end| is_up(build::cable_end(&self.plan, end)))
             })
-        })
     }
 
     pub(crate) fn listen(&mut self) {

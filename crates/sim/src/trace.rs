@@ -127,7 +127,7 @@ struct Tlp {
 impl Trace {
     /// A trace of a run of `plan` into `file`.
     pub fn new(file: File, plan: &Plan, flows: &[Parts]) -> Self {
-        let mut wires = vec![Vec::new(); plan.nodes.len()];
+        let mut wires = vec![Vec::new(); plan.nodes.len() + plan.controllers.len()];
         let mut enter = |(node, port): (usize, usize), link: &str, direction: String| {
             let ports: &mut Vec<_> = &mut wires[node];
             ports.resize(ports.len().max(port + 1), Default::default());
@@ -149,8 +149,19 @@ impl Trace {
                 enter((from.0, port), &fibre.id, direction);
             }
         }
+        for cable in &plan.cables {
+            let [one, other] = cable.ends;
+            for (from, to) in [(one, other), (other, one)] {
+                let name =
+                    |(controller, _): (usize, u8)| plan.controllers[controller].name.as_str();
+                let direction = format!("{}-{}", name(from), name(to));
+                let (node, port) = build::cable_end(plan, from);
+                enter((node.0 as usize, port as usize), &cable.id, direction);
+            }
+        }
         let names = plan.flows.iter().map(|flow| &flow.id);
         let names = names.chain(plan.traffic.iter().map(|traffic| &traffic.id));
+        let names = names.chain(plan.offers.iter().map(|offer| &offer.id));
         let names = names.chain(plan.collectives.iter().map(|one| &one.id));
         let names = names.zip(flows);
         let flows = names.flat_map(|(id, parts)| vec![id.clone(); parts.0.len()]);

@@ -2,7 +2,7 @@
 
 use kernel::{Effects, Time};
 use link::{Fault, Frame, Stamp};
-use protocol::{NetworkHeader, PacketType, QueuePairId};
+use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
 
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
 use super::doorbells::Bell;
@@ -223,6 +223,9 @@ impl Nic {
         };
         header.magic = address.key;
         header.requester = self.requester(from);
+        if self.get_channel {
+            header.traffic_class = GETS;
+        }
         let stamp = Stamp {
             flow: None,
             ..address.stamp(0, false)
@@ -378,6 +381,9 @@ impl Nic {
         any
     }
 }
+
+/// What leads GETs into a virtual channel of their own on the links between controllers.
+const GETS: TrafficClass = TrafficClass::new(1).expect("there are eight classes");
 
 /// Whether the end of a doorbell's request has room in the ring of its queue pair.
 fn has_room(pairs: &[[Pair; PAIRS]; FUNCTIONS], function: u8, bell: &Bell) -> bool {

@@ -7,12 +7,15 @@ use device::NicParameters;
 use device::nic::registers::PAGE;
 use fabric::ControllerParameters;
 use kernel::Quantity;
+use link::PortParameters;
 
 use crate::scenario::{
-    Controller, DeviceParameters, Node, NodeKind, Scenario, ScenarioError, nearest,
+    At, Cable, Controller, DeviceParameters, LinkParameters, Node, NodeKind, Scenario,
+    ScenarioError, nearest,
 };
 
 use super::address::show;
+use super::web::Web;
 
 /// A controller.
 #[derive(Clone, Debug)]
@@ -21,10 +24,25 @@ pub struct ControllerPlan {
     pub name: String,
     /// All that it can be told.
     pub parameters: ControllerParameters,
+    /// Every port of it with a cable.
+    pub port: PortParameters,
     /// The network interface controller at each port.
     pub ports: Vec<usize>,
+    /// The cable at each port behind those.
+    pub cables: Vec<usize>,
     /// The port that leads to each processor.
     pub routes: Arc<[Option<u8>]>,
+}
+
+/// A link between two controllers.
+#[derive(Clone, Debug)]
+pub struct CablePlan {
+    /// One controller, a hyphen, the other; and a number where there are several.
+    pub id: String,
+    /// Controller and port at each end.
+    pub ends: [(usize, u8); 2],
+    /// The link itself.
+    pub link: LinkParameters,
 }
 
 /// Where a network interface controller is.
@@ -41,6 +59,8 @@ pub struct Attachment {
 /// Controllers, and where each node is that is a network interface controller.
 pub(super) struct Controllers {
     pub(super) all: Vec<ControllerPlan>,
+    pub(super) cables: Vec<CablePlan>,
+    pub(super) warnings: Vec<String>,
     pub(super) attachments: Vec<Option<Attachment>>,
 }
 
@@ -49,11 +69,15 @@ impl Controllers {
         let plan = |controller: &Controller| ControllerPlan {
             name: controller.name.value.clone(),
             parameters: controller.parameters.clone(),
+            port: controller.port.clone(),
             ports: Vec::new(),
+            cables: Vec::new(),
             routes: Arc::from([]),
         };
         let mut controllers = Self {
             all: scenario.controllers.iter().map(plan).collect(),
+            cables: Vec::new(),
+            warnings: Vec::new(),
             attachments: vec![None; scenario.nodes.len()],
         };
         check_names(scenario)?;
@@ -65,14 +89,10 @@ impl Controllers {
                 controllers.attachments[index] = Some(place);
             }
         }
-        for (number, controller) in controllers.all.iter_mut().enumerate() {
-            let mut routes = vec![None; PROCESSORS];
-            let here = controllers.attachments.iter().flatten();
-            for place in here.filter(|place| place.controller == number) {
-                routes[usize::from(place.processor)] = Some(place.port);
-            }
-            controller.routes = routes.into();
+        for cable in &scenario.cables {
+            controllers.lay(scenario, cable)?;
         }
+        controllers.find_ways(scenario);
         Ok(controllers)
     }
 
@@ -109,6 +129,103 @@ impl Controllers {
         })
     }
 }
+
+impl Controllers {
+    /// Joins two controllers.
+    fn lay(&mut self, scenario: &Scenario, cable: &Cable) -> Result<(), ScenarioError> {
+        let find = |name: &At<String>| {
+            let found = self.all.iter().position(|one| one.name == name.value);
+            found.ok_or_else(|| {
+                let names: Vec<&str> = self.all.iter().map(|one| one.name.as_str()).collect();
+                let advice = match names.as_slice() {
+                    [] => "write [controllers.NAME]".to_owned(),
+                    names => format!("write one of {}", names.join(", ")),
+                };
+                let message = format!("there is no controller {:?}; {advice}", name.value);
+                scenario.error(name.line, message)
+            })
+        };
+        let (from, to) = (find(&cable.from)?, find(&cable.to)?);
+        if from == to {
+            let message = format!(
+                "this cable begins and ends at {}; write two controllers",
+                cable.from.value
+            );
+            return Err(scenario.error(cable.to.line, message));
+        }
+        let mut place = |controller: usize| {
+            let plan = &mut self.all[controller];
+            let port = plan.ports.len() + plan.cables.len();
+            plan.cables.push(self.cables.len());
+            if port < MOST_PORTS {
+                return Ok((controller, port as u8));
+            }
+            let message = format!(
+                "{} has more than {MOST_PORTS} ports with this cable; leave some out",
+                plan.name
+            );
+            Err(scenario.error(cable.lines.own(), message))
+        };
+        let ends = [place(from)?, place(to)?];
+        let pair = format!("{}-{}", cable.from.value, cable.to.value);
+        let alike = self
+            .cables
+            .iter()
+            .filter(|other| other.id.starts_with(&pair));
+        let id = match alike.count() {
+            0 => pair,
+            more => format!("{pair}-{}", more + 1),
+        };
+        self.cables.push(CablePlan {
+            id,
+            ends,
+            link: cable.link.clone(),
+        });
+        Ok(())
+    }
+
+    /// Tells each controller by which port it reaches each processor.
+    fn find_ways(&mut self, scenario: &Scenario) {
+        let mut neighbours = vec![Vec::new(); self.all.len()];
+        for cable in &self.cables {
+            let [one, other] = cable.ends;
+            neighbours[one.0].push((one.1, other.0));
+            neighbours[other.0].push((other.1, one.0));
+        }
+        for ports in &mut neighbours {
+            ports.sort_unstable();
+        }
+        let web = Web { neighbours };
+        let ways = web.shortest();
+        for (number, controller) in self.all.iter_mut().enumerate() {
+            let mut routes = vec![None; PROCESSORS];
+            for place in self.attachments.iter().flatten() {
+                routes[usize::from(place.processor)] = if place.controller == number {
+                    Some(place.port)
+                } else {
+                    ways[number][place.controller]
+                };
+            }
+            controller.routes = routes.into();
+        }
+        if let Some(circle) = web.circle(&ways) {
+            let names: Vec<&str> = circle
+                .iter()
+                .map(|one| self.all[*one].name.as_str())
+                .collect();
+            let line = scenario.cables.first().map_or(1, |cable| cable.lines.own());
+            let message = format!(
+                "the shortest ways between these controllers go in a circle ({} and back): packets can wait for each other and stand still for ever (deadlock); leave out a cable of it",
+                names.join(" to ")
+            );
+            self.warnings
+                .push(scenario.error(line, message).to_string());
+        }
+    }
+}
+
+/// Ports that a controller can have, with cables.
+const MOST_PORTS: usize = 128;
 
 /// Processors that a packet can name.
 const PROCESSORS: usize = 256;

@@ -154,11 +154,15 @@ impl Planner<'_> {
             );
             return Err(self.error(flow, "to", &message));
         }
-        let controller = |node: &NodePlan| node.attachment.map(|place| place.controller);
-        if controller(source) != controller(target) {
+        let way = source.attachment.zip(target.attachment);
+        let way = way.and_then(|(here, there)| {
+            let routes = &self.controllers[here.controller].routes;
+            routes[usize::from(there.processor)]
+        });
+        if way.is_none() {
             let message = format!(
-                "{} belongs to another controller than {}; write one of the same",
-                target.name, source.name
+                "no cables lead from the controller of {} to that of {}; write [[cables]] between them",
+                source.name, target.name
             );
             return Err(self.error(flow, "to", &message));
         }

@@ -19,6 +19,7 @@ mod traffic;
 mod transfer;
 mod tree;
 mod ways;
+mod web;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -32,7 +33,7 @@ use transaction::{Functions, Place};
 
 pub use address::Region;
 pub use collective::{CollectivePlan, Face};
-pub use controllers::{Attachment, ControllerPlan};
+pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use flow::{Amount, FlowPlan, TransferPlan};
 pub use message::MessagePlan;
 pub use network::{FibrePlan, NetworkPlan};
@@ -59,6 +60,8 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// Crossbars between hosts.
     pub controllers: Vec<ControllerPlan>,
+    /// Links between those.
+    pub cables: Vec<CablePlan>,
     /// Networks of routers.
     pub networks: Vec<NetworkPlan>,
     /// The fibres of all networks.
@@ -212,6 +215,8 @@ impl Plan {
         let planned = planner::plan(scenario, &nodes, &mut networks, &controllers.all)?;
         let traffic = traffic::plan(scenario, &nodes, &mut networks, &controllers.all)?;
         let collectives = collective::plan(scenario, &nodes, &networks)?;
+        let mut warnings = networks.warnings;
+        warnings.extend(controllers.warnings);
         let time = |after: Span| Time::from_fs(after.as_fs());
         let measure = scenario
             .measure
@@ -223,6 +228,7 @@ impl Plan {
             nodes,
             links,
             controllers: controllers.all,
+            cables: controllers.cables,
             networks: networks.all,
             fibres: networks.fibres,
             flows: planned.flows,
@@ -230,7 +236,7 @@ impl Plan {
             traffic,
             collectives,
             offers: planned.offers,
-            warnings: networks.warnings,
+            warnings,
         })
     }
 

@@ -147,7 +147,7 @@ impl Builder<'_> {
                 let routers = self.reached(node);
                 let routing = self.tables(&routers);
                 let name = self.scenario.nodes[node].name.value.clone();
-                if let Some(warning) = self.circle(&routers, &routing) {
+                if let Some(warning) = self.circle(&routers) {
                     networks.warnings.push(warning);
                 }
                 self.enter(&mut networks, name, routers, None, routing);

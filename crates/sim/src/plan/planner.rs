@@ -43,6 +43,7 @@ pub(super) fn plan(
         used: vec![0; nodes.len()],
         lists: vec![0; nodes.len()],
         pairs: TakenPairs::new(),
+        controllers,
     };
     let mut lines = BTreeMap::new();
     for flow in &scenario.flows {
@@ -75,6 +76,7 @@ pub(super) struct Planner<'a> {
     /// How much of each host's memory, from its end, the drivers' lists take.
     lists: Vec<u64>,
     pub(super) pairs: TakenPairs,
+    pub(super) controllers: &'a [ControllerPlan],
 }
 
 /// Bytes of one round trip where nothing is written: a doorbell.

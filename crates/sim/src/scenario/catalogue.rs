@@ -95,6 +95,8 @@ pub fn catalogue() -> Catalogue {
     }
     list("devices, model router", OpticalParameters::declarations());
     list("controllers", ControllerParameters::declarations());
+    list("controllers", PortParameters::declarations());
+    list("cables", LinkParameters::declarations());
     list("networks", NetworkParameters::declarations());
     list("fibres, networks", FibreParameters::declarations());
     list("flows", FlowParameters::declarations());
@@ -172,6 +174,8 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "a router each",
         "Keys of every router of the network, which are called NAME-X-Y; each is below its host.",
     ),
+    ("cables", "from", "none", "A controller."),
+    ("cables", "to", "none", "Another controller."),
     (
         "fibres",
         "from",

@@ -1,9 +1,11 @@
 //! Controllers: crossbars that join the network interface controllers of several hosts.
 
 use fabric::ControllerParameters;
+use link::PortParameters;
 
 use super::ScenarioError;
-use super::document::{At, Item, Lines};
+use super::document::{At, Item, Lines, Section};
+use super::link::LinkParameters;
 
 /// One `[controllers.NAME]` section.
 #[derive(Clone, Debug)]
@@ -12,17 +14,59 @@ pub struct Controller {
     pub name: At<String>,
     /// All that it can be told.
     pub parameters: ControllerParameters,
+    /// Every port of it with a cable.
+    pub port: PortParameters,
     /// Where it all stands.
     pub lines: Lines,
 }
 
 impl Controller {
     pub(super) fn read(item: &Item<'_>) -> Result<Self, ScenarioError> {
-        let mut parameters = ControllerParameters::default();
-        let lines = item.section()?.set(&mut [&mut parameters])?;
+        let (mut parameters, mut port) =
+            (ControllerParameters::default(), PortParameters::default());
+        let lines = item.section()?.set(&mut [&mut parameters, &mut port])?;
         Ok(Self {
             name: item.name(),
             parameters,
+            port,
+            lines,
+        })
+    }
+}
+
+/// One `[[cables]]` entry: a PCI Express link between two controllers.
+#[derive(Clone, Debug)]
+pub struct Cable {
+    /// A controller.
+    pub from: At<String>,
+    /// Another one.
+    pub to: At<String>,
+    /// The link itself.
+    pub link: LinkParameters,
+    /// Where it all stands.
+    pub lines: Lines,
+}
+
+impl Cable {
+    /// A cable that is like `usual` but for what its section says.
+    pub(super) fn read(
+        mut section: Section<'_>,
+        usual: &LinkParameters,
+    ) -> Result<Self, ScenarioError> {
+        let (from, to) = (section.read("from")?, section.read("to")?);
+        let missing = if from.is_none() { "from" } else { "to" };
+        let missing = section.error(&format!(
+            "there is no {missing}; write {missing} = \"NAME\" of a controller"
+        ));
+        let mut link = usual.clone();
+        let lines = section.set(&mut [&mut link])?;
+        let (Some(from), Some(to)) = (from, to) else {
+            return Err(missing);
+        };
+        Ok(Self {
+            from,
+            to,
+            link,
             lines,
         })
     }

@@ -18,7 +18,7 @@ mod profile;
 pub use catalogue::{Catalogue, catalogue};
 pub use code::Code;
 pub use collective::{Algorithm, Collective, CollectiveParameters, Operation};
-pub use controller::Controller;
+pub use controller::{Cable, Controller};
 pub use document::{At, Lines};
 pub use error::ScenarioError;
 pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target};
@@ -57,6 +57,8 @@ pub struct Scenario {
     pub networks: Vec<Network>,
     /// Crossbars between hosts, in the order they are written.
     pub controllers: Vec<Controller>,
+    /// Links between those.
+    pub cables: Vec<Cable>,
     /// Fibres that are written one by one.
     pub fibres: Vec<Fibre>,
     /// In the order they are written.
@@ -85,6 +87,9 @@ impl Scenario {
         let controllers = root.named("controllers")?;
         let controllers = controllers.iter().map(Controller::read);
         let controllers = controllers.collect::<Result<_, _>>()?;
+        let cables = root.repeated("cables")?.into_iter();
+        let cables = cables.map(|section| Cable::read(section, &surroundings.links));
+        let cables = cables.collect::<Result<_, _>>()?;
         let fibres = root.repeated("fibres")?.into_iter();
         let fibres = fibres.map(Fibre::read).collect::<Result<_, _>>()?;
         let traffic = root.repeated("traffic")?.into_iter().enumerate();
@@ -106,6 +111,7 @@ impl Scenario {
             nodes,
             networks,
             controllers,
+            cables,
             fibres,
             flows,
             traffic,

@@ -151,6 +151,11 @@ fn any_messages(seed: u64) {
         "[hosts.h0]\n",
         &format!("[hosts.h0]\nmemory_read_jitter = {jitter:?}\n"),
     );
+    let controllers = 1 + random.below(3) as usize;
+    let text = match controllers {
+        1 => text,
+        _ => in_a_row(&text, count, controllers),
+    };
     let mut simulation = simulation(&text);
     let arena = |simulation: &mut Simulation, host: usize| Arena {
         base: simulation

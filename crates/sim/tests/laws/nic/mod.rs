@@ -29,6 +29,26 @@ pub fn hosts(count: usize, crossbar: &str, nic: &str) -> String {
     text
 }
 
+/// The same hosts, dealt out to `controllers` crossbars in a row.
+pub fn in_a_row(text: &str, count: usize, controllers: usize) -> String {
+    let (links, rest) = text.split_once("[controllers.c]").expect("there is one");
+    let (crossbar, hosts) = rest.split_once("[hosts").expect("there are some");
+    let mut row = format!("{links}[[cables]]\nfrom = \"c0\"\nto = \"c1\"\n");
+    if controllers > 2 {
+        row += "[[cables]]\nfrom = \"c2\"\nto = \"c1\"\nlanes = 1\nbit_error_rate = 1e-5\n";
+    }
+    for number in 0..controllers {
+        let _ = write!(row, "[controllers.c{number}]{crossbar}");
+    }
+    let mut hosts = format!("[hosts{hosts}");
+    for number in 0..count {
+        let nic = format!("[devices.n{number}]\n");
+        let placed = format!("{nic}controller = \"c{}\"\n", number % controllers);
+        hosts = hosts.replace(&nic, &placed);
+    }
+    row + &hosts
+}
+
 /// What programs saw.
 pub type Seen<T> = Arc<Mutex<Vec<T>>>;
 

@@ -1,0 +1,135 @@
+//! The ports of a controller that lead to other controllers: PCI Express links on which packets are TLPs.
+
+use std::collections::VecDeque;
+
+use kernel::{Effects, Port, Span, Time};
+use link::{Arrival, At, BusFrame, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Waiting};
+
+use super::{Controller, ControllerParameters, ControllerTimer};
+
+/// A link end, and the packets between it and the crossbar.
+#[derive(Clone, Debug)]
+pub(super) struct CableEnd {
+    link: LinkEnd,
+    send_latency: Span,
+    receive_latency: Span,
+    /// Packets that have come, with the time at which they reach the crossbar.
+    arrived: VecDeque<(Time, PacketId)>,
+}
+
+/// Packets that wait for a cable at a time: one behind the one that goes.
+const AHEAD: usize = 2;
+
+/// The only source of a cable's wire.
+const SOURCE: u16 = 0;
+
+impl CableEnd {
+    pub(super) fn new(link: LinkEnd, parameters: &ControllerParameters) -> Self {
+        Self {
+            link,
+            send_latency: parameters.cable_send_latency,
+            receive_latency: parameters.cable_receive_latency,
+            arrived: VecDeque::new(),
+        }
+    }
+}
+
+impl Controller {
+    /// The link end at a port, if a cable is there.
+    pub fn link(&self, port: usize) -> Option<&LinkEnd> {
+        let cable = self.cables.get(port.checked_sub(self.nics)?)?;
+        Some(&cable.link)
+    }
+
+    fn end(&mut self, port: Port) -> &mut CableEnd {
+        &mut self.cables[port.index() - self.nics]
+    }
+
+    pub(super) fn start_cable(&mut self, cable: usize, fx: &mut Effects<'_, Self>) {
+        let port = Port((self.nics + cable) as u16);
+        let finished = self.end(port).link.start(&mut At::new(fx, port));
+        self.settle(port, finished, fx);
+    }
+
+    pub(super) fn receive_by_cable(
+        &mut self,
+        port: Port,
+        frame: Frame,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let end = self.end(port);
+        let (arrival, finished) = end.link.receive(frame, &mut At::new(fx, port));
+        if let Some(Arrival::Packet(delivery)) = arrival {
+            let after = end.receive_latency;
+            end.arrived.push_back((fx.now() + after, delivery.packet));
+            fx.wake(ControllerTimer::Arrival(port.0 as u8), after);
+        }
+        self.settle(port, finished, fx);
+    }
+
+    /// Packets that have come by the cable at `port` go into the queues of the crossbar.
+    pub(super) fn take_from_cable(&mut self, port: usize, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let place = Port(port as u16);
+        while let Some((_, packet)) = self.end(place).arrived.pop_front_if(|(due, _)| *due <= now) {
+            let content = &fx.store()[packet];
+            let frame = BusFrame {
+                packet,
+                cycles: content.bytes().len().div_ceil(16) as u16,
+                channel: 0,
+            };
+            let charge = content.charge();
+            self.take(port, frame, Some(charge), fx);
+        }
+    }
+
+    pub(super) fn expire_of_cable(
+        &mut self,
+        port: Port,
+        timer: LinkTimer,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let finished = self.end(port).link.expire(timer, &mut At::new(fx, port));
+        self.settle(port, finished, fx);
+    }
+
+    /// What has left by a cable makes room for more.
+    fn settle(&mut self, port: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
+        if finished.is_some() {
+            self.serve(port.index(), fx);
+        }
+    }
+
+    /// Whether an output takes one more packet: a cable holds few that wait.
+    pub(super) fn takes_more(&self, output: usize) -> bool {
+        let cable = output.checked_sub(self.nics);
+        cable.is_none_or(|cable| self.cables[cable].link.waiting() < AHEAD)
+    }
+
+    pub(super) fn send_by_cable(
+        &mut self,
+        output: usize,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let port = Port(output as u16);
+        let end = self.end(port);
+        let ready = fx.now() + end.send_latency;
+        let waiting = Waiting::new(packet, fx.store(), ready);
+        let finished = end.link.enqueue(SOURCE, waiting, &mut At::new(fx, port));
+        self.settle(port, finished, fx);
+    }
+
+    /// A packet leaves the buffer of the cable that it came by, and will have at `due`.
+    pub(super) fn free_cable(
+        &mut self,
+        input: usize,
+        charge: Charge,
+        due: Time,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let port = Port(input as u16);
+        let end = self.end(port);
+        end.link.free_later(charge, due, &mut At::new(fx, port));
+    }
+}
