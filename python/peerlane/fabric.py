@@ -120,6 +120,10 @@ class Fabric:
         """Adds the crossbar that the `nic` devices of several hosts share."""
         return self._add("controllers", name, settings)
 
+    def cable(self, a: str, b: str, **settings: Setting) -> Self:
+        """Joins two controllers by a link, whose `generation`, `lanes` and so on are `settings`."""
+        return self._append("cables", {"from": a, "to": b} | settings)
+
     def network(
         self,
         name: str,
@@ -319,6 +323,12 @@ class Fabric:
         """Takes all flows, all traffic and all collectives away."""
         for work in ("flows", "traffic", "collectives"):
             self._scenario.pop(work, None)
+        return self
+
+    def without_nodes(self) -> Self:
+        """Takes all nodes away, and what joins them; profiles and what all links have stay."""
+        for kind in (*_NODES, "controllers", "networks", "cables", "fibres"):
+            self._scenario.pop(kind, None)
         return self
 
     def measure(self, start: str, until: str) -> Self:

@@ -9,6 +9,7 @@ from peerlane.load_sweep import sweep
 from peerlane.reproduce import system_fabric
 from peerlane.systems.chpp.loggp import latencies
 from peerlane.systems.chpp.stages import stages
+from peerlane.systems.chpp.topologies import simulated
 from peerlane.systems.measured import known, latency, sound
 
 if TYPE_CHECKING:
@@ -171,8 +172,11 @@ def deadlock() -> Measurements:
 
 
 def fig5() -> Measurements:
-    """The source's model of latency: LogGP with chain DMA."""
+    """The source's model of latency, LogGP with chain DMA; and messages in simulated networks."""
     yield from latencies()
+    yield from simulated()
+    small, large = (_microseconds(machine(), "put", size) for size in (1024, 2048))
+    yield "fig5/measured/gap", (large - small) * 1e3 / 1024
 
 
 def table3() -> Measurements:

@@ -1,0 +1,115 @@
+"""Direct networks of controllers, each with one processor, and the latency of a message in them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+from peerlane.calibration import setting
+from peerlane.reproduce import system_fabric
+from peerlane.simulation import already_warned
+from peerlane.systems.chpp.loggp import MESSAGE
+from peerlane.systems.measured import latency, sound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peerlane import Fabric
+    from peerlane.fabric import Setting
+    from peerlane.reproduce import Measurements
+
+Place = tuple[int, ...]
+"""Coordinates of a processor."""
+
+SIDES: dict[str, tuple[tuple[int, ...], ...]] = {
+    "hypercube": ((2,) * 4, (2,) * 6, (2,) * 8),
+    "torus-2d": ((4, 4), (8, 8), (16, 16)),
+    "torus-3d": ((4, 4, 4), (4, 8, 8)),
+}
+"""Processors along each dimension."""
+
+PAIR = 2
+"""Nodes of a ring that has one cable."""
+
+APART_US = 20
+"""Between the beginnings of two messages: each is alone."""
+
+
+def simulated() -> Measurements:
+    """Microseconds from doorbell to notice, in the mean over all destinations of one processor."""
+    for topology, sizes in SIDES.items():
+        for sides in sizes:
+            hops = _distances(sides)
+            counts = Counter(hops.values())
+            times = _times_us(sides, hops)
+            mean = sum(times[distance] * count for distance, count in counts.items()) / len(hops)
+            yield f"fig5/simulated/{topology}/{prod(sides)}", mean
+    longest = _times_us((2,) * 8, _distances((2,) * 8))
+    yield "fig5/measured/hop", (longest[8] - longest[1]) / 7 * 1e3
+
+
+def _distances(sides: tuple[int, ...]) -> dict[Place, int]:
+    """Hops to each other place from the first."""
+    origin = (0,) * len(sides)
+    return {place: _hops(place, sides) for place in _places(sides) if place != origin}
+
+
+def _times_us(sides: tuple[int, ...], hops: dict[Place, int]) -> dict[int, float]:
+    """Latency of a message over each distance that there is."""
+    origin = (0,) * len(sides)
+    nearest = {distance: place for place, distance in reversed(hops.items())}
+    fabric = _network(sides)
+    for number, place in enumerate(nearest.values()):
+        start = f"{number * APART_US} us"
+        fabric.flow(_name("n", origin), _name("n", place), size=f"{MESSAGE} B", start=start)
+    with already_warned():  # rings of four can deadlock, under load
+        flows = sound(fabric.run()).flows
+    return {hop: latency(flow) / 1e3 for hop, flow in zip(nearest, flows, strict=True)}
+
+
+def _network(sides: tuple[int, ...]) -> Fabric:
+    """Controllers like the published one, with the same PCI Express core at each cable's end."""
+    fabric = system_fabric("chpp").without_flows()
+    published = tomllib.loads(fabric.to_toml())
+    core = str(setting(published, "profiles.virtex6.send_latency"))
+    settings: dict[str, Setting] = {
+        "ports": 1,
+        "crossbar_cycles": published["controllers"]["crossbar"]["crossbar_cycles"],
+        "cable_send_latency": core,
+        "cable_receive_latency": core,
+    }
+    fabric.without_nodes()
+    for place in _places(sides):
+        controller, host = _name("c", place), _name("h", place)
+        fabric.controller(controller, **settings)
+        fabric.host(host, profile="processor")
+        fabric.device(
+            _name("n", place), host, model="nic", profile="virtex6", controller=controller
+        )
+    for place, next_place in _neighbours(sides):
+        fabric.cable(_name("c", place), _name("c", next_place))
+    return fabric
+
+
+def _places(sides: tuple[int, ...]) -> Iterator[Place]:
+    return product(*map(range, sides))
+
+
+def _neighbours(sides: tuple[int, ...]) -> Iterator[tuple[Place, Place]]:
+    """Each place and the next one up each dimension, around the end where that is another way."""
+    for dimension, side in enumerate(sides):
+        for place in _places(sides):
+            here = place[dimension]
+            if here + 1 < side or side > PAIR:
+                yield place, (*place[:dimension], (here + 1) % side, *place[dimension + 1 :])
+
+
+def _hops(place: Place, sides: tuple[int, ...]) -> int:
+    return sum(min(here, side - here) for here, side in zip(place, sides, strict=True))
+
+
+def _name(kind: str, place: Place) -> str:
+    return kind + "-".join(map(str, place))
