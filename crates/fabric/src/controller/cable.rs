@@ -13,11 +13,13 @@ pub(super) struct CableEnd {
     link: LinkEnd,
     send_latency: Span,
     receive_latency: Span,
+    /// When each packet between the crossbar and the wire is through.
+    leaving: VecDeque<Time>,
     /// Packets that have come, with the time at which they reach the crossbar.
     arrived: VecDeque<(Time, PacketId)>,
 }
 
-/// Packets that wait for a cable at a time: one behind the one that goes.
+/// Packets that wait for the wire of a cable at a time: one behind the one that goes.
 const AHEAD: usize = 2;
 
 /// The only source of a cable's wire.
@@ -29,6 +31,7 @@ impl CableEnd {
             link,
             send_latency: parameters.cable_send_latency,
             receive_latency: parameters.cable_receive_latency,
+            leaving: VecDeque::new(),
             arrived: VecDeque::new(),
         }
     }
@@ -101,9 +104,13 @@ impl Controller {
     }
 
     /// Whether an output takes one more packet: a cable holds few that wait.
-    pub(super) fn takes_more(&self, output: usize) -> bool {
-        let cable = output.checked_sub(self.nics);
-        cable.is_none_or(|cable| self.cables[cable].link.waiting() < AHEAD)
+    pub(super) fn takes_more(&mut self, output: usize, now: Time) -> bool {
+        let Some(cable) = output.checked_sub(self.nics) else {
+            return true;
+        };
+        let end = &mut self.cables[cable];
+        while end.leaving.pop_front_if(|ready| *ready <= now).is_some() {}
+        end.link.waiting().saturating_sub(end.leaving.len()) < AHEAD
     }
 
     pub(super) fn send_by_cable(
@@ -115,6 +122,9 @@ impl Controller {
         let port = Port(output as u16);
         let end = self.end(port);
         let ready = fx.now() + end.send_latency;
+        if ready > fx.now() {
+            end.leaving.push_back(ready);
+        }
         let waiting = Waiting::new(packet, fx.store(), ready);
         let finished = end.link.enqueue(SOURCE, waiting, &mut At::new(fx, port));
         self.settle(port, finished, fx);

@@ -264,7 +264,7 @@ impl Controller {
     /// Passes on what an output can take now.
     fn serve(&mut self, output: usize, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        if self.outputs[output].asked == 0 || !self.takes_more(output) {
+        if self.outputs[output].asked == 0 || !self.takes_more(output, fx.now()) {
             return;
         }
         if self.outputs[output].free_at > now {

@@ -35,6 +35,9 @@ NAPS = PRIMITIVES[:2]
 SIZES = (1, 64, 256, 1024, 2048)
 WAY = ("n0", "n1")
 
+START = "5 us"
+"""When the controllers have fetched the first addresses of buffers."""
+
 MTUS = (16, 32, 64, 128, 256, 512)
 TAGS = (32, 64, 256)
 TRANSFER = "2 MiB"
@@ -210,7 +213,7 @@ def _rate(fabric: Fabric) -> float:
 
 
 def _microseconds(fabric: Fabric, primitive: str, size: int) -> float:
-    flow = _flow(fabric.flow(*WAY, primitive=primitive, size=f"{size} B"))
+    flow = _flow(fabric.flow(*WAY, primitive=primitive, size=f"{size} B", start=START))
     return latency(flow) / 1e3
 
 

@@ -35,7 +35,7 @@ PAIR = 2
 """Nodes of a ring that has one cable."""
 
 APART_US = 20
-"""Between the beginnings of two messages: each is alone."""
+"""Between the beginnings of two messages, and before the first: each is alone."""
 
 
 def simulated() -> Measurements:
@@ -62,7 +62,7 @@ def _times_us(sides: tuple[int, ...], hops: dict[Place, int]) -> dict[int, float
     origin = (0,) * len(sides)
     nearest = {distance: place for place, distance in reversed(hops.items())}
     fabric = _network(sides)
-    for number, place in enumerate(nearest.values()):
+    for number, place in enumerate(nearest.values(), 1):
         start = f"{number * APART_US} us"
         fabric.flow(_name("n", origin), _name("n", place), size=f"{MESSAGE} B", start=start)
     with already_warned():  # rings of four can deadlock, under load
