@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         RunResult,
         TrafficResult,
     )
-    from peerlane.tree import Network, Node, Tree
+    from peerlane.tree import Controller, Network, Node, Tree
 
 _RATE = {1: "2.5", 2: "5", 3: "8", 4: "16", 5: "32"}
 _STYLE = {True: "green", False: "bold red"}
@@ -59,13 +59,15 @@ def run(result: RunResult, fabric: Tree) -> RenderableType:
 
 
 def tree(fabric: Tree) -> RenderableType:
-    """The fabric as a tree, with widths, rates, payload sizes and addresses; then its networks."""
+    """The fabric as a tree: widths, rates, payload sizes, addresses; its controllers and networks."""
     root = RichTree(Text(fabric.name, style="bold"), guide_style="dim")
     left_out = {name for network in fabric.networks for name in _left_out(fabric, network)}
     for node in fabric.nodes:
         if node.upstream is None and node.name not in left_out:
             _branch(root, fabric, node)
-    return Group(root, *(_network(fabric, network) for network in fabric.networks))
+    controllers = map(_controller, fabric.controllers)
+    networks = (_network(fabric, network) for network in fabric.networks)
+    return Group(root, *controllers, *networks)
 
 
 def sweep(outcome: Sweep) -> RenderableType:
@@ -309,6 +311,17 @@ def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:
     yield table
     if (left := len(errors) - MOST_ERRORS) > 0:
         yield Text(f"the most frequent {MOST_ERRORS}; {left} more are in the JSON")
+
+
+def _controller(controller: Controller) -> RenderableType:
+    """Who is at the ports of a controller, in their order."""
+    channels = _count(controller.virtual_channels, "virtual channel")
+    gets = " and one for GETs" if controller.get_channel else ""
+    return Text.assemble(
+        (f"controller {controller.name}", "bold"),
+        f"  {', '.join(controller.ports) or 'nobody'}",
+        (f"  {channels} a port{gets}\n", "cyan"),
+    )
 
 
 def _network(fabric: Tree, network: Network) -> RenderableType:

@@ -48,7 +48,7 @@ pub struct FlowResult {
     pub from: String,
     /// Where to.
     pub to: String,
-    /// "write", "read", "both" or "round-trip".
+    /// "write", "read", "both" or "round-trip"; of messages, how they went.
     pub direction: &'static str,
     /// "arrival", "sender" or "application".
     pub clock: &'static str,
@@ -212,6 +212,7 @@ fn flow_result(plan: &Plan, flow: &FlowPlan, meter: &Meter, meters: &[&FlowMeter
             |to| plan.nodes[to].name.clone(),
         ),
         direction: match flow.direction {
+            _ if let Some(message) = &flow.message => message.primitive.name(),
             Direction::Write => "write",
             Direction::Read => "read",
             Direction::Both => "both",

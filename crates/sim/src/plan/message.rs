@@ -110,7 +110,10 @@ impl Planner<'_> {
             address: target,
             window,
             reply: None,
-            direction: parameters.direction,
+            direction: match primitive {
+                Primitive::Get => Direction::Read,
+                _ => Direction::Write,
+            },
             amount,
             sized: true,
             write_size: size,

@@ -5,6 +5,7 @@ mod cases;
 mod collectives;
 mod fabric;
 mod flows;
+mod messages;
 mod mutations;
 mod networks;
 mod transfers;

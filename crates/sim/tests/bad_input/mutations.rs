@@ -37,6 +37,18 @@ bar = "16 MiB"
 bar_address_bits = 64
 virtual_functions = 4
 virtual_bar = "64 KiB"
+[controllers.c]
+virtual_channels = 3
+[devices.n]
+model = "nic"
+upstream = "s0"
+virtual_functions = 7
+[hosts.h1]
+[devices.m]
+model = "nic"
+upstream = "h1"
+controller = "c"
+processor = 9
 [measure]
 from = "1 us"
 until = "2 us"
@@ -57,6 +69,19 @@ interval = "1 us"
 from = "a"
 to = "0xffff_0000_0000"
 duration = "1 ms"
+[[flows]]
+from = "n"
+to = "m"
+primitive = "nap-indirect"
+size = "1 MiB"
+request_size = "2 KiB"
+smallest = "1 B"
+outstanding = 3
+[[traffic]]
+network = "c"
+load = "1 GB/s"
+duration = "1 us"
+pattern = "hot-spot"
 "#;
 
 /// A scenario with networks, generated and written fibre by fibre, and their workloads.

@@ -1,0 +1,160 @@
+"""Messages between hosts by their network interface controllers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peerlane import Fabric, ScenarioError
+from peerlane.load_sweep import sweep
+from peerlane.reproduce import reproduce
+from peerlane.systems.chpp.loggp import DISTANCES, distance, latency_ns
+from peerlane.systems.chpp.topologies import SIDES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from peerlane.reproduce import Report
+
+
+def supernode(processors: int = 2) -> Fabric:
+    fabric = Fabric("supernode").links(generation=2, lanes=8).controller("c", ports=processors)
+    for number in range(processors):
+        fabric.host(f"h{number}")
+        fabric.device(f"n{number}", f"h{number}", model="nic", virtual_functions=7)
+    return fabric
+
+
+@pytest.fixture(scope="module")
+def table2() -> Report:
+    return reproduce("chpp", only="table2", sensitivity=False)
+
+
+@pytest.mark.parametrize("primitive", ["nap-immediate", "nap-indirect", "put", "get"])
+@pytest.mark.parametrize("size", [1, 63, 2048])
+def test_a_message_of_any_kind_arrives(primitive: str, size: int) -> None:
+    fabric = supernode().flow("n0", "n1", size=f"{size} B", primitive=primitive)
+    result = fabric.run()
+    assert result.failures == []
+    flow = result.flows[0]
+    assert (flow.direction, flow.bytes, flow.latency_ns is not None) == (primitive, size, True)
+
+
+def test_bytes_are_in_the_memory_of_the_other_host() -> None:
+    simulation = supernode().flow("n0", "n1", size="1 MiB", request_size="1000 B").simulation()
+    assert simulation.run().flows[0].intact
+
+
+def test_a_workload_through_a_controller_is_swept() -> None:
+    fabric = supernode(4).traffic("c", load="1 GB/s", message="512 B", duration="40 us")
+    outcome = sweep(fabric, ["1 GB/s", "8 GB/s"])
+    assert [point.saturated for point in outcome.points] == [False, True]
+    assert outcome.bounds.injection == outcome.bounds.ejection
+    assert outcome.saturation_bytes_per_second < outcome.bounds.least
+    assert all(point.lost == 0 for point in outcome.points)
+
+
+def test_controllers_are_shown_and_set() -> None:
+    fabric = supernode().set("c", virtual_channels=3)
+    controller = fabric.tree().controllers["c"]
+    assert (controller.ports, controller.virtual_channels) == (("n0", "n1"), 3)
+    assert fabric.tree().to_json()["controllers"][0]["get_channel"] is True
+    with pytest.raises(ScenarioError, match="no port of the controller c is left"):
+        fabric.host("h2").device("n2", "h2", model="nic").tree()
+
+
+def test_a_trace_has_the_packets_on_cables(tmp_path: Path) -> None:
+    fabric = supernode(1).controller("d").cable("c", "d", lanes=4)
+    fabric.host("far").device("n9", "far", model="nic", controller="d").set("n0", controller="c")
+    path = tmp_path / "trace.jsonl"
+    result = fabric.flow("n0", "n9", size="300 B", primitive="put").run(trace=path)
+    assert result.failures == []
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    puts = [line for line in lines if line.get("tlp") == "PUT"]
+    assert [(line["link"], line["length"]) for line in puts] == [
+        ("c-d", 128),
+        ("c-d", 128),
+        ("c-d", 44),
+    ]
+    assert {link.id for link in result.links} == {"h0-n0", "far-n9", "c-d"}
+
+
+def test_a_ring_of_controllers_is_warned_of() -> None:
+    fabric = Fabric("ring")
+    for number in range(5):
+        fabric.controller(f"c{number}")
+    for number in range(5):
+        fabric.cable(f"c{number}", f"c{(number + 1) % 5}")
+    fabric.host("h0")
+    with pytest.warns(UserWarning, match="between these controllers go in a circle"):
+        fabric.simulation()
+
+
+def test_table2_holds(table2: Report) -> None:
+    assert [row.id for row in table2.rows if not row.passes] == []
+    kinds = {row.id: row.kind for row in table2.rows}
+    fitted = {name for name, kind in kinds.items() if kind != "predicted"}
+    assert fitted == {"table2/nap-immediate/1", "table2/put/1"}
+
+
+def test_a_get_is_a_put_and_76_ns(table2: Report) -> None:
+    rows = {row.id: row.simulated for row in table2.rows}
+    for size in (1, 64, 256, 1024, 2048):
+        put, get = rows[f"table2/put/{size}"], rows[f"table2/get/{size}"]
+        assert put is not None
+        assert get is not None
+        assert get - put == pytest.approx(0.076)
+
+
+@pytest.mark.parametrize("figure", ["fig16", "fig17", "fig18", "eq2", "deadlock"])
+def test_a_figure_of_chpp_holds(figure: str) -> None:
+    report = reproduce("chpp", only=figure, sensitivity=False)
+    assert [row.id for row in report.rows if not row.passes] == []
+
+
+def test_the_stages_of_a_message_are_all_of_it() -> None:
+    report = reproduce("chpp", only="fig18", sensitivity=False)
+    rows = {row.id: row.simulated or 0.0 for row in report.rows}
+    for primitive in ("nap-immediate", "put"):
+        stages = {name: value for name, value in rows.items() if f"/{primitive}/" in name}
+        total = stages.pop(f"fig18/{primitive}/total")
+        parts = [value for name, value in stages.items() if "after-" in name or "-read" in name]
+        assert sum(parts) == pytest.approx(total)
+
+
+def test_without_a_channel_for_gets_both_sides_wait_for_ever() -> None:
+    report = reproduce("chpp", only="deadlock", sensitivity=False)
+    rows = {row.id: row.simulated for row in report.rows}
+    assert rows["deadlock/with-channel/arrived"] == 100
+    assert rows["deadlock/without-channel/arrived"] != 100
+    assert (rows["deadlock/without-channel/standing"] or 0) > 0
+
+
+def test_the_model_of_latency_is_the_published_arithmetic() -> None:
+    assert latency_ns("hypercube", 256) == pytest.approx(1399.75 + 240 * 4)
+    assert {name: round(distance(name, 1024), 2) for name in DISTANCES} == {
+        "hypercube": 5,
+        "butterfly": 10,
+        "fat-tree": 9.33,
+        "mesh-2d": 21.33,
+        "torus-2d": 16,
+        "mesh-3d": 10.08,
+        "torus-3d": 7.56,
+    }
+    assert set(SIDES) <= set(DISTANCES)
+    with pytest.raises(ValueError, match="no formula for 'star'; write one of hypercube"):
+        distance("star", 4)
+
+
+def test_the_real_lspci_lists_the_functions(tmp_path: Path) -> None:
+    listing = tmp_path / "dump"
+    listing.write_text(supernode().simulation().lspci(), encoding="utf-8")
+    shown = subprocess.run(
+        ["lspci", "-F", str(listing), "-vv"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "Initial VFs: 7, Total VFs: 7, Number of VFs: 7" in shown
+    functions = [line.split()[0] for line in shown.splitlines() if line[:1].isdigit()]
+    assert {f"0000:01:00.{number}" for number in range(8)} <= set(functions)
