@@ -151,8 +151,8 @@ def test_a_workload_is_changed_by_its_id() -> None:
 
 
 REFUSED: dict[str, Callable[[Fabric], object]] = {
-    "controller or network 'nobody'; there are h0, s0, a, b": lambda fabric: fabric.set(
-        "nobody", bar="1 KiB"
+    "there is no node, controller or network 'nobody'; there are h0, s0, a, b": lambda fabric: (
+        fabric.set("nobody", bar="1 KiB")
     ),
     "'h0' has no link above it": lambda fabric: fabric.set("h0", memory="2 MiB", lanes=8),
     "'a' is already among the devices": lambda fabric: fabric.device("a", "s0"),

@@ -199,8 +199,7 @@ class Fabric:
         if not isinstance(table, dict):
             known = [*tables, *others]
             there = f"there are {', '.join(known)}" if known else "there is none yet"
-            kinds = "host, switch, device, controller or network"
-            raise ScenarioError(f"there is no {kinds} {name!r}; {there}")
+            raise ScenarioError(f"there is no node, controller or network {name!r}; {there}")
         link, own = _split(settings)
         changed = _merged(table, own)
         if link:
