@@ -59,7 +59,7 @@ def run(result: RunResult, fabric: Tree) -> RenderableType:
 
 
 def tree(fabric: Tree) -> RenderableType:
-    """The fabric as a tree: widths, rates, payload sizes, addresses; its controllers and networks."""
+    """The fabric as a tree, with widths, rates, payload sizes, addresses; what joins its trees."""
     root = RichTree(Text(fabric.name, style="bold"), guide_style="dim")
     left_out = {name for network in fabric.networks for name in _left_out(fabric, network)}
     for node in fabric.nodes:

@@ -51,8 +51,6 @@ pub(super) struct Job {
     /// Bytes that are packed, and those that are not.
     pub(super) packed: u64,
     pub(super) left: u64,
-    /// When its next packet may be made.
-    pub(super) next_at: Time,
 }
 
 /// What becomes of the data.
@@ -77,9 +75,14 @@ impl Job {
         (self.left.min(u64::from(largest)) as u32).min(room)
     }
 
-    /// Whether the next packet of `len` bytes can be made at `now`: it has a PUT's or a NAP's data.
-    pub(super) fn is_ready(&self, now: Time, len: u32) -> bool {
-        self.next_at <= now && self.stream.ready() >= len as usize
+    /// Whether the data of a packet of `len` bytes is here.
+    pub(super) fn has(&self, len: u32) -> bool {
+        self.stream.ready() >= len as usize
+    }
+
+    /// Whether some of its data will not come.
+    pub(super) fn is_lost(&self) -> bool {
+        self.stream.is_broken() && self.stream.is_quiet()
     }
 
     /// Makes the next packet, of `len` bytes, under the function `requester`.

@@ -11,6 +11,7 @@ mod doorbells;
 pub mod event;
 mod incoming;
 mod job;
+mod pack;
 mod pairs;
 mod parameters;
 mod receive;
@@ -36,6 +37,7 @@ use receive::Receiver;
 use registers::{FAULTS, FUNCTIONS, PAIRS};
 
 pub use doorbells::Arbiter;
+pub use pack::Sharing;
 pub use parameters::NicParameters;
 
 /// How a network interface controller is built.
@@ -83,6 +85,10 @@ pub struct Nic {
     fetches: VecDeque<Fetch>,
     jobs: VecDeque<Job>,
     asked_for: VecDeque<Job>,
+    /// The function whose packet was made last.
+    packed_last: usize,
+    /// When the engine takes the next packet of a NAP.
+    nap_free_at: Time,
     /// Whether a GET of another goes before an own message.
     others_turn: bool,
     begun: u64,
@@ -217,6 +223,8 @@ impl Nic {
             fetches: VecDeque::new(),
             jobs: VecDeque::new(),
             asked_for: VecDeque::new(),
+            packed_last: 0,
+            nap_free_at: Time::ZERO,
             others_turn: false,
             begun: 0,
             bus: Bus::new(all_channels, room / 16, cycle),
@@ -294,8 +302,7 @@ impl Nic {
         let answers = [self.answers.front(), self.data.front()];
         let answers = answers.into_iter().flatten().map(|answer| answer.due);
         let fetches = self.fetches.iter().map(|fetch| fetch.due);
-        let jobs = self.jobs.iter().map(|job| job.next_at);
-        let all = answers.chain(fetches).chain(jobs);
+        let all = answers.chain(fetches).chain([self.nap_free_at]);
         let earliest = all.filter(|due| *due > now).min().unwrap_or(Time::NEVER);
         earliest
             .min(self.doorbells.due_after(now))

@@ -3,6 +3,7 @@
 use kernel::{Bytes, Span};
 
 use super::doorbells::Arbiter;
+use super::pack::Sharing;
 
 kernel::parameters! {
     /// What a network interface controller can be told. Cycles are of its `clock`.
@@ -13,11 +14,13 @@ kernel::parameters! {
         processor: Option<u32> = None, within None..=Some(255), from "in the order in which they are written";
         /// Whose doorbell is served next: "round-robin" over the functions, or "priority", those of lower numbers first.
         arbiter: Arbiter = Arbiter::RoundRobin, from "the authors of chpp: a fair arbiter, with priorities possible";
+        /// How functions share the engine once their doorbells are served: "message", one after the other, or "packet", a packet of each in turn, so that none waits for another's long message.
+        sharing: Sharing = Sharing::Message, from "the authors of chpp: a fair arbiter of doorbells";
         /// Doorbells of one function that may wait.
         doorbell_fifo: u32 = 32, within 1..=1024, from "the authors of chpp";
         /// Descriptors that are read at the same time.
         descriptors: u32 = 4, within 1..=64, from "our choice: enough to hide a memory read behind 2 KiB of data";
-        /// Messages whose data is read at the same time.
+        /// Messages whose data is read at the same time, of each function where they share by packets.
         messages: u32 = 8, within 1..=64, from "our choice: enough to hide a memory read behind messages of 512 B";
         /// Data that was asked for and is not packed yet.
         reorder_buffer: Bytes = Bytes(32 << 10), within Bytes(4096)..=Bytes(1 << 20), from "our choice: 256 tags of 128 B";

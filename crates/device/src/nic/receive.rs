@@ -19,8 +19,8 @@ use super::{BUS, Nic};
 pub(super) struct Receiver {
     /// Packets of each virtual channel from the crossbar: data, and GETs if they have one of their own.
     arrived: [VecDeque<(Time, BusFrame)>; 2],
-    /// NAPs of which not all has come, by the processor that they come from.
-    messages: BTreeMap<u8, Message>,
+    /// NAPs of which not all has come, by the queue pair that they come from.
+    messages: BTreeMap<u16, Message>,
     /// Write requests, with the room that the last one of a packet gives back.
     pub(super) uploads: VecDeque<Upload>,
 }
@@ -166,7 +166,7 @@ impl Nic {
         header: &NetworkHeader,
         fx: &mut Effects<'_, Self>,
     ) -> Result<bool, Fault> {
-        let from = header.source.processor();
+        let from = header.source.number();
         if header.address() == 0 {
             let pair = self.pair(header.destination);
             let found = if pair.arrived.has_room() {
@@ -332,7 +332,6 @@ impl Nic {
                     way: Way::Put(targets.into()),
                     packed: 0,
                     left,
-                    next_at: Time::ZERO,
                 };
                 self.asked_for.push_back(job);
                 fx.store().release(frame.packet);

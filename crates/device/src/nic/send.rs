@@ -1,17 +1,18 @@
 //! The sending engine: doorbells become descriptors, descriptors messages, and messages packets.
 
 use kernel::{Effects, Time};
-use link::{Fault, Frame, Stamp};
+use link::{Fault, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
 
+use super::Nic;
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
 use super::doorbells::Bell;
 use super::event::{Event, EventKind};
 use super::job::{Address, Fetch, Job, Way};
+use super::pack::Sharing;
 use super::pairs::Pair;
 use super::registers::{Doorbell, FUNCTIONS, PAIRS};
 use super::stream::Stream;
-use super::{BUS, Nic};
 
 impl Nic {
     /// Begins to read the descriptors whose turn it is.
@@ -19,8 +20,13 @@ impl Nic {
         let mut any = false;
         while self.fetches.len() < self.parameters.descriptors as usize {
             let (pairs, functions) = (&self.pairs, &self.functions);
+            let under_way = self.under_way();
+            let most = self.parameters.messages as usize;
             let may = |function: u8, bell: &Bell| {
-                functions[usize::from(function)].is_master && has_room(pairs, function, bell)
+                let place = usize::from(function);
+                functions[place].is_master
+                    && under_way[place] < most
+                    && has_room(pairs, function, bell)
             };
             let Some((function, bell)) = self.doorbells.next(fx.now(), may) else {
                 self.tell_full(fx);
@@ -78,15 +84,37 @@ impl Nic {
         }
     }
 
-    fn has_place(&self) -> bool {
-        self.jobs.len() < self.parameters.messages as usize
+    /// Messages and descriptors of each function, where it has places of its own for them; else none.
+    fn under_way(&self) -> [usize; FUNCTIONS] {
+        let mut counts = [0; FUNCTIONS];
+        if self.parameters.sharing == Sharing::Packet {
+            let jobs = self.jobs.iter().map(|job| job.address.source);
+            for owner in jobs.chain(self.fetches.iter().map(|fetch| fetch.owner)) {
+                counts[usize::from(owner.function())] += 1;
+            }
+        }
+        counts
+    }
+
+    /// Whether there is a place for one more message of a function.
+    fn has_place(&self, function: u8) -> bool {
+        let beside = self.jobs.iter().filter(|job| {
+            let shares = self.parameters.sharing == Sharing::Message;
+            shares || job.address.source.function() == function
+        });
+        beside.count() < self.parameters.messages as usize
     }
 
     fn begin_others(&mut self) -> bool {
-        if !self.has_place() {
-            return false;
-        }
-        let Some(job) = self.asked_for.pop_front() else {
+        let first = self
+            .asked_for
+            .iter()
+            .position(|job| self.has_place(job.address.source.function()));
+        let first = match self.parameters.sharing {
+            Sharing::Message => first.filter(|first| *first == 0),
+            Sharing::Packet => first,
+        };
+        let Some(job) = first.and_then(|first| self.asked_for.remove(first)) else {
             return false;
         };
         self.others_turn = false;
@@ -94,13 +122,26 @@ impl Nic {
         true
     }
 
-    /// The oldest descriptor goes on when enough of it is here to see what it is.
+    /// The oldest descriptor goes on, or where functions do not wait for each other the oldest of any of them that can.
     fn begin_own(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        match self.parameters.sharing {
+            Sharing::Message => !self.fetches.is_empty() && self.begin_fetched(0, fx),
+            Sharing::Packet => {
+                let mut seen = [false; FUNCTIONS];
+                (0..self.fetches.len()).any(|index| {
+                    let function = self.fetches[index].owner.function();
+                    let is_first = !std::mem::replace(&mut seen[usize::from(function)], true);
+                    is_first && self.begin_fetched(index, fx)
+                })
+            }
+        }
+    }
+
+    /// A descriptor goes on when enough of it is here to see what it is.
+    fn begin_fetched(&mut self, index: usize, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let parsing = self.cycles(self.parameters.parse_cycles);
-        let Some(fetch) = self.fetches.front_mut() else {
-            return false;
-        };
+        let fetch = &mut self.fetches[index];
         let is_whole = fetch.stream.is_asked() && fetch.stream.is_quiet();
         let is_dead = fetch.stream.is_broken() && fetch.stream.is_quiet();
         let head = Head::parse(&fetch.stream.peek(Descriptor::HEAD));
@@ -114,20 +155,19 @@ impl Nic {
         if fetch.due > now {
             return false;
         }
-        self.carry_out(head, fx)
+        self.carry_out(index, head, fx)
     }
 
-    /// Carries out the oldest descriptor. False if it has to wait.
+    /// Carries out a descriptor. False if it has to wait.
     fn carry_out(
         &mut self,
+        index: usize,
         head: Result<Head, DescriptorError>,
         fx: &mut Effects<'_, Self>,
     ) -> bool {
-        let has_place = self.has_place();
+        let has_place = self.has_place(self.fetches[index].owner.function());
         let has_place_for_gets = self.bus.is_open(self.channel_of_gets());
-        let Some(fetch) = self.fetches.front() else {
-            return false;
-        };
+        let fetch = &self.fetches[index];
         let parsed = match head {
             _ if fetch.stream.is_broken() => Err(Fault::Descriptor),
             Ok(head) if head.need() > fetch.len => Err(Fault::Descriptor),
@@ -144,7 +184,7 @@ impl Nic {
                 body: Body::NapImmediate(_) | Body::NapIndirect(_) | Body::Put { .. },
                 ..
             }) if !has_place => return false,
-            _ => self.fetches.pop_front(),
+            _ => self.fetches.remove(index),
         };
         if let Some(fetch) = fetch {
             match parsed {
@@ -198,7 +238,6 @@ impl Nic {
             way,
             packed: 0,
             left,
-            next_at: Time::ZERO,
         });
         self.others_turn = true;
     }
@@ -274,111 +313,14 @@ impl Nic {
         }
     }
 
-    /// Makes packets of the oldest message, as far as its data is here and the way to the crossbar open.
-    pub(super) fn pack(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let now = fx.now();
-        let mut any = false;
-        while let Some(job) = self.jobs.front() {
-            let there = usize::from(job.address.destination.processor());
-            let channel = self.channels[there].unwrap_or(0);
-            if !self.bus.is_open(channel) {
-                break;
-            }
-            if job.stream.is_broken() && job.stream.is_quiet() {
-                self.give_up_message(channel, fx);
-                any = true;
-                continue;
-            }
-            let len = job.next_len(self.parameters.network_payload.0 as u32);
-            if !job.is_ready(now, len) {
-                break;
-            }
-            let requester = self.requester(job.address.source);
-            let Some(job) = self.jobs.front_mut() else {
-                break;
-            };
-            let packet = job.pack(len, requester, fx.store());
-            let pause = match job.way {
-                Way::Put(_) => 0,
-                Way::Nap { is_immediate } => {
-                    let words = u32::from(super::bus::words(packet, fx.store()));
-                    let more = self.parameters.immediate_cycles * words;
-                    self.parameters.nap_cycles + if is_immediate { more } else { 0 }
-                }
-            };
-            job.next_at = now + self.cycle * u64::from(pause);
-            let is_done = job.left == 0;
-            let ready = now + self.cycles(self.parameters.packetise_cycles);
-            self.bus.push(channel, packet, ready, fx.store());
-            any = true;
-            if is_done {
-                self.end_message(None, fx);
-            }
-        }
-        any
-    }
-
-    /// The data of the oldest message will not come.
-    fn give_up_message(&mut self, channel: u8, fx: &mut Effects<'_, Self>) {
-        let Some(job) = self.jobs.front() else {
-            return;
-        };
-        let (owner, flow, left) = (job.address.source, job.address.probe.flow, job.left);
-        if matches!(job.way, Way::Nap { .. }) && job.packed > 0 {
-            let packet = job.abort(self.requester(owner), fx.store());
-            self.bus.push(channel, packet, fx.now(), fx.store());
-        }
-        let lost = u32::try_from(left).unwrap_or(u32::MAX);
-        self.stop(owner.function(), Fault::Source, (flow, lost), fx);
-        self.end_message(Some(Fault::Source), fx);
-    }
-
-    /// The oldest message is at its end: its sender is told if it wants to be, or if something went wrong.
-    fn end_message(&mut self, fault: Option<Fault>, fx: &mut Effects<'_, Self>) {
-        let Some(job) = self.jobs.pop_front() else {
-            return;
-        };
-        let Address {
-            source,
-            destination,
-            tell_sender,
-            has_place,
-            label,
-            ..
-        } = job.address;
-        if !has_place {
-            return;
-        }
-        self.pair(source).sent.give_back();
-        if tell_sender || fault.is_some() {
-            let event = Event {
-                kind: EventKind::Sent,
-                fault,
-                peer: destination,
-                len: job.packed as u32,
-                word: label.into(),
-            };
-            self.tell_sender(source, &event, fx);
-        }
-    }
-
-    fn tell_sender(&mut self, owner: QueuePairId, event: &Event, fx: &mut Effects<'_, Self>) {
+    pub(super) fn tell_sender(
+        &mut self,
+        owner: QueuePairId,
+        event: &Event,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let (address, phase) = self.pair(owner).sent.next();
         self.tell(owner, address, &event.emit(phase), fx);
-    }
-
-    /// Sends packets to the crossbar.
-    pub(super) fn put_on_bus(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let mut any = false;
-        while let Some((frame, end)) = self.bus.next(fx.now()) {
-            any = true;
-            let start = fx.now();
-            if let Some(told) = fx.store()[frame.packet].sent(start, end) {
-                fx.observe(told);
-            }
-            fx.send(BUS, Frame::Bus(frame), kernel::Span::ZERO);
-        }
-        any
     }
 }
 

@@ -5,7 +5,8 @@ use link::{PacketId, Stamp};
 use protocol::{Header, QueuePairId};
 
 use super::descriptor::Item;
-use super::registers::PAIRS;
+use super::pack::Sharing;
+use super::registers::{FUNCTIONS, PAIRS};
 use super::{Nic, Purpose};
 
 /// Who may send next, in turns.
@@ -112,12 +113,9 @@ impl Nic {
             return None;
         }
         let largest = self.largest_read();
-        let held: u64 = self.jobs.iter().map(|job| job.stream.held()).sum();
-        let job = self.jobs.iter_mut().find(|job| !job.stream.is_asked())?;
+        let index = self.next_to_read(largest)?;
+        let job = &mut self.jobs[index];
         let len = job.stream.wanted(largest);
-        if held + u64::from(len) > self.parameters.reorder_buffer.0 {
-            return None;
-        }
         let (address, slot) = job.stream.ask(len);
         let (owner, number) = (job.address.source, job.number);
         let is_data = !matches!(job.way, super::job::Way::Nap { is_immediate: true });
@@ -127,6 +125,32 @@ impl Nic {
             is_data,
         };
         Some(self.read(owner, Item { address, len }, purpose, fx))
+    }
+
+    /// The message whose data is asked for next, if there is room for that: the first one that wants any, of all or of the function
+    /// whose turn it is, which has an even share of the room.
+    fn next_to_read(&self, largest: u32) -> Option<usize> {
+        let room = self.parameters.reorder_buffer.0;
+        let (room, steps) = match self.parameters.sharing {
+            Sharing::Message => (room, 1),
+            Sharing::Packet => (room / FUNCTIONS as u64, FUNCTIONS),
+        };
+        (0..steps).find_map(|step| {
+            let function = (self.packed_last + 1 + step) % FUNCTIONS;
+            let mut held = 0;
+            let mut first = None;
+            for (index, job) in self.jobs.iter().enumerate() {
+                if steps == 1 || usize::from(job.address.source.function()) == function {
+                    held += job.stream.held();
+                    first = first.or_else(|| (!job.stream.is_asked()).then_some(index));
+                }
+            }
+            let fits = |index: &usize| {
+                let wanted = self.jobs[*index].stream.wanted(largest);
+                held == 0 || held + u64::from(wanted) <= room
+            };
+            first.filter(fits)
+        })
     }
 
     fn largest_read(&self) -> u32 {

@@ -136,7 +136,7 @@ fn any_messages(seed: u64) {
         pick(&["512 B", "1 KiB", "8 KiB"], &mut random)
     );
     let nic = format!(
-        "tags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\n",
+        "tags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\n",
         pick(&["1", "3", "32", "256"], &mut random),
         pick(&["16 B", "64 B", "128 B", "512 B"], &mut random),
         pick(&["128 B", "256 B"], &mut random),
@@ -145,6 +145,7 @@ fn any_messages(seed: u64) {
         1 + random.below(4),
         1 + random.below(8),
         1 + random.below(8),
+        pick(&["message", "packet"], &mut random),
     );
     let jitter = pick(&["0 ns", "0 ns", "300 ns"], &mut random);
     let text = hosts(count, &crossbar, &nic).replace(

@@ -6,6 +6,7 @@ use link::Fault;
 use protocol::QueuePairId;
 
 use super::*;
+use crate::fixture::{Ask, run, steady};
 
 const CANARY: u8 = 0xc5;
 const BUFFER: u64 = 4096;
@@ -354,4 +355,65 @@ fn a_buffer_off_its_boundary_is_not_used() {
     assert_eq!(all(&arrived).len(), 19);
     assert!(pair.is_untouched());
     pair.goes_on();
+}
+
+/// GB/s of each of two functions: the first sends messages of 1 MiB as fast as it can, the second of `size` bytes.
+fn shares(sharing: &str, size: &str) -> (f64, f64) {
+    let flow = |function: u32, size: &str| {
+        format!(
+            "[[flows]]\nid = \"{function}\"\nfrom = \"n0\"\nto = \"n1\"\nduration = \"4 ms\"\nrequest_size = \"{size}\"\noutstanding = 4\nfunction = {function}\n"
+        )
+    };
+    let text = hosts(2, "", &format!("sharing = \"{sharing}\"\n"));
+    let flows = format!("{}{}", flow(0, "1 MiB"), flow(1, size));
+    let measure = "[measure]\nfrom = \"1 ms\"\nuntil = \"3 ms\"\n";
+    let result = run(&format!("{text}{measure}{flows}")).all_intact();
+    let rate = |id| steady(result.flow(id)) / 1e9;
+    (rate("0"), rate("1"))
+}
+
+#[test]
+fn a_function_with_long_messages_takes_no_more_than_its_share_where_they_share_by_packets() {
+    let (long, short) = shares("packet", "4 KiB");
+    assert!(
+        long + short > 3.1 && short > 0.49 * (long + short),
+        "{long} {short}"
+    );
+    // Doorbell by doorbell the longer message wins.
+    let (long, short) = shares("message", "4 KiB");
+    assert!(short < 0.05 * long, "{long} {short}");
+}
+
+#[test]
+fn a_function_that_rings_for_nothing_takes_little_from_others() {
+    let alone = shares("message", "1 MiB");
+    let mut pair = Pair::new("", "");
+    let place = pair.simulation.open_pair("n0", (1, 0), 7);
+    let place = place.expect("another queue pair");
+    let junk = Doorbell {
+        address: pair.source,
+        len: 64,
+    };
+    let bell = place.page + register(0, offset::DOORBELL);
+    let started = pair.simulation.now();
+    let good = Descriptor {
+        tell_receiver: false,
+        ..pair.put(1, BUFFER as usize)
+    };
+    let sent = send(&mut pair.simulation, "h0", pair.from, vec![good; 400]);
+    let flood = |system: host::System| async move {
+        loop {
+            system.work(Span::from_ns(100)).await;
+            system.store(bell, &junk.emit().to_le_bytes()).await;
+        }
+    };
+    pair.simulation
+        .spawn("h0", flood)
+        .expect("a host runs programs");
+    while all(&sent).len() < 400 {
+        pass(&mut pair.simulation, 10);
+    }
+    let took = pair.simulation.now().since(started).as_ns();
+    let rate = 400.0 * BUFFER as f64 / took;
+    assert!(rate > 0.9 * (alone.0 + alone.1), "{rate} {alone:?}");
 }
