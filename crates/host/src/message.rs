@@ -46,12 +46,10 @@ impl Primitive {
 
 kernel::choices!(Primitive);
 
-/// The messages of a flow.
-#[derive(Clone, Debug)]
-pub struct Messages {
-    /// The flow, to the probes.
-    pub flow: FlowId,
-    /// How they go.
+/// What goes from one queue pair to another, again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// How it goes.
     pub primitive: Primitive,
     /// The queue pair of the side that asks.
     pub from: Place,
@@ -61,16 +59,25 @@ pub struct Messages {
     pub source: u64,
     /// Where they go, in the memory of the other side. A NAP needs none.
     pub target: u64,
-    /// Bytes of a message; at most, if they are drawn.
+    /// Its bytes; at most, if they are drawn.
     pub size: u64,
+    /// How many are under way at most.
+    pub outstanding: u32,
+}
+
+/// The messages of a flow.
+#[derive(Clone, Debug)]
+pub struct Messages {
+    /// The flow, to the probes.
+    pub flow: FlowId,
+    /// What each is.
+    pub message: Message,
     /// The least bytes of a message, and what draws them. Such messages are not noticed.
     pub drawn: Option<(u64, Stream)>,
-    /// Bytes of the buffers at both ends, a multiple of `size`: messages use them in turn, again and again.
+    /// Bytes of the buffers at both ends, a multiple of a message's: messages use them in turn, again and again.
     pub window: u64,
     /// How many bytes in all, or until when.
     pub extent: MessageExtent,
-    /// Messages under way at most.
-    pub outstanding: u32,
 }
 
 /// How many messages there are.
@@ -88,7 +95,7 @@ const ITEM: u64 = 2 << 20;
 impl Messages {
     /// Where message `number` begins in the buffers.
     fn offset(&self, number: u64) -> u64 {
-        number * self.size % self.window
+        number * self.message.size % self.window
     }
 
     /// Bytes of the next message, after `sent` bytes, if there is one at `now`.
@@ -99,8 +106,8 @@ impl Messages {
             MessageExtent::Until(_) => 0,
         };
         let size = match &mut self.drawn {
-            Some((least, stream)) => *least + stream.below(self.size - *least + 1),
-            None => self.size,
+            Some((least, stream)) => *least + stream.below(self.message.size - *least + 1),
+            None => self.message.size,
         };
         (left > 0).then(|| size.min(left))
     }
@@ -108,19 +115,19 @@ impl Messages {
     /// The addresses of the last bytes of its messages, which tell the side where they go that one is there.
     pub fn last_bytes(&self) -> Vec<u64> {
         let all = match self.extent {
-            MessageExtent::Bytes(all) => all.div_ceil(self.size),
+            MessageExtent::Bytes(all) => all.div_ceil(self.message.size),
             MessageExtent::Until(_) => u64::MAX,
         };
-        let count = all.min(self.window / self.size);
+        let count = all.min(self.window / self.message.size);
         (0..count).map(|number| self.last_byte(number)).collect()
     }
 
     fn last_byte(&self, number: u64) -> u64 {
         let len = match self.extent {
-            MessageExtent::Bytes(all) => self.size.min(all - number * self.size),
-            MessageExtent::Until(_) => self.size,
+            MessageExtent::Bytes(all) => self.message.size.min(all - number * self.message.size),
+            MessageExtent::Until(_) => self.message.size,
         };
-        self.target + self.offset(number) + len - 1
+        self.message.target + self.offset(number) + len - 1
     }
 
     fn descriptor(&self, number: u64, len: u64, data: Vec<u8>) -> Descriptor {
@@ -134,9 +141,9 @@ impl Messages {
                 })
                 .collect()
         };
-        let (sources, targets) = (items(self.source), items(self.target));
+        let (sources, targets) = (items(self.message.source), items(self.message.target));
         Descriptor {
-            body: match self.primitive {
+            body: match self.message.primitive {
                 Primitive::NapImmediate => Body::NapImmediate(data),
                 Primitive::NapIndirect => Body::NapIndirect(sources),
                 Primitive::Put => Body::Put { sources, targets },
@@ -144,8 +151,8 @@ impl Messages {
             },
             tell_sender: true,
             tell_receiver: false,
-            key: self.to.key,
-            destination: self.to.id,
+            key: self.message.to.key,
+            destination: self.message.to.id,
             label: number as u32,
             probe: Probe {
                 flow: Some(self.flow),
@@ -159,15 +166,15 @@ impl Messages {
 /// Sends the messages of a flow.
 pub async fn send(system: System, costs: DriverParameters, mut messages: Messages) {
     let flow = messages.flow;
-    let mut pair = QueuePair::new(system.clone(), costs.clone(), messages.from);
+    let mut pair = QueuePair::new(system.clone(), costs.clone(), messages.message.from);
     let (mut number, mut sent) = (0, 0);
     while let Some(len) = messages.next_len(sent, system.now().await) {
-        while pair.outstanding() >= messages.outstanding {
-            wait(&mut pair, messages.primitive).await;
+        while pair.outstanding() >= messages.message.outstanding {
+            wait(&mut pair, messages.message.primitive).await;
         }
-        let data = match messages.primitive {
+        let data = match messages.message.primitive {
             Primitive::NapImmediate => {
-                let from = messages.source + messages.offset(number);
+                let from = messages.message.source + messages.offset(number);
                 system.load(from, len as usize).await
             }
             _ => Vec::new(),
@@ -184,7 +191,7 @@ pub async fn send(system: System, costs: DriverParameters, mut messages: Message
     }
     system.tell(Observation::Ended { flow, bytes: sent }).await;
     while pair.outstanding() > 0 {
-        wait(&mut pair, messages.primitive).await;
+        wait(&mut pair, messages.message.primitive).await;
     }
 }
 
@@ -201,10 +208,10 @@ async fn wait(pair: &mut QueuePair, primitive: Primitive) {
 /// Notices the messages of a flow where they go.
 pub async fn notice(system: System, costs: DriverParameters, messages: Messages) {
     let flow = messages.flow;
-    let mut pair = QueuePair::new(system.clone(), costs.clone(), messages.to);
+    let mut pair = QueuePair::new(system.clone(), costs.clone(), messages.message.to);
     let last_bytes = messages.last_bytes();
     for number in 0.. {
-        if messages.primitive.is_nap() {
+        if messages.message.primitive.is_nap() {
             let event = pair.arrived().await;
             system.tell(Observation::Noticed { flow }).await;
             pair.give_back(event.word).await;

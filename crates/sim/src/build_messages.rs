@@ -89,8 +89,8 @@ pub fn open_pairs(plan: &Plan, models: &mut [Model]) {
         let (Some(message), Some(to)) = (&flow.message, flow.to) else {
             continue;
         };
-        open(plan, flow.from, &message.from, models);
-        open(plan, to, &message.to, models);
+        open(plan, flow.from, &message.message.from, models);
+        open(plan, to, &message.message.to, models);
     }
 }
 
@@ -173,7 +173,7 @@ pub fn fill(plan: &Plan, flow: &FlowPlan, message: &MessagePlan, models: &mut [M
     let base = plan.nodes[sender].memory.map_or(0, |memory| memory.base);
     let pattern = Pattern::new(plan.seed, flow.pattern as u32);
     if let Some(memory) = models[sender].memory_mut() {
-        fill_pattern(pattern, flow.window, message.source - base, memory);
+        fill_pattern(pattern, flow.window, message.message.source - base, memory);
     }
 }
 
@@ -181,7 +181,7 @@ pub fn fill(plan: &Plan, flow: &FlowPlan, message: &MessagePlan, models: &mut [M
 fn ends(plan: &Plan, flow: &FlowPlan, message: &MessagePlan) -> (usize, usize) {
     let asking = plan.nodes[flow.from].root;
     let asked = flow.to.map_or(asking, |to| plan.nodes[to].root);
-    match message.primitive {
+    match message.message.primitive {
         message::Primitive::Get => (asked, asking),
         _ => (asking, asked),
     }
@@ -195,12 +195,7 @@ pub fn load(plan: &Plan, flow: &FlowPlan, parts: &Parts, up: Span, models: &mut 
     let start = flow.start + up;
     let messages = Messages {
         flow: parts.0[0],
-        primitive: message.primitive,
-        from: message.from,
-        to: message.to,
-        source: message.source,
-        target: message.target,
-        size: message.size,
+        message: message.message.clone(),
         drawn: message.smallest.map(|least| {
             let name = format!("sizes {}", flow.id);
             (least, Stream::named(plan.seed, &name))
@@ -208,15 +203,16 @@ pub fn load(plan: &Plan, flow: &FlowPlan, parts: &Parts, up: Span, models: &mut 
         window: flow.window,
         extent: match flow.amount {
             Amount::Bytes(bytes) => MessageExtent::Bytes(bytes),
-            Amount::Requests(count) => MessageExtent::Bytes(count.saturating_mul(message.size)),
+            Amount::Requests(count) => {
+                MessageExtent::Bytes(count.saturating_mul(message.message.size))
+            }
             Amount::Lasting(span) => MessageExtent::Until(start + span),
         },
-        outstanding: message.outstanding,
     };
     let (_, receiver) = ends(plan, flow, message);
     let asking = plan.nodes[flow.from].root;
     let (sends, notices) = (messages.clone(), messages);
-    let is_noticed = notices.drawn.is_none() || notices.primitive.is_nap();
+    let is_noticed = notices.drawn.is_none() || notices.message.primitive.is_nap();
     if let Model::Host(host) = &mut models[asking] {
         let costs = costs(plan, asking);
         host.cpu_mut()
@@ -224,7 +220,7 @@ pub fn load(plan: &Plan, flow: &FlowPlan, parts: &Parts, up: Span, models: &mut 
     }
     if is_noticed && let Model::Host(host) = &mut models[receiver] {
         let costs = costs(plan, receiver);
-        if !notices.primitive.is_nap() {
+        if !notices.message.primitive.is_nap() {
             for address in notices.last_bytes() {
                 host.cpu_mut().watch(address);
             }

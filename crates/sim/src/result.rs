@@ -212,7 +212,7 @@ fn flow_result(plan: &Plan, flow: &FlowPlan, meter: &Meter, meters: &[&FlowMeter
             |to| plan.nodes[to].name.clone(),
         ),
         direction: match flow.direction {
-            _ if let Some(message) = &flow.message => message.primitive.name(),
+            _ if let Some(message) = &flow.message => message.message.primitive.name(),
             Direction::Write => "write",
             Direction::Read => "read",
             Direction::Both => "both",

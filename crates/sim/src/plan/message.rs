@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use device::nic::descriptor::Descriptor;
 use device::nic::registers::{FUNCTIONS, PAIRS};
-use host::message::Primitive;
+use host::message::{Message, Primitive};
 use host::queue_pair::{AREA, Place, REQUESTS};
 use kernel::{Bytes, Span, Time};
 use protocol::QueuePairId;
@@ -18,22 +18,10 @@ use super::{Amount, FlowPlan, NodePlan};
 /// What the programs at both ends of a flow of messages need to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessagePlan {
-    /// How messages go.
-    pub primitive: Primitive,
-    /// The queue pair of the side that asks.
-    pub from: Place,
-    /// The other queue pair.
-    pub to: Place,
-    /// Where the bytes are, and where they go.
-    pub source: u64,
-    /// Where they go.
-    pub target: u64,
-    /// Bytes of a message, at most.
-    pub size: u64,
+    /// What each message is.
+    pub message: Message,
     /// Its least bytes, where sizes are drawn.
     pub smallest: Option<u64>,
-    /// Messages under way at most.
-    pub outstanding: u32,
 }
 
 /// The queue pairs of each node that flows have taken, and how many requests each may have under way.
@@ -124,14 +112,16 @@ impl Planner<'_> {
             pattern: earlier.len(),
             transfer: None,
             message: Some(MessagePlan {
-                primitive,
-                from: from_pair,
-                to: to_pair,
-                source,
-                target,
-                size,
+                message: Message {
+                    primitive,
+                    from: from_pair,
+                    to: to_pair,
+                    source,
+                    target,
+                    size,
+                    outstanding,
+                },
                 smallest: self.smallest(flow, size)?,
-                outstanding,
             }),
         }))
     }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use host::queue_pair::{AREA, Place, REQUESTS};
-use kernel::{Bandwidth, Bytes, Span, Time};
+use kernel::{Bytes, Span, Time};
 use transaction::Arrivals;
 
-use crate::scenario::{ArrivalKind, ScenarioError, Traffic, TrafficPattern};
+use crate::scenario::{ScenarioError, Traffic, TrafficPattern};
 
 use super::address::show;
 use super::planner::Planner;
+use super::traffic::{Written, error};
 use super::{ControllerPlan, message};
 
 /// One workload.
@@ -90,48 +91,19 @@ impl Planner<'_> {
                 return Err(self.traffic_error(traffic, key, message));
             }
         }
-        let Some(load) = parameters.load.filter(|load| load.0 > 0) else {
-            let message = "there is none; write load = \"1 GB/s\" that each processor offers";
-            return Err(self.traffic_error(traffic, "load", message));
-        };
-        let Some(duration) = parameters.duration.filter(|span| *span > Span::ZERO) else {
-            let message = "there is none; write duration = \"100 us\"";
-            return Err(self.traffic_error(traffic, "duration", message));
-        };
+        let written = Written::of(self.scenario, traffic)?;
+        let cycle = controller.parameters.crossbar_clock.period();
         let Bytes(message) = parameters.message;
         Ok(OfferPlan {
             id: traffic.id.value.clone(),
             controller: number,
             pattern: parameters.pattern,
-            load: load.0,
+            load: written.load.0,
             message,
             sources: self.offer_sources(traffic, controller, message)?,
-            arrivals: self.offer_arrivals(traffic, load, message, controller)?,
+            arrivals: written.arrivals(cycle)?,
             start: Time::from_fs(parameters.start.as_fs()),
-            duration,
-        })
-    }
-
-    fn offer_arrivals(
-        &self,
-        traffic: &Traffic,
-        load: Bandwidth,
-        message: u64,
-        controller: &ControllerPlan,
-    ) -> Result<Arrivals, ScenarioError> {
-        let mean = load.time_of(message);
-        let cycle = controller.parameters.crossbar_clock.period();
-        Ok(match traffic.parameters.arrivals {
-            ArrivalKind::Poisson => Arrivals::Poisson(mean),
-            ArrivalKind::Even => Arrivals::Even(mean),
-            ArrivalKind::Bernoulli => {
-                let probability = cycle.as_fs() as f64 / mean.as_fs().max(1) as f64;
-                if probability > 1.0 {
-                    let message = "a trial each cycle can't make so many messages; write less, or arrivals = \"poisson\"";
-                    return Err(self.traffic_error(traffic, "load", message));
-                }
-                Arrivals::Bernoulli(cycle, probability)
-            }
+            duration: written.duration,
         })
     }
 
@@ -149,20 +121,8 @@ impl Planner<'_> {
             );
             return Err(self.traffic_error(traffic, "network", &message));
         }
-        let hot = u64::from(traffic.parameters.hot_node);
-        let is_hot = traffic.parameters.pattern == TrafficPattern::HotSpot;
-        let idle = ["hot_node", "hot_share"]
-            .into_iter()
-            .find(|key| traffic.lines.has(key));
-        if let Some(key) = idle.filter(|_| !is_hot) {
-            let message =
-                "there is one only where pattern = \"hot-spot\"; write that, or leave it out";
-            return Err(self.traffic_error(traffic, key, message));
-        }
-        if is_hot && hot >= count as u64 {
-            let message = format!("there is no port {hot}; write one from 0 to {}", count - 1);
-            return Err(self.traffic_error(traffic, "hot_node", &message));
-        }
+        let favoured = Written::of(self.scenario, traffic)?.hot_node(count, "port")?;
+        let favoured = favoured.map(|(port, share)| (port as u64, share));
         let everybody: Arc<[u64]> = (0..count as u64).collect();
         let mut sources = Vec::with_capacity(count);
         for (port, nic) in controller.ports.iter().enumerate() {
@@ -205,19 +165,14 @@ impl Planner<'_> {
                         return Err(self.traffic_error(traffic, "pattern", message));
                     }
                 },
-                favoured: is_hot.then_some((hot, traffic.parameters.hot_share)),
+                favoured,
             });
         }
         Ok(sources)
     }
 
     fn traffic_error(&self, traffic: &Traffic, key: &str, message: &str) -> ScenarioError {
-        let line = match key {
-            "network" => traffic.network.line,
-            _ => traffic.lines.of(key),
-        };
-        let message = format!("traffic {:?}, {key}: {message}", traffic.id.value);
-        self.scenario.error(line, message)
+        error(self.scenario, traffic, key, message)
     }
 }
 

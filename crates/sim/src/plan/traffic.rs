@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kernel::{Bytes, Quantity, Span, Time};
+use kernel::{Bandwidth, Bytes, Quantity, Span, Time};
 use transaction::Arrivals;
 
 use crate::scenario::{ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern};
@@ -77,13 +77,100 @@ pub(super) fn plan(
     Ok(plans)
 }
 
-/// What is wrong with something that must be there and more than nothing.
-fn none_or_zero(is_there: bool) -> &'static str {
-    if is_there {
-        "it is 0, and must be more"
-    } else {
-        "there is none"
+/// What every workload says, checked: how much it is, how long, and whom it favours.
+pub(super) struct Written<'a> {
+    scenario: &'a Scenario,
+    traffic: &'a Traffic,
+    pub(super) load: Bandwidth,
+    pub(super) duration: Span,
+}
+
+impl<'a> Written<'a> {
+    pub(super) fn of(scenario: &'a Scenario, traffic: &'a Traffic) -> Result<Self, ScenarioError> {
+        let parameters = &traffic.parameters;
+        let missing = |key: &str, is_there: bool, right: &str| {
+            let is = if is_there {
+                "it is 0, and must be more"
+            } else {
+                "there is none"
+            };
+            error(scenario, traffic, key, &format!("{is}; write {right}"))
+        };
+        let load = parameters.load.filter(|load| load.0 > 0);
+        let duration = parameters.duration.filter(|span| *span > Span::ZERO);
+        Ok(Self {
+            scenario,
+            traffic,
+            load: load.ok_or_else(|| {
+                let right = "load = \"1 GB/s\" that each node offers";
+                missing("load", parameters.load.is_some(), right)
+            })?,
+            duration: duration.ok_or_else(|| {
+                let right = "duration = \"100 us\"";
+                missing("duration", parameters.duration.is_some(), right)
+            })?,
+        })
     }
+
+    /// How messages follow one another, where a trial of a Bernoulli process takes a `cycle`.
+    pub(super) fn arrivals(&self, cycle: Span) -> Result<Arrivals, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        let mean = self.load.time_of(parameters.message.0);
+        Ok(match parameters.arrivals {
+            ArrivalKind::Poisson => Arrivals::Poisson(mean),
+            ArrivalKind::Even => Arrivals::Even(mean),
+            ArrivalKind::Bernoulli => {
+                let probability = cycle.as_fs() as f64 / mean.as_fs().max(1) as f64;
+                if probability > 1.0 {
+                    let message = "a trial each cycle can't make so many messages; write less, or arrivals = \"poisson\"";
+                    return Err(error(self.scenario, self.traffic, "load", message));
+                }
+                Arrivals::Bernoulli(cycle, probability)
+            }
+        })
+    }
+
+    /// Which of `count` nodes, or whatever they are called, is favoured, and by which share of the messages.
+    pub(super) fn hot_node(
+        &self,
+        count: usize,
+        noun: &str,
+    ) -> Result<Option<(usize, f64)>, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        if parameters.pattern != TrafficPattern::HotSpot {
+            let written = |key: &&str| self.traffic.lines.has(key);
+            let idle = ["hot_node", "hot_share"].into_iter().find(written);
+            return idle.map_or(Ok(None), |key| {
+                let message =
+                    "there is one only where pattern = \"hot-spot\"; write that, or leave it out";
+                Err(error(self.scenario, self.traffic, key, message))
+            });
+        }
+        let hot = parameters.hot_node as usize;
+        if hot < count {
+            return Ok(Some((hot, parameters.hot_share)));
+        }
+        let message = format!(
+            "there is no {noun} {hot}; write one from 0 to {}",
+            count - 1
+        );
+        Err(error(self.scenario, self.traffic, "hot_node", &message))
+    }
+}
+
+/// What is wrong with the key of a workload.
+pub(super) fn error(
+    scenario: &Scenario,
+    traffic: &Traffic,
+    key: &str,
+    message: &str,
+) -> ScenarioError {
+    let line = match key {
+        "network" => traffic.network.line,
+        _ => traffic.lines.of(key),
+    };
+    let message = format!("traffic {:?}, {key}: {message}", traffic.id.value);
+    scenario.error(line, message)
 }
 
 struct Planner<'a> {
@@ -94,54 +181,27 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn error(&self, key: &str, message: &str) -> ScenarioError {
-        let line = match key {
-            "network" => self.traffic.network.line,
-            _ => self.traffic.lines.of(key),
-        };
-        let message = format!("traffic {:?}, {key}: {message}", self.traffic.id.value);
-        self.scenario.error(line, message)
+        error(self.scenario, self.traffic, key, message)
     }
 
     fn plan(&self, networks: &mut Networks) -> Result<TrafficPlan, ScenarioError> {
         let parameters = &self.traffic.parameters;
         let network = self.network(networks)?;
-        let load = parameters.load.filter(|load| load.0 > 0);
-        let load = load.ok_or_else(|| {
-            let is = none_or_zero(parameters.load.is_some());
-            let message = format!("{is}; write load = \"1 GB/s\" that each node offers");
-            self.error("load", &message)
-        })?;
-        let duration = parameters.duration.filter(|span| *span > Span::ZERO);
-        let duration = duration.ok_or_else(|| {
-            let is = none_or_zero(parameters.duration.is_some());
-            self.error("duration", &format!("{is}; write duration = \"100 us\""))
-        })?;
+        let written = Written::of(self.scenario, self.traffic)?;
         let Bytes(message) = parameters.message;
         self.check_message(networks, network, message)?;
-        let mean = load.time_of(message);
         let cycle = networks.all[network].optical.cycle();
-        let arrivals = match parameters.arrivals {
-            ArrivalKind::Poisson => Arrivals::Poisson(mean),
-            ArrivalKind::Even => Arrivals::Even(mean),
-            ArrivalKind::Bernoulli => {
-                let probability = cycle.as_fs() as f64 / mean.as_fs().max(1) as f64;
-                if probability > 1.0 {
-                    let message = "a trial each cycle can't make so many messages; write less, or arrivals = \"poisson\"";
-                    return Err(self.error("load", message));
-                }
-                Arrivals::Bernoulli(cycle, probability)
-            }
-        };
+        let arrivals = written.arrivals(cycle)?;
         Ok(TrafficPlan {
             id: self.traffic.id.value.clone(),
             network,
             pattern: parameters.pattern,
-            load: load.0,
+            load: written.load.0,
             message,
             sources: self.sources(networks, network)?,
             arrivals,
             start: Time::from_fs(parameters.start.as_fs()),
-            duration,
+            duration: written.duration,
         })
     }
 
@@ -214,18 +274,7 @@ impl Planner<'_> {
         let bases: Vec<u64> = (0..count)
             .map(|node| window.base(node as u16, ports[node]))
             .collect();
-        let hot = parameters.hot_node as usize;
-        let written = |key: &&str| self.traffic.lines.has(key);
-        let idle = ["hot_node", "hot_share"].into_iter().find(written);
-        if let Some(key) = idle.filter(|_| parameters.pattern != TrafficPattern::HotSpot) {
-            let message =
-                "there is one only where pattern = \"hot-spot\"; write that, or leave it out";
-            return Err(self.error(key, message));
-        }
-        if parameters.pattern == TrafficPattern::HotSpot && hot >= count {
-            let message = format!("there is no node {hot}; write one from 0 to {}", count - 1);
-            return Err(self.error("hot_node", &message));
-        }
+        let hot = Written::of(self.scenario, self.traffic)?.hot_node(count, "node")?;
         let mut shared: Option<(u64, Arc<[u64]>)> = None;
         let mut sources = Vec::with_capacity(count);
         for number in 0..count {
@@ -254,8 +303,7 @@ impl Planner<'_> {
                 let to = self.partner(networks.all[network].sides.as_ref(), number)?;
                 Arc::new([base + bases[to]])
             };
-            let favoured = (parameters.pattern == TrafficPattern::HotSpot)
-                .then_some((base + bases[hot], parameters.hot_share));
+            let favoured = hot.map(|(node, share)| (base + bases[node], share));
             sources.push(SourcePlan {
                 node,
                 targets,

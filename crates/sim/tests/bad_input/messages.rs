@@ -176,7 +176,7 @@ fn a_workload_of_a_controller_says_what_it_is() {
     let traffic = |added: &str| hosts(&format!("[[traffic]]\nnetwork = \"c\"\n{added}"));
     assert_eq!(
         traffic("duration = \"1 us\"\n"),
-        "bad.toml:11: traffic \"traffic-1\", load: there is none; write load = \"1 GB/s\" that each processor offers"
+        "bad.toml:11: traffic \"traffic-1\", load: there is none; write load = \"1 GB/s\" that each node offers"
     );
     assert_eq!(
         traffic("load = \"1 GB/s\"\n"),

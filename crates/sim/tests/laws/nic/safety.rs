@@ -94,6 +94,20 @@ impl Pair {
         pass(&mut self.simulation, 50);
     }
 
+    /// Rings the doorbell of one descriptor, for a PUT of 8 bytes, so often.
+    fn ring_past_the_library(&mut self, times: usize) {
+        let descriptor = self.put(1, 8).emit();
+        self.simulation
+            .fill("h0", self.source, &descriptor)
+            .expect("it is memory");
+        let doorbell = Doorbell {
+            address: self.source,
+            len: descriptor.len() as u32,
+        };
+        let bell = self.from.page + register(0, offset::DOORBELL);
+        self.store(vec![(bell, doorbell.emit().to_le_bytes().into()); times]);
+    }
+
     /// A good message after all that still arrives.
     fn goes_on(&mut self) {
         let place = self.simulation.open_pair("n0", (5, 1), 7);
@@ -256,16 +270,7 @@ fn a_store_that_is_no_doorbell_is_stopped_for_the_function_of_its_page() {
 fn more_than_thirty_two_doorbells_of_a_function_are_refused() {
     let mut pair = Pair::new("", "descriptors = 1\ndoorbell_cycles = 1000");
     let sent = send(&mut pair.simulation, "h0", pair.from, Vec::new());
-    let one = pair.put(1, 8).emit();
-    pair.simulation
-        .fill("h0", pair.source, &one)
-        .expect("it is memory");
-    let doorbell = Doorbell {
-        address: pair.source,
-        len: one.len() as u32,
-    };
-    let bell = pair.from.page + register(0, offset::DOORBELL);
-    pair.store(vec![(bell, doorbell.emit().to_le_bytes().into()); 40]);
+    pair.ring_past_the_library(40);
     let good = all(&sent);
     assert!(good.iter().all(|event| event.fault.is_none()));
     assert_eq!(good.len(), 32);
@@ -295,16 +300,7 @@ fn a_sender_that_does_not_take_its_events_keeps_only_itself() {
     let mut pair = Pair::new("", "");
     let entries = pair.from.page + register(0, offset::SENT + offset::ENTRIES);
     pair.store(vec![(entries, 2_u64.to_le_bytes().into())]);
-    let bells = pair.put(1, 8).emit();
-    pair.simulation
-        .fill("h0", pair.source, &bells)
-        .expect("it is memory");
-    let doorbell = Doorbell {
-        address: pair.source,
-        len: bells.len() as u32,
-    };
-    let bell = pair.from.page + register(0, offset::DOORBELL);
-    pair.store(vec![(bell, doorbell.emit().to_le_bytes().into()); 5]);
+    pair.ring_past_the_library(5);
     assert_eq!(pair.count("n0", Fault::RingFull), 1);
     let taken = pair.from.page + register(0, offset::SENT + offset::TAKEN);
     pair.store(vec![(taken, 2_u64.to_le_bytes().into())]);
