@@ -50,6 +50,8 @@ enum State {
     Interrupt(u32),
     /// On no core until a device writes this byte.
     Written(u64),
+    /// On no core until a device writes one of these bytes.
+    EitherWritten([u64; 2]),
     /// On no core until it is given a lock.
     Locked,
     /// On no core until that thread has ended.
@@ -197,6 +199,13 @@ impl Processor {
                     }
                     State::Written(address)
                 }
+                Step::Ask(Request::EitherWritten(addresses)) => {
+                    let is_written = |address| self.watched.get(address).is_some_and(|n| *n > 0);
+                    if addresses.iter().any(is_written) {
+                        continue;
+                    }
+                    State::EitherWritten(addresses)
+                }
                 Step::Ask(Request::Interrupt(message)) => match self.interrupts.get_mut(&message) {
                     Some(count) if *count > 0 => {
                         *count -= 1;
@@ -313,12 +322,17 @@ impl Cpu for Processor {
         let bytes = address..address + u64::from(len);
         for (byte, count) in self.watched.range_mut(bytes) {
             let waits = |thread: &Thread| thread.state == State::Written(*byte);
-            match self.threads.iter_mut().position(|thread| waits(thread)) {
-                Some(thread) => {
-                    self.threads[thread].state = State::Runnable;
-                    self.runnable.push_back(ThreadId(thread));
+            if let Some(thread) = self.threads.iter().position(waits) {
+                self.threads[thread].state = State::Runnable;
+                self.runnable.push_back(ThreadId(thread));
+                continue;
+            }
+            *count += 1;
+            for (number, thread) in self.threads.iter_mut().enumerate() {
+                if matches!(thread.state, State::EitherWritten(bytes) if bytes.contains(byte)) {
+                    thread.state = State::Runnable;
+                    self.runnable.push_back(ThreadId(number));
                 }
-                None => *count += 1,
             }
         }
     }

@@ -104,6 +104,26 @@ fn an_interrupt_that_came_before_it_was_waited_for_is_not_lost() {
 }
 
 #[test]
+fn a_thread_that_waits_for_either_byte_takes_neither() {
+    let mut processor = processor(1);
+    processor.watch(0x10);
+    processor.watch(0x20);
+    processor.spawn(at(0), |system| async move {
+        system.either_written([0x10, 0x20]).await;
+        say(&system, 1).await;
+        system.written(0x20).await;
+        say(&system, 2).await;
+        system.either_written([0x10, 0x20]).await;
+        say(&system, 3).await;
+    });
+    assert_eq!(watch(&mut processor, at(0)), []);
+    processor.written(0x20, 4);
+    assert_eq!(watch(&mut processor, at(5)), [(at(5), 1), (at(5), 2)]);
+    processor.written(0x08, 16);
+    assert_eq!(watch(&mut processor, at(9)), [(at(9), 3)]);
+}
+
+#[test]
 fn a_lock_has_one_holder_and_goes_to_who_waited_longest() {
     let mut processor = processor(4);
     for name in 1..=3 {
