@@ -1,6 +1,6 @@
 //! Programs of one's own on the hosts of a simulation, with memory and queue pairs.
 
-use host::queue_pair::{AREA, Place};
+use host::queue_pair::{ENTRIES, Place, area};
 use host::{DriverParameters, System, ThreadId};
 use kernel::ComponentId;
 use protocol::QueuePairId;
@@ -61,11 +61,23 @@ impl Simulation {
 
     /// Opens queue pair `pair` (0..=3) of `function` (0..=7) of a network interface controller with the key `key`, as the driver
     /// of its host does: with descriptors, rings and 64 buffers in the memory of that host.
-    pub fn open_pair(
+    pub fn open_pair(&mut self, nic: &str, pair: (u8, u8), key: u16) -> Result<Place, AccessError> {
+        self.open_wide_pair(nic, pair, key, ENTRIES)
+    }
+
+    /// The host that a node is below.
+    fn host_of(&self, node: &str) -> Result<String, AccessError> {
+        let root = self.plan().nodes[self.node(node)?].root;
+        Ok(self.plan().nodes[root].name.clone())
+    }
+
+    /// Opens a queue pair with so many buffers, a multiple of 16.
+    fn open_wide_pair(
         &mut self,
         nic: &str,
         (function, pair): (u8, u8),
         key: u16,
+        entries: u64,
     ) -> Result<Place, AccessError> {
         let node = self.node(nic)?;
         let plan = &self.plan().nodes[node];
@@ -75,12 +87,13 @@ impl Simulation {
         let id = QueuePairId::new(place.processor, function, pair);
         let page = plan.doorbells(id.function());
         let page = page.ok_or_else(|| AccessError::NoFunction(nic.to_owned(), function))?;
-        let host = self.plan().nodes[plan.root].name.clone();
-        let area = self.allocate(&host, AREA)?;
+        let host = self.host_of(nic)?;
+        let area = self.allocate(&host, area(entries))?;
         let place = Place {
             id,
             page,
             area,
+            entries,
             key,
         };
         self.start();
