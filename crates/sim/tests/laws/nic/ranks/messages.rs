@@ -161,6 +161,42 @@ fn a_flood_of_messages_to_a_slow_receiver_drops_none() {
     flood(8, 8, 100, 60);
     flood(8, 1, 2032, 20);
     flood(2, 3, 0, 200);
+    // More buffers than a page has addresses of.
+    flood(8, 256, 0, 200);
+}
+
+#[test]
+fn a_rank_that_waits_leaves_its_core_to_others() {
+    let text = hosts(2, "", "").replace("[hosts.h0]\n", "[hosts.h0]\ncores = 1\n");
+    let mut job = Job::over(&text, 2, &RankParameters::default());
+    let (seen, ended) = (Seen::default(), Seen::default());
+    let worker = seen.clone();
+    let program = |system: host::System| async move {
+        system.sleep(Span::from_us(20)).await;
+        system.work(Span::from_us(10)).await;
+        let now = system.now().await;
+        worker.lock().expect("nobody panics with it").push(now);
+    };
+    let spawned = job.simulation.spawn("h0", program);
+    spawned.expect("a host runs programs");
+    let start = job.simulation.now();
+    let waiter = ended.clone();
+    job.play(|mut rank, arenas| {
+        let waiter = waiter.clone();
+        async move {
+            let nothing = item(arenas[rank.rank()], 0);
+            if rank.rank() == 0 {
+                rank.receive(Some(1), None, nothing).await;
+                let now = rank.now().await;
+                waiter.lock().expect("nobody panics with it").push(now);
+            } else {
+                rank.compute(Span::from_us(100)).await;
+                rank.send(0, 0, nothing).await;
+            }
+        }
+    });
+    assert_eq!(all(&seen), [start + Span::from_us(30)]);
+    assert!(all(&ended)[0] > start + Span::from_us(100));
 }
 
 #[test]
