@@ -6,6 +6,7 @@ pub mod firmware;
 pub mod message;
 mod processor;
 pub mod queue_pair;
+pub mod ranks;
 mod system;
 
 /// A host: a root complex whose processor runs programs.

@@ -20,27 +20,44 @@ pub struct Place {
     pub id: QueuePairId,
     /// Where the registers of its function are.
     pub page: u64,
-    /// Where in memory its descriptors, rings and buffers are: [`AREA`] bytes, from a multiple of 4 KiB on.
+    /// Where in memory its descriptors, rings and buffers are: [`area`] bytes, from a multiple of 4 KiB on.
     pub area: u64,
+    /// NAPs that have buffers there, and events of what has arrived that have room: usually [`ENTRIES`].
+    pub entries: u64,
     /// What both sides of a connection agree on.
     pub key: u16,
 }
 
-/// Bytes of memory that a queue pair takes.
-pub const AREA: u64 = BUFFERS + ENTRIES * NAP_BUFFER;
+/// Bytes of memory that a queue pair of [`ENTRIES`] buffers takes.
+pub const AREA: u64 = area(ENTRIES);
+
+/// Buffers of a queue pair that needs no more.
+pub const ENTRIES: u64 = 64;
+
+/// Bytes of memory that a queue pair of so many buffers takes.
+pub const fn area(entries: u64) -> u64 {
+    buffers(entries) + entries * NAP_BUFFER
+}
 
 /// Requests that a function may have under way at most: as many as its doorbells have room for.
 pub const REQUESTS: u32 = 32;
 
-const ENTRIES: u64 = 64;
 const SLOT: u64 = 4096;
 const SENT: u64 = REQUESTS as u64 * SLOT;
-const ARRIVED: u64 = SENT + 1024;
-const ADDRESSES: u64 = ARRIVED + 1024;
-const BUFFERS: u64 = SENT + SLOT;
+const SENT_ENTRIES: u64 = 64;
+const ARRIVED: u64 = SENT + SENT_ENTRIES * Event::BYTES;
+const ADDRESS: u64 = 8;
 
-/// Buffers are given back so many at a time, as each time is a store to the controller.
-const GIVEN_AT_ONCE: u64 = 16;
+/// Buffers are given back so many at a time, and so many events told to be taken out, as each time is a store to the controller.
+pub(crate) const GIVEN_AT_ONCE: u64 = 16;
+
+/// Where the addresses of the buffers are in the area, and where the buffers.
+const fn addresses(entries: u64) -> u64 {
+    ARRIVED + entries * Event::BYTES
+}
+const fn buffers(entries: u64) -> u64 {
+    (addresses(entries) + entries * ADDRESS).next_multiple_of(SLOT)
+}
 
 /// Why a request cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -60,28 +77,28 @@ impl Place {
         let control = 1 | u64::from(self.key) << 16;
         vec![
             (at(offset::SENT), self.area + SENT),
-            (at(offset::SENT + offset::ENTRIES), ENTRIES),
+            (at(offset::SENT + offset::ENTRIES), SENT_ENTRIES),
             (at(offset::ARRIVED), self.area + ARRIVED),
-            (at(offset::ARRIVED + offset::ENTRIES), ENTRIES),
-            (at(offset::BUFFERS), self.area + ADDRESSES),
-            (at(offset::BUFFER_ENTRIES), ENTRIES),
+            (at(offset::ARRIVED + offset::ENTRIES), self.entries),
+            (at(offset::BUFFERS), self.area + addresses(self.entries)),
+            (at(offset::BUFFER_ENTRIES), self.entries),
             (at(offset::CONTROL), control),
-            (at(offset::BUFFERS_GIVEN), ENTRIES),
+            (at(offset::BUFFERS_GIVEN), self.entries),
         ]
     }
 
     /// The bytes of the ring of buffers' addresses when all of them are given, and where they stand.
     pub fn buffers(&self) -> (u64, Vec<u8>) {
-        let first = self.area + BUFFERS;
-        let addresses = (0..ENTRIES).map(|number| first + number * NAP_BUFFER);
-        let bytes = addresses.flat_map(u64::to_le_bytes).collect();
-        (self.area + ADDRESSES, bytes)
+        let first = self.area + buffers(self.entries);
+        let all = (0..self.entries).map(|number| first + number * NAP_BUFFER);
+        let bytes = all.flat_map(u64::to_le_bytes).collect();
+        (self.area + addresses(self.entries), bytes)
     }
 
     /// Lets `processor` see the events of the pair.
     pub fn watch(&self, processor: &mut Processor) {
-        for ring in [SENT, ARRIVED] {
-            for entry in 0..ENTRIES {
+        for (ring, entries) in [(SENT, SENT_ENTRIES), (ARRIVED, self.entries)] {
+            for entry in 0..entries {
                 processor.watch(self.area + ring + entry * Event::BYTES);
             }
         }
@@ -107,6 +124,7 @@ pub struct QueuePair {
 /// A ring of events, as software reads it.
 struct Ring {
     address: u64,
+    entries: u64,
     taken: u64,
     /// The register that tells how many were taken.
     register: u64,
@@ -116,21 +134,22 @@ impl QueuePair {
     /// The queue pair at `place`, which the driver has opened.
     pub fn new(system: System, costs: DriverParameters, place: Place) -> Self {
         debug_assert!(usize::from(place.id.pair()) < PAIRS);
-        let ring = |at, offset| Ring {
+        let ring = |at, offset, entries| Ring {
             address: place.area + at,
+            entries,
             taken: 0,
             register: place.page + register(place.id.pair(), offset + offset::TAKEN),
         };
         Self {
-            sent: ring(SENT, offset::SENT),
-            arrived: ring(ARRIVED, offset::ARRIVED),
+            sent: ring(SENT, offset::SENT, SENT_ENTRIES),
+            arrived: ring(ARRIVED, offset::ARRIVED, place.entries),
             system,
             costs,
             place,
             posted: 0,
             outstanding: 0,
             together: Arc::default(),
-            given: ENTRIES,
+            given: place.entries,
             returned: Vec::new(),
         }
     }
@@ -241,6 +260,26 @@ impl QueuePair {
         event
     }
 
+    /// Sleeps until there is an event of either ring; [`sent`](Self::sent) and [`arrived`](Self::arrived) have it at once then.
+    pub async fn either(&self) {
+        if self.has_sent().await || self.has_arrived().await {
+            return;
+        }
+        let next = [self.sent.next(), self.arrived.next()];
+        self.system.either_written(next).await;
+        see(&self.system, self.costs.poll).await;
+    }
+
+    /// Whether there is an event of what was sent.
+    pub async fn has_sent(&self) -> bool {
+        self.sent.look(&self.system).await.is_some()
+    }
+
+    /// Whether there is an event of what has arrived.
+    pub async fn has_arrived(&self) -> bool {
+        self.arrived.look(&self.system).await.is_some()
+    }
+
     /// Tells the controller now and then how many events were taken out.
     async fn take_out(&self, taken: u64, register: u64) {
         if taken.is_multiple_of(GIVEN_AT_ONCE) {
@@ -255,8 +294,8 @@ impl QueuePair {
             return;
         }
         for buffer in std::mem::take(&mut self.returned) {
-            let entry = self.given % ENTRIES;
-            let address = self.place.area + ADDRESSES + 8 * entry;
+            let Place { area, entries, .. } = self.place;
+            let address = area + addresses(entries) + self.given % entries * ADDRESS;
             self.system.work(self.costs.memory_write).await;
             self.system.store(address, &buffer.to_le_bytes()).await;
             self.given += 1;
@@ -273,7 +312,7 @@ impl QueuePair {
 
 /// Waits for the next event of a ring. One that is there already is seen at once.
 async fn next(system: &System, costs: &DriverParameters, ring: &mut Ring) -> Event {
-    let address = ring.address + ring.taken % ENTRIES * Event::BYTES;
+    let address = ring.next();
     let is_here = ring.look(system).await.is_some();
     loop {
         system.written(address).await;
@@ -288,11 +327,15 @@ async fn next(system: &System, costs: &DriverParameters, ring: &mut Ring) -> Eve
 }
 
 impl Ring {
+    /// Where the next event will be.
+    fn next(&self) -> u64 {
+        self.address + self.taken % self.entries * Event::BYTES
+    }
+
     /// The next event, if it is there.
     async fn look(&self, system: &System) -> Option<Event> {
-        let (lap, entry) = (self.taken / ENTRIES, self.taken % ENTRIES);
-        let address = self.address + entry * Event::BYTES;
-        let bytes = system.load(address, Event::BYTES as usize).await;
+        let lap = self.taken / self.entries;
+        let bytes = system.load(self.next(), Event::BYTES as usize).await;
         Event::parse(bytes.as_array()?, lap.is_multiple_of(2))
     }
 }
@@ -300,4 +343,19 @@ impl Ring {
 /// A program that polls has seen what was written, some time after it was.
 pub(crate) async fn see(system: &System, poll: Span) {
     system.sleep(poll).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_rings_and_buffers_do_not_overlap() {
+        for entries in (16..2000).step_by(16) {
+            assert!(ARRIVED + entries * Event::BYTES <= addresses(entries));
+            assert!(addresses(entries) + entries * ADDRESS <= buffers(entries));
+            assert!(buffers(entries) + entries * NAP_BUFFER <= area(entries));
+            assert!(buffers(entries).is_multiple_of(NAP_BUFFER));
+        }
+    }
 }

@@ -34,6 +34,8 @@ pub enum Request {
     Load(u64, usize),
     /// To sleep until a device has written the byte at an address.
     Written(u64),
+    /// To sleep until a device has written the byte at one of these addresses.
+    EitherWritten([u64; 2]),
     /// To sleep until an interrupt with this message comes.
     Interrupt(u32),
     /// To sleep until it holds a lock.
@@ -83,6 +85,12 @@ impl System {
     /// than this has been answered.
     pub async fn written(&self, address: u64) {
         self.0.ask(Request::Written(address)).await;
+    }
+
+    /// Sleeps until a device has written the byte at one of `addresses` once more than [`written`](Self::written) has been
+    /// answered there, which it is then at once.
+    pub async fn either_written(&self, addresses: [u64; 2]) {
+        self.0.ask(Request::EitherWritten(addresses)).await;
     }
 
     /// The time.

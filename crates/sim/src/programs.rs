@@ -1,6 +1,9 @@
 //! Programs of one's own on the hosts of a simulation, with memory and queue pairs.
 
-use host::queue_pair::{AREA, Place};
+use std::sync::Arc;
+
+use host::queue_pair::{ENTRIES, Place, area};
+use host::ranks::{self, RankParameters, SCRATCH, Seat};
 use host::{DriverParameters, System, ThreadId};
 use kernel::ComponentId;
 use protocol::QueuePairId;
@@ -61,11 +64,52 @@ impl Simulation {
 
     /// Opens queue pair `pair` (0..=3) of `function` (0..=7) of a network interface controller with the key `key`, as the driver
     /// of its host does: with descriptors, rings and 64 buffers in the memory of that host.
-    pub fn open_pair(
+    pub fn open_pair(&mut self, nic: &str, pair: (u8, u8), key: u16) -> Result<Place, AccessError> {
+        self.open_wide_pair(nic, pair, key, ENTRIES)
+    }
+
+    /// Opens queue pair `pair` of each of `nics`, with the key `key`, for programs on their hosts that are the ranks of one job, in
+    /// this order: the place of each.
+    pub fn open_ranks(
+        &mut self,
+        nics: &[&str],
+        pair: (u8, u8),
+        key: u16,
+        parameters: &RankParameters,
+    ) -> Result<Vec<Seat>, AccessError> {
+        let buffers = ranks::entries(nics.len(), parameters);
+        let open = |nic: &&str| self.open_wide_pair(nic, pair, key, buffers);
+        let places: Vec<Place> = nics.iter().map(open).collect::<Result<_, _>>()?;
+        let all: Arc<[QueuePairId]> = places.iter().map(|place| place.id).collect();
+        let seats = places.into_iter().enumerate();
+        seats
+            .map(|(rank, place)| {
+                let host = self.host_of(nics[rank])?;
+                Ok(Seat {
+                    rank,
+                    place,
+                    all: all.clone(),
+                    scratch: self.allocate(&host, SCRATCH)?,
+                    costs: self.costs(&host)?,
+                    parameters: parameters.clone(),
+                })
+            })
+            .collect()
+    }
+
+    /// The host that a node is below.
+    fn host_of(&self, node: &str) -> Result<String, AccessError> {
+        let root = self.plan().nodes[self.node(node)?].root;
+        Ok(self.plan().nodes[root].name.clone())
+    }
+
+    /// Opens a queue pair with so many buffers, a multiple of 16.
+    fn open_wide_pair(
         &mut self,
         nic: &str,
         (function, pair): (u8, u8),
         key: u16,
+        entries: u64,
     ) -> Result<Place, AccessError> {
         let node = self.node(nic)?;
         let plan = &self.plan().nodes[node];
@@ -75,12 +119,13 @@ impl Simulation {
         let id = QueuePairId::new(place.processor, function, pair);
         let page = plan.doorbells(id.function());
         let page = page.ok_or_else(|| AccessError::NoFunction(nic.to_owned(), function))?;
-        let host = self.plan().nodes[plan.root].name.clone();
-        let area = self.allocate(&host, AREA)?;
+        let host = self.host_of(nic)?;
+        let area = self.allocate(&host, area(entries))?;
         let place = Place {
             id,
             page,
             area,
+            entries,
             key,
         };
         self.start();

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use link::Fault;
 
+use protocol::MemoryRequest;
+
 use super::event::Event;
 use super::registers::{NAP_BUFFER, offset};
 
@@ -113,13 +115,15 @@ impl Buffers {
             return None;
         }
         let first = self.asked % self.entries;
+        let address = self.ring + first * ENTRY;
         let count = (most - have)
             .min(self.given - self.asked)
             .min(self.entries - first)
+            .min(MemoryRequest::room_at(address) / ENTRY)
             .min(AT_ONCE);
         self.asked += count;
         self.coming += count;
-        Some((self.ring + first * ENTRY, (count * ENTRY) as u32))
+        Some((address, (count * ENTRY) as u32))
     }
 
     /// How often the queue pair was closed, which what comes must agree with.
@@ -145,7 +149,7 @@ impl Buffers {
 
     fn set(&mut self, at: u64, value: u64) {
         match at {
-            offset::BUFFERS => self.ring = value,
+            offset::BUFFERS => self.ring = value / ENTRY * ENTRY,
             offset::BUFFER_ENTRIES => self.entries = value,
             _ if self.entries > 0 => {
                 self.given = value.clamp(self.given, self.asked + self.entries);
@@ -253,6 +257,16 @@ mod tests {
         assert_eq!(buffers.refill(16), Some((0x2060, 8)));
         buffers.arrive(0, &[], 8);
         assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
+    }
+
+    #[test]
+    fn the_addresses_of_buffers_are_read_within_a_page() {
+        let mut buffers = Buffers::default();
+        buffers.set(offset::BUFFERS, 0x2fe3);
+        buffers.set(offset::BUFFER_ENTRIES, 32);
+        buffers.set(offset::BUFFERS_GIVEN, 32);
+        assert_eq!(buffers.refill(16), Some((0x2fe0, 32)));
+        assert_eq!(buffers.refill(16), Some((0x3000, 64)));
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! | 0x18 | `SENT_ENTRIES` | events that it has room for; 0 for no events |
 //! | 0x20 | `SENT_TAKEN` | how many of them the owner has taken out since it was opened |
 //! | 0x28 | `ARRIVED`, `ARRIVED_ENTRIES`, `ARRIVED_TAKEN` | the same of events that tell what has arrived |
-//! | 0x40 | `BUFFERS` | address of the ring of addresses of 2-KiB buffers for NAPs |
+//! | 0x40 | `BUFFERS` | address of the ring of addresses of 2-KiB buffers for NAPs: the multiple of 8 that is not above it |
 //! | 0x48 | `BUFFER_ENTRIES` | addresses that it has room for |
 //! | 0x50 | `BUFFERS_GIVEN` | how many the owner has put there since it was opened |
 //!

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use device::nic::descriptor::Descriptor;
 use device::nic::registers::{FUNCTIONS, PAIRS};
 use host::message::{Message, Primitive};
-use host::queue_pair::{AREA, Place, REQUESTS};
+use host::queue_pair::{AREA, ENTRIES, Place, REQUESTS};
 use kernel::{Bytes, Span, Time};
 use protocol::QueuePairId;
 
@@ -340,6 +340,7 @@ pub(super) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> Pla
         id,
         page: page.expect("a queue pair is one of a function that is there"),
         area,
+        entries: ENTRIES,
         key,
     }
 }

@@ -1,6 +1,7 @@
 //! Hosts that send each other messages through network interface controllers.
 
 mod any_messages;
+mod ranks;
 mod safety;
 
 use std::fmt::Write;

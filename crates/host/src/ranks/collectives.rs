@@ -1,0 +1,153 @@
+//! What all ranks do together, made of messages between two of them. All call the same, in the same order.
+
+use device::nic::descriptor::Item;
+
+use super::matching::Context;
+use super::{HEADERS, Rank, SCRATCH, Status};
+
+/// Bytes of a vector that are reduced at a time.
+const PIECE: u64 = SCRATCH - HEADERS;
+
+impl Rank {
+    /// Waits until all ranks have come here: each hears of those up to 1, 2, 4, ... before it, in as many rounds.
+    ///
+    /// What others have PUT need not be there when they have: see [`put`](Self::put).
+    pub async fn barrier(&mut self) {
+        let (rank, size) = (self.rank(), self.size());
+        let nothing = Item { address: 0, len: 0 };
+        let mut distance = 1;
+        while distance < size {
+            let to = (rank + distance) % size;
+            let from = (rank + size - distance) % size;
+            self.exchange((to, nothing), (from, nothing)).await;
+            distance *= 2;
+        }
+    }
+
+    /// The bytes of `range` at `root` go to `range` at every other rank, along a binomial tree.
+    pub async fn broadcast(&mut self, root: usize, range: Item) {
+        let size = self.size();
+        let own = (self.rank() + size - root) % size;
+        let absolute = |relative: usize| (relative + root) % size;
+        // A rank hears from the one without its lowest bit, and tells those with one more bit below that.
+        let lowest = if own == 0 {
+            size.next_power_of_two()
+        } else {
+            1 << own.trailing_zeros()
+        };
+        if own != 0 {
+            self.take(absolute(own - lowest), range).await;
+        }
+        let mut bit = lowest / 2;
+        while bit > 0 {
+            if own + bit < size {
+                self.give(absolute(own + bit), range).await;
+            }
+            bit /= 2;
+        }
+    }
+
+    /// Each of `count` numbers of 32 bits, little-endian, at `address` becomes the sum over all ranks, modulo 2^32.
+    pub async fn all_reduce(&mut self, address: u64, count: u32) {
+        self.all_reduce_with((address, u64::from(count) * 4), add)
+            .await;
+    }
+
+    /// The `len` bytes at `address` become what `combine` makes of those of all ranks: it takes its second argument into its
+    /// first, of the same length, which is one of 60 KiB or less of whole elements if they divide that. It has to be associative
+    /// and commutative. Another type or operation is another such function.
+    pub async fn all_reduce_with(
+        &mut self,
+        (address, len): (u64, u64),
+        combine: fn(&mut [u8], &[u8]),
+    ) {
+        for at in (0..len).step_by(PIECE as usize) {
+            let piece = Item {
+                address: address + at,
+                len: PIECE.min(len - at) as u32,
+            };
+            self.reduce_piece(piece, combine).await;
+        }
+    }
+
+    /// Recursive doubling among as many ranks as a power of two; each of the others gives its part to one of them first, and
+    /// takes the whole from there at the end.
+    async fn reduce_piece(&mut self, piece: Item, combine: fn(&mut [u8], &[u8])) {
+        let (rank, size) = (self.rank(), self.size());
+        let paired = 1 << size.ilog2();
+        let scratch = Item {
+            address: self.seat.scratch + HEADERS,
+            ..piece
+        };
+        if rank >= paired {
+            self.give(rank - paired, piece).await;
+            self.take(rank - paired, piece).await;
+            return;
+        }
+        let extra = rank + paired;
+        if extra < size {
+            self.take(extra, scratch).await;
+            self.combine(piece, scratch, combine).await;
+        }
+        let mut bit = 1;
+        while bit < paired {
+            let other = rank ^ bit;
+            self.exchange((other, piece), (other, scratch)).await;
+            self.combine(piece, scratch, combine).await;
+            bit *= 2;
+        }
+        if extra < size {
+            self.give(extra, piece).await;
+        }
+    }
+
+    async fn combine(&mut self, piece: Item, other: Item, combine: fn(&mut [u8], &[u8])) {
+        let mut bytes = self.load(piece).await;
+        let others = self.load(other).await;
+        combine(&mut bytes, &others);
+        self.copy(piece.address, &bytes).await;
+    }
+
+    async fn give(&mut self, to: usize, range: Item) {
+        let sending = self.start_send(to, (Context::Collective, 0), range).await;
+        self.end_send(sending).await;
+    }
+
+    async fn take(&mut self, from: usize, range: Item) -> Status {
+        let wanted = (Some(from), None);
+        let receiving = self.start_receive(Context::Collective, wanted, range).await;
+        self.end_receive(receiving).await
+    }
+
+    async fn exchange(&mut self, (to, source): (usize, Item), (from, target): (usize, Item)) {
+        let wanted = (Some(from), None);
+        let receiving = self
+            .start_receive(Context::Collective, wanted, target)
+            .await;
+        self.give(to, source).await;
+        self.end_receive(receiving).await;
+    }
+}
+
+/// Sums of numbers of 32 bits, modulo 2^32.
+fn add(sums: &mut [u8], others: &[u8]) {
+    let (sums, _) = sums.as_chunks_mut::<4>();
+    let (others, _) = others.as_chunks::<4>();
+    for (sum, other) in sums.iter_mut().zip(others) {
+        let added = u32::from_le_bytes(*sum).wrapping_add(u32::from_le_bytes(*other));
+        *sum = added.to_le_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_added_one_by_one_modulo_their_size() {
+        let bytes = |numbers: [u32; 2]| numbers.map(u32::to_le_bytes).concat();
+        let mut sums = bytes([u32::MAX, 40]);
+        add(&mut sums, &bytes([3, 2]));
+        assert_eq!(sums, bytes([2, 42]));
+    }
+}

@@ -1,0 +1,321 @@
+//! What the layer does when something has happened: reads what arrives, answers, and sends what waits.
+
+use device::nic::descriptor::{Body, Descriptor, Item, Probe};
+use device::nic::event::{Event, EventKind};
+
+use super::header::{Header, Kind};
+use super::matching::{Content, Context, Envelope, Posted, Unexpected};
+use super::one_sided::{Fetch, Purpose};
+use super::{Eager, Outgoing, Rank, Rendezvous, Status, Word};
+use crate::queue_pair::REQUESTS;
+
+impl Word {
+    /// Only credit comes back.
+    const CREDIT: Self = Self {
+        kind: Kind::Credit,
+        len: 0,
+        number: 0,
+    };
+
+    /// The message with that number at its sender was got, or is not wanted.
+    pub(super) fn fetched(number: u32) -> Self {
+        Self {
+            kind: Kind::Fetched,
+            len: 0,
+            number,
+        }
+    }
+}
+
+impl Rank {
+    /// Sleeps until something has happened, and sees to it.
+    pub(super) async fn wait(&mut self) {
+        self.pair.either().await;
+        self.progress().await;
+    }
+
+    /// Sees to what has happened, if anything has: for programs that compute for long.
+    pub async fn progress(&mut self) {
+        while self.pair.has_sent().await {
+            self.hear_sent().await;
+        }
+        if self.pair.has_arrived().await {
+            let event = self.pair.arrived().await;
+            self.hear(&event).await;
+        }
+    }
+
+    /// The end of what was sent.
+    async fn hear_sent(&mut self) {
+        let event = self.pair.sent().await;
+        if let Some(fault) = event.fault {
+            let rank = self.seat.rank;
+            panic!("rank {rank} asked its controller for what cannot be sent: {fault:?}");
+        }
+        self.open.remove(&(event.word as u32));
+    }
+
+    async fn hear(&mut self, event: &Event) {
+        let from = self.peers.iter().position(|peer| peer.id == event.peer);
+        match (event.kind, from) {
+            (EventKind::Put, Some(from)) => self.hear_data(from, event.word).await,
+            (EventKind::Nap, Some(from)) => self.hear_nap(from, event).await,
+            // Others who know the key are none of the job's.
+            (EventKind::Nap, None) => self.pair.give_back(event.word).await,
+            (EventKind::Put, None) | (EventKind::Sent, _) => {}
+        }
+    }
+
+    async fn hear_nap(&mut self, from: usize, event: &Event) {
+        self.system.work(self.seat.parameters.matching).await;
+        let nap = self.system.load(event.word, event.len as usize).await;
+        let header = Header::parse(&nap).expect("ranks send each other NAPs with headers");
+        self.peers[from].credit.gain(header.returned);
+        if header.kind == Kind::Eager {
+            let bytes = nap[Header::BYTES..].to_vec();
+            self.deliver(header.envelope(from), Content::Bytes(bytes))
+                .await;
+        }
+        self.pair.give_back(event.word).await;
+        if header.kind != Kind::Credit {
+            self.peers[from].credit.owe();
+        }
+        self.hear_word(from, &header).await;
+        self.send_queued(from).await;
+        if self.peers[from].credit.is_due() {
+            self.send_word(from, Word::CREDIT).await;
+        }
+    }
+
+    async fn hear_word(&mut self, from: usize, header: &Header) {
+        let Header { len, number, .. } = *header;
+        match header.kind {
+            Kind::Request { source } => {
+                let announced = Content::Announced { source, number };
+                self.deliver(header.envelope(from), announced).await;
+            }
+            Kind::Answer { target, receive } => {
+                self.move_message(number, (target, len), receive).await;
+            }
+            Kind::Moved => {
+                let status = self.awaited.remove(&number);
+                self.received.extend(status.map(|status| (number, status)));
+            }
+            Kind::Fetched => {
+                self.outgoing.remove(&number);
+                self.open.remove(&number);
+            }
+            Kind::Eager | Kind::Credit => {}
+        }
+    }
+
+    /// A message goes to the receive that wants it, or waits for one.
+    pub(super) async fn deliver(&mut self, envelope: Envelope, content: Content) {
+        if let Some(posted) = self.matching.arrive(&envelope) {
+            return self.accept(posted, envelope, content).await;
+        }
+        if let Content::Bytes(bytes) = &content {
+            let span = self.seat.parameters.copy_rate.time_of(bytes.len() as u64);
+            self.system.work(span).await;
+        }
+        self.matching.keep(Unexpected { envelope, content });
+    }
+
+    /// A receive and its message have met.
+    pub(super) async fn accept(&mut self, posted: Posted, envelope: Envelope, content: Content) {
+        let len = envelope.len.min(posted.target.len);
+        let target = Item {
+            len,
+            ..posted.target
+        };
+        let status = Status {
+            from: envelope.from,
+            tag: envelope.tag,
+            len: envelope.len,
+        };
+        match content {
+            Content::Bytes(bytes) => {
+                self.copy(target.address, &bytes[..len as usize]).await;
+                self.received.insert(posted.number, status);
+            }
+            Content::Announced { number, .. } if len == 0 => {
+                self.received.insert(posted.number, status);
+                self.say(envelope.from, Word::fetched(number)).await;
+            }
+            Content::Announced { source, number } => {
+                let receive = (posted.number, status);
+                self.fetch_message(receive, (source, number), target).await;
+            }
+        }
+    }
+
+    /// Has a message come that was announced.
+    async fn fetch_message(
+        &mut self,
+        (receive, status): (u32, Status),
+        (source, number): (u64, u32),
+        target: Item,
+    ) {
+        if self.seat.parameters.rendezvous == Rendezvous::Get {
+            let from = status.from;
+            let purpose = Purpose::Message {
+                receive,
+                status,
+                number,
+            };
+            let fetch = Fetch {
+                from,
+                source,
+                target,
+                purpose,
+            };
+            return self.begin_fetch(fetch).await;
+        }
+        self.awaited.insert(receive, status);
+        let answer = Word {
+            kind: Kind::Answer {
+                target: target.address,
+                receive,
+            },
+            len: target.len,
+            number,
+        };
+        self.say(status.from, answer).await;
+    }
+
+    /// PUTs a message whose receiver has answered, and tells it so: the NAP does not pass the data.
+    async fn move_message(&mut self, number: u32, (target, len): (u64, u32), receive: u32) {
+        let Some(send) = self.outgoing.remove(&number) else {
+            return;
+        };
+        let item = |address| vec![Item { address, len }];
+        let body = Body::Put {
+            sources: item(send.source.address),
+            targets: item(target),
+        };
+        self.post(send.to, number, body).await;
+        let moved = Word {
+            kind: Kind::Moved,
+            len,
+            number: receive,
+        };
+        self.say(send.to, moved).await;
+    }
+
+    /// Says something about a message as soon as there is credit.
+    pub(super) async fn say(&mut self, to: usize, word: Word) {
+        self.peers[to].words.push_back(word);
+        self.unsaid += 1;
+        self.send_queued(to).await;
+    }
+
+    /// Sends what waits for credit of `to`, as far as there is some.
+    pub(super) async fn send_queued(&mut self, to: usize) {
+        while self.peers[to].credit.is_open() {
+            let peer = &mut self.peers[to];
+            if let Some(word) = peer.words.pop_front() {
+                peer.credit.spend();
+                self.unsaid -= 1;
+                self.send_word(to, word).await;
+            } else if let Some(number) = peer.queue.pop_front() {
+                peer.credit.spend();
+                self.send_message(number).await;
+            } else {
+                return;
+            }
+        }
+    }
+
+    async fn send_message(&mut self, number: u32) {
+        let send = self.outgoing[&number];
+        if u64::from(send.source.len) <= self.seat.parameters.eager_limit.0 {
+            self.outgoing.remove(&number);
+            return self.send_eager(number, &send).await;
+        }
+        let source = send.source.address;
+        let header = self.header(&send, Kind::Request { source }, number);
+        let body = Body::NapImmediate(header.emit());
+        self.post(send.to, 0, body).await;
+    }
+
+    async fn send_eager(&mut self, number: u32, send: &Outgoing) {
+        let header = self.header(send, Kind::Eager, number);
+        match self.seat.parameters.eager {
+            Eager::Immediate => {
+                let bytes = [header.emit(), self.load(send.source).await].concat();
+                self.post(send.to, 0, Body::NapImmediate(bytes)).await;
+                self.open.remove(&number);
+            }
+            Eager::Indirect => {
+                let mut sources = vec![self.keep_header(&header).await];
+                sources.extend((send.source.len > 0).then_some(send.source));
+                self.post(send.to, number, Body::NapIndirect(sources)).await;
+            }
+        }
+    }
+
+    fn header(&mut self, send: &Outgoing, kind: Kind, number: u32) -> Header {
+        Header {
+            kind,
+            context: send.context,
+            returned: self.peers[send.to].credit.pay(),
+            tag: send.tag,
+            len: send.source.len,
+            number,
+        }
+    }
+
+    /// Puts a header where the controller reads it. As many as may be under way have places, and come to their end in order.
+    async fn keep_header(&mut self, header: &Header) -> Item {
+        self.make_room().await;
+        let bytes = header.emit();
+        let place = self.headers % u64::from(REQUESTS);
+        self.headers += 1;
+        let address = self.seat.scratch + place * Header::BYTES as u64;
+        let stores = bytes.len().div_ceil(8) as u64;
+        self.system
+            .work(self.seat.costs.memory_write * stores)
+            .await;
+        self.store(address, &bytes).await;
+        Item {
+            address,
+            len: bytes.len() as u32,
+        }
+    }
+
+    /// Sends a NAP that has credit, or needs none.
+    async fn send_word(&mut self, to: usize, word: Word) {
+        let header = Header {
+            kind: word.kind,
+            context: Context::Program,
+            returned: self.peers[to].credit.pay(),
+            tag: 0,
+            len: word.len,
+            number: word.number,
+        };
+        self.post(to, 0, Body::NapImmediate(header.emit())).await;
+    }
+
+    /// Has the controller carry out a request, whose end is that of `number`.
+    pub(super) async fn post(&mut self, to: usize, number: u32, body: Body) {
+        self.make_room().await;
+        let descriptor = Descriptor {
+            body,
+            tell_sender: true,
+            tell_receiver: false,
+            key: self.seat.place.key,
+            destination: self.peers[to].id,
+            label: number,
+            probe: Probe::default(),
+        };
+        let posted = self.pair.post(&descriptor).await;
+        posted.expect("a rank keeps within the limits of its queue pair");
+    }
+
+    /// Waits until one more request may be made. Half of those under way are no GETs, so that an event will come.
+    async fn make_room(&mut self) {
+        while self.pair.outstanding() >= REQUESTS {
+            self.hear_sent().await;
+        }
+    }
+}
