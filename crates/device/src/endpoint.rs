@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
-use link::{Arrival, At, Frame, LinkEnd, LinkTimer, PacketId, Packets, Pcie, Refusal, Waiting};
+use link::{
+    Arrival, At, Charge, Frame, LinkEnd, LinkTimer, PacketId, Packets, Pcie, Refusal, Waiting,
+};
 use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, Status};
 use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
@@ -251,6 +253,16 @@ impl Endpoint {
 
     /// The next packet that has reached the engine. It leaves the receive buffer.
     pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
+        let (packet, charge) = self.take_held(fx)?;
+        self.free(charge, fx);
+        Some(packet)
+    }
+
+    /// The same, while it stays in the receive buffer until that is [freed](Self::free).
+    pub(crate) fn take_held<C: Device>(
+        &mut self,
+        fx: &mut Effects<'_, C>,
+    ) -> Option<(PacketId, Charge)> {
         let (_, packet) = self.inbound.pop_front_if(|(due, _)| *due <= fx.now())?;
         let content = &fx.store()[packet];
         if let Kind::Completion(completion) = &content.header().kind
@@ -260,9 +272,17 @@ impl Endpoint {
             self.functions
                 .record_master_abort(requester.unwrap_or(Place::Own));
         }
-        let charge = content.charge();
+        Some((packet, content.charge()))
+    }
+
+    /// A packet leaves the receive buffer.
+    pub(crate) fn free<C: Device>(&mut self, charge: Charge, fx: &mut Effects<'_, C>) {
         self.link.free(charge, &mut At::new(fx, PORT));
-        Some(packet)
+    }
+
+    /// A completion waits for the datapath, from `due` on.
+    pub(crate) fn reply(&mut self, due: Time, packet: PacketId) {
+        self.answers.push_back((due, packet));
     }
 
     /// Serves a request to BAR 0 of any function or to the configuration space, or ends a packet that it must not serve, such as a completion.

@@ -17,6 +17,8 @@ pub trait Cpu: Debug {
     fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next;
     /// A completion with its payload; `None` when no request waits for it.
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken>;
+    /// The same of a completion for what a program loads. False when no load waits for it.
+    fn take_load(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool;
     /// A round trip of `flow` is back. False when none of that flow is away.
     fn came_back(&mut self, flow: FlowId, at: Time) -> bool;
     /// From now on its packets carry so many bytes at most.
@@ -141,10 +143,14 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Gives a completion to the request of the CPU that waits for it. False when none does.
     pub(crate) fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
+        let now = fx.now();
         let content = &fx.store()[answer];
         let Kind::Completion(completion) = &content.header().kind else {
             return false;
         };
+        if self.cpu.take_load(completion, content.payload(), now) {
+            return true;
+        }
         let Some(taken) = self.cpu.take(completion, content.payload()) else {
             return self.take_configuration(completion, content.payload());
         };

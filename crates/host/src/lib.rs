@@ -3,6 +3,7 @@
 mod coroutine;
 pub mod driver;
 pub mod firmware;
+mod loads;
 pub mod message;
 mod processor;
 pub mod queue_pair;

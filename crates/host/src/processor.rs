@@ -9,6 +9,7 @@ use link::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header};
 use transaction::{Flow, Next, Requester, RequesterLimits, Taken};
 
+use crate::loads::Loads;
 use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
 
@@ -27,6 +28,8 @@ pub struct Processor {
     interrupts: BTreeMap<u32, u32>,
     /// Who holds each lock, and who waits for it.
     locks: BTreeMap<u32, VecDeque<ThreadId>>,
+    /// What threads load across the fabric.
+    loads: Loads,
     /// Bytes of memory that programs wait for devices to write, and how often each was that nobody has waited for yet.
     watched: BTreeMap<u64, u32>,
 }
@@ -36,6 +39,8 @@ struct Thread {
     program: Program,
     begun: bool,
     state: State,
+    /// What it has loaded across the fabric.
+    loaded: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,8 @@ enum State {
     Runnable,
     /// On no core until this interrupt comes.
     Interrupt(u32),
+    /// On its core until what it loads is here.
+    Loading,
     /// On no core until a device writes this byte.
     Written(u64),
     /// On no core until a device writes one of these bytes.
@@ -64,6 +71,7 @@ impl Processor {
     /// A processor of `cores` cores under the function `id`, with nothing to do.
     pub fn new(id: FunctionId, limits: RequesterLimits, cores: u32) -> Self {
         Processor {
+            loads: Loads::new(id, &limits),
             requester: Requester::new(id, limits),
             id,
             free_cores: cores as usize,
@@ -112,9 +120,16 @@ impl Processor {
             program: Program::new(|desk| program(System(desk))),
             begun: false,
             state: State::Asleep,
+            loaded: Vec::new(),
         });
         self.timed.push(Reverse((start, thread)));
         thread
+    }
+
+    /// A thread has on its core what it has loaded.
+    fn end_load(&mut self, thread: ThreadId, now: Time) {
+        self.threads[thread.0].state = State::Working;
+        self.timed.push(Reverse((now, thread)));
     }
 
     /// Lets the threads go on until one of them has something for the world.
@@ -156,7 +171,7 @@ impl Processor {
         packets: &mut Packets,
         memory: Ram<'_>,
     ) -> Option<Next> {
-        let mut bytes = Vec::new();
+        let mut bytes = std::mem::take(&mut self.threads[thread.0].loaded);
         loop {
             let one = &mut self.threads[thread.0];
             let step = if std::mem::replace(&mut one.begun, true) {
@@ -190,6 +205,11 @@ impl Processor {
                 Step::Ask(Request::Load(address, len)) => {
                     bytes = load(memory, address, len);
                     continue;
+                }
+                Step::Ask(Request::Read(address, len)) => {
+                    self.threads[thread.0].state = State::Loading;
+                    self.loads.push(thread, address, len);
+                    return None;
                 }
                 Step::Ask(Request::Written(address)) => {
                     let count = self.watched.entry(address).or_default();
@@ -278,15 +298,39 @@ impl Processor {
 
 impl Cpu for Processor {
     fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next {
-        let threads = self.run(now, packets, memory);
-        let (Next::NotBefore(_) | Next::Nothing) = threads else {
-            return threads;
-        };
-        match (threads, self.requester.next(now, packets)) {
-            (Next::NotBefore(a), Next::NotBefore(b)) => Next::NotBefore(a.min(b)),
-            (Next::NotBefore(time), Next::Nothing) => Next::NotBefore(time),
-            (_, flows) => flows,
+        while let Some(thread) = self.loads.give_up(now) {
+            self.threads[thread.0].loaded.clear();
+            self.end_load(thread, now);
         }
+        let threads = match self.run(now, packets, memory) {
+            Next::NotBefore(time) => time,
+            Next::Nothing => Time::NEVER,
+            other => return other,
+        };
+        if let Some(packet) = self.loads.next(now, packets) {
+            return Next::Packet(packet);
+        }
+        let earliest = threads.min(self.loads.deadline());
+        match self.requester.next(now, packets) {
+            Next::NotBefore(time) => Next::NotBefore(time.min(earliest)),
+            Next::Nothing if earliest < Time::NEVER => Next::NotBefore(earliest),
+            flows => flows,
+        }
+    }
+
+    fn take_load(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool {
+        let Some(loaded) = self.loads.take(completion, payload) else {
+            return false;
+        };
+        let thread = &mut self.threads[loaded.thread.0];
+        match loaded.bytes {
+            Some(bytes) => thread.loaded.extend(bytes),
+            None => thread.loaded.clear(),
+        }
+        if loaded.last {
+            self.end_load(loaded.thread, now);
+        }
+        true
     }
 
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken> {

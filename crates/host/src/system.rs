@@ -32,6 +32,8 @@ pub enum Request {
     Store(u64, Vec<u8>, Option<Time>),
     /// To load so many bytes of the host's memory.
     Load(u64, usize),
+    /// To sleep until so many bytes are here from an address across the fabric.
+    Read(u64, u32),
     /// To sleep until a device has written the byte at an address.
     Written(u64),
     /// To sleep until a device has written the byte at one of these addresses.
@@ -79,6 +81,12 @@ impl System {
     /// The `len` bytes at `address` of the host's memory; zeros where there is none. Costs no time.
     pub async fn load(&self, address: u64, len: usize) -> Vec<u8> {
         self.0.ask(Request::Load(address, len)).await.bytes
+    }
+
+    /// Loads `len` bytes from `address` across the fabric, such as a register of a device, by one read request, within a page of
+    /// 4 KiB and the host's max read request size, and sleeps until they are here: none, if nobody answers.
+    pub async fn read(&self, address: u64, len: u32) -> Vec<u8> {
+        self.0.ask(Request::Read(address, len)).await.bytes
     }
 
     /// Sleeps until a device has written the byte at `address`, which the processor [watches](crate::Processor::watch), once more

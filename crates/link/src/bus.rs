@@ -13,6 +13,32 @@ pub struct BusFrame {
     pub channel: u8,
 }
 
+impl BusFrame {
+    /// The virtual channels of loads and stores, which have a crossbar of their own: this one for posted requests, then those of
+    /// non-posted ones and of completions.
+    pub const IO: u8 = 0xf0;
+
+    /// Its place among the channels of loads and stores, if it is on one of those.
+    pub const fn io(&self) -> Option<usize> {
+        io(self.channel)
+    }
+}
+
+impl Room {
+    /// The channel's place among those of loads and stores, if it is one of those.
+    pub const fn io(&self) -> Option<usize> {
+        io(self.channel)
+    }
+}
+
+const fn io(channel: u8) -> Option<usize> {
+    if channel >= BusFrame::IO {
+        Some((channel - BusFrame::IO) as usize)
+    } else {
+        None
+    }
+}
+
 /// Words of 16 bytes that have left the far end's buffer of a virtual channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {

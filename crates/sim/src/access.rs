@@ -41,6 +41,11 @@ pub enum AccessError {
     /// Only some devices have queue pairs.
     #[error("{0} is no network interface controller; name a device with model = \"nic\"")]
     NoNic(String),
+    /// Loads and stores reach only who shares a controller.
+    #[error(
+        "{0} does not reach {1} by loads and stores; join both by network interface controllers (nic) of one controller"
+    )]
+    NoWindow(String, String),
     /// Fewer functions than that.
     #[error("{0} has no function {1}; write a larger virtual_functions for it")]
     NoFunction(String, u8),

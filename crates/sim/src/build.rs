@@ -371,7 +371,7 @@ pub fn fill(plan: &Plan, models: &mut [Model]) {
         if let Some(message) = &flow.message {
             build_messages::fill(plan, flow, message, models);
         } else if flow.direction.reads() {
-            fill_one(plan, flow, pattern(plan, flow), models);
+            fill_one(flow, pattern(plan, flow), models);
         }
     }
 }
@@ -402,11 +402,10 @@ fn part(flow: &FlowPlan, direction: Way, id: FlowId, pattern: Pattern) -> Flow {
 }
 
 /// Puts what a flow will read where it will read it.
-fn fill_one(plan: &Plan, flow: &FlowPlan, pattern: Pattern, models: &mut [Model]) {
+fn fill_one(flow: &FlowPlan, pattern: Pattern, models: &mut [Model]) {
     let Some(to) = flow.to else { return };
-    let base = plan.nodes[to].region().map_or(0, |region| region.base);
     let memory = models[to].memory_mut().expect("a flow ends at memory");
-    fill_pattern(pattern, flow.window, flow.address - base, memory);
+    fill_pattern(pattern, flow.window, flow.offset, memory);
 }
 
 /// Puts the first `size` bytes of a pattern into memory, from `at` on.

@@ -33,6 +33,9 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
         data_channels: crossbar.virtual_channels as u8,
         get_channel: crossbar.get_channel,
         room: crossbar.channel_buffer.0 as u32,
+        processor_space: crossbar.processor_space.0,
+        neighbours: controller.neighbours.clone(),
+        io_room: crossbar.io_buffer.0 as u32,
     })
 }
 
@@ -48,6 +51,7 @@ pub fn controller(plan: &Plan, number: usize) -> Controller {
     Controller::new(ControllerConfig {
         parameters: controller.parameters.clone(),
         routes: controller.routes.clone(),
+        neighbours: controller.neighbours.clone(),
         rooms: controller.ports.iter().map(room).collect(),
         cables: cables.collect(),
     })

@@ -62,6 +62,16 @@ impl Simulation {
         Ok(address)
     }
 
+    /// Where the addresses of the host `to` begin for loads and stores of the host `from`: in the window of a network interface
+    /// controller there that shares its crossbar with one of the other.
+    pub fn window(&self, from: &str, to: &str) -> Result<u64, AccessError> {
+        let (own, other) = (self.node(from)?, self.node(to)?);
+        self.plan()
+            .window(own, other)
+            .map(|(base, _)| base)
+            .ok_or_else(|| AccessError::NoWindow(from.to_owned(), to.to_owned()))
+    }
+
     /// Opens queue pair `pair` (0..=3) of `function` (0..=7) of a network interface controller with the key `key`, as the driver
     /// of its host does: with descriptors, rings and 64 buffers in the memory of that host.
     pub fn open_pair(&mut self, nic: &str, pair: (u8, u8), key: u16) -> Result<Place, AccessError> {

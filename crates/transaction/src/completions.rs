@@ -23,16 +23,32 @@ impl Completions {
     /// Splits the answer to `request`, a memory read, into completions of at most `largest` bytes of payload that end at
     /// multiples of `boundary`, the read completion boundary. There is none to any other request.
     pub fn of(request: &Header, completer: FunctionId, largest: u32, boundary: u32) -> Self {
+        let len = match &request.kind {
+            Kind::MemoryRead(read) => read.byte_len(),
+            _ => 0,
+        };
+        Self::of_part(request, completer, (0, len), largest, boundary)
+    }
+
+    /// The same of the answer with `len` bytes from `offset` bytes after the first one that was asked for.
+    pub fn of_part(
+        request: &Header,
+        completer: FunctionId,
+        (offset, len): (u32, u32),
+        largest: u32,
+        boundary: u32,
+    ) -> Self {
         let (first, len) = match &request.kind {
-            Kind::MemoryRead(read) => (read.first_byte(), u64::from(read.byte_len()).max(1)),
+            Kind::MemoryRead(read) => (read.first_byte(), u64::from(len).max(1)),
             _ => (0, 0),
         };
+        let next = first + u64::from(offset);
         Completions {
             request: *request,
             completer,
-            next: first,
+            next,
             first,
-            end: first + len,
+            end: next + len,
             largest: u64::from(largest.max(boundary)),
             boundary: u64::from(boundary),
         }

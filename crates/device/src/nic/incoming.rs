@@ -14,9 +14,14 @@ impl Nic {
     /// Takes in what has come by PCI Express: accesses to registers, and completions.
     pub(super) fn take_in(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
-        while let Some(packet) = self.endpoint.take(fx) {
+        while let Some((packet, charge)) = self.endpoint.take_held(fx) {
             any = true;
             let header = *fx.store()[packet].header();
+            if let Some(address) = self.in_window(&header) {
+                self.enter((packet, charge), address, fx);
+                continue;
+            }
+            self.endpoint.free(charge, fx);
             if let Err(why) = self.endpoint.verdict(&header) {
                 self.endpoint.refuse(packet, why, fx);
                 continue;
@@ -136,6 +141,7 @@ impl Nic {
                     self.pair(owner).buffers.arrive(epoch, &bytes, lost);
                     self.look_for_buffers(owner);
                 }
+                Purpose::Load(number) => self.answer_load(number, &part, &bytes, fx),
             }
         }
     }

@@ -19,6 +19,7 @@ pub mod registers;
 mod send;
 mod stream;
 mod transmit;
+mod window;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use job::{Fetch, Job};
 use pairs::Pair;
 use receive::Receiver;
 use registers::{FAULTS, FUNCTIONS, PAIRS};
+use window::Window;
 
 pub use doorbells::Arbiter;
 pub use pack::Sharing;
@@ -57,6 +59,12 @@ pub struct NicConfig {
     pub get_channel: bool,
     /// Bytes that the crossbar has room for, of each channel.
     pub room: u32,
+    /// Addresses of each processor in the global address space.
+    pub processor_space: u64,
+    /// The port of each processor that loads and stores reach.
+    pub neighbours: Arc<[Option<u8>]>,
+    /// Bytes that the crossbar of loads and stores has room for, of each class.
+    pub io_room: u32,
 }
 
 /// A network interface controller.
@@ -94,6 +102,7 @@ pub struct Nic {
     begun: u64,
     bus: Bus,
     receiver: Receiver,
+    window: Window,
     /// The queue pairs that may want addresses of buffers, a bit each.
     short_of_buffers: u32,
     /// Whose turn it is to send by PCI Express.
@@ -127,6 +136,8 @@ enum Purpose {
     },
     /// Addresses of buffers.
     Buffers { owner: QueuePairId, epoch: u32 },
+    /// A load of another processor, by number.
+    Load(u64),
 }
 
 /// A part of an answer on its way through the engine.
@@ -156,10 +167,14 @@ impl Component for Nic {
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match frame {
-            Frame::Bus(frame) => {
-                self.take_from_bus(frame, fx);
-            }
-            Frame::Room(room) => self.bus.free(room),
+            Frame::Bus(frame) => match frame.io() {
+                Some(class) => self.take_io(class, frame, fx),
+                None => self.take_from_bus(frame, fx),
+            },
+            Frame::Room(room) => match room.io() {
+                Some(class) => self.window.free(class, room),
+                None => self.bus.free(room),
+            },
             _ => {
                 debug_assert_ne!(port, BUS);
                 self.endpoint.receive(frame, fx);
@@ -201,7 +216,12 @@ impl Nic {
             data_channels,
             get_channel,
             room,
+            processor_space,
+            neighbours,
+            io_room,
         } = config;
+        let timeout = parameters.completion_timeout;
+        let loads = (parameters.loads, timeout);
         let cycle = endpoint.parameters.clock.period();
         let all_channels = usize::from(data_channels) + usize::from(get_channel);
         let mut nic = Nic {
@@ -216,7 +236,7 @@ impl Nic {
             faults: Default::default(),
             doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
             told_full: [false; FUNCTIONS],
-            outstanding: Outstanding::new(parameters.tags as u16, parameters.completion_timeout),
+            outstanding: Outstanding::new(parameters.tags as u16, timeout),
             busy_until: Time::ZERO,
             answers: VecDeque::new(),
             data: VecDeque::new(),
@@ -229,6 +249,7 @@ impl Nic {
             begun: 0,
             bus: Bus::new(all_channels, room / 16, cycle),
             receiver: Receiver::default(),
+            window: Window::new(processor_space, neighbours, io_room / 16, loads),
             short_of_buffers: 0,
             turn: 0,
             parameters,
@@ -285,13 +306,17 @@ impl Nic {
             any |= self.begin_messages(fx);
             any |= self.pack(fx);
             any |= self.put_on_bus(fx);
+            any |= self.put_io_on_bus(fx);
             any |= self.receive_packets(fx);
             any |= self.send_one(fx);
             if !any {
                 break;
             }
         }
-        let due = self.due_after(fx.now());
+        let now = fx.now();
+        let due = self
+            .due_after(now)
+            .min(self.window.due_after(now, fx.store()));
         if due < Time::NEVER {
             self.endpoint.wake_engine(due, fx);
         }

@@ -54,6 +54,10 @@ kernel::parameters! {
         buffer_prefetch: u32 = 16, within 8..=256, from "our choice: two reads of 64 B";
         /// Room for packets from the crossbar, of each of its virtual channels here.
         receive_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
+        /// Cycles that a load, a store or an answer takes between PCI Express and the crossbar, each way.
+        window_cycles: u32 = 7, within 0..=1000, from "our choice: as long as the engine takes with a packet";
+        /// Loads of this processor from others that may wait for answers.
+        loads: u32 = 32, within 1..=256, from "our choice: as many as tags";
         /// How long a non-posted request waits for its completions.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kernel::{Effects, Port, Span, Time};
 use link::{Arrival, At, BusFrame, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Waiting};
 
-use super::{Controller, ControllerParameters, ControllerTimer};
+use super::{Controller, ControllerParameters, ControllerTimer, Plane};
 
 /// A link end, and the packets between it and the crossbar.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl Controller {
     /// What has left by a cable makes room for more.
     fn settle(&mut self, port: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
         if finished.is_some() {
-            self.serve(port.index(), fx);
+            self.serve(Plane::Messages, port.index(), fx);
         }
     }
 

@@ -1,20 +1,22 @@
-//! The middle of a controller: a crossbar between the network interface controllers that share its chip, and PCI Express links
+//! The middle of a controller: crossbars between the network interface controllers that share its chip, and PCI Express links
 //! to other controllers.
 //!
+//! There are two crossbars: one for the packets of messages, and one for the loads and stores of the global address space.
 //! Packets wait at the port that they came in by, in the queue of their virtual channel, and go to their output cut through: one
 //! at a time from each input and to each output, and only when the far side has room for all of it. An output takes the queues
 //! whose first packets are for it in turn (round robin); nothing that could go waits for a better match.
 
 mod cable;
+mod crossbar;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{BusFrame, Charge, Frame, LinkEnd, LinkTimer, Pcie, Room};
-use protocol::{Kind, PacketType};
+use protocol::{Class, Kind, PacketType};
 
 use cable::CableEnd;
+use crossbar::{Crossbar, Entry, Next, Order};
 
 kernel::parameters! {
     /// What a controller can be told.
@@ -29,6 +31,10 @@ kernel::parameters! {
         channel_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
         /// Clock of the crossbar, which passes 16 bytes a cycle at each port.
         crossbar_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "the authors of chpp";
+        /// Addresses of each processor in the global address space: its memory and I/O below that are within reach of the others.
+        processor_space: Bytes = Bytes(64 << 30), within Bytes(1 << 20)..=Bytes(1 << 44), from "our choice: 64 GiB, for memory and I/O of a server";
+        /// Room for loads and stores at each port, of each of posted requests, other requests and completions.
+        io_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
         /// Time from the crossbar to the first bit on a cable.
         cable_send_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a packet's last bit on a cable to the crossbar.
@@ -45,6 +51,8 @@ pub struct ControllerConfig {
     pub parameters: ControllerParameters,
     /// The port that leads to each processor; none where there is no such processor.
     pub routes: Arc<[Option<u8>]>,
+    /// The port of each processor that loads and stores reach.
+    pub neighbours: Arc<[Option<u8>]>,
     /// Words of 16 bytes that have room behind each port of a network interface controller, of each virtual channel there.
     pub rooms: Vec<u32>,
     /// The link ends at the ports behind those.
@@ -55,76 +63,56 @@ pub struct ControllerConfig {
 #[derive(Clone, Debug)]
 pub struct Controller {
     routes: Arc<[Option<u8>]>,
+    neighbours: Arc<[Option<u8>]>,
+    processor_space: u64,
     get_channel: bool,
     data_channels: u8,
-    cycle: Span,
     latency: Span,
-    /// Queues of an input.
-    stride: usize,
-    /// The queues of the first input, then of the second.
-    queues: Vec<VecDeque<Entry>>,
-    /// When each input is free.
-    inputs: Vec<Time>,
-    outputs: Vec<Output>,
+    /// By [`Plane`].
+    crossbars: [Crossbar; 2],
     /// Behind the ports of network interface controllers, which are so many.
     cables: Vec<CableEnd>,
     nics: usize,
 }
 
-/// A packet that waits.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    frame: BusFrame,
-    output: u8,
-    /// Its virtual channel behind the output.
-    channel: u8,
-    /// When its header can be there.
-    ready: Time,
-    /// What it takes of the buffer of the cable that it came by.
-    charge: Option<Charge>,
-}
-
-#[derive(Clone, Debug)]
-struct Output {
-    free_at: Time,
-    /// Words that have room behind it, of each virtual channel.
-    room: [u32; 2],
-    /// Queues whose first packet is for it.
-    asked: usize,
-    /// The queue after the one that was last served.
-    turn: usize,
-    /// When a wake-up for it is on its way.
-    wake: Time,
+/// Which crossbar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plane {
+    /// That of messages.
+    Messages,
+    /// That of loads and stores.
+    Io,
 }
 
 /// What a controller asks to be woken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerTimer {
-    /// An output can go on.
-    Output(u8),
+    /// An output of a crossbar can go on.
+    Output(Plane, u8),
     /// A packet has come by the cable at this port.
     Arrival(u8),
     /// A timer of the link at this port.
     Link(Port, LinkTimer),
 }
 
-/// Timers of each port: of its output, of its arrivals, and of its link.
-const TIMERS: u32 = 2 + LinkTimer::COUNT;
+/// Timers of each port: of its outputs, of its arrivals, and of its link.
+const TIMERS: u32 = 3 + LinkTimer::COUNT;
 
 impl Label for ControllerTimer {
     fn number(self) -> u32 {
         match self {
-            ControllerTimer::Output(port) => u32::from(port) * TIMERS,
-            ControllerTimer::Arrival(port) => u32::from(port) * TIMERS + 1,
-            ControllerTimer::Link(port, timer) => u32::from(port.0) * TIMERS + 2 + timer as u32,
+            ControllerTimer::Output(plane, port) => u32::from(port) * TIMERS + plane as u32,
+            ControllerTimer::Arrival(port) => u32::from(port) * TIMERS + 2,
+            ControllerTimer::Link(port, timer) => u32::from(port.0) * TIMERS + 3 + timer as u32,
         }
     }
     fn from_number(number: u32) -> Self {
         let port = number / TIMERS;
         match number % TIMERS {
-            0 => ControllerTimer::Output(port as u8),
-            1 => ControllerTimer::Arrival(port as u8),
-            timer => ControllerTimer::Link(Port(port as u16), LinkTimer::from_number(timer - 2)),
+            0 => ControllerTimer::Output(Plane::Messages, port as u8),
+            1 => ControllerTimer::Output(Plane::Io, port as u8),
+            2 => ControllerTimer::Arrival(port as u8),
+            timer => ControllerTimer::Link(Port(port as u16), LinkTimer::from_number(timer - 3)),
         }
     }
 }
@@ -150,8 +138,12 @@ impl Component for Controller {
         match frame {
             Frame::Bus(frame) => self.take(port.index(), frame, None, fx),
             Frame::Room(room) => {
-                self.outputs[port.index()].room[usize::from(room.channel)] += u32::from(room.words);
-                self.serve(port.index(), fx);
+                let (plane, channel) = match room.io() {
+                    Some(channel) => (Plane::Io, channel),
+                    None => (Plane::Messages, usize::from(room.channel)),
+                };
+                self.crossbars[plane as usize].free(port.index(), channel, room);
+                self.serve(plane, port.index(), fx);
             }
             _ => self.receive_by_cable(port, frame, fx),
         }
@@ -159,11 +151,10 @@ impl Component for Controller {
 
     fn expire(&mut self, timer: ControllerTimer, fx: &mut Effects<'_, Self>) {
         match timer {
-            ControllerTimer::Output(output) => {
+            ControllerTimer::Output(plane, output) => {
                 let output = usize::from(output);
-                if self.outputs[output].wake <= fx.now() {
-                    self.outputs[output].wake = Time::NEVER;
-                    self.serve(output, fx);
+                if self.crossbars[plane as usize].is_woken(output, fx.now()) {
+                    self.serve(plane, output, fx);
                 }
             }
             ControllerTimer::Arrival(port) => self.take_from_cable(usize::from(port), fx),
@@ -185,35 +176,34 @@ impl Controller {
         let ControllerConfig {
             parameters,
             routes,
+            neighbours,
             rooms,
             cables,
         } = config;
         let cycle = parameters.crossbar_clock.period();
-        let (nics, stride) = (rooms.len(), parameters.channels() as usize);
-        let ports = nics + cables.len();
-        let cable = |link| CableEnd::new(link, &parameters);
-        let output = |room: u32| Output {
-            free_at: Time::ZERO,
-            room: [room; 2],
-            asked: 0,
-            turn: 0,
-            wake: Time::NEVER,
-        };
+        let channels = parameters.channels() as usize;
+        let beyond = cables.iter().map(|_| u32::MAX);
+        let messages = rooms.iter().copied().chain(beyond);
         Controller {
+            crossbars: [
+                Crossbar::new(Order::None, channels, messages, cycle),
+                Crossbar::new(
+                    Order::BehindPosted,
+                    Class::ALL.len(),
+                    rooms.iter().copied(),
+                    cycle,
+                ),
+            ],
             routes,
+            neighbours,
+            processor_space: parameters.processor_space.0,
             get_channel: parameters.get_channel,
-            cycle,
             latency: cycle * u64::from(parameters.crossbar_cycles),
-            stride,
-            queues: vec![VecDeque::new(); ports * stride],
-            inputs: vec![Time::ZERO; ports],
-            outputs: rooms
+            nics: rooms.len(),
+            cables: cables
                 .into_iter()
-                .chain(cables.iter().map(|_| u32::MAX))
-                .map(output)
+                .map(|link| CableEnd::new(link, &parameters))
                 .collect(),
-            cables: cables.into_iter().map(cable).collect(),
-            nics,
             data_channels: parameters.virtual_channels as u8,
         }
     }
@@ -226,6 +216,9 @@ impl Controller {
         charge: Option<Charge>,
         fx: &mut Effects<'_, Self>,
     ) {
+        if let Some(queue) = frame.io() {
+            return self.take_io(input, queue, frame, fx);
+        }
         let Kind::Network(header) = fx.store()[frame.packet].header().kind else {
             return fx.store().release(frame.packet);
         };
@@ -240,77 +233,80 @@ impl Controller {
         };
         let entry = Entry {
             frame: BusFrame { channel, ..frame },
-            output,
-            channel: u8::from(is_own_channel),
+            output: output.into(),
+            channel: usize::from(is_own_channel),
             ready: fx.now() + self.latency,
             charge,
         };
-        let queue = input * self.stride + usize::from(channel);
-        self.queues[queue].push_back(entry);
-        if self.queues[queue].len() == 1 {
-            self.ask(queue, fx);
-        }
+        self.queue_up(Plane::Messages, input, usize::from(channel), entry, fx);
     }
 
-    /// The first packet of a queue asks for its output.
-    fn ask(&mut self, queue: usize, fx: &mut Effects<'_, Self>) {
-        if let Some(entry) = self.queues[queue].front() {
-            let output = usize::from(entry.output);
-            self.outputs[output].asked += 1;
-            self.serve(output, fx);
+    /// Takes in a load, a store or the answer to a load: requests go by their addresses, and answers by who asked.
+    fn take_io(&mut self, input: usize, class: usize, frame: BusFrame, fx: &mut Effects<'_, Self>) {
+        let there = match &fx.store()[frame.packet].header().kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
+                request.address() / self.processor_space
+            }
+            Kind::Completion(completion) => completion.requester.bus().into(),
+            _ => u64::MAX,
+        };
+        let output = self.neighbours.get(there as usize).copied().flatten();
+        let entry = Entry {
+            frame,
+            output: output
+                .expect("a network interface controller knows who is beside it")
+                .into(),
+            channel: class,
+            ready: fx.now() + self.latency,
+            charge: None,
+        };
+        self.queue_up(Plane::Io, input, class, entry, fx);
+    }
+
+    fn queue_up(
+        &mut self,
+        plane: Plane,
+        input: usize,
+        queue: usize,
+        entry: Entry,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        if let Some(output) = self.crossbars[plane as usize].take(input, queue, entry) {
+            self.serve(plane, output, fx);
         }
     }
 
     /// Passes on what an output can take now.
-    fn serve(&mut self, output: usize, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        if self.outputs[output].asked == 0 || !self.takes_more(output, fx.now()) {
+    fn serve(&mut self, plane: Plane, output: usize, fx: &mut Effects<'_, Self>) {
+        let crossbar = &self.crossbars[plane as usize];
+        if !crossbar.is_asked(output) || !self.takes_more(output, fx.now()) {
             return;
         }
-        if self.outputs[output].free_at > now {
-            return self.wake(output, self.outputs[output].free_at, fx);
-        }
-        let turn = self.outputs[output].turn;
-        let mut earliest = Time::NEVER;
-        for queue in (turn..self.queues.len()).chain(0..turn) {
-            let Some(entry) = self.queues[queue].front().copied() else {
-                continue;
-            };
-            let room = self.outputs[output].room[usize::from(entry.channel)];
-            if usize::from(entry.output) != output || u32::from(entry.frame.cycles) > room {
-                continue;
-            }
-            let due = entry.ready.max(self.inputs[queue / self.stride]);
-            if due <= now {
-                return self.pass(queue, entry, fx);
-            }
-            earliest = earliest.min(due);
-        }
-        if earliest < Time::NEVER {
-            self.wake(output, earliest, fx);
+        match self.crossbars[plane as usize].next(output, fx.now()) {
+            Next::Pass(queue) => self.pass(plane, queue, fx),
+            Next::At(time) => self.wake(plane, output, time, fx),
+            Next::Nothing => {}
         }
     }
 
     /// Passes the first packet of a queue on.
-    fn pass(&mut self, queue: usize, entry: Entry, fx: &mut Effects<'_, Self>) {
-        let length = self.cycle * u64::from(entry.frame.cycles);
-        let (input, free_at) = (queue / self.stride, fx.now() + length);
-        let place = usize::from(entry.output);
-        self.queues[queue].pop_front();
-        self.inputs[input] = free_at;
-        let output = &mut self.outputs[place];
-        output.free_at = free_at;
-        output.asked -= 1;
-        output.turn = (queue + 1) % self.queues.len();
-        if place < self.nics {
-            output.room[usize::from(entry.channel)] -= u32::from(entry.frame.cycles);
+    fn pass(&mut self, plane: Plane, queue: usize, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let (input, entry, length) = self.crossbars[plane as usize].pass(queue, now);
+        let free_at = now + length;
+        if entry.output < self.nics {
+            self.crossbars[plane as usize].fill(&entry);
+            let channel = match plane {
+                Plane::Messages => entry.channel as u8,
+                Plane::Io => entry.frame.channel,
+            };
             let frame = BusFrame {
-                channel: entry.channel,
+                channel,
                 ..entry.frame
             };
-            fx.send(Port(place as u16), Frame::Bus(frame), Span::ZERO);
+            fx.send(Port(entry.output as u16), Frame::Bus(frame), Span::ZERO);
         } else {
-            self.send_by_cable(place, entry.frame.packet, fx);
+            self.send_by_cable(entry.output, entry.frame.packet, fx);
         }
         if let Some(charge) = entry.charge {
             self.free_cable(input, charge, free_at, fx);
@@ -321,27 +317,34 @@ impl Controller {
             };
             fx.send(Port(input as u16), Frame::Room(room), length);
         }
-        self.ask(queue, fx);
-        if self.outputs[place].asked > 0 {
-            self.wake(place, free_at, fx);
+        if let Some(output) = self.crossbars[plane as usize].ask_again(queue) {
+            self.serve(plane, output, fx);
         }
-        self.wake_others(input, free_at, fx);
+        if self.crossbars[plane as usize].is_asked(entry.output) {
+            self.wake(plane, entry.output, free_at, fx);
+        }
+        self.wake_others(plane, input, free_at, fx);
     }
 
     /// The outputs that an input's other packets are for are looked at when it is free.
-    fn wake_others(&mut self, input: usize, free_at: Time, fx: &mut Effects<'_, Self>) {
-        for queue in input * self.stride..(input + 1) * self.stride {
-            let front = self.queues[queue].front().map(|entry| entry.output);
-            if let Some(output) = front {
-                self.wake(usize::from(output), free_at, fx);
+    fn wake_others(
+        &mut self,
+        plane: Plane,
+        input: usize,
+        free_at: Time,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        for queue in self.crossbars[plane as usize].queues_of(input) {
+            if let Some(output) = self.crossbars[plane as usize].wanted(queue) {
+                self.wake(plane, output, free_at, fx);
             }
         }
     }
 
-    fn wake(&mut self, output: usize, time: Time, fx: &mut Effects<'_, Self>) {
-        if time < self.outputs[output].wake {
-            self.outputs[output].wake = time;
-            fx.wake(ControllerTimer::Output(output as u8), time.since(fx.now()));
+    fn wake(&mut self, plane: Plane, output: usize, time: Time, fx: &mut Effects<'_, Self>) {
+        if self.crossbars[plane as usize].is_to_wake(output, time) {
+            let timer = ControllerTimer::Output(plane, output as u8);
+            fx.wake(timer, time.since(fx.now()));
         }
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use device::NicParameters;
 use device::nic::registers::PAGE;
+use device::{Nic, NicParameters};
 use fabric::ControllerParameters;
 use kernel::Quantity;
 use link::PortParameters;
+use protocol::Bar;
 
 use crate::scenario::{
     At, Cable, Controller, DeviceParameters, LinkParameters, Node, NodeKind, Scenario,
@@ -32,6 +33,20 @@ pub struct ControllerPlan {
     pub cables: Vec<usize>,
     /// The port that leads to each processor.
     pub routes: Arc<[Option<u8>]>,
+    /// The port of each processor that is here.
+    pub neighbours: Arc<[Option<u8>]>,
+}
+
+impl ControllerPlan {
+    /// The window of each network interface controller to the global address space.
+    pub fn window(&self) -> Bar {
+        Nic::window(self.parameters.processor_space.0, self.neighbours.len())
+    }
+
+    /// Where the addresses of a processor begin in it.
+    pub fn base(&self, processor: u8) -> u64 {
+        self.parameters.processor_space.0 * u64::from(processor)
+    }
 }
 
 /// A link between two controllers.
@@ -73,6 +88,7 @@ impl Controllers {
             ports: Vec::new(),
             cables: Vec::new(),
             routes: Arc::from([]),
+            neighbours: Arc::from([]),
         };
         let mut controllers = Self {
             all: scenario.controllers.iter().map(plan).collect(),
@@ -207,6 +223,15 @@ impl Controllers {
                 };
             }
             controller.routes = routes.into();
+            let here = |place: &&Attachment| place.controller == number;
+            let here = self.attachments.iter().flatten().filter(here);
+            let mut neighbours = Vec::new();
+            for place in here {
+                let processor = usize::from(place.processor);
+                neighbours.resize(neighbours.len().max(processor + 1), None);
+                neighbours[processor] = Some(place.port);
+            }
+            controller.neighbours = neighbours.into();
         }
         if let Some(circle) = web.circle(&ways) {
             let names: Vec<&str> = circle

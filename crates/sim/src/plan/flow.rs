@@ -29,6 +29,8 @@ pub struct FlowPlan {
     pub to: Option<usize>,
     /// The address of the first byte.
     pub address: u64,
+    /// How far that is into what the target answers to.
+    pub offset: u64,
     /// The bytes from there that are used: each once, or in whole requests again and again.
     pub window: u64,
     /// Where the answers of a round trip go: an address of the node that asks, one request long.

@@ -1,16 +1,24 @@
 //! The functions of each node as they are after reset.
 
+use device::Router;
 use protocol::{
-    BridgeFunction, ConfigSpace, EndpointFunction, Express, Generation, Identity, PortType,
+    Bar, BridgeFunction, ConfigSpace, EndpointFunction, Express, Generation, Identity, PortType,
 };
 use transaction::{Functions, PortFunction};
 
-use crate::scenario::{Code, Node, NodeKind, Scenario};
+use crate::scenario::{Code, DeviceParameters, Node, NodeKind, Scenario};
 
+use super::ControllerPlan;
+use super::network::Networks;
 use super::tree::{Child, Tree};
 
-/// The functions of the node with that index.
-pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Functions {
+/// The functions of the node with that index, which has that window to others.
+pub(super) fn functions(
+    scenario: &Scenario,
+    tree: &Tree,
+    index: usize,
+    window: Option<Bar>,
+) -> Functions {
     let node = &scenario.nodes[index];
     let ports = |kind, code| {
         let port = |child: &Child| PortFunction {
@@ -34,7 +42,7 @@ pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Funct
             let msi_vectors = endpoint.msi_vectors.max(device.msi_vectors()) as u8;
             Functions::device(&EndpointFunction {
                 identity,
-                bars: device.bars(endpoint, tree.networks.routers_around(index)),
+                bars: device.bars(endpoint, window),
                 msi_vectors,
                 msix: endpoint.msix(),
                 express: express(node, PortType::Endpoint, node, 0),
@@ -42,6 +50,25 @@ pub(super) fn functions(scenario: &Scenario, tree: &Tree, index: usize) -> Funct
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
             })
         }
+    }
+}
+
+/// The window of the node with that index to others like it, if it has one.
+pub(super) fn window(
+    scenario: &Scenario,
+    networks: &Networks,
+    controllers: &[ControllerPlan],
+    index: usize,
+) -> Option<Bar> {
+    match &scenario.nodes[index].kind {
+        NodeKind::Device(_, DeviceParameters::Router(router)) => {
+            Some(Router::bar(router, networks.routers_around(index)))
+        }
+        NodeKind::Device(_, DeviceParameters::Nic(_)) => {
+            let own = controllers.iter().find(|one| one.ports.contains(&index))?;
+            Some(own.window())
+        }
+        _ => None,
     }
 }
 

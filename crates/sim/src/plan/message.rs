@@ -96,6 +96,7 @@ impl Planner<'_> {
             from,
             to: Some(to),
             address: target,
+            offset: 0,
             window,
             reply: None,
             direction: match primitive {

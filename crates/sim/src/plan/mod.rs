@@ -205,7 +205,7 @@ impl Plan {
             payload::check_memory(scenario, node)?;
         }
         let controllers = Controllers::new(scenario)?;
-        let nodes = enumerated(scenario, &tree, &controllers.attachments)?;
+        let nodes = enumerated(scenario, &tree, &controllers)?;
         for (node, planned) in scenario.nodes.iter().zip(&nodes) {
             payload::check_buffers(scenario, node, planned.max_payload)?;
             payload::check_packet(scenario, node, planned.max_payload)?;
@@ -245,11 +245,17 @@ impl Plan {
         self.flows.len() + self.traffic.len() + self.offers.len()
     }
 
+    /// Where in the address space of `from` that of another host, `to`, begins, and the controller between.
+    pub fn window(&self, from: usize, to: usize) -> Option<(u64, usize)> {
+        passage::window(&self.nodes, &self.controllers, from, to)
+    }
+
     /// The same fabric before any firmware ran: every register as reset leaves it.
     pub fn cold(mut self, scenario: &Scenario) -> Result<Self, ScenarioError> {
         let tree = Tree::new(scenario)?;
         for (index, node) in self.nodes.iter_mut().enumerate() {
-            node.functions = functions::functions(scenario, &tree, index);
+            let window = functions::window(scenario, &tree.networks, &self.controllers, index);
+            node.functions = functions::functions(scenario, &tree, index, window);
         }
         Ok(self)
     }
@@ -259,15 +265,16 @@ impl Plan {
 fn enumerated(
     scenario: &Scenario,
     tree: &Tree,
-    attachments: &[Option<Attachment>],
+    controllers: &Controllers,
 ) -> Result<Vec<NodePlan>, ScenarioError> {
     let all = 0..scenario.nodes.len();
+    let window = |index| functions::window(scenario, &tree.networks, &controllers.all, index);
     let mut firmware = Firmware {
         scenario,
         tree,
         functions: all
             .clone()
-            .map(|index| functions::functions(scenario, tree, index))
+            .map(|index| functions::functions(scenario, tree, index, window(index)))
             .collect(),
     };
     for host in all.clone().filter(|index| tree.roots[*index] == *index) {
@@ -285,10 +292,10 @@ fn enumerated(
             port: node.port.clone(),
             max_payload: max_payload(node, &functions),
             max_read_request: max_read_request(node, &functions),
-            bars: bars(node, &functions, tree.networks.routers_around(index)),
+            bars: bars(node, &functions, window(index)),
             virtual_bars: virtual_bars(node, &functions),
             member: tree.networks.members[index],
-            attachment: attachments[index],
+            attachment: controllers.attachments[index],
             memory: address::memory(node),
             upstream: tree.upstream_link(index),
             downstream: downstream(tree, index, &functions),
@@ -316,10 +323,10 @@ fn max_read_request(node: &Node, functions: &Functions) -> u32 {
     }
 }
 
-fn bars(node: &Node, functions: &Functions, routers: u16) -> [Option<Region>; Bar::COUNT] {
+fn bars(node: &Node, functions: &Functions, window: Option<Bar>) -> [Option<Region>; Bar::COUNT] {
     let mut regions = [None; Bar::COUNT];
     if let NodeKind::Device(endpoint, device) = &node.kind {
-        for bar in device.bars(endpoint, routers) {
+        for bar in device.bars(endpoint, window) {
             let base = functions.space(Place::Own).bar_base(bar.index);
             regions[usize::from(bar.index)] = Some(Region {
                 base,

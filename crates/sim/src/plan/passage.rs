@@ -1,10 +1,12 @@
-//! Flows between hosts: into a network by the window of a router, and out of it at another.
+//! Flows between hosts: into a network by the window of a router, and out of it at another; or by that of a network interface
+//! controller, as loads and stores.
 
 use crate::scenario::{Direction, Flow, NodeKind, ScenarioError};
 
+use super::address::show;
 use super::network::port_to;
 use super::planner::Planner;
-use super::{NodePlan, Region};
+use super::{Attachment, ControllerPlan, NodePlan, Region};
 
 impl Planner<'_> {
     /// The addresses at which `from` reaches `to` through a network: those of the network itself for the user logic of a
@@ -16,13 +18,16 @@ impl Planner<'_> {
         to: usize,
     ) -> Result<Region, ScenarioError> {
         let Some((network, entry, exit)) = self.way(from, to) else {
+            if let Some(region) = self.through_controller(flow, from, to)? {
+                return Ok(region);
+            }
             let (source, target) = (&self.nodes[from], &self.nodes[to]);
             let place = |node: &NodePlan| match node.kind {
                 NodeKind::Host(..) => format!("{} is a host of its own", node.name),
                 _ => format!("{} is below {}", node.name, self.nodes[node.root].name),
             };
             let message = format!(
-                "{} and {}, with no way between; write a target in the same tree, or join routers in both by fibres",
+                "{} and {}, with no way between; write a target in the same tree, or join routers in both by fibres, or network interface controllers (nic) in both by one controller",
                 place(target),
                 place(source)
             );
@@ -66,6 +71,41 @@ impl Planner<'_> {
         })
     }
 
+    /// The addresses at which `from` reaches `to` by loads and stores, where network interface controllers of both belong to one
+    /// controller.
+    fn through_controller(
+        &self,
+        flow: &Flow,
+        from: usize,
+        to: usize,
+    ) -> Result<Option<Region>, ScenarioError> {
+        let target = &self.nodes[to];
+        let window = window(self.nodes, self.controllers, from, to);
+        let (Some((base, controller)), Some(region)) = (window, target.region()) else {
+            return Ok(None);
+        };
+        if flow.parameters.direction == Direction::RoundTrip {
+            let message = "between hosts that share a controller there are only loads and stores; write direction = \"write\", \"read\" or \"both\"";
+            return Err(self.error(flow, "direction", message));
+        }
+        let controller = &self.controllers[controller];
+        let space = controller.parameters.processor_space.0;
+        if region.base + region.size > space {
+            let message = format!(
+                "{} ends at {:#x}, beyond the {} of each processor that the others reach; write a larger processor_space for the controller {}",
+                target.name,
+                region.base + region.size,
+                show(space),
+                controller.name
+            );
+            return Err(self.error(flow, "to", &message));
+        }
+        Ok(Some(Region {
+            base: base + region.base,
+            size: region.size,
+        }))
+    }
+
     /// A network, and the routers by which a packet gets into it and out of it.
     fn way(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
         let beside = |node: usize| {
@@ -91,4 +131,25 @@ impl Planner<'_> {
             Some((network, entry, *exit))
         })
     }
+}
+
+/// Where in the address space of the tree of `from` that of `to` begins, by network interface controllers of one controller, which
+/// is told, too.
+pub(super) fn window(
+    nodes: &[NodePlan],
+    controllers: &[ControllerPlan],
+    from: usize,
+    to: usize,
+) -> Option<(u64, usize)> {
+    let beside = |node: usize| {
+        let root = nodes[node].root;
+        let below = nodes.iter().filter(move |node| node.root == root);
+        below.filter_map(|node| Some((node, node.attachment?)))
+    };
+    beside(from).find_map(|(entry, own)| {
+        let same = |(_, there): &(_, Attachment)| there.controller == own.controller;
+        let (_, there) = beside(to).find(same)?;
+        let base = controllers[own.controller].base(there.processor);
+        Some((entry.bars[2]?.base + base, own.controller))
+    })
 }

@@ -112,6 +112,7 @@ impl Planner<'_> {
             from,
             to,
             address: region.base + offset,
+            offset,
             window,
             reply: self.reply(flow, from, write_size)?,
             direction,

@@ -55,12 +55,12 @@ pub struct Model {
 }
 
 impl DeviceParameters {
-    /// The BARs of a device with this model, in a network of so many routers if it is one.
-    pub fn bars(&self, endpoint: &EndpointParameters, routers: u16) -> Vec<Bar> {
+    /// The BARs of a device with this model, with its window to others, if it has one.
+    pub fn bars(&self, endpoint: &EndpointParameters, window: Option<Bar>) -> Vec<Bar> {
         let own = match self {
             Self::SgDma(engine) => Some(engine.bar()),
-            Self::Router(router) => Some(device::Router::bar(router, routers)),
-            Self::Dma(_) | Self::Reflector(_) | Self::Nic(_) => None,
+            Self::Router(_) | Self::Nic(_) => window,
+            Self::Dma(_) | Self::Reflector(_) => None,
         };
         endpoint.bar().into_iter().chain(own).collect()
     }

@@ -3,6 +3,7 @@
 mod any_messages;
 mod ranks;
 mod safety;
+mod window;
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
