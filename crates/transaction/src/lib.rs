@@ -1,10 +1,11 @@
 //! Requesters and completers: what a root complex and a device both do with transactions.
 //!
 //! A [`Requester`] turns flows into requests under tags and takes in their completions; [`Completions`] splits the
-//! answer to a read; [`Memory`] holds the bytes; [`Functions`] answers configuration requests. None of them knows a link or a
-//! clock of its own.
+//! answer to a read; [`Memory`] holds the bytes; [`Functions`] answers configuration requests; a [`Bridge`] makes requests in
+//! another address space. None of them knows a link or a clock of its own.
 
 mod access;
+mod bridge;
 mod completions;
 mod flow;
 mod functions;
@@ -18,6 +19,7 @@ mod spread;
 mod writes;
 
 pub use access::{Action, ConfigAccess};
+pub use bridge::{Bridge, BridgeConfig, BridgeSide, BridgedLoad, BridgedStore};
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
 pub use functions::{Functions, Place, PortFunction, Reach, Served, retype};

@@ -141,7 +141,11 @@ impl Nic {
                     self.pair(owner).buffers.arrive(epoch, &bytes, lost);
                     self.look_for_buffers(owner);
                 }
-                Purpose::Load(number) => self.answer_load(number, &part, &bytes, fx),
+                Purpose::Load(number) => {
+                    let when = (now, self.endpoint.max_payload());
+                    let bridge = &mut self.window.bridge;
+                    bridge.answer(number, &part, &bytes, when, fx.store());
+                }
             }
         }
     }

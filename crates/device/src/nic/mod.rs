@@ -27,7 +27,7 @@ use std::sync::Arc;
 use kernel::{Component, Effects, Port, Span, Time};
 use link::{Fault, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::{FunctionId, QueuePairId};
-use transaction::{Outstanding, Part, Place};
+use transaction::{BridgeConfig, Outstanding, Part, Place};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
 use bus::Bus;
@@ -168,11 +168,11 @@ impl Component for Nic {
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match frame {
             Frame::Bus(frame) => match frame.io() {
-                Some(class) => self.take_io(class, frame, fx),
+                Some(_) => self.take_io(frame, fx),
                 None => self.take_from_bus(frame, fx),
             },
             Frame::Room(room) => match room.io() {
-                Some(class) => self.window.free(class, room),
+                Some(class) => self.window.bridge.free(class, room),
                 None => self.bus.free(room),
             },
             _ => {
@@ -221,8 +221,15 @@ impl Nic {
             io_room,
         } = config;
         let timeout = parameters.completion_timeout;
-        let loads = (parameters.loads, timeout);
         let cycle = endpoint.parameters.clock.period();
+        let bridge = BridgeConfig {
+            processor,
+            space: processor_space,
+            words: io_room / 16,
+            cycle,
+            loads: parameters.loads as u16,
+            timeout,
+        };
         let all_channels = usize::from(data_channels) + usize::from(get_channel);
         let mut nic = Nic {
             endpoint: Endpoint::new(endpoint),
@@ -249,7 +256,7 @@ impl Nic {
             begun: 0,
             bus: Bus::new(all_channels, room / 16, cycle),
             receiver: Receiver::default(),
-            window: Window::new(processor_space, neighbours, io_room / 16, loads),
+            window: Window::new(bridge, neighbours),
             short_of_buffers: 0,
             turn: 0,
             parameters,
@@ -316,7 +323,7 @@ impl Nic {
         let now = fx.now();
         let due = self
             .due_after(now)
-            .min(self.window.due_after(now, fx.store()));
+            .min(self.window.bridge.due_after(now, fx.store()));
         if due < Time::NEVER {
             self.endpoint.wake_engine(due, fx);
         }

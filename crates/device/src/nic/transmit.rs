@@ -1,14 +1,11 @@
 //! What goes up by PCI Express next: write requests of the receiving engine, or the read requests of both.
 
-use std::collections::VecDeque;
-
 use kernel::{Effects, Time};
 use link::{PacketId, Stamp};
 use protocol::{Header, QueuePairId};
 
 use super::descriptor::Item;
 use super::pack::Sharing;
-use super::receive::Upload;
 use super::registers::{FUNCTIONS, PAIRS};
 use super::{Nic, Purpose};
 
@@ -41,9 +38,9 @@ impl Nic {
         }
         for place in (self.turn..TURNS.len()).chain(0..self.turn) {
             let packet = match TURNS[place] {
-                Sends::Stores => next_upload(&mut self.window.stores, fx),
+                Sends::Stores => self.next_store(fx),
                 Sends::Loads => self.next_load(fx),
-                Sends::Uploads => next_upload(&mut self.receiver.uploads, fx),
+                Sends::Uploads => self.next_upload(fx),
                 Sends::Buffers => self.next_buffers(fx),
                 Sends::Descriptors => self.next_descriptor(fx),
                 Sends::Data => self.next_data(fx),
@@ -60,7 +57,7 @@ impl Nic {
     /// Gives up requests that were not answered in time, as if they had been with errors.
     fn give_up(&mut self, now: Time) -> bool {
         let mut any = false;
-        self.window.give_up(now);
+        self.window.bridge.give_up(now);
         while let Some(part) = self.outstanding.give_up(now) {
             self.endpoint.record_timeout();
             self.busy_until = self.busy_until.max(now);
@@ -68,6 +65,16 @@ impl Nic {
             any = true;
         }
         any
+    }
+
+    fn next_upload(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        let now = fx.now();
+        let is_due = |upload: &mut super::receive::Upload| upload.due <= now;
+        let upload = self.receiver.uploads.pop_front_if(is_due)?;
+        if let Some(room) = upload.room {
+            fx.send(super::BUS, link::Frame::Room(room), kernel::Span::ZERO);
+        }
+        Some(upload.packet)
     }
 
     fn next_buffers(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
@@ -178,14 +185,4 @@ impl Nic {
         fx.store()[packet].write(header, stamp);
         packet
     }
-}
-
-/// The next write request that is due, whose room is given back.
-fn next_upload(uploads: &mut VecDeque<Upload>, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
-    let now = fx.now();
-    let upload = uploads.pop_front_if(|upload| upload.due <= now)?;
-    if let Some(room) = upload.room {
-        fx.send(super::BUS, link::Frame::Room(room), kernel::Span::ZERO);
-    }
-    Some(upload.packet)
 }
