@@ -1,9 +1,10 @@
-//! A generic DMA engine: reads and writes of any number of flows, and memory behind BAR 0 for the flows of others.
+//! A generic DMA engine: reads and writes of any number of flows of each of its functions, and memory behind BAR 0 for the flows
+//! of others.
 
-use kernel::{Component, Effects, Port, Span};
+use kernel::{Component, Effects, Port, Span, Time};
 use link::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::Kind;
-use transaction::{Flow, Next, Requester, RequesterLimits};
+use transaction::{Flow, Next, Place, Requester, RequesterLimits};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
 
@@ -21,7 +22,10 @@ kernel::parameters! {
 #[derive(Clone, Debug)]
 pub struct Dma {
     endpoint: Endpoint,
-    requester: Requester,
+    /// Of the physical function, and of each virtual one.
+    requesters: Vec<Requester>,
+    /// Whose turn it is.
+    turn: usize,
 }
 
 impl Component for Dma {
@@ -55,12 +59,14 @@ impl Dma {
             tags: parameters.tags as u16,
             completion_timeout: parameters.completion_timeout,
         };
-        let mut requester = Requester::new(endpoint.id(), limits);
-        endpoint.instruct(&mut requester);
-        Dma {
+        let functions = 1 + endpoint.functions().virtual_places().count();
+        let mut dma = Dma {
+            requesters: vec![Requester::new(endpoint.id(), limits); functions],
             endpoint,
-            requester,
-        }
+            turn: 0,
+        };
+        dma.instruct();
+        dma
     }
 
     /// Its core.
@@ -73,19 +79,26 @@ impl Dma {
         &mut self.endpoint
     }
 
-    /// Its requests.
+    /// The requests of its physical function.
     pub fn requester(&self) -> &Requester {
-        &self.requester
+        &self.requesters[0]
     }
 
     /// The same, to take what it read.
     pub fn requester_mut(&mut self) -> &mut Requester {
-        &mut self.requester
+        &mut self.requesters[0]
     }
 
-    /// Gives the engine one more flow.
-    pub fn add_flow(&mut self, flow: Flow) {
-        self.requester.add(flow);
+    /// Gives a function of the engine, which is there, one more flow: 0 is the physical one.
+    pub fn add_flow(&mut self, function: u8, flow: Flow) {
+        self.requesters[usize::from(function)].add(flow);
+    }
+
+    /// Tells the functions what the registers say.
+    fn instruct(&mut self) {
+        for (number, requester) in self.requesters.iter_mut().enumerate() {
+            self.endpoint.instruct_as(place(number), requester);
+        }
     }
 
     /// Takes in what has arrived and sends what may go.
@@ -93,20 +106,36 @@ impl Dma {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
         }
-        while self.endpoint.is_open(fx) {
-            let now = fx.now();
-            match self.requester.next(now, fx.store()) {
+        while self.endpoint.is_open(fx) && self.ask(fx) {}
+    }
+
+    /// Lets the function whose turn it is go on, of those that can. False if none can now.
+    fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let (now, count) = (fx.now(), self.requesters.len());
+        let mut earliest = Time::NEVER;
+        for step in 0..count {
+            let number = (self.turn + step) % count;
+            match self.requesters[number].next(now, fx.store()) {
                 Next::Packet(packet) => drop(self.endpoint.hand_over(packet, fx)),
                 Next::Told(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
-                    self.endpoint.record_timeout();
+                    self.endpoint.record_timeout(place(number));
                     fx.observe(Observation::timed_out(flow, bytes));
                 }
-                Next::NotBefore(time) => return self.endpoint.wake_engine(time, fx),
-                Next::Nothing => return,
+                Next::NotBefore(time) => {
+                    earliest = earliest.min(time);
+                    continue;
+                }
+                Next::Nothing => continue,
             }
+            self.turn = (number + 1) % count;
+            return true;
         }
+        if earliest < Time::NEVER {
+            self.endpoint.wake_engine(earliest, fx);
+        }
+        false
     }
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
@@ -116,7 +145,10 @@ impl Dma {
             if let Err(why) = self.endpoint.verdict(&header) {
                 return self.endpoint.refuse(packet, why, fx);
             }
-            let Some(taken) = self.requester.take(completion, content.payload()) else {
+            let mut requesters = self.requesters.iter_mut();
+            let payload = content.payload();
+            let taken = requesters.find_map(|one| one.take(completion, payload));
+            let Some(taken) = taken else {
                 return self
                     .endpoint
                     .refuse(packet, Refusal::UnexpectedCompletion, fx);
@@ -126,10 +158,17 @@ impl Dma {
         }
         self.endpoint.serve(packet, fx);
         if matches!(header.kind, Kind::ConfigWrite(_)) {
-            self.endpoint.instruct(&mut self.requester);
+            self.instruct();
         }
         if let Some(flow) = stamp.flow {
-            self.requester.came_back(flow, fx.now());
+            for requester in &mut self.requesters {
+                requester.came_back(flow, fx.now());
+            }
         }
     }
+}
+
+/// Where the function with that number is.
+fn place(number: usize) -> Place {
+    number.checked_sub(1).map_or(Place::Own, Place::Virtual)
 }

@@ -380,9 +380,9 @@ impl Endpoint {
         self.answers.push_back((fx.now(), served.completion));
     }
 
-    /// Records that a request was not completed in time.
-    pub(crate) fn record_timeout(&mut self) {
-        self.functions.record_timeout(Place::Own);
+    /// Records that a request of the function at `place` was not completed in time.
+    pub(crate) fn record_timeout(&mut self, place: Place) {
+        self.functions.record_timeout(place);
     }
 
     /// Answers a read from `memory`, which begins at address `base`, instead of from BAR 0.

@@ -3,6 +3,7 @@
 mod configuration;
 mod controller;
 mod cpu;
+mod io_port;
 mod memory_controller;
 mod root_complex;
 mod root_parameters;
@@ -12,6 +13,7 @@ mod switch;
 
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer};
 pub use cpu::{Cpu, INTERRUPTS, Ram};
+pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
 pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
 pub use root_parameters::RootComplexParameters;
 pub use routes::{Route, Routes};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use device::sg_dma::registers::REPLY;
 use device::{Dma, EndpointConfig, Reflector, Reply, SgDma};
-use fabric::{RootComplexConfig, Switch, SwitchConfig};
+use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor, ThreadId, Transfer, driver};
 use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
@@ -37,8 +37,9 @@ pub fn fabric(plan: &Plan, flows: &[Parts]) -> (Vec<Model>, World<Pcie>) {
     }
     for (number, controller) in plan.controllers.iter().enumerate() {
         let middle = ComponentId((plan.nodes.len() + number) as u32);
-        for (port, nic) in (0..).zip(&controller.ports) {
-            let bus = (ComponentId(*nic as u32), BUS);
+        let members = controller.ports.iter().chain(&controller.io_ports);
+        for (port, member) in (0..).zip(members) {
+            let bus = (ComponentId(*member as u32), BUS);
             world.connect(bus, (middle, port), Span::ZERO);
         }
     }
@@ -60,7 +61,7 @@ pub fn cable_end(plan: &Plan, (controller, port): (usize, u8)) -> (ComponentId, 
     (ComponentId(id as u32), port.into())
 }
 
-/// The port of a network interface controller that leads to its crossbar.
+/// The port of a network interface controller, or an I/O port, that leads to its crossbar.
 const BUS: u32 = 1;
 
 /// The port number of a router's fibre: that of PCI Express is the first.
@@ -134,6 +135,7 @@ fn component(
 ) -> Model {
     let node = &plan.nodes[index];
     match &node.kind {
+        NodeKind::IoPort(parameters) => Model::IoPort(io_port(plan, index, parameters)),
         NodeKind::Host(parameters, driver) => Model::Host(Host::new(RootComplexConfig {
             parameters: parameters.clone(),
             functions: node.functions.clone(),
@@ -174,6 +176,27 @@ fn component(
             }
         }
     }
+}
+
+/// The I/O port at node `index`.
+fn io_port(plan: &Plan, index: usize, parameters: &IoPortParameters) -> IoPort {
+    let node = &plan.nodes[index];
+    let place = node
+        .io_port
+        .expect("every I/O port belongs to a controller");
+    let crossbar = &plan.controllers[place.controller].parameters;
+    let shared = plan.io_ports.iter().find(|port| port.node == index);
+    let mut links = downstream_ends(plan, node);
+    IoPort::new(IoPortConfig {
+        parameters: parameters.clone(),
+        functions: node.functions.clone(),
+        link: links.pop().expect("a device is below every I/O port"),
+        processor: place.processor,
+        processor_space: crossbar.processor_space.0,
+        io_room: crossbar.io_buffer.0 as u32,
+        cycle: crossbar.crossbar_clock.period(),
+        owned: shared.map_or_else(Vec::new, |shared| shared.owned.clone()),
+    })
 }
 
 /// The sockets of a host's root ports.
@@ -232,6 +255,10 @@ fn link_end(
             weights: weights_below(plan, node).collect(),
             infinite_completions: !parameters.peer_to_peer,
             own: Some(Host::source(below)),
+            ..config
+        },
+        NodeKind::IoPort(_) => LinkConfig {
+            infinite_completions: true,
             ..config
         },
         NodeKind::Switch(_) => LinkConfig {
@@ -305,10 +332,12 @@ pub fn load(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]) {
         };
         for (way, id) in ways.iter().zip(&parts.0) {
             let part = part(flow, *way, *id, pattern);
-            models[flow.from].add_flow(Flow {
+            let part = Flow {
                 start: part.start + up,
                 ..part
-            });
+            };
+            let function = flow.function.filter(|(node, _)| *node == flow.from);
+            models[flow.from].add_flow(function.map_or(0, |(_, number)| number), part);
         }
     }
 }
@@ -404,6 +433,14 @@ fn part(flow: &FlowPlan, direction: Way, id: FlowId, pattern: Pattern) -> Flow {
 /// Puts what a flow will read where it will read it.
 fn fill_one(flow: &FlowPlan, pattern: Pattern, models: &mut [Model]) {
     let Some(to) = flow.to else { return };
+    let own = match flow.function {
+        Some((node, number)) if node == to => number.checked_sub(1),
+        _ => None,
+    };
+    let behind = own.and_then(|number| models[to].virtual_memory_mut(number.into()));
+    if let Some((memory, base)) = behind {
+        return fill_pattern(pattern, flow.window, base + flow.offset, memory);
+    }
     let memory = models[to].memory_mut().expect("a flow ends at memory");
     fill_pattern(pattern, flow.window, flow.offset, memory);
 }

@@ -46,13 +46,15 @@ pub fn controller(plan: &Plan, number: usize) -> Controller {
         NodeKind::Device(_, DeviceParameters::Nic(nic)) => nic.receive_room(),
         _ => 0,
     };
+    let io = controller.parameters.io_buffer.0 as u32 / 16;
+    let io = controller.io_ports.iter().map(|_| io);
     let cables = controller.cables.iter();
     let cables = cables.map(|cable| cable_end(plan, number, *cable));
     Controller::new(ControllerConfig {
         parameters: controller.parameters.clone(),
         routes: controller.routes.clone(),
         neighbours: controller.neighbours.clone(),
-        rooms: controller.ports.iter().map(room).collect(),
+        rooms: controller.ports.iter().map(room).chain(io).collect(),
         cables: cables.collect(),
     })
 }

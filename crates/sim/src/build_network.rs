@@ -99,23 +99,26 @@ pub fn load_traffic(plan: &Plan, flows: &[Parts], up: Span, models: &mut [Model]
         let pattern = Pattern::new(plan.seed, (plan.flows.len() + number) as u32);
         for (source, id) in traffic.sources.iter().zip(&parts.0) {
             let name = format!("traffic {} {}", traffic.id, plan.nodes[source.node].name);
-            models[source.node].add_flow(Flow {
-                id: *id,
-                direction: Way::Write,
-                address: source.targets[0],
-                region: traffic.message,
-                extent: Extent::Lasting(traffic.duration),
-                request_size: Some(traffic.message),
-                start: traffic.start + up,
-                interval: Span::ZERO,
-                content: Content::Pattern(pattern),
-                spread: Some(Spread {
-                    targets: source.targets.clone(),
-                    favoured: source.favoured,
-                    arrivals: traffic.arrivals,
-                    stream: Stream::named(plan.seed, &name),
-                }),
-            });
+            models[source.node].add_flow(
+                0,
+                Flow {
+                    id: *id,
+                    direction: Way::Write,
+                    address: source.targets[0],
+                    region: traffic.message,
+                    extent: Extent::Lasting(traffic.duration),
+                    request_size: Some(traffic.message),
+                    start: traffic.start + up,
+                    interval: Span::ZERO,
+                    content: Content::Pattern(pattern),
+                    spread: Some(Spread {
+                        targets: source.targets.clone(),
+                        favoured: source.favoured,
+                        arrivals: traffic.arrivals,
+                        stream: Stream::named(plan.seed, &name),
+                    }),
+                },
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The closed list of what stands in a fabric, and the dispatch of what happens to it.
 
 use device::{Dma, Nic, Reflector, Router, SgDma};
-use fabric::{Controller, Switch};
+use fabric::{Controller, IoPort, Switch};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
 use link::{Frame, LinkEnd, Pcie};
@@ -31,6 +31,8 @@ macro_rules! models {
 models! {
     /// A host.
     Host;
+    /// A port of a controller for an endpoint.
+    IoPort;
     /// A switch.
     Switch;
     /// A DMA engine.
@@ -65,6 +67,7 @@ impl Model {
     pub fn link(&self, index: usize) -> Option<&LinkEnd> {
         match self {
             Model::Host(host) => host.links().nth(index),
+            Model::IoPort(port) => Some(port.link()),
             Model::Switch(switch) => switch.links().nth(index),
             Model::Dma(dma) => Some(dma.endpoint().link()),
             Model::SgDma(dma) => Some(dma.endpoint().link()),
@@ -79,6 +82,7 @@ impl Model {
     pub fn functions(&self) -> Functions {
         let (functions, links): (_, Vec<&LinkEnd>) = match self {
             Model::Host(host) => (host.functions(), host.links().collect()),
+            Model::IoPort(port) => (port.functions(), vec![port.link()]),
             Model::Switch(switch) => (switch.functions(), switch.links().collect()),
             Model::Dma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::SgDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
@@ -89,7 +93,7 @@ impl Model {
         };
         let mut functions = functions.clone();
         // A host bridge has no link of its own.
-        let own = usize::from(matches!(self, Model::Host(_)));
+        let own = usize::from(matches!(self, Model::Host(_) | Model::IoPort(_)));
         for (place, link) in functions.places().skip(own).zip(links) {
             functions.record_correctable(place, link.repaired());
         }
@@ -100,7 +104,7 @@ impl Model {
     pub fn memory(&self) -> Option<&Memory> {
         match self {
             Model::Host(host) => Some(host.memory()),
-            Model::Switch(_) | Model::Controller(_) => None,
+            Model::IoPort(_) | Model::Switch(_) | Model::Controller(_) => None,
             Model::Nic(nic) => Some(nic.endpoint().bar()),
             Model::Dma(dma) => Some(dma.endpoint().bar()),
             Model::SgDma(dma) => Some(dma.endpoint().bar()),
@@ -113,7 +117,7 @@ impl Model {
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
         match self {
             Model::Host(host) => Some(host.memory_mut()),
-            Model::Switch(_) | Model::Controller(_) => None,
+            Model::IoPort(_) | Model::Switch(_) | Model::Controller(_) => None,
             Model::Nic(nic) => Some(nic.endpoint_mut().bar_mut()),
             Model::Dma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::SgDma(dma) => Some(dma.endpoint_mut().bar_mut()),
@@ -122,13 +126,25 @@ impl Model {
         }
     }
 
+    /// The memory behind the virtual functions of a device, to be filled, and where that of one of them begins.
+    pub fn virtual_memory_mut(&mut self, number: usize) -> Option<(&mut Memory, u64)> {
+        let endpoint = match self {
+            Model::Dma(dma) => dma.endpoint_mut(),
+            Model::SgDma(dma) => dma.endpoint_mut(),
+            Model::Reflector(reflector) => reflector.endpoint_mut(),
+            _ => return None,
+        };
+        endpoint.virtual_memory_mut(number)
+    }
+
     /// Who makes requests here.
     pub fn requester(&self) -> Option<&Requester> {
         match self {
             Model::Host(host) => Some(host.cpu().requester()),
             Model::Dma(dma) => Some(dma.requester()),
             Model::Router(router) => Some(router.requester()),
-            Model::Switch(_)
+            Model::IoPort(_)
+            | Model::Switch(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
             | Model::Nic(_)
@@ -142,7 +158,8 @@ impl Model {
             Model::Host(host) => Some(host.cpu_mut().requester_mut()),
             Model::Dma(dma) => Some(dma.requester_mut()),
             Model::Router(router) => Some(router.requester_mut()),
-            Model::Switch(_)
+            Model::IoPort(_)
+            | Model::Switch(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
             | Model::Nic(_)
@@ -150,13 +167,14 @@ impl Model {
         }
     }
 
-    /// One more flow. False where nobody makes requests.
-    pub fn add_flow(&mut self, flow: Flow) -> bool {
+    /// One more flow, of a device's function with that number. False where nobody makes requests.
+    pub fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
         match self {
             Model::Host(host) => host.cpu_mut().add_flow(flow),
-            Model::Dma(dma) => dma.add_flow(flow),
+            Model::Dma(dma) => dma.add_flow(function, flow),
             Model::Router(router) => router.add_flow(flow),
-            Model::Switch(_)
+            Model::IoPort(_)
+            | Model::Switch(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
             | Model::Nic(_)
@@ -172,7 +190,11 @@ impl Model {
             Model::Dma(dma) => dma.run(&mut world.effects(id)),
             Model::Router(router) => router.run(&mut world.effects(id)),
             Model::Nic(nic) => nic.run(&mut world.effects(id)),
-            Model::Switch(_) | Model::SgDma(_) | Model::Reflector(_) | Model::Controller(_) => {}
+            Model::IoPort(_)
+            | Model::Switch(_)
+            | Model::SgDma(_)
+            | Model::Reflector(_)
+            | Model::Controller(_) => {}
         }
     }
 }

@@ -405,18 +405,21 @@ impl Simulation {
         }
         self.start();
         let id = self.meter.add();
-        self.models[node].add_flow(Flow {
-            id,
-            direction,
-            address,
-            region: len,
-            extent: Extent::Bytes(len),
-            request_size: None,
-            start: self.world.now(),
-            interval: Span::ZERO,
-            content: Content::Bytes(bytes),
-            spread: None,
-        });
+        self.models[node].add_flow(
+            0,
+            Flow {
+                id,
+                direction,
+                address,
+                region: len,
+                extent: Extent::Bytes(len),
+                request_size: None,
+                start: self.world.now(),
+                interval: Span::ZERO,
+                content: Content::Bytes(bytes),
+                spread: None,
+            },
+        );
         self.models[node].ask(ComponentId(node as u32), &mut self.world);
         self.listen();
         Ok((node, id))

@@ -338,6 +338,7 @@ fn tree_controller(plan: &Plan, controller: &ControllerPlan) -> TreeController {
 fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
     let (kind, model) = match &node.kind {
         NodeKind::Host(..) => ("host", None),
+        NodeKind::IoPort(_) => ("io-port", None),
         NodeKind::Switch(_) => ("switch", None),
         NodeKind::Device(_, device) => ("device", Some(device.name())),
     };

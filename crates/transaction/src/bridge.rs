@@ -19,12 +19,14 @@ pub struct Bridge {
     outgoing: Outgoing,
     /// What this side has asked others for.
     asked: Outstanding<Asked>,
-    /// What others store here.
-    stores: VecDeque<BridgedStore>,
+    /// What others store here, with its number among what has come.
+    stores: VecDeque<(u64, BridgedStore)>,
     /// What others ask for here, by number, and those of which a part is to be asked for.
     loads: BTreeMap<u64, Load>,
     turns: VecDeque<(Time, u64)>,
-    begun: u64,
+    /// What others have answered.
+    answers: VecDeque<(u64, Time, PacketId)>,
+    came: u64,
 }
 
 /// How a bridge is built.
@@ -139,7 +141,8 @@ impl Bridge {
             stores: VecDeque::new(),
             loads: BTreeMap::new(),
             turns: VecDeque::new(),
-            begun: 0,
+            answers: VecDeque::new(),
+            came: 0,
             config,
         }
     }
@@ -156,16 +159,17 @@ impl Bridge {
 
     /// When something is due that is not at `now`.
     pub fn due_after(&mut self, now: Time, packets: &Packets) -> Time {
-        let stores = self.stores.front().map(|store| store.due);
+        let stores = self.stores.front().map(|(_, store)| store.due);
         let loads = self.turns.front().map(|(due, _)| *due);
-        let leaving = self.outgoing.due(packets);
-        let all = stores.into_iter().chain(loads).chain(leaving);
+        let answers = self.answers.front().map(|(_, due, _)| *due);
+        let coming = stores.into_iter().chain(loads).chain(answers);
+        let all = coming.chain(self.outgoing.due(packets));
         let later = all.filter(|due| *due > now).min().unwrap_or(Time::NEVER);
         later.min(self.asked.oldest_deadline())
     }
 
     /// Who asks and answers in the global address space.
-    fn global_id(&self) -> FunctionId {
+    pub fn global_id(&self) -> FunctionId {
         FunctionId::new(self.config.processor, 0, 0)
     }
 
@@ -254,15 +258,15 @@ impl Bridge {
         let all = writes(&bytes, stamp, to, side.max_payload, packets);
         packets.release(frame.packet);
         let count = all.len();
-        let stores = all
-            .into_iter()
-            .enumerate()
-            .map(|(index, packet)| BridgedStore {
+        self.came += 1;
+        for (index, packet) in all.into_iter().enumerate() {
+            let store = BridgedStore {
                 due,
                 packet,
                 room: (index + 1 == count).then_some(room_of(frame)),
-            });
-        self.stores.extend(stores);
+            };
+            self.stores.push_back((self.came, store));
+        }
         count == 0
     }
 
@@ -274,7 +278,7 @@ impl Bridge {
         let Kind::MemoryRead(request) = header.kind else {
             return;
         };
-        self.begun += 1;
+        self.came += 1;
         let load = Load {
             request,
             header,
@@ -283,18 +287,39 @@ impl Bridge {
             answered: 0,
             room: room_of(frame),
         };
-        self.loads.insert(self.begun, load);
-        self.turns.push_back((due, self.begun));
+        self.loads.insert(self.came, load);
+        self.turns.push_back((due, self.came));
     }
 
     /// The next write request that may go at `now`.
     pub fn next_store(&mut self, now: Time) -> Option<BridgedStore> {
-        self.stores.pop_front_if(|store| store.due <= now)
+        let store = self.stores.pop_front_if(|(_, store)| store.due <= now);
+        store.map(|(_, store)| store)
+    }
+
+    /// Whether nothing that was stored before what has that number waits: nothing passes that (PCIe Base 2.4.1).
+    fn is_first(&self, number: u64) -> bool {
+        let oldest = self.stores.front();
+        oldest.is_none_or(|(store, _)| *store > number)
+    }
+
+    /// The next completion that may go at `now`.
+    pub fn next_answer(&mut self, now: Time) -> Option<PacketId> {
+        let (number, due, packet) = *self.answers.front()?;
+        if due > now || !self.is_first(number) {
+            return None;
+        }
+        self.answers.pop_front();
+        Some(packet)
     }
 
     /// The next part of a load that may be asked for at `now`, of `largest` bytes at most.
     pub fn next_load(&mut self, now: Time, largest: u32) -> Option<BridgedLoad> {
-        let (_, number) = self.turns.pop_front_if(|(due, _)| *due <= now)?;
+        let (due, number) = *self.turns.front()?;
+        if due > now || !self.is_first(number) {
+            return None;
+        }
+        self.turns.pop_front();
         let load = self.loads.get_mut(&number)?;
         let whole = load.request.byte_len();
         let len = (whole - load.asked).min(largest);
@@ -360,7 +385,8 @@ impl Bridge {
         }
     }
 
-    fn send_answer(&mut self, packet: PacketId, ready: Time) {
+    /// An answer of this side, which has its global ID, goes out at `ready`.
+    pub fn send_answer(&mut self, packet: PacketId, ready: Time) {
         let waiting = Waiting {
             ready,
             ..Waiting::of(packet)
@@ -368,15 +394,17 @@ impl Bridge {
         self.outgoing.push(Class::Completion, waiting);
     }
 
-    /// The completions that an answer from another processor becomes here, which is let go of: none, if nothing here waits for it.
+    /// An answer from another processor becomes completions, which may go at `due`. False, if nothing here waits for it.
     pub fn answer_here(
         &mut self,
         packet: PacketId,
         completion: &Completion,
-        side: BridgeSide,
+        (side, due): (BridgeSide, Time),
         packets: &mut Packets,
-    ) -> Option<Vec<PacketId>> {
-        let part = self.asked.take(completion)?;
+    ) -> bool {
+        let Some(part) = self.asked.take(completion) else {
+            return false;
+        };
         let Asked { request, stamp } = part.what;
         let all = if completion.status == Status::Successful {
             let lead = usize::from(completion.lower_address) % 4;
@@ -394,7 +422,11 @@ impl Bridge {
             vec![failed(&request, side.id, stamp, packets)]
         };
         packets.release(packet);
-        Some(all)
+        self.came += 1;
+        let number = self.came;
+        self.answers
+            .extend(all.into_iter().map(|packet| (number, due, packet)));
+        true
     }
 }
 

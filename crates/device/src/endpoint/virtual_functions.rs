@@ -145,6 +145,13 @@ impl Endpoint {
         }
     }
 
+    /// The bytes behind the virtual functions, to be filled before a run, and where those of one of them begin.
+    pub fn virtual_memory_mut(&mut self, number: usize) -> Option<(&mut Memory, u64)> {
+        let behind = self.virtual_memory.as_mut()?;
+        let start = behind.size * number as u64;
+        Some((&mut behind.memory, start))
+    }
+
     fn locate(&self, address: u64) -> Option<(usize, u64)> {
         self.virtual_memory.as_ref()?.locate(address)
     }

@@ -3,6 +3,7 @@
 use kernel::{Effects, Time};
 use link::{PacketId, Stamp};
 use protocol::{Header, QueuePairId};
+use transaction::Place;
 
 use super::descriptor::Item;
 use super::pack::Sharing;
@@ -59,7 +60,7 @@ impl Nic {
         let mut any = false;
         self.window.bridge.give_up(now);
         while let Some(part) = self.outstanding.give_up(now) {
-            self.endpoint.record_timeout();
+            self.endpoint.record_timeout(Place::Own);
             self.busy_until = self.busy_until.max(now);
             self.hear(part, Vec::new());
             any = true;

@@ -97,9 +97,13 @@ impl Nic {
         bridge.set_out((packet, charge), address, ready, fx.store());
     }
 
-    /// Sends loads, stores and answers to the crossbar.
+    /// Sends loads, stores and answers to the crossbar, and answers of others on.
     pub(super) fn put_io_on_bus(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
+        while let Some(answer) = self.window.bridge.next_answer(fx.now()) {
+            any = true;
+            self.endpoint.reply(fx.now(), answer);
+        }
         while let Some((frame, charge)) = self.window.bridge.next_out(fx.now(), fx.store()) {
             any = true;
             fx.send(BUS, Frame::Bus(frame), Span::ZERO);
@@ -132,16 +136,9 @@ impl Nic {
                 false
             }
             Kind::Completion(completion) => {
-                match bridge.answer_here(frame.packet, completion, side, fx.store()) {
-                    Some(answers) => {
-                        for answer in answers {
-                            self.endpoint.reply(due, answer);
-                        }
-                    }
-                    None => {
-                        let why = Refusal::UnexpectedCompletion;
-                        self.endpoint.refuse(frame.packet, why, fx);
-                    }
+                if !bridge.answer_here(frame.packet, completion, (side, due), fx.store()) {
+                    let why = Refusal::UnexpectedCompletion;
+                    self.endpoint.refuse(frame.packet, why, fx);
                 }
                 true
             }

@@ -188,7 +188,7 @@ impl SgDma {
     /// Requests that were not answered in time never will be.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.endpoint.record_timeout();
+            self.endpoint.record_timeout(transaction::Place::Own);
             let flow = self.reader.as_ref().and_then(|reader| reader.label());
             if let (Purpose::Data { .. }, Some(flow)) = (part.what, flow) {
                 fx.observe(Observation::timed_out(flow, 0));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use device::nic::registers::PAGE;
 use device::{Nic, NicParameters};
-use fabric::ControllerParameters;
+use fabric::{ControllerParameters, IoPortParameters};
 use kernel::Quantity;
 use link::PortParameters;
 use protocol::Bar;
@@ -29,7 +29,9 @@ pub struct ControllerPlan {
     pub port: PortParameters,
     /// The network interface controller at each port.
     pub ports: Vec<usize>,
-    /// The cable at each port behind those.
+    /// The I/O port at each port behind those.
+    pub io_ports: Vec<usize>,
+    /// The cable at each port behind both.
     pub cables: Vec<usize>,
     /// The port that leads to each processor.
     pub routes: Arc<[Option<u8>]>,
@@ -60,7 +62,7 @@ pub struct CablePlan {
     pub link: LinkParameters,
 }
 
-/// Where a network interface controller is.
+/// Where a network interface controller or an I/O port is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment {
     /// Its controller.
@@ -76,7 +78,9 @@ pub(super) struct Controllers {
     pub(super) all: Vec<ControllerPlan>,
     pub(super) cables: Vec<CablePlan>,
     pub(super) warnings: Vec<String>,
+    /// Where each node is that is a network interface controller, and that is an I/O port.
     pub(super) attachments: Vec<Option<Attachment>>,
+    pub(super) io_ports: Vec<Option<Attachment>>,
 }
 
 impl Controllers {
@@ -86,6 +90,7 @@ impl Controllers {
             parameters: controller.parameters.clone(),
             port: controller.port.clone(),
             ports: Vec::new(),
+            io_ports: Vec::new(),
             cables: Vec::new(),
             routes: Arc::from([]),
             neighbours: Arc::from([]),
@@ -95,6 +100,7 @@ impl Controllers {
             cables: Vec::new(),
             warnings: Vec::new(),
             attachments: vec![None; scenario.nodes.len()],
+            io_ports: vec![None; scenario.nodes.len()],
         };
         check_names(scenario)?;
         let mut numbers = written_numbers(scenario)?;
@@ -103,6 +109,12 @@ impl Controllers {
                 check_nic(scenario, node)?;
                 let place = controllers.attach(scenario, (index, node), nic, &mut numbers)?;
                 controllers.attachments[index] = Some(place);
+            }
+        }
+        for (index, node) in scenario.nodes.iter().enumerate() {
+            if let NodeKind::IoPort(port) = &node.kind {
+                let place = controllers.attach(scenario, (index, node), port, &mut numbers)?;
+                controllers.io_ports[index] = Some(place);
             }
         }
         for cable in &scenario.cables {
@@ -116,12 +128,12 @@ impl Controllers {
         &mut self,
         scenario: &Scenario,
         (index, node): (usize, &Node),
-        nic: &NicParameters,
+        member: &impl Member,
         numbers: &mut BTreeMap<u8, usize>,
     ) -> Result<Attachment, ScenarioError> {
-        let controller = find(scenario, node, nic)?;
+        let controller = find(scenario, node, member.controller())?;
         let plan = &mut self.all[controller];
-        let port = plan.ports.len() as u8;
+        let port = (plan.ports.len() + plan.io_ports.len()) as u8;
         if u32::from(port) >= plan.parameters.ports {
             let message = format!(
                 "no port of the controller {} is left ({} in all); write a larger ports there, up to 64",
@@ -129,9 +141,13 @@ impl Controllers {
             );
             return Err(scenario.error(node.name.line, message));
         }
-        check_clock(scenario, node, plan)?;
-        plan.ports.push(index);
-        let written = nic.processor.map(|number| number as u8);
+        if matches!(node.kind, NodeKind::IoPort(_)) {
+            plan.io_ports.push(index);
+        } else {
+            check_clock(scenario, node, plan)?;
+            plan.ports.push(index);
+        }
+        let written = member.processor().map(|number| number as u8);
         let free = || (0..=u8::MAX).find(|number| !numbers.contains_key(number));
         let Some(processor) = written.or_else(free) else {
             let message = "there are more than 256 processors; leave some out".to_owned();
@@ -171,7 +187,7 @@ impl Controllers {
         }
         let mut place = |controller: usize| {
             let plan = &mut self.all[controller];
-            let port = plan.ports.len() + plan.cables.len();
+            let port = plan.ports.len() + plan.io_ports.len() + plan.cables.len();
             plan.cables.push(self.cables.len());
             if port < MOST_PORTS {
                 return Ok((controller, port as u8));
@@ -224,7 +240,8 @@ impl Controllers {
             }
             controller.routes = routes.into();
             let here = |place: &&Attachment| place.controller == number;
-            let here = self.attachments.iter().flatten().filter(here);
+            let all = self.attachments.iter().chain(&self.io_ports).flatten();
+            let here = all.filter(here);
             let mut neighbours = Vec::new();
             for place in here {
                 let processor = usize::from(place.processor);
@@ -255,6 +272,32 @@ const MOST_PORTS: usize = 128;
 /// Processors that a packet can name.
 const PROCESSORS: usize = 256;
 
+/// What belongs to a controller.
+trait Member {
+    /// The name of that, if it is written.
+    fn controller(&self) -> Option<&String>;
+    /// Its number among the processors, if it is written.
+    fn processor(&self) -> Option<u32>;
+}
+
+impl Member for NicParameters {
+    fn controller(&self) -> Option<&String> {
+        self.controller.as_ref()
+    }
+    fn processor(&self) -> Option<u32> {
+        self.processor
+    }
+}
+
+impl Member for IoPortParameters {
+    fn controller(&self) -> Option<&String> {
+        self.controller.as_ref()
+    }
+    fn processor(&self) -> Option<u32> {
+        self.processor
+    }
+}
+
 /// The parameters of `node`, if it is a network interface controller.
 pub(super) fn nic(node: &Node) -> Option<&NicParameters> {
     match &node.kind {
@@ -283,7 +326,11 @@ fn check_names(scenario: &Scenario) -> Result<(), ScenarioError> {
 fn written_numbers(scenario: &Scenario) -> Result<BTreeMap<u8, usize>, ScenarioError> {
     let mut numbers = BTreeMap::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
-        let Some(number) = nic(node).and_then(|nic| nic.processor) else {
+        let written = match &node.kind {
+            NodeKind::IoPort(port) => port.processor,
+            _ => nic(node).and_then(|nic| nic.processor),
+        };
+        let Some(number) = written else {
             continue;
         };
         if let Some(other) = numbers.insert(number as u8, index) {
@@ -313,7 +360,11 @@ fn check_nic(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     Err(scenario.error(node.lines.of("bar"), message))
 }
 
-fn find(scenario: &Scenario, node: &Node, nic: &NicParameters) -> Result<usize, ScenarioError> {
+fn find(
+    scenario: &Scenario,
+    node: &Node,
+    written: Option<&String>,
+) -> Result<usize, ScenarioError> {
     let name = &node.name.value;
     let names: Vec<&str> = scenario
         .controllers
@@ -324,7 +375,7 @@ fn find(scenario: &Scenario, node: &Node, nic: &NicParameters) -> Result<usize, 
         let message = format!("{name}.controller: {message}");
         Err(scenario.error(node.lines.of("controller"), message))
     };
-    match (&nic.controller, names.len()) {
+    match (written, names.len()) {
         (_, 0) => error(
             "there is no controller; write [controllers.c0], the crossbar that it belongs to"
                 .to_owned(),

@@ -129,7 +129,7 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
             let size = endpoint.max_read_request.0 as u32;
             settings.extend(all().map(|id| (id, Setting::MaxReadRequest(size))));
         }
-        NodeKind::Host(..) | NodeKind::Switch(_) => {}
+        NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Switch(_) => {}
     }
     settings
 }

@@ -29,6 +29,8 @@ pub struct FlowPlan {
     pub to: Option<usize>,
     /// The address of the first byte.
     pub address: u64,
+    /// The function that takes part in it of the device at one of its ends, if one is written.
+    pub function: Option<(usize, u8)>,
     /// How far that is into what the target answers to.
     pub offset: u64,
     /// The bytes from there that are used: each once, or in whole requests again and again.

@@ -29,7 +29,7 @@ pub(super) fn functions(
         tree.children[index].iter().map(port).collect()
     };
     match &node.kind {
-        NodeKind::Host(..) => Functions::root(
+        NodeKind::Host(..) | NodeKind::IoPort(_) => Functions::root(
             ConfigSpace::host_bridge(&identity(node, HOST_BRIDGE)),
             ports(PortType::RootPort, ROOT_PORT),
         ),

@@ -96,6 +96,7 @@ impl Planner<'_> {
             from,
             to: Some(to),
             address: target,
+            function: None,
             offset: 0,
             window,
             reply: None,
@@ -129,7 +130,7 @@ impl Planner<'_> {
 
     /// Whether nothing is written that only messages have.
     fn check_no_messages(&self, flow: &Flow) -> Result<(), ScenarioError> {
-        for key in ["primitive", "outstanding", "smallest", "function"] {
+        for key in ["primitive", "outstanding", "smallest"] {
             if flow.lines.has(key) {
                 let message =
                     "this flow has no messages; write it only where the flow is from a nic device";

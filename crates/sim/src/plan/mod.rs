@@ -9,6 +9,7 @@ mod fibres;
 mod firmware;
 mod flow;
 mod functions;
+mod io_port;
 mod message;
 mod network;
 mod offer;
@@ -35,6 +36,7 @@ pub use address::Region;
 pub use collective::{CollectivePlan, Face};
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use flow::{Amount, FlowPlan, TransferPlan};
+pub use io_port::IoPortPlan;
 pub use message::MessagePlan;
 pub use network::{FibrePlan, NetworkPlan};
 pub use offer::{OfferPlan, OfferSource};
@@ -60,7 +62,9 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// Crossbars between hosts.
     pub controllers: Vec<ControllerPlan>,
-    /// Links between those.
+    /// Ports of those for endpoints whose functions belong to several hosts.
+    pub io_ports: Vec<IoPortPlan>,
+    /// Links between controllers.
     pub cables: Vec<CablePlan>,
     /// Networks of routers.
     pub networks: Vec<NetworkPlan>,
@@ -107,6 +111,8 @@ pub struct NodePlan {
     pub member: Option<(usize, u16)>,
     /// Where a network interface controller is.
     pub attachment: Option<Attachment>,
+    /// Where it is at a controller, if it is an I/O port.
+    pub io_port: Option<Attachment>,
     /// The link upwards; none at a host.
     pub upstream: Option<usize>,
     /// The ports with something below, by number.
@@ -128,15 +134,23 @@ impl NodePlan {
 
     /// Where the doorbells of `function` of a network interface controller are, if it has that many functions.
     pub fn doorbells(&self, function: u8) -> Option<u64> {
+        self.registers(function).map(|region| region.base)
+    }
+
+    /// BAR 0 of `function` of a device, if it has that many functions, and one: 0 is the physical one.
+    pub fn registers(&self, function: u8) -> Option<Region> {
         let NodeKind::Device(endpoint, _) = &self.kind else {
             return None;
         };
         match u64::from(function).checked_sub(1) {
-            None => self.bars[0].map(|bar| bar.base),
+            None => self.bars[0],
             Some(number) => {
                 let bars = self.virtual_bars?;
                 let there = number < u64::from(endpoint.virtual_functions);
-                there.then(|| bars.base + number * endpoint.virtual_bar.0)
+                there.then(|| Region {
+                    base: bars.base + number * endpoint.virtual_bar.0,
+                    size: endpoint.virtual_bar.0,
+                })
             }
         }
     }
@@ -212,7 +226,9 @@ impl Plan {
         }
         let links = links(scenario, &tree, &nodes)?;
         let mut networks = tree.networks;
-        let planned = planner::plan(scenario, &nodes, &mut networks, &controllers.all)?;
+        let io_ports = io_port::plan(scenario, &nodes)?;
+        let around = (controllers.all.as_slice(), io_ports.as_slice());
+        let planned = planner::plan(scenario, &nodes, &mut networks, around)?;
         let traffic = traffic::plan(scenario, &nodes, &mut networks, &controllers.all)?;
         let collectives = collective::plan(scenario, &nodes, &networks)?;
         let mut warnings = networks.warnings;
@@ -228,6 +244,7 @@ impl Plan {
             nodes,
             links,
             controllers: controllers.all,
+            io_ports,
             cables: controllers.cables,
             networks: networks.all,
             fibres: networks.fibres,
@@ -296,6 +313,7 @@ fn enumerated(
             virtual_bars: virtual_bars(node, &functions),
             member: tree.networks.members[index],
             attachment: controllers.attachments[index],
+            io_port: controllers.io_ports[index],
             memory: address::memory(node),
             upstream: tree.upstream_link(index),
             downstream: downstream(tree, index, &functions),
@@ -308,7 +326,7 @@ fn enumerated(
 /// Max payload size in the registers of the node's ports; a host without any has none.
 fn max_payload(node: &Node, functions: &Functions) -> u32 {
     let own = match node.kind {
-        NodeKind::Host(..) => functions.ports().next(),
+        NodeKind::Host(..) | NodeKind::IoPort(_) => functions.ports().next(),
         NodeKind::Switch(_) | NodeKind::Device(..) => Some(functions.space(Place::Own)),
     };
     let supported = node.port.max_payload_supported.0 as u32;
@@ -318,7 +336,7 @@ fn max_payload(node: &Node, functions: &Functions) -> u32 {
 fn max_read_request(node: &Node, functions: &Functions) -> u32 {
     match &node.kind {
         NodeKind::Host(host, _) => host.max_read_request.0 as u32,
-        NodeKind::Switch(_) => 0,
+        NodeKind::IoPort(_) | NodeKind::Switch(_) => 0,
         NodeKind::Device(..) => functions.space(Place::Own).max_read_request(),
     }
 }

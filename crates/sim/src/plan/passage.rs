@@ -6,7 +6,7 @@ use crate::scenario::{Direction, Flow, NodeKind, ScenarioError};
 use super::address::show;
 use super::network::port_to;
 use super::planner::Planner;
-use super::{Attachment, ControllerPlan, NodePlan, Region};
+use super::{ControllerPlan, NodePlan, Region};
 
 impl Planner<'_> {
     /// The addresses at which `from` reaches `to` through a network: those of the network itself for the user logic of a
@@ -147,8 +147,10 @@ pub(super) fn window(
         below.filter_map(|node| Some((node, node.attachment?)))
     };
     beside(from).find_map(|(entry, own)| {
-        let same = |(_, there): &(_, Attachment)| there.controller == own.controller;
-        let (_, there) = beside(to).find(same)?;
+        let others = beside(to).map(|(_, there)| there).chain(nodes[to].io_port);
+        let there = others
+            .into_iter()
+            .find(|there| there.controller == own.controller)?;
         let base = controllers[own.controller].base(there.processor);
         Some((entry.bars[2]?.base + base, own.controller))
     })

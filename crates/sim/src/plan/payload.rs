@@ -95,7 +95,7 @@ const LOW_MEMORY: Bytes = Bytes(3 << 30);
 /// Whether the max read request size of `node` can be; a host may well ask for less than a function can.
 pub(super) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     match &node.kind {
-        NodeKind::Host(..) | NodeKind::Switch(_) => Ok(()),
+        NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Switch(_) => Ok(()),
         NodeKind::Device(endpoint, _) => {
             let size = endpoint.max_read_request;
             checked(scenario, node, "max_read_request", size)

@@ -14,7 +14,7 @@ use super::address::show;
 use super::message::TakenPairs;
 use super::network::Networks;
 use super::tree::known;
-use super::{Amount, ControllerPlan, FlowPlan, NodePlan, OfferPlan, Region};
+use super::{Amount, ControllerPlan, FlowPlan, IoPortPlan, NodePlan, OfferPlan, Region};
 
 /// What programs on the hosts do.
 pub(super) struct Planned {
@@ -29,7 +29,7 @@ pub(super) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
     networks: &mut Networks,
-    controllers: &[ControllerPlan],
+    (controllers, io_ports): (&[ControllerPlan], &[IoPortPlan]),
 ) -> Result<Planned, ScenarioError> {
     let names = nodes.iter().enumerate();
     let names = names
@@ -44,6 +44,7 @@ pub(super) fn plan(
         lists: vec![0; nodes.len()],
         pairs: TakenPairs::new(),
         controllers,
+        io_ports,
     };
     let mut lines = BTreeMap::new();
     for flow in &scenario.flows {
@@ -77,6 +78,7 @@ pub(super) struct Planner<'a> {
     lists: Vec<u64>,
     pub(super) pairs: TakenPairs,
     pub(super) controllers: &'a [ControllerPlan],
+    pub(super) io_ports: &'a [IoPortPlan],
 }
 
 /// Bytes of one round trip where nothing is written: a doorbell.
@@ -96,7 +98,8 @@ impl Planner<'_> {
             return Ok(plan);
         }
         self.check_driven(flow, &self.nodes[from])?;
-        let (to, region) = self.target(flow, from)?;
+        let function = self.function(flow, from)?;
+        let (to, region) = self.target(flow, from, function)?;
         let (write_size, read_size) = self.request_sizes(flow, &self.nodes[from])?;
         let amount = self.amount(flow)?;
         let direction = flow.parameters.direction;
@@ -112,6 +115,7 @@ impl Planner<'_> {
             from,
             to,
             address: region.base + offset,
+            function,
             offset,
             window,
             reply: self.reply(flow, from, write_size)?,
@@ -175,6 +179,7 @@ impl Planner<'_> {
         &mut self,
         flow: &Flow,
         from: usize,
+        function: Option<(usize, u8)>,
     ) -> Result<(Option<usize>, Region), ScenarioError> {
         let round_trip = flow.parameters.direction == Direction::RoundTrip;
         let name = match &flow.to.value {
@@ -208,6 +213,10 @@ impl Planner<'_> {
                 format!("{name} is also where it comes from; write another host or device");
             return Err(self.error(flow, "to", &message));
         }
+        let region = self.region_of(to, function);
+        if let Some(region) = self.shared(flow, (from, to), function, region)? {
+            return Ok((Some(to), region));
+        }
         if source.root != target.root || self.networks.members[from].is_some() {
             let region = self.passage(flow, from, to)?;
             return Ok((Some(to), region));
@@ -215,13 +224,49 @@ impl Planner<'_> {
         if round_trip && !reflects(source, target) {
             return Err(self.error(flow, "to", &no_round_trip(source)));
         }
-        target.region().map_or_else(
+        region.map_or_else(
             || {
                 let message = format!("{name} has nothing to write to; give it a bar");
                 Err(self.error(flow, "to", &message))
             },
             |region| Ok((Some(to), region)),
         )
+    }
+
+    /// The function that a flow names, of the device that it begins at, or else ends at.
+    fn function(&self, flow: &Flow, from: usize) -> Result<Option<(usize, u8)>, ScenarioError> {
+        let Some(number) = flow.parameters.function else {
+            return Ok(None);
+        };
+        let to = match &flow.to.value {
+            Target::Node(name) => self.names.get(name.as_str()).copied(),
+            Target::Address(_) => None,
+        };
+        let is_device = |node: &usize| matches!(self.nodes[*node].kind, NodeKind::Device(..));
+        let Some(node) = [Some(from), to].into_iter().flatten().find(is_device) else {
+            let message = "there is no device at either end; leave it out";
+            return Err(self.error(flow, "function", message));
+        };
+        let device = &self.nodes[node];
+        let makes_requests = matches!(device.kind, NodeKind::Device(_, DeviceParameters::Dma(_)));
+        if device.registers(number as u8).is_none()
+            || (node == from && number > 0 && !makes_requests)
+        {
+            let message = format!(
+                "{} has no function {number} that makes requests; write a smaller one, or a dma device with virtual_functions = {number} or more",
+                device.name
+            );
+            return Err(self.error(flow, "function", &message));
+        }
+        Ok(Some((node, number as u8)))
+    }
+
+    /// What `to` answers to: with the function that is named, if it is one of it.
+    fn region_of(&self, to: usize, function: Option<(usize, u8)>) -> Option<Region> {
+        match function {
+            Some((node, number)) if node == to => self.nodes[to].registers(number),
+            _ => self.nodes[to].region(),
+        }
     }
 
     fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {

@@ -56,7 +56,7 @@ impl Tree {
             link_above: vec![None; nodes.len()],
             networks: Networks::new(scenario)?,
         };
-        for host in (0..nodes.len()).filter(|node| is_host(&nodes[*node])) {
+        for host in (0..nodes.len()).filter(|node| is_top(&nodes[*node])) {
             tree.link(host);
         }
         Ok(tree)
@@ -111,9 +111,14 @@ fn is_host(node: &Node) -> bool {
     matches!(node.kind, NodeKind::Host(..))
 }
 
+/// Whether it is at the top of a tree.
+fn is_top(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Host(..) | NodeKind::IoPort(_))
+}
+
 /// Device 0 of bus 0 is the host itself. A port beyond the devices of a bus is one more function of one of them.
 fn port_device(node: &Node, port: u32) -> u8 {
-    let (first, devices) = if is_host(node) { (1, 31) } else { (0, 32) };
+    let (first, devices) = if is_top(node) { (1, 31) } else { (0, 32) };
     (first + port % devices) as u8
 }
 
@@ -140,10 +145,11 @@ fn parents(
     names: &BTreeMap<&str, usize>,
 ) -> Result<Vec<Option<usize>>, ScenarioError> {
     let parent = |node: &Node| match (&node.upstream, &node.kind) {
-        (None, NodeKind::Host(..)) => Ok(None),
-        (Some(upstream), NodeKind::Host(..)) => {
+        (None, NodeKind::Host(..) | NodeKind::IoPort(_)) => Ok(None),
+        (Some(upstream), kind @ (NodeKind::Host(..) | NodeKind::IoPort(_))) => {
             let message = format!(
-                "host {} is the top of its tree; leave out upstream, or make it a device",
+                "{} {} is the top of its tree; leave out upstream, or make it a device",
+                kind.noun(),
                 node.name.value
             );
             Err(scenario.error(upstream.to.line, message))

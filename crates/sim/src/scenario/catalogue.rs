@@ -1,7 +1,7 @@
 //! Everything that a scenario can say, for people who look for it.
 
 use device::EndpointParameters;
-use fabric::{ControllerParameters, RootComplexParameters, SwitchParameters};
+use fabric::{ControllerParameters, IoPortParameters, RootComplexParameters, SwitchParameters};
 use host::DriverParameters;
 use kernel::{Declaration, Parameters};
 use link::PortParameters;
@@ -81,10 +81,17 @@ pub fn catalogue() -> Catalogue {
         parameters.extend(declarations.into_iter().map(|one| entry(place, one)));
     };
     list("links, upstream", LinkParameters::declarations());
-    list("hosts, switches, devices", PortParameters::declarations());
-    list("hosts, switches, devices", NodeParameters::declarations());
+    list(
+        "hosts, io_ports, switches, devices",
+        PortParameters::declarations(),
+    );
+    list(
+        "hosts, io_ports, switches, devices",
+        NodeParameters::declarations(),
+    );
     list("hosts", RootComplexParameters::declarations());
     list("hosts", DriverParameters::declarations());
+    list("io_ports", IoPortParameters::declarations());
     list("switches", SwitchParameters::declarations());
     list("devices", EndpointParameters::declarations());
     for model in MODELS {
@@ -141,6 +148,12 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "profile",
         "generic",
         "The profile that the keys of this section change.",
+    ),
+    (
+        "io_ports",
+        "owners",
+        "none",
+        "The hosts that the functions of the endpoint below belong to: that of the physical function, then those of the virtual ones.",
     ),
     (
         "switches, devices",

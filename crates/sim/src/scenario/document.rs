@@ -184,6 +184,29 @@ impl<'a> Section<'a> {
         tables.collect()
     }
 
+    /// Takes `key`: a list of quantities, none if it is not there.
+    pub(super) fn list<Q: Quantity>(
+        &mut self,
+        key: &'static str,
+    ) -> Result<Vec<At<Q>>, ScenarioError> {
+        let Some(item) = self.take(key) else {
+            return Ok(Vec::new());
+        };
+        let DeValue::Array(array) = item.value.get_ref() else {
+            return Err(item.error("this is no list; write [\"...\", \"...\"]"));
+        };
+        let entries = array.iter().map(|value| {
+            let line = self.source.line(value.span().start);
+            let entry = Item {
+                line,
+                value,
+                ..item.clone()
+            };
+            entry.read()
+        });
+        entries.collect()
+    }
+
     /// Refuses keys that belong elsewhere, saying where.
     pub(super) fn refuse(&self, keys: &[&str], advice: &str) -> Result<(), ScenarioError> {
         let misplaced = self.left.iter().find(|item| keys.contains(&item.key));

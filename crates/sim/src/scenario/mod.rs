@@ -51,7 +51,7 @@ pub struct Scenario {
     pub seed: u64,
     /// The part of the run in which steady rates are measured.
     pub measure: Option<(Span, Span)>,
-    /// Hosts, then switches, then devices, each in the order they are written, those of networks last.
+    /// Hosts, then I/O ports, then switches, then devices, each in the order they are written, those of networks last.
     pub nodes: Vec<Node>,
     /// Generated networks, in the order they are written.
     pub networks: Vec<Network>,
@@ -157,6 +157,9 @@ fn nodes(
         nodes.extend(hosts);
         routers.push(below);
         networks.push(network);
+    }
+    for item in root.named("io_ports")? {
+        nodes.push(surroundings.io_port(&item)?);
     }
     for item in root.named("switches")? {
         nodes.push(surroundings.switch(&item)?);

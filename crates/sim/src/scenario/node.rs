@@ -1,7 +1,7 @@
 //! The nodes of a scenario: hosts, switches and devices.
 
 use device::{EndpointParameters, RouterParameters};
-use fabric::{RootComplexParameters, SwitchParameters};
+use fabric::{IoPortParameters, RootComplexParameters, SwitchParameters};
 use host::DriverParameters;
 use kernel::Parameters;
 use link::PortParameters;
@@ -19,6 +19,8 @@ use super::profile::{Profile, Profiles};
 pub enum NodeKind {
     /// A root complex with memory, and what its software costs: the top of a tree.
     Host(RootComplexParameters, DriverParameters),
+    /// A port of a controller for an endpoint whose functions belong to several hosts: the top of a tree, too.
+    IoPort(IoPortParameters),
     /// A switch with one upstream port.
     Switch(SwitchParameters),
     /// A leaf.
@@ -26,10 +28,11 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// "host", "switch" or "device".
+    /// "host", "I/O port", "switch" or "device".
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Host(..) => "host",
+            Self::IoPort(_) => "I/O port",
             Self::Switch(_) => "switch",
             Self::Device(..) => "device",
         }
@@ -39,6 +42,7 @@ impl NodeKind {
     pub fn tags(&self) -> u32 {
         match self {
             Self::Host(host, _) => host.tags,
+            Self::IoPort(port) => port.tags,
             Self::Switch(_) => 0,
             Self::Device(_, device) => device.tags(),
         }
@@ -48,6 +52,7 @@ impl NodeKind {
     pub fn downstream_ports(&self) -> u32 {
         match self {
             Self::Host(host, _) => host.ports,
+            Self::IoPort(_) => 1,
             Self::Switch(switch) => switch.ports.saturating_sub(1),
             Self::Device(..) => 0,
         }
@@ -82,6 +87,8 @@ pub struct Node {
     pub settings: NodeParameters,
     /// Its link upwards.
     pub upstream: Option<Upstream>,
+    /// At an I/O port, the hosts that the functions below belong to, in order.
+    pub owners: Vec<At<String>>,
     /// Where it all stands.
     pub lines: Lines,
 }
@@ -95,6 +102,11 @@ pub(super) struct Surroundings<'a> {
 impl Surroundings<'_> {
     pub(super) fn host(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
         self.node(item, item.name(), item.section()?, host(), None)
+    }
+
+    pub(super) fn io_port(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
+        let kind = NodeKind::IoPort(IoPortParameters::default());
+        self.node(item, item.name(), item.section()?, kind, None)
     }
 
     pub(super) fn switch(&self, item: &Item<'_>) -> Result<Node, ScenarioError> {
@@ -186,6 +198,10 @@ impl Surroundings<'_> {
             let advice = "this is where its link hangs; write it inside upstream = { ... }";
             section.refuse(&["socket"], advice)?;
         }
+        let owners = match &kind {
+            NodeKind::IoPort(_) => section.list("owners")?,
+            _ => Vec::new(),
+        };
         let mut settings = NodeParameters::default();
         let mut optical = OpticalParameters::default();
         let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut settings];
@@ -194,6 +210,7 @@ impl Surroundings<'_> {
                 sets.push(host);
                 sets.push(driver);
             }
+            NodeKind::IoPort(port) => sets.push(port),
             NodeKind::Switch(switch) => sets.push(switch),
             NodeKind::Device(endpoint, model) => {
                 sets.push(endpoint);
@@ -214,6 +231,7 @@ impl Surroundings<'_> {
             optical,
             settings,
             upstream,
+            owners,
             lines,
         })
     }

@@ -1,0 +1,159 @@
+//! I/O ports: whose the functions of their endpoints are, and the flows between those and the hosts.
+
+use fabric::Owned;
+use transaction::Place;
+
+use crate::scenario::{Flow, NodeKind, Scenario, ScenarioError};
+
+use super::address::show;
+use super::planner::Planner;
+use super::{NodePlan, Region};
+
+/// An I/O port.
+#[derive(Clone, Debug)]
+pub struct IoPortPlan {
+    /// Its node.
+    pub node: usize,
+    /// The endpoint below it.
+    pub endpoint: usize,
+    /// The hosts that the functions of that belong to, by number.
+    pub owners: Vec<usize>,
+    /// The same as the port sees it.
+    pub owned: Vec<Owned>,
+}
+
+/// Finds whose the functions below the I/O ports are.
+pub(super) fn plan(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+) -> Result<Vec<IoPortPlan>, ScenarioError> {
+    let ports = (0..nodes.len()).filter(|node| nodes[*node].io_port.is_some());
+    ports.map(|port| plan_one(scenario, nodes, port)).collect()
+}
+
+fn plan_one(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+    port: usize,
+) -> Result<IoPortPlan, ScenarioError> {
+    let node = &scenario.nodes[port];
+    let name = &node.name.value;
+    let below = (0..nodes.len()).find(|index| nodes[*index].root == port && *index != port);
+    let is_device = |index: &usize| matches!(nodes[*index].kind, NodeKind::Device(..));
+    let Some(endpoint) = below.filter(is_device) else {
+        let message =
+            format!("there is no device below {name}; write a device with upstream = \"{name}\"");
+        return Err(scenario.error(node.name.line, message));
+    };
+    let functions = &nodes[endpoint].functions;
+    let places: Vec<Place> = [Place::Own]
+        .into_iter()
+        .chain(functions.virtual_places())
+        .collect();
+    let line = node.lines.of("owners");
+    if node.owners.is_empty() || node.owners.len() > places.len() {
+        let message = format!(
+            "{name}.owners: {} has {} functions; write the host of each, such as owners = [\"{}\"]",
+            nodes[endpoint].name,
+            places.len(),
+            first_host(nodes)
+        );
+        return Err(scenario.error(line, message));
+    }
+    let mut plan = IoPortPlan {
+        node: port,
+        endpoint,
+        owners: Vec::new(),
+        owned: Vec::new(),
+    };
+    for (number, (owner, place)) in (0..).zip(node.owners.iter().zip(places)) {
+        let found = owner_of(nodes, port, &owner.value);
+        let Some((host, processor)) = found else {
+            let message = format!(
+                "{name}.owners: {:?} is no host with a network interface controller at the same controller; write one that is, such as {:?}",
+                owner.value,
+                first_host(nodes)
+            );
+            return Err(scenario.error(owner.line, message));
+        };
+        plan.owners.push(host);
+        let registers = nodes[endpoint].registers(number);
+        plan.owned.push(Owned {
+            id: functions.id_of(place),
+            processor,
+            registers: registers.map(|region| (region.base, region.size)),
+        });
+    }
+    Ok(plan)
+}
+
+/// A host, and the number of its processor at the controller of the I/O port `port`.
+fn owner_of(nodes: &[NodePlan], port: usize, name: &str) -> Option<(usize, u8)> {
+    let controller = nodes[port].io_port?.controller;
+    let host = nodes.iter().position(|node| node.name == name)?;
+    let own = nodes.iter().filter(|node| node.root == host);
+    let mut places = own.filter_map(|node| node.attachment);
+    let place = places.find(|place| place.controller == controller)?;
+    Some((host, place.processor))
+}
+
+fn first_host(nodes: &[NodePlan]) -> &str {
+    let mut nics = nodes.iter().filter(|node| node.attachment.is_some());
+    nics.next()
+        .map_or("h0", |nic| nodes[nic.root].name.as_str())
+}
+
+impl Planner<'_> {
+    /// The addresses by which a flow to or from an endpoint below an I/O port goes: nothing if it is another one.
+    pub(super) fn shared(
+        &self,
+        flow: &Flow,
+        (from, to): (usize, usize),
+        function: Option<(usize, u8)>,
+        region: Option<Region>,
+    ) -> Result<Option<Region>, ScenarioError> {
+        let port = |node: usize| {
+            let mut ports = self.io_ports.iter();
+            ports.find(|port| port.node == self.nodes[node].root)
+        };
+        let (port, other, outwards) = match (port(from), port(to)) {
+            (Some(port), None) => (port, to, true),
+            (None, Some(port)) => (port, from, false),
+            _ => return Ok(None),
+        };
+        let number = function.map_or(0, |(_, number)| number);
+        let owner = port.owners.get(usize::from(number));
+        let host = self.nodes[other].root;
+        if owner != Some(&host) {
+            let whose = owner.map_or("nobody", |owner| self.nodes[*owner].name.as_str());
+            let message = format!(
+                "function {number} of {} belongs to {whose}, not to {}; write another function, or other owners of {}",
+                self.nodes[port.endpoint].name, self.nodes[host].name, self.nodes[port.node].name
+            );
+            return Err(self.error(flow, if outwards { "to" } else { "from" }, &message));
+        }
+        let Some(region) = region else {
+            return Ok(None);
+        };
+        let place = self.nodes[port.node].io_port;
+        let controller = place.map(|place| &self.controllers[place.controller]);
+        let space = controller.map_or(0, |one| one.parameters.processor_space.0);
+        if region.base + region.size > space {
+            let message = format!(
+                "{} ends at {:#x}, beyond the {} of each processor that the others reach; write a larger processor_space for the controller",
+                self.nodes[to].name,
+                region.base + region.size,
+                show(space)
+            );
+            return Err(self.error(flow, "to", &message));
+        }
+        if outwards {
+            return Ok(Some(region));
+        }
+        let window = super::passage::window(self.nodes, self.controllers, from, port.node);
+        Ok(window.map(|(base, _)| Region {
+            base: base + region.base,
+            size: region.size,
+        }))
+    }
+}
