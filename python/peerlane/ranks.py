@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ _OWN_WAITS = (
 _NO_LOOP = "no running event loop"
 """What asyncio says where it is not at home."""
 _SHOWN = 16
-"""Ranks that a message names."""
+"""Ranks, and places, that a message names."""
 
 
 class Deadlock(RuntimeError):  # noqa: N818 - what it is called
@@ -162,10 +163,10 @@ class _Thread(Generic[T]):
     def where(self) -> str:
         """What it waits in, and where that is written."""
         if self.waits is None:
-            return f"rank {self.rank.number} has ended"
+            return "has ended"
         frame = self._coroutine.cr_frame
         line = f" ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})" if frame else ""
-        return f"rank {self.rank.number} in {self.waits.text}{line}"
+        return f"in {self.waits.text}{line}"
 
     def close(self) -> None:
         """Ends it, wherever it stands."""
@@ -210,10 +211,18 @@ def _programs(
 
 
 def _deadlock(threads: Sequence[_Thread[Any]], faults: list[tuple[str, int]]) -> str:
-    lines = [thread.where() for thread in threads]
-    rest = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for thread in threads:
+        places[thread.where()].append(thread.rank.number)
+    waits = [f"{_numbers(ranks)} {place}" for place, ranks in places.items()]
+    rest = [f"and {len(waits) - _SHOWN} other places"] if len(waits) > _SHOWN else []
     stopped = [f"controllers have stopped messages: {_counted(faults)}"] if faults else []
-    return "ranks wait for ever: " + "; ".join(lines[:_SHOWN] + rest + stopped)
+    return "ranks wait for ever: " + "; ".join(waits[:_SHOWN] + rest + stopped)
+
+
+def _numbers(ranks: list[int]) -> str:
+    rest = f" and {len(ranks) - _SHOWN} more" if len(ranks) > _SHOWN else ""
+    return f"rank {', '.join(map(str, ranks[:_SHOWN]))}{rest}"
 
 
 def _counted(faults: list[tuple[str, int]]) -> str:
