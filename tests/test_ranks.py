@@ -205,6 +205,8 @@ def test_nics_are_chosen_and_may_have_several_ranks() -> None:
         run_ranks(fabric, program, nics=["n2"] * 3)
     with pytest.raises(ValueError, match="h0 is no network interface controller"):
         run_ranks(fabric, program, nics=["h0"])
+    with pytest.raises(TypeError, match=r"write \['n2'\]"):
+        run_ranks(fabric, program, nics="n2")
     with pytest.raises(ValueError, match="there is no nic"):
         run_ranks(Fabric().host("h"), program)
 

@@ -105,6 +105,8 @@ def run_ranks(
     a `Simulation` that was given is good to look at and not to go on with.
     """
     simulation = _simulation(fabric, seed)
+    if isinstance(nics, str):
+        raise TypeError(f"nics are a list of names; write [{nics!r}]")
     places = tuple(simulation.nics() if nics is None else nics)
     if not places:
         raise ValueError('there is no nic; add devices with model = "nic", and a controller')

@@ -43,6 +43,8 @@ pub struct Job {
     windows: Vec<Option<Window>>,
     /// How often any program had gone on when that was last seen to change, and when.
     stirred: (u64, Time),
+    /// When a program was last seen to have gone on, or a packet to be under way.
+    moved: Time,
 }
 
 /// One rank.
@@ -64,8 +66,12 @@ struct Member {
     allocations: usize,
 }
 
-/// When ranks have waited for so long and none of them has gone on, none will, although something goes on happening.
-const PATIENCE: Span = Span::from_us(10_000_000);
+/// When all ranks have waited for so long, and no packet was under way, none of them will go on, although something goes on
+/// happening: links with errors tell their credit for ever.
+const PATIENCE: Span = Span::from_us(100_000);
+
+/// The same where packets are under way, which may stand still.
+const PATIENCE_WITH_PACKETS: Span = Span::from_us(10_000_000);
 
 /// Keys of jobs, one after the other.
 const KEYS: u16 = 0x7a00;
@@ -94,6 +100,7 @@ impl Job {
             together: Together::of(nics.len()),
             windows: Vec::new(),
             stirred: (0, Time::ZERO),
+            moved: Time::ZERO,
         })
     }
 
@@ -249,8 +256,12 @@ impl Job {
         if self.stirred.0 != stirs {
             self.stirred = (stirs, now);
         }
+        if self.stirred.1 == now || simulation.packets_in_use() > 0 {
+            self.moved = now;
+        }
         let waits = |member: &Member| simulation.waits(member.host, member.thread);
-        now > self.stirred.1 + PATIENCE && self.ranks.iter().all(waits)
+        let is_late = now > self.moved + PATIENCE || now > self.stirred.1 + PATIENCE_WITH_PACKETS;
+        is_late && self.ranks.iter().all(waits)
     }
 }
 
