@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
-from operator import index
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from peerlane.rank_arguments import (
+    as_any_tag,
+    as_bytes,
+    as_numbers,
+    as_size,
+    as_tag,
+    within,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -23,8 +31,6 @@ Ended = tuple[int, int, int, int, bytes]
 
 ROOM = 1 << 20
 """Bytes that a receive has room for, if it does not say."""
-_MOST = (1 << 32) - 1
-_UNSIGNED, _SIGNED, _REAL = "BHILQ", "bhilq", "fd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,7 @@ class Rank:
         Done when `data` may change: the other side need not have it, if it is short; a longer
         message has been asked for there.
         """
-        whom, kind, raw = self._rank(to), _tag(tag), _raw(data)
+        whom, kind, raw = self._rank(to), as_tag(tag), as_bytes(data)
         text = f"send({whom}, {len(raw)} bytes, tag={kind})"
         return self._operation(text, lambda: self._job.send(self.number, whom, kind, raw), _nothing)
 
@@ -138,7 +144,7 @@ class Rank:
         Raises:
             ValueError: The message is longer than `size` bytes; it is lost.
         """
-        whom, kind, room = self._anybody(source), _any(tag), _size(size)
+        whom, kind, room = self._anybody(source), as_any_tag(tag), as_size(size)
         return self._operation(
             f"receive(source={whom}, tag={kind})",
             lambda: self._job.receive(self.number, whom, kind, room),
@@ -156,9 +162,9 @@ class Rank:
         size: SupportsIndex = ROOM,
     ) -> Operation[Message]:
         """Sends to one rank and receives from one, neither before the other."""
-        sent = (self._rank(to), _tag(tag), _raw(data))
-        room = _size(size)
-        wanted = (self._anybody(source), _any(source_tag), room)
+        sent = (self._rank(to), as_tag(tag), as_bytes(data))
+        room = as_size(size)
+        wanted = (self._anybody(source), as_any_tag(source_tag), room)
         text = f"send_receive({sent[0]}, {len(sent[2])} bytes, source={wanted[0]})"
         return self._operation(
             text,
@@ -170,7 +176,7 @@ class Rank:
         self, to: SupportsIndex, data: Buffer, tag: SupportsIndex = 0
     ) -> Operation[Handle[None]]:
         """Begins to send `data`, which is taken as it is now; `await` the handle for the end."""
-        whom, kind, raw = self._rank(to), _tag(tag), _raw(data)
+        whom, kind, raw = self._rank(to), as_tag(tag), as_bytes(data)
         text = f"begin_send({whom}, {len(raw)} bytes, tag={kind})"
         return self._operation(
             text,
@@ -186,7 +192,7 @@ class Rank:
         size: SupportsIndex = ROOM,
     ) -> Operation[Handle[Message]]:
         """Begins to wait for a message, as `receive` does; `await` the handle for it."""
-        whom, kind, room = self._anybody(source), _any(tag), _size(size)
+        whom, kind, room = self._anybody(source), as_any_tag(tag), as_size(size)
         text = f"begin_receive(source={whom}, tag={kind})"
         return self._operation(
             text,
@@ -207,9 +213,9 @@ class Rank:
         if isinstance(data, int):
             if whom == self.number:
                 raise TypeError(f"rank {whom} is the root of the broadcast; give its bytes")
-            raw, length = b"", _size(data)
+            raw, length = b"", as_size(data)
         else:
-            raw = _raw(data)
+            raw = as_bytes(data)
             length = len(raw)
         return self._operation(
             f"broadcast({length} bytes, root={whom})",
@@ -228,7 +234,7 @@ class Rank:
             ValueError: These are no such numbers, or those of others are not alike.
         """
         view = memoryview(numbers)
-        code, number = _type_of(view)
+        code, number = as_numbers(view)
         raw = view.tobytes()
         return self._operation(
             f"all_reduce({view.nbytes // view.itemsize} {number}, {operator!r})",
@@ -242,7 +248,7 @@ class Rank:
         All call it, each with a size of its own, and it takes as long as a barrier; how they
         learn each other's addresses takes no more.
         """
-        length = _size(size)
+        length = as_size(size)
 
         def windows(first: int, _: Ended) -> tuple[Window, ...]:
             numbers = enumerate(range(first, first + self.size))
@@ -258,7 +264,7 @@ class Rank:
 
         Done when `data` may change; it is there before any later message to that rank.
         """
-        number, raw, begin = self._window(window), _raw(data), _size(offset)
+        number, raw, begin = self._window(window), as_bytes(data), as_size(offset)
         return self._operation(
             f"put({len(raw)} bytes to rank {window.rank})",
             lambda: self._job.put(self.number, number, begin, raw),
@@ -278,7 +284,7 @@ class Rank:
 
     def store(self, window: Window, data: Buffer, offset: SupportsIndex = 0) -> None:
         """Puts `data` into a window of its own; takes no time and is not awaited."""
-        self._job.store(self._own(window), _size(offset), _raw(data))
+        self._job.store(self._own(window), as_size(offset), as_bytes(data))
 
     def load(
         self, window: Window, size: SupportsIndex | None = None, offset: SupportsIndex = 0
@@ -331,7 +337,7 @@ class Rank:
         return Handle(self, text, number, end)
 
     def _rank(self, number: SupportsIndex) -> int:
-        return _within("rank", number, self.size - 1)
+        return within("rank", number, self.size - 1)
 
     def _anybody(self, source: SupportsIndex | None) -> int | None:
         return None if source is None else self._rank(source)
@@ -350,9 +356,9 @@ class Rank:
     def _range(
         self, window: Window, size: SupportsIndex | None, offset: SupportsIndex
     ) -> tuple[int, int, int]:
-        number, begin = self._window(window), _size(offset)
+        number, begin = self._window(window), as_size(offset)
         rest = max(window.size - begin, 0)
-        return number, begin, rest if size is None else _size(size)
+        return number, begin, rest if size is None else as_size(size)
 
 
 def _nothing(_number: int, _ended: Ended) -> None:
@@ -369,36 +375,3 @@ def _message(ended: Ended, room: int) -> Message:
         what = f"a message of {length} bytes from rank {source} with tag {tag}"
         raise ValueError(f"{what} has no room in {room}; write size={length} or more")
     return Message(source, tag, data)
-
-
-def _raw(data: Buffer) -> bytes:
-    return data if isinstance(data, bytes) else memoryview(data).tobytes()
-
-
-def _type_of(view: memoryview[Any]) -> tuple[str, str]:
-    """The code of `array` for the numbers of `view`, and their name."""
-    code = view.format.removeprefix("<")
-    for kind, codes in (("u", _UNSIGNED), ("i", _SIGNED), ("f", _REAL)):
-        if code in codes and view.itemsize in {4, 8}:
-            return code, f"{kind}{8 * view.itemsize}"
-    right = "give whole or floating-point ones of 32 or 64 bits, such as array('d', [1.5])"
-    raise ValueError(f"all_reduce knows no numbers of the format {view.format!r}; {right}")
-
-
-def _any(tag: SupportsIndex | None) -> int | None:
-    return None if tag is None else _tag(tag)
-
-
-def _tag(tag: SupportsIndex) -> int:
-    return _within("tag", tag, _MOST)
-
-
-def _size(size: SupportsIndex) -> int:
-    return _within("size or offset", size, 1 << 40)
-
-
-def _within(what: str, value: SupportsIndex, most: int) -> int:
-    number = index(value)
-    if 0 <= number <= most:
-        return number
-    raise ValueError(f"there is no {what} {number}; write 0 to {most}")

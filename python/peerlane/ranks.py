@@ -117,14 +117,12 @@ def run_ranks(
     try:
         for number, one in enumerate(programs):
             threads.append(_Thread(Rank(number, len(places), job, simulation), one))
-        for thread in threads:
-            thread.resume(None)
-        while any(thread.waits for thread in threads):
+        going = sum(thread.resume(None) for thread in threads)
+        while going:
             done = job.advance()
             if not done:
                 raise Deadlock(_deadlock(threads, job.faults()))
-            for ended in done:
-                threads[ended[0]].resume(ended)
+            going -= sum(not threads[ended[0]].resume(ended) for ended in done)
     finally:
         for thread in threads:
             thread.close()
@@ -149,8 +147,8 @@ class _Thread(Generic[T]):
             raise TypeError(f"{what}; write it as an `async def` without `yield`")
         self._coroutine: CoroutineType[Any, Any, T] = coroutine
 
-    def resume(self, ended: Ended | None) -> None:
-        """Lets it go on, to its next operation or to its end."""
+    def resume(self, ended: Ended | None) -> bool:
+        """Lets it go on, to its next operation or to its end: whether there is one more."""
         self.waits, self.rank.is_running = None, True
         try:
             self.waits = self._next(ended)
@@ -161,6 +159,7 @@ class _Thread(Generic[T]):
             raise
         finally:
             self.rank.is_running = False
+        return self.waits is not None
 
     def where(self) -> str:
         """What it waits in, and where that is written."""
