@@ -17,6 +17,8 @@ from peerlane.collection import Collection
 from peerlane.fabric import Fabric
 from peerlane.load_sweep import LoadPoint, Sweep, sweep
 from peerlane.network import Bounds
+from peerlane.rank import Message, Rank, Window
+from peerlane.ranks import Deadlock, RankRun, run_ranks
 from peerlane.results import (
     CollectiveResult,
     Fault,
@@ -34,6 +36,7 @@ __all__ = [
     "Bounds",
     "Collection",
     "CollectiveResult",
+    "Deadlock",
     "Fabric",
     "Fault",
     "Fibre",
@@ -42,8 +45,11 @@ __all__ = [
     "Latency",
     "LinkResult",
     "LoadPoint",
+    "Message",
     "Network",
     "Node",
+    "Rank",
+    "RankRun",
     "Region",
     "RunResult",
     "ScenarioError",
@@ -54,6 +60,8 @@ __all__ = [
     "TrafficResult",
     "Tree",
     "Upstream",
+    "Window",
     "__version__",
+    "run_ranks",
     "sweep",
 ]

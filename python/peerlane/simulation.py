@@ -12,7 +12,7 @@ from peerlane.results import RunResult
 from peerlane.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
 
@@ -141,6 +141,17 @@ class Simulation:
     ) -> None:
         """Writes `size` bytes of a configuration space, as `config_read` reads them."""
         self._core.config_write(host, function, offset, value, size)
+
+    def nics(self) -> tuple[str, ...]:
+        """The names of all `nic` devices, in the order of the scenario."""
+        return tuple(_core.nics(self._core))
+
+    def begin_ranks(
+        self, nics: Sequence[str], parameters: Mapping[str, str | float | None]
+    ) -> _core.Job:
+        """The ranks of a job, in the hands of who runs their programs: `peerlane.run_ranks`."""
+        given = [(key, value) for key, value in parameters.items() if value is not None]
+        return _core.Job(self._core, list(nics), given)
 
     def lspci(self) -> str:
         """Every configuration space as it is now, for `lspci -F`: a PCI domain for each host."""

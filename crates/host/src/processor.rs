@@ -49,6 +49,8 @@ enum State {
     Asleep,
     /// On a core.
     Working,
+    /// On a core, until it is told to go on.
+    Paused,
     /// On no core for want of one.
     Runnable,
     /// On no core until this interrupt comes.
@@ -132,6 +134,20 @@ impl Processor {
         self.timed.push(Reverse((now, thread)));
     }
 
+    /// Has a thread go on that has [paused](System::pause); any other goes its own way.
+    pub fn go_on(&mut self, thread: ThreadId, now: Time) {
+        if self.threads[thread.0].state == State::Paused {
+            self.threads[thread.0].state = State::Working;
+            self.timed.push(Reverse((now, thread)));
+        }
+    }
+
+    /// Whether a thread goes on only when somebody else does something.
+    pub fn is_waiting(&self, thread: ThreadId) -> bool {
+        let state = self.threads[thread.0].state;
+        !matches!(state, State::Asleep | State::Working | State::Runnable)
+    }
+
     /// Lets the threads go on until one of them has something for the world.
     fn run(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next {
         loop {
@@ -187,6 +203,10 @@ impl Processor {
                 }
                 Step::Ask(Request::Work(span)) => {
                     self.timed.push(Reverse((now + span, thread)));
+                    return None;
+                }
+                Step::Ask(Request::Pause) => {
+                    one.state = State::Paused;
                     return None;
                 }
                 Step::Ask(Request::Sleep(span)) => {

@@ -38,6 +38,8 @@ pub enum Request {
     Written(u64),
     /// To sleep until a device has written the byte at one of these addresses.
     EitherWritten([u64; 2]),
+    /// To stand still on its core until it is told to go on.
+    Pause,
     /// To sleep until an interrupt with this message comes.
     Interrupt(u32),
     /// To sleep until it holds a lock.
@@ -104,6 +106,11 @@ impl System {
     /// The time.
     pub async fn now(&self) -> Time {
         self.0.ask(Request::Load(0, 0)).await.now
+    }
+
+    /// Stands still on its core until somebody outside of the simulation has it [go on](crate::Processor::go_on).
+    pub async fn pause(&self) {
+        self.0.ask(Request::Pause).await;
     }
 
     /// Sleeps until a message signalled interrupt with the data `message` comes.

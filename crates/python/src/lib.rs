@@ -1,5 +1,6 @@
 //! The Python module `peerlane._core`: the simulator, and nothing that it does not know itself.
 
+mod job;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -339,6 +340,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Simulation>()?;
+    module.add_class::<job::Job>()?;
+    module.add_function(wrap_pyfunction!(job::nics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;

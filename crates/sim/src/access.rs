@@ -49,8 +49,18 @@ pub enum AccessError {
     /// Fewer functions than that.
     #[error("{0} has no function {1}; write a larger virtual_functions for it")]
     NoFunction(String, u8),
+    /// Workloads and ranks have all functions.
+    #[error(
+        "no function of {0} is left: workloads of the scenario or other ranks use them; write a larger virtual_functions for it, or fewer flows"
+    )]
+    NoFunctionLeft(String),
+    /// Packets between two controllers go over cables only.
+    #[error(
+        "no cables lead from the controller of {0} to that of {1}; write [[cables]] between them"
+    )]
+    NoWay(String, String),
     /// The memory of a host is given out.
-    #[error("{0} has no {1} bytes of memory left; write a larger memory for it")]
+    #[error("{0} has no {1} bytes of memory left together; write a larger memory for it")]
     NoRoom(String, u64),
     /// Only hosts have processors.
     #[error("{0} has no processor; name a host")]

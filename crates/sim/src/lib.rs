@@ -6,6 +6,7 @@ mod build;
 mod build_messages;
 mod build_network;
 mod configuration;
+pub mod job;
 mod latency;
 mod meter;
 mod model;
@@ -15,6 +16,7 @@ mod programs;
 pub mod result;
 pub mod scenario;
 mod simulation;
+mod spare;
 mod trace;
 mod tree;
 

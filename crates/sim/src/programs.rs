@@ -11,11 +11,9 @@ use protocol::QueuePairId;
 use crate::access::AccessError;
 use crate::build_messages;
 use crate::model::Model;
+use crate::plan::Attachment;
 use crate::scenario::NodeKind;
 use crate::simulation::Simulation;
-
-/// Memory is given out in pages.
-const PAGE: u64 = 4096;
 
 impl Simulation {
     /// Begins a program on `host` now.
@@ -50,16 +48,8 @@ impl Simulation {
     /// The address of `size` bytes of the memory of `host` that nobody else uses, from a page on.
     pub fn allocate(&mut self, host: &str, size: u64) -> Result<u64, AccessError> {
         let node = self.node(host)?;
-        let full = || AccessError::NoRoom(host.to_owned(), size);
-        let spare = self.spare[node].as_mut().ok_or_else(full)?;
-        let taken = size.next_multiple_of(PAGE);
-        if taken > spare.size {
-            return Err(full());
-        }
-        let address = spare.base;
-        spare.base += taken;
-        spare.size -= taken;
-        Ok(address)
+        let taken = self.spare[node].take(size);
+        taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
     }
 
     /// Where the addresses of the host `to` begin for loads and stores of the host `from`: in the window of a network interface
@@ -87,14 +77,26 @@ impl Simulation {
         key: u16,
         parameters: &RankParameters,
     ) -> Result<Vec<Seat>, AccessError> {
-        let buffers = ranks::entries(nics.len(), parameters);
-        let open = |nic: &&str| self.open_wide_pair(nic, pair, key, buffers);
-        let places: Vec<Place> = nics.iter().map(open).collect::<Result<_, _>>()?;
+        let pairs: Vec<_> = nics.iter().map(|nic| (*nic, pair)).collect();
+        self.open_seats(&pairs, key, parameters)
+    }
+
+    /// The same with a queue pair of its own for each.
+    pub(crate) fn open_seats(
+        &mut self,
+        pairs: &[(&str, (u8, u8))],
+        key: u16,
+        parameters: &RankParameters,
+    ) -> Result<Vec<Seat>, AccessError> {
+        self.check_ways(pairs)?;
+        let buffers = ranks::entries(pairs.len(), parameters);
+        let open = |(nic, pair): &(&str, _)| self.open_wide_pair(nic, *pair, key, buffers);
+        let places: Vec<Place> = pairs.iter().map(open).collect::<Result<_, _>>()?;
         let all: Arc<[QueuePairId]> = places.iter().map(|place| place.id).collect();
         let seats = places.into_iter().enumerate();
         seats
             .map(|(rank, place)| {
-                let host = self.host_of(nics[rank])?;
+                let host = self.host_of(pairs[rank].0)?;
                 Ok(Seat {
                     rank,
                     place,
@@ -107,8 +109,29 @@ impl Simulation {
             .collect()
     }
 
+    /// Whether each of these network interface controllers can send to each.
+    fn check_ways(&self, pairs: &[(&str, (u8, u8))]) -> Result<(), AccessError> {
+        let places = pairs.iter().map(|(nic, _)| self.attachment(nic));
+        let places: Vec<Attachment> = places.collect::<Result<_, _>>()?;
+        for (from, here) in places.iter().enumerate() {
+            let routes = &self.plan().controllers[here.controller].routes;
+            let is_far = |there: &Attachment| routes[usize::from(there.processor)].is_none();
+            if let Some(to) = places.iter().position(is_far) {
+                let name = |rank: usize| pairs[rank].0.to_owned();
+                return Err(AccessError::NoWay(name(from), name(to)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the network interface controller `nic` is.
+    pub(crate) fn attachment(&self, nic: &str) -> Result<Attachment, AccessError> {
+        let place = self.plan().nodes[self.node(nic)?].attachment;
+        place.ok_or_else(|| AccessError::NoNic(nic.to_owned()))
+    }
+
     /// The host that a node is below.
-    fn host_of(&self, node: &str) -> Result<String, AccessError> {
+    pub(crate) fn host_of(&self, node: &str) -> Result<String, AccessError> {
         let root = self.plan().nodes[self.node(node)?].root;
         Ok(self.plan().nodes[root].name.clone())
     }
@@ -122,12 +145,9 @@ impl Simulation {
         entries: u64,
     ) -> Result<Place, AccessError> {
         let node = self.node(nic)?;
-        let plan = &self.plan().nodes[node];
-        let Some(place) = plan.attachment else {
-            return Err(AccessError::NoNic(nic.to_owned()));
-        };
+        let place = self.attachment(nic)?;
         let id = QueuePairId::new(place.processor, function, pair);
-        let page = plan.doorbells(id.function());
+        let page = self.plan().nodes[node].doorbells(id.function());
         let page = page.ok_or_else(|| AccessError::NoFunction(nic.to_owned(), function))?;
         let host = self.host_of(nic)?;
         let area = self.allocate(&host, area(entries))?;
@@ -139,6 +159,7 @@ impl Simulation {
             key,
         };
         self.start();
+        self.opened.push(id);
         build_messages::open(&self.plan, node, &place, &mut self.models);
         self.models[node].ask(ComponentId(node as u32), &mut self.world);
         Ok(place)

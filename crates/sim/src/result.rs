@@ -162,7 +162,7 @@ fn name_of(why: Refusal) -> &'static str {
     }
 }
 
-fn name_of_fault(fault: Fault) -> &'static str {
+pub(crate) fn name_of_fault(fault: Fault) -> &'static str {
     match fault {
         Fault::Doorbell => "store outside the doorbells",
         Fault::TooManyRequests => "too many requests of a function",

@@ -4,15 +4,17 @@ use std::fs::File;
 
 use kernel::{ComponentId, Span, Time, World};
 use link::{FlowId, LinkEnd, Observation, Pcie};
+use protocol::QueuePairId;
 use transaction::{Content, Direction, Extent, Flow};
 
 use crate::access::AccessError;
 use crate::build::{self, Parts};
 use crate::meter::Meter;
 use crate::model::Model;
-use crate::plan::{Amount, NodePlan, Plan, Region};
+use crate::plan::{Amount, NodePlan, Plan};
 use crate::result::{Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
+use crate::spare::Spare;
 use crate::trace::Trace;
 use crate::{build_messages, build_network};
 
@@ -21,7 +23,9 @@ use crate::{build_messages, build_network};
 pub struct Simulation {
     pub(crate) plan: Plan,
     /// What of each host's memory nobody uses.
-    pub(crate) spare: Vec<Option<Region>>,
+    pub(crate) spare: Vec<Spare>,
+    /// The queue pairs that were opened for programs.
+    pub(crate) opened: Vec<QueuePairId>,
     parts: Vec<Parts>,
     pub(crate) models: Vec<Model>,
     pub(crate) world: World<Pcie>,
@@ -72,7 +76,12 @@ impl Simulation {
         let flows = flows.iter().map(|parts| parts.0.len()).sum();
         let meter = Meter::new(flows, &workloads);
         Simulation {
-            spare: plan.spare.clone(),
+            spare: plan
+                .spare
+                .iter()
+                .map(|region| region.map(Spare::of).unwrap_or_default())
+                .collect(),
+            opened: Vec::new(),
             plan,
             parts,
             models,

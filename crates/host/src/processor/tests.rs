@@ -151,3 +151,19 @@ fn a_thread_that_joins_goes_on_when_the_other_has_ended() {
     });
     assert_eq!(watch(&mut processor, at(0)), [(at(10), 1), (at(11), 2)]);
 }
+
+#[test]
+fn a_thread_that_pauses_keeps_its_core_until_it_is_told_to_go_on() {
+    let mut processor = processor(1);
+    let paused = processor.spawn(at(0), |system| async move {
+        system.pause().await;
+        say(&system, 1).await;
+    });
+    worker(&mut processor, 2, 0, 10);
+    assert_eq!(watch(&mut processor, at(0)), []);
+    assert!(processor.is_waiting(paused));
+    processor.go_on(paused, at(20));
+    processor.go_on(paused, at(20));
+    assert!(!processor.is_waiting(paused));
+    assert_eq!(watch(&mut processor, at(20)), [(at(20), 1), (at(30), 2)]);
+}

@@ -3,6 +3,7 @@
 use device::nic::descriptor::Item;
 
 use super::matching::Context;
+use super::reduction::{Combine, Number, Operator};
 use super::{HEADERS, Rank, SCRATCH, Status};
 
 /// Bytes of a vector that are reduced at a time.
@@ -49,18 +50,15 @@ impl Rank {
 
     /// Each of `count` numbers of 32 bits, little-endian, at `address` becomes the sum over all ranks, modulo 2^32.
     pub async fn all_reduce(&mut self, address: u64, count: u32) {
-        self.all_reduce_with((address, u64::from(count) * 4), add)
-            .await;
+        let add = Number::U32.combine(Operator::Sum);
+        let range = (address, u64::from(count) * Number::U32.bytes());
+        self.all_reduce_with(range, add).await;
     }
 
     /// The `len` bytes at `address` become what `combine` makes of those of all ranks: it takes its second argument into its
     /// first, of the same length, which is one of 60 KiB or less of whole elements if they divide that. It has to be associative
-    /// and commutative. Another type or operation is another such function.
-    pub async fn all_reduce_with(
-        &mut self,
-        (address, len): (u64, u64),
-        combine: fn(&mut [u8], &[u8]),
-    ) {
+    /// and commutative. There is one for each [`Number`] and [`Operator`].
+    pub async fn all_reduce_with(&mut self, (address, len): (u64, u64), combine: Combine) {
         for at in (0..len).step_by(PIECE as usize) {
             let piece = Item {
                 address: address + at,
@@ -72,7 +70,7 @@ impl Rank {
 
     /// Recursive doubling among as many ranks as a power of two; each of the others gives its part to one of them first, and
     /// takes the whole from there at the end.
-    async fn reduce_piece(&mut self, piece: Item, combine: fn(&mut [u8], &[u8])) {
+    async fn reduce_piece(&mut self, piece: Item, combine: Combine) {
         let (rank, size) = (self.rank(), self.size());
         let paired = 1 << size.ilog2();
         let scratch = Item {
@@ -101,7 +99,7 @@ impl Rank {
         }
     }
 
-    async fn combine(&mut self, piece: Item, other: Item, combine: fn(&mut [u8], &[u8])) {
+    async fn combine(&mut self, piece: Item, other: Item, combine: Combine) {
         let mut bytes = self.load(piece).await;
         let others = self.load(other).await;
         combine(&mut bytes, &others);
@@ -126,28 +124,5 @@ impl Rank {
             .await;
         self.give(to, source).await;
         self.end_receive(receiving).await;
-    }
-}
-
-/// Sums of numbers of 32 bits, modulo 2^32.
-fn add(sums: &mut [u8], others: &[u8]) {
-    let (sums, _) = sums.as_chunks_mut::<4>();
-    let (others, _) = others.as_chunks::<4>();
-    for (sum, other) in sums.iter_mut().zip(others) {
-        let added = u32::from_le_bytes(*sum).wrapping_add(u32::from_le_bytes(*other));
-        *sum = added.to_le_bytes();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_added_one_by_one_modulo_their_size() {
-        let bytes = |numbers: [u32; 2]| numbers.map(u32::to_le_bytes).concat();
-        let mut sums = bytes([u32::MAX, 40]);
-        add(&mut sums, &bytes([3, 2]));
-        assert_eq!(sums, bytes([2, 42]));
     }
 }

@@ -18,12 +18,14 @@ mod matching;
 mod one_sided;
 mod parameters;
 mod progress;
+mod reduction;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use device::nic::descriptor::Item;
 use kernel::{Span, Time};
+use link::Fault;
 use protocol::QueuePairId;
 
 use crate::queue_pair::{GIVEN_AT_ONCE, Place, QueuePair, REQUESTS};
@@ -34,6 +36,7 @@ use matching::{Content, Context, Envelope, Matching, Posted};
 use one_sided::Fetch;
 
 pub use parameters::{Eager, RankParameters, Rendezvous};
+pub use reduction::{Combine, Number, Operator};
 
 /// The place of a program among the ranks of a job.
 #[derive(Clone, Debug)]
@@ -106,6 +109,8 @@ pub struct Rank {
     fetches: VecDeque<Fetch>,
     /// What is to be said and waits for credit, to all peers together.
     unsaid: usize,
+    /// Why the controller has refused a request that nobody was told of.
+    refused: Option<Fault>,
     /// Numbers and headers that were given out.
     numbers: u32,
     headers: u64,
@@ -160,6 +165,7 @@ impl Rank {
             fetching: Vec::new(),
             fetches: VecDeque::new(),
             unsaid: 0,
+            refused: None,
             numbers: 0,
             headers: 0,
         }
@@ -178,6 +184,12 @@ impl Rank {
     /// The system under which its program runs, to load and store its memory.
     pub fn system(&self) -> &System {
         &self.system
+    }
+
+    /// Why the controller has refused a request since this was asked, if it has: a range of it is no memory. The request has
+    /// come to its end, and its bytes go nowhere.
+    pub fn take_refusal(&mut self) -> Option<Fault> {
+        self.refused.take()
     }
 
     /// The time.

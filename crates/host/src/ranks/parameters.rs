@@ -44,8 +44,8 @@ kernel::parameters! {
         /// NAPs that each rank may have under way to each other, before that has taken them in.
         share: u32 = 8, within 1..=256, from "our choice: 16 KiB, which hides a round trip of messages of 1 KiB";
         /// How fast a program copies messages out of their buffers.
-        copy_rate: Bandwidth = Bandwidth(5_000_000_000), within Bandwidth(1)..=Bandwidth(1_000_000_000_000), from "common for one core that copies what a device has written";
+        copy_rate: Bandwidth = Bandwidth(5_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core that copies what a device has written";
         /// Time to read a message's header and to look for who wants it.
-        matching: Span = Span::from_ns(50), from "our choice: a line of memory and a few entries of a queue";
+        matching: Span = Span::from_ns(50), within Span::ZERO..=Span::from_us(1000), from "our choice: a line of memory and a few entries of a queue";
     }
 }

@@ -48,10 +48,7 @@ impl Rank {
     /// The end of what was sent.
     async fn hear_sent(&mut self) {
         let event = self.pair.sent().await;
-        if let Some(fault) = event.fault {
-            let rank = self.seat.rank;
-            panic!("rank {rank} asked its controller for what cannot be sent: {fault:?}");
-        }
+        self.refused = self.refused.or(event.fault);
         self.open.remove(&(event.word as u32));
     }
 

@@ -3,6 +3,7 @@
 use device::EndpointParameters;
 use fabric::{ControllerParameters, IoPortParameters, RootComplexParameters, SwitchParameters};
 use host::DriverParameters;
+use host::ranks::RankParameters;
 use kernel::{Declaration, Parameters};
 use link::PortParameters;
 use link::optical::OpticalParameters;
@@ -110,6 +111,7 @@ pub fn catalogue() -> Catalogue {
     list("traffic", TrafficParameters::declarations());
     list("collectives", CollectiveParameters::declarations());
     list("measure", MeasureParameters::declarations());
+    list("run_ranks in Python", RankParameters::declarations());
     Catalogue {
         models: MODELS
             .iter()

@@ -2,6 +2,7 @@
 
 mod any_program;
 mod collectives;
+mod job;
 mod messages;
 mod one_sided;
 

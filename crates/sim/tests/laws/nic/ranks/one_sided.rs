@@ -45,3 +45,22 @@ fn a_get_and_a_put_need_nothing_of_the_other_program() {
         [bytes(1, 10_000), vec![0]].concat()
     );
 }
+
+#[test]
+fn a_request_that_names_what_is_no_memory_is_told_and_ends() {
+    let mut job = Job::new(2, &RankParameters::default());
+    let seen: Seen<_> = Seen::default();
+    let (seat, told) = (job.seats[0].clone(), seen.clone());
+    let target = job.arenas[1];
+    let spawned = job.simulation.spawn("h0", |system| async move {
+        let mut rank = Rank::new(system, seat);
+        for address in [1 << 37, target] {
+            rank.put(1, item(address, 100), target).await;
+            let refusal = rank.take_refusal();
+            told.lock().expect("nobody panics with it").push(refusal);
+        }
+    });
+    spawned.expect("a host runs programs");
+    pass(&mut job.simulation, 1000);
+    assert_eq!(all(&seen), [Some(link::Fault::Source), None]);
+}

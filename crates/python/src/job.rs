@@ -1,0 +1,283 @@
+//! Ranks of a job in the hands of Python: what each does next, and what it has done.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments are converted from what Python has"
+)]
+
+use kernel::{Quantity, Span, Value};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use sim::job::{self, Call, CallError, Done, Letter, Number, Operator, Spot, Wanted};
+
+use crate::{ScenarioError, Simulation, access_error, watched};
+
+/// The ranks of a job, on the hosts of a simulation.
+#[pyclass(module = "peerlane._core")]
+pub struct Job {
+    job: job::Job,
+    simulation: Py<Simulation>,
+}
+
+/// Rank; source, tag and length of a message; and what it has got.
+type Ended<'py> = (usize, usize, u32, u64, Bound<'py, PyBytes>);
+
+#[pymethods]
+impl Job {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        simulation: Py<Simulation>,
+        nics: Vec<String>,
+        parameters: Vec<(String, Setting)>,
+    ) -> PyResult<Self> {
+        let settings = parameters
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.value()));
+        let parameters = job::parameters(settings).map_err(ScenarioError::new_err)?;
+        let nics: Vec<&str> = nics.iter().map(String::as_str).collect();
+        let job = job::Job::new(&mut simulation.try_borrow_mut(py)?.0, &nics, &parameters);
+        let job = job.map_err(|error| access_error(&error))?;
+        Ok(Self { job, simulation })
+    }
+
+    fn send(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        to: usize,
+        tag: u32,
+        data: &[u8],
+    ) -> PyResult<u32> {
+        self.call(py, rank, Call::Send(letter(to, tag, data)))
+    }
+
+    fn begin_send(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        to: usize,
+        tag: u32,
+        data: &[u8],
+    ) -> PyResult<u32> {
+        self.call(py, rank, Call::BeginSend(letter(to, tag, data)))
+    }
+
+    fn receive(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        source: Option<usize>,
+        tag: Option<u32>,
+        room: u64,
+    ) -> PyResult<u32> {
+        self.call(py, rank, Call::Receive(wanted(source, tag, room)))
+    }
+
+    fn begin_receive(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        source: Option<usize>,
+        tag: Option<u32>,
+        room: u64,
+    ) -> PyResult<u32> {
+        self.call(py, rank, Call::BeginReceive(wanted(source, tag, room)))
+    }
+
+    fn send_receive(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        message: (usize, u32, PyBackedBytes),
+        answer: (Option<usize>, Option<u32>, u64),
+    ) -> PyResult<u32> {
+        let (to, tag, data) = message;
+        let (source, wanted_tag, room) = answer;
+        let wanted = wanted(source, wanted_tag, room);
+        self.call(py, rank, Call::SendReceive(letter(to, tag, &data), wanted))
+    }
+
+    fn end(&mut self, py: Python<'_>, rank: usize, number: u32) -> PyResult<u32> {
+        self.call(py, rank, Call::End(number))
+    }
+
+    fn barrier(&mut self, py: Python<'_>, rank: usize) -> PyResult<u32> {
+        self.call(py, rank, Call::Barrier)
+    }
+
+    fn broadcast(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        root: usize,
+        length: u64,
+        data: &[u8],
+    ) -> PyResult<u32> {
+        let call = Call::Broadcast {
+            root,
+            len: length,
+            bytes: data,
+        };
+        self.call(py, rank, call)
+    }
+
+    fn all_reduce(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        number: &str,
+        operator: &str,
+        data: &[u8],
+    ) -> PyResult<u32> {
+        let call = Call::AllReduce {
+            number: named("type", number, &Number::NAMES)?,
+            operator: named("operator", operator, &Operator::NAMES)?,
+            bytes: data,
+        };
+        self.call(py, rank, call)
+    }
+
+    fn allocate(&mut self, py: Python<'_>, rank: usize, size: u64) -> PyResult<u32> {
+        self.call(py, rank, Call::Allocate(size))
+    }
+
+    fn put(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        window: usize,
+        offset: u64,
+        data: &[u8],
+    ) -> PyResult<u32> {
+        self.call(py, rank, Call::Put(Spot { window, offset }, data))
+    }
+
+    fn get(
+        &mut self,
+        py: Python<'_>,
+        rank: usize,
+        window: usize,
+        offset: u64,
+        length: u64,
+    ) -> PyResult<u32> {
+        self.call(py, rank, Call::Get(Spot { window, offset }, length))
+    }
+
+    fn compute(&mut self, py: Python<'_>, rank: usize, span: Setting) -> PyResult<u32> {
+        let span = Span::read(&span.value()).map_err(PyValueError::new_err)?;
+        self.call(py, rank, Call::Compute(span))
+    }
+
+    fn leave(&mut self, py: Python<'_>, rank: usize) -> PyResult<()> {
+        let mut simulation = self.simulation.try_borrow_mut(py)?;
+        let left = self.job.leave(&mut simulation.0, rank);
+        left.map_err(|error| call_error(&error))
+    }
+
+    fn advance<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Ended<'py>>> {
+        let mut simulation = self.simulation.try_borrow_mut(py)?;
+        let (job, simulation) = (&mut self.job, &mut simulation.0);
+        let done = watched(py, |watch| {
+            job.advance(simulation, &mut || watch(&|_| Ok(())))
+        })?;
+        let done = done.map_err(|refused| PyRuntimeError::new_err(refused.to_string()))?;
+        let ended = |done: Done| {
+            let bytes = PyBytes::new(py, &done.bytes);
+            (done.rank, done.from, done.tag, done.len, bytes)
+        };
+        Ok(done.into_iter().map(ended).collect())
+    }
+
+    fn window_size(&self, window: usize) -> PyResult<u64> {
+        let size = self.job.window_size(window);
+        size.map_err(|error| call_error(&error))
+    }
+
+    fn store(&self, py: Python<'_>, window: usize, offset: u64, data: &[u8]) -> PyResult<()> {
+        let mut simulation = self.simulation.try_borrow_mut(py)?;
+        let spot = Spot { window, offset };
+        let stored = self.job.store(&mut simulation.0, spot, data);
+        stored.map_err(|error| call_error(&error))
+    }
+
+    fn load<'py>(
+        &self,
+        py: Python<'py>,
+        window: usize,
+        offset: u64,
+        length: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let simulation = self.simulation.try_borrow(py)?;
+        let loaded = self
+            .job
+            .load(&simulation.0, Spot { window, offset }, length);
+        let bytes = loaded.map_err(|error| call_error(&error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn faults(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        let faults = self.job.faults(&self.simulation.try_borrow(py)?.0);
+        faults.map_err(|error| access_error(&error))
+    }
+}
+
+impl Job {
+    fn call(&mut self, py: Python<'_>, rank: usize, call: Call<'_>) -> PyResult<u32> {
+        let mut simulation = self.simulation.try_borrow_mut(py)?;
+        let number = self.job.call(&mut simulation.0, rank, call);
+        number.map_err(|error| call_error(&error))
+    }
+}
+
+/// The network interface controllers of a simulation, in the order of its scenario.
+#[pyfunction]
+pub fn nics(simulation: &Simulation) -> Vec<String> {
+    let nodes = simulation.0.plan().nodes.iter();
+    let nics = nodes.filter(|node| node.attachment.is_some());
+    nics.map(|node| node.name.clone()).collect()
+}
+
+/// A value as a scenario has it.
+#[derive(FromPyObject)]
+enum Setting {
+    Flag(bool),
+    Integer(i64),
+    Float(f64),
+    Text(String),
+}
+
+impl Setting {
+    fn value(&self) -> Value<'_> {
+        match self {
+            Setting::Flag(flag) => Value::Flag(*flag),
+            Setting::Integer(number) => Value::Integer(*number),
+            Setting::Float(number) => Value::Float(*number),
+            Setting::Text(text) => Value::Text(text),
+        }
+    }
+}
+
+fn letter(to: usize, tag: u32, bytes: &[u8]) -> Letter<'_> {
+    Letter { to, tag, bytes }
+}
+
+fn wanted(from: Option<usize>, tag: Option<u32>, room: u64) -> Wanted {
+    Wanted { from, tag, room }
+}
+
+/// The one of `names` that is called `name`.
+fn named<T: Copy>(what: &str, name: &str, names: &[(&str, T)]) -> PyResult<T> {
+    let found = names.iter().find(|(known, _)| *known == name);
+    found.map(|(_, one)| *one).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
+        let known = known.join(", ");
+        PyValueError::new_err(format!("{what} {name:?} is none of {known}"))
+    })
+}
+
+fn call_error(error: &CallError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}

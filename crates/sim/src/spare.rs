@@ -1,0 +1,104 @@
+//! Memory of a host that nobody uses: given out in pages, and taken back.
+
+use std::collections::BTreeMap;
+
+use crate::plan::Region;
+
+/// What is free of a host's memory: the length of each range by its first address. No two of them touch.
+#[derive(Clone, Debug, Default)]
+pub struct Spare(BTreeMap<u64, u64>);
+
+/// Memory is given out in pages.
+const PAGE: u64 = 4096;
+
+impl Spare {
+    /// All of `region`, whole pages.
+    pub fn of(region: Region) -> Self {
+        Self(BTreeMap::from([(region.base, region.size)]))
+    }
+
+    /// The first `size` bytes that are free, from a page on.
+    pub fn take(&mut self, size: u64) -> Option<u64> {
+        let size = pages(size)?;
+        let fits = |(_, free): &(&u64, &u64)| **free >= size;
+        let (&base, &free) = self.0.iter().find(fits)?;
+        self.0.remove(&base);
+        self.add(base + size, free - size);
+        Some(base)
+    }
+
+    /// The `size` bytes at `base`, which were taken, are free again.
+    pub fn give_back(&mut self, base: u64, size: u64) {
+        let Some(mut size) = pages(size) else {
+            return;
+        };
+        if let Some(behind) = self.0.remove(&(base + size)) {
+            size += behind;
+        }
+        match self.0.range_mut(..base).next_back() {
+            Some((before, free)) if before + *free == base => *free += size,
+            _ => self.add(base, size),
+        }
+    }
+
+    fn add(&mut self, base: u64, size: u64) {
+        if size > 0 {
+            self.0.insert(base, size);
+        }
+    }
+}
+
+/// The bytes of the pages that hold `size` bytes.
+fn pages(size: u64) -> Option<u64> {
+    size.checked_next_multiple_of(PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn region() -> Region {
+        Region {
+            base: 16 * PAGE,
+            size: 64 * PAGE,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_given_out_twice_and_all_of_it_comes_back(
+            steps in prop::collection::vec((0..5 * PAGE, any::<prop::sample::Index>()), 0..200),
+        ) {
+            let mut spare = Spare::of(region());
+            let mut taken: Vec<(u64, u64)> = Vec::new();
+            for (size, which) in steps {
+                if let Some(base) = spare.take(size) {
+                    let apart = |(other, len): &(u64, u64)| base + size <= *other || other + len <= base;
+                    prop_assert!(taken.iter().all(apart));
+                    prop_assert!(base >= region().base);
+                    prop_assert!(base + size <= region().base + region().size);
+                    taken.push((base, size));
+                } else {
+                    let (base, size) = taken.swap_remove(which.index(taken.len()));
+                    spare.give_back(base, size);
+                }
+            }
+            for (base, size) in taken {
+                spare.give_back(base, size);
+            }
+            prop_assert_eq!(spare.0, Spare::of(region()).0);
+        }
+    }
+
+    #[test]
+    fn more_than_there_is_is_not_given_out() {
+        let mut spare = Spare::of(region());
+        assert_eq!(spare.take(u64::MAX), None);
+        assert_eq!(spare.take(64 * PAGE + 1), None);
+        assert_eq!(spare.take(64 * PAGE), Some(16 * PAGE));
+        assert_eq!(spare.take(1), None);
+        assert_eq!(Spare::default().take(1), None);
+    }
+}
