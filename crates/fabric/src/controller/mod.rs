@@ -32,7 +32,7 @@ kernel::parameters! {
         /// Clock of the crossbar, which passes 16 bytes a cycle at each port.
         crossbar_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "the authors of chpp";
         /// Addresses of each processor in the global address space: its memory and I/O below that are within reach of the others.
-        processor_space: Bytes = Bytes(64 << 30), within Bytes(1 << 20)..=Bytes(1 << 44), from "our choice: 64 GiB, for memory and I/O of a server";
+        processor_space: Bytes = Bytes(128 << 30), within Bytes(1 << 20)..=Bytes(1 << 44), from "our choice: enough for the largest memory of a host";
         /// Room for loads and stores at each port, of each of posted requests, other requests and completions.
         io_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
         /// Time from the crossbar to the first bit on a cable.

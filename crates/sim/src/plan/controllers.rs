@@ -6,7 +6,7 @@ use std::sync::Arc;
 use device::nic::registers::PAGE;
 use device::{Nic, NicParameters};
 use fabric::{ControllerParameters, IoPortParameters};
-use kernel::Quantity;
+use kernel::{Bytes, Quantity};
 use link::PortParameters;
 use protocol::Bar;
 
@@ -103,6 +103,7 @@ impl Controllers {
             io_ports: vec![None; scenario.nodes.len()],
         };
         check_names(scenario)?;
+        check_spaces(scenario)?;
         let mut numbers = written_numbers(scenario)?;
         for (index, node) in scenario.nodes.iter().enumerate() {
             if let Some(nic) = nic(node) {
@@ -317,6 +318,22 @@ fn check_names(scenario: &Scenario) -> Result<(), ScenarioError> {
                 node.name.line
             );
             return Err(scenario.error(controller.name.line, message));
+        }
+    }
+    Ok(())
+}
+
+fn check_spaces(scenario: &Scenario) -> Result<(), ScenarioError> {
+    for controller in &scenario.controllers {
+        let Bytes(space) = controller.parameters.processor_space;
+        if !space.is_power_of_two() {
+            let message = format!(
+                "{}.processor_space: {} is no power of two; write {:?}",
+                controller.name.value,
+                show(space),
+                show(space.next_power_of_two())
+            );
+            return Err(scenario.error(controller.lines.of("processor_space"), message));
         }
     }
     Ok(())

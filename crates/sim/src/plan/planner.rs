@@ -151,14 +151,21 @@ impl Planner<'_> {
     fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {
         let Some(&index) = self.names.get(name) else {
             let advice = known(self.scenario, name, |node| {
-                !matches!(node.kind, NodeKind::Switch(_))
+                !matches!(node.kind, NodeKind::Switch(_) | NodeKind::IoPort(_))
             });
             let message = format!("there is no host or device {name:?}; {advice}");
             return Err(self.error(flow, key, &message));
         };
-        if matches!(self.nodes[index].kind, NodeKind::Switch(_)) {
+        let kind = &self.nodes[index].kind;
+        if matches!(kind, NodeKind::Switch(_) | NodeKind::IoPort(_)) {
+            let article = if matches!(kind, NodeKind::Switch(_)) {
+                "a"
+            } else {
+                "an"
+            };
             let message = format!(
-                "{name} is a switch, and flows end at hosts and devices; write one of those"
+                "{name} is {article} {}, and flows end at hosts and devices; write one of those",
+                kind.noun()
             );
             return Err(self.error(flow, key, &message));
         }
@@ -248,12 +255,17 @@ impl Planner<'_> {
             return Err(self.error(flow, "function", message));
         };
         let device = &self.nodes[node];
-        let makes_requests = matches!(device.kind, NodeKind::Device(_, DeviceParameters::Dma(_)));
-        if device.registers(number as u8).is_none()
-            || (node == from && number > 0 && !makes_requests)
-        {
+        if device.registers(number as u8).is_none() {
             let message = format!(
-                "{} has no function {number} that makes requests; write a smaller one, or a dma device with virtual_functions = {number} or more",
+                "{} has no function {number}; write a smaller one, or virtual_functions = {number} or more there",
+                device.name
+            );
+            return Err(self.error(flow, "function", &message));
+        }
+        let is_dma = matches!(device.kind, NodeKind::Device(_, DeviceParameters::Dma(_)));
+        if node == from && number > 0 && !is_dma {
+            let message = format!(
+                "only function 0 of {} makes requests; write 0, or model = \"dma\" there",
                 device.name
             );
             return Err(self.error(flow, "function", &message));

@@ -284,8 +284,12 @@ fn ports(
         }
         let node = &scenario.nodes[parent];
         if next[parent] >= node.kind.downstream_ports() {
+            let advice = match node.kind {
+                NodeKind::IoPort(_) => "write",
+                _ => "write a larger ports = there, or",
+            };
             let message = format!(
-                "no port of {} is left ({} for links below); write a larger ports = there, or another {}",
+                "no port of {} is left ({} for links below); {advice} another {}",
                 node.name.value,
                 node.kind.downstream_ports(),
                 node.kind.noun()

@@ -8,6 +8,7 @@ mod flows;
 mod messages;
 mod mutations;
 mod networks;
+mod sharing;
 mod transfers;
 mod workloads;
 

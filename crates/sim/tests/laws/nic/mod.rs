@@ -1,6 +1,7 @@
 //! Hosts that send each other messages through network interface controllers.
 
 mod any_messages;
+mod io_port;
 mod ranks;
 mod safety;
 mod window;

@@ -8,7 +8,11 @@ use crate::cases::cases;
 use crate::fixture::{Ask, close, run};
 
 /// Has a program on `host` run to its end: what it returns.
-fn play<T, F>(simulation: &mut Simulation, host: &str, program: impl FnOnce(host::System) -> F) -> T
+pub fn play<T, F>(
+    simulation: &mut Simulation,
+    host: &str,
+    program: impl FnOnce(host::System) -> F,
+) -> T
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
@@ -45,6 +49,30 @@ fn a_load_sees_the_store_before_it() {
         simulation.memory("h1", memory, 32).expect("it is memory"),
         seen
     );
+}
+
+#[test]
+fn a_load_passes_no_store_however_busy_the_way_is() {
+    // One lane up to the memory that two others write to all the time.
+    let narrow = "upstream = { to = \"h1\", lanes = 1 }\n";
+    let text = hosts(3, "", "").replace("upstream = \"h1\"\n", narrow)
+        + "[[flows]]\nid = \"a\"\nfrom = \"h2\"\nto = \"h1\"\ndirection = \"both\"\nduration = \"60 us\"\n"
+        + "[[flows]]\nid = \"b\"\nfrom = \"h0\"\nto = \"h1\"\ndirection = \"write\"\nduration = \"60 us\"\n";
+    let mut simulation = simulation(&text);
+    let memory = simulation.allocate("h1", 4096).expect("there is room");
+    let there = simulation
+        .window("h0", "h1")
+        .expect("they share a controller")
+        + memory;
+    let seen = play(&mut simulation, "h0", move |system| async move {
+        let mut seen = Vec::new();
+        for number in 1..=20_u8 {
+            system.store(there, &[number]).await;
+            seen.extend(system.read(there, 1).await);
+        }
+        seen
+    });
+    assert_eq!(seen, (1..=20).collect::<Vec<u8>>());
 }
 
 #[test]

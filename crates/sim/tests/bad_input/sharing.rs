@@ -1,0 +1,136 @@
+//! What can be wrong with I/O ports, and with loads and stores between hosts.
+
+use crate::refusal;
+
+/// Two hosts with a `nic` each, and an I/O port `p` on line 11 with an endpoint `e` of two functions.
+const HOSTS: &str = r#"[hosts.h0]
+[hosts.h1]
+[controllers.c]
+ports = 3
+[devices.a]
+model = "nic"
+upstream = "h0"
+[devices.b]
+model = "nic"
+upstream = "h1"
+[io_ports.p]
+owners = ["h0", "h1"]
+[devices.e]
+model = "dma"
+upstream = "p"
+virtual_functions = 1
+"#;
+
+/// The scenario with a part of it changed.
+fn changed(from: &str, to: &str) -> String {
+    assert!(HOSTS.contains(from));
+    refusal(&HOSTS.replace(from, to))
+}
+
+/// A flow on the lines from 17 on.
+fn flow(keys: &str) -> String {
+    refusal(&format!("{HOSTS}[[flows]]\nsize = \"4 KiB\"\n{keys}\n"))
+}
+
+#[test]
+fn an_io_port_belongs_to_a_controller() {
+    assert_eq!(
+        changed("ports = 3", "ports = 2"),
+        "bad.toml:11: no port of the controller c is left (2 in all); write a larger ports there, up to 64"
+    );
+    assert_eq!(
+        changed("[io_ports.p]", "[controllers.d]\n[io_ports.p]"),
+        "bad.toml:5: a.controller: none is written; write one of c, d"
+    );
+    assert_eq!(
+        changed("[io_ports.p]", "[io_ports.p]\nupstream = \"h0\""),
+        "bad.toml:12: I/O port p is the top of its tree; leave out upstream, or make it a device"
+    );
+    let numbered = HOSTS.replace("[devices.b]", "[devices.b]\nprocessor = 1");
+    assert_eq!(
+        refusal(&numbered.replace("[io_ports.p]", "[io_ports.p]\nprocessor = 1")),
+        "bad.toml:9: b.processor: 1 is already the number of p; write another one"
+    );
+}
+
+#[test]
+fn an_io_port_has_one_endpoint_whose_functions_have_owners() {
+    assert_eq!(
+        changed("owners = [\"h0\", \"h1\"]", ""),
+        "bad.toml:11: p.owners: e has 2 functions; write the host of each, such as owners = [\"h0\"]"
+    );
+    assert_eq!(
+        changed("owners = [\"h0\", \"h1\"]", "owners = \"h0\""),
+        "bad.toml:12: io_ports.p.owners: this is no list; write [\"...\", \"...\"]"
+    );
+    assert_eq!(
+        changed("owners = [\"h0\", \"h1\"]", "owners = [\"h0\", \"h2\"]"),
+        "bad.toml:12: p.owners: \"h2\" is no host with a network interface controller at the same controller; write one that is, such as \"h0\""
+    );
+    assert_eq!(
+        changed(
+            "owners = [\"h0\", \"h1\"]",
+            "owners = [\"h0\", \"h1\", \"h1\"]"
+        ),
+        "bad.toml:12: p.owners: e has 2 functions; write the host of each, such as owners = [\"h0\"]"
+    );
+    assert_eq!(
+        changed("upstream = \"p\"", "upstream = \"h0\""),
+        "bad.toml:11: there is no device below p; write a device with upstream = \"p\""
+    );
+    assert_eq!(
+        changed("[devices.e]", "[devices.f]\nupstream = \"p\"\n[devices.e]"),
+        "bad.toml:17: no port of p is left (1 for links below); write another I/O port"
+    );
+    assert!(
+        changed("[devices.a]", "[devices.a]\nowners = [\"h0\"]").contains("unknown key \"owners\"")
+    );
+}
+
+#[test]
+fn a_function_moves_data_with_its_owner_alone() {
+    assert_eq!(
+        flow("from = \"e\"\nto = \"h1\""),
+        "bad.toml:20: flow \"flow-1\", to: function 0 of e belongs to h0, not to h1; write another function, or other owners of p"
+    );
+    assert_eq!(
+        flow("from = \"h0\"\nto = \"e\"\nfunction = 1"),
+        "bad.toml:19: flow \"flow-1\", from: function 1 of e belongs to h1, not to h0; write another function, or other owners of p"
+    );
+    assert_eq!(
+        flow("from = \"e\"\nto = \"h1\"\nfunction = 2"),
+        "bad.toml:21: flow \"flow-1\", function: e has no function 2; write a smaller one, or virtual_functions = 2 or more there"
+    );
+    assert_eq!(
+        flow("from = \"h0\"\nto = \"h1\"\nfunction = 1"),
+        "bad.toml:21: flow \"flow-1\", function: there is no device at either end; leave it out"
+    );
+    assert_eq!(
+        flow("from = \"p\"\nto = \"h1\""),
+        "bad.toml:19: flow \"flow-1\", from: p is an I/O port, and flows end at hosts and devices; write one of those"
+    );
+    assert_eq!(
+        flow("from = \"h0\"\nto = \"p\""),
+        "bad.toml:20: flow \"flow-1\", to: p is an I/O port, and flows end at hosts and devices; write one of those"
+    );
+}
+
+#[test]
+fn what_a_processor_shows_is_within_its_space() {
+    let far = "[hosts.h1]\nmemory = \"64 GiB\"\nmemory_address_bits = 64";
+    let small = HOSTS.replace("ports = 3", "ports = 3\nprocessor_space = \"64 GiB\"");
+    let text = small.replace("[hosts.h1]", far)
+        + "[[flows]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"4 KiB\"\n";
+    assert_eq!(
+        refusal(&text),
+        "bad.toml:22: flow \"flow-1\", to: h1 ends at 0x1100000000, beyond the 64 GiB of each processor that the others reach; write a larger processor_space for the controller c"
+    );
+    assert_eq!(
+        changed("ports = 3", "ports = 3\nprocessor_space = \"3 GiB\""),
+        "bad.toml:5: c.processor_space: 3 GiB is no power of two; write \"4 GiB\""
+    );
+    assert_eq!(
+        flow("from = \"h0\"\nto = \"h1\"\ndirection = \"round-trip\""),
+        "bad.toml:21: flow \"flow-1\", direction: between hosts that share a controller there are only loads and stores; write direction = \"write\", \"read\" or \"both\""
+    );
+}
