@@ -11,7 +11,7 @@ import pytest
 from peerlane import Fabric, ScenarioError
 from peerlane.load_sweep import sweep
 from peerlane.reproduce import reproduce
-from peerlane.systems.chpp.loggp import DISTANCES, distance, latency_ns
+from peerlane.systems.chpp.loggp import DISTANCES, SOURCE, distance
 from peerlane.systems.chpp.topologies import SIDES
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def test_without_a_channel_for_gets_both_sides_wait_for_ever() -> None:
 
 
 def test_the_model_of_latency_is_the_published_arithmetic() -> None:
-    assert latency_ns("hypercube", 256) == pytest.approx(1399.75 + 240 * 4)
+    assert SOURCE.latency_ns(distance("hypercube", 256)) == pytest.approx(1399.75 + 240 * 4)
     assert {name: round(distance(name, 1024), 2) for name in DISTANCES} == {
         "hypercube": 5,
         "butterfly": 10,
