@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from peerlane.load_sweep import sweep
 from peerlane.systems.chpp.loggp import SOURCE, latencies
+from peerlane.systems.chpp.loggp_measured import classical, in_networks
 from peerlane.systems.chpp.machine import PRIMITIVES, WAY, alone_ns, machine
 from peerlane.systems.chpp.stages import stages
-from peerlane.systems.chpp.topologies import simulated
 from peerlane.systems.measured import known, sound
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "fig18",
     "fig19",
     "fig20",
+    "loggp",
     "table2",
     "table3",
 ]
@@ -172,8 +173,12 @@ def deadlock() -> Measurements:
 def fig5() -> Measurements:
     """The source's model of latency, LogGP with chain DMA; and messages in simulated networks."""
     yield from latencies("fig5", SOURCE)
-    yield from simulated()
-    yield "fig5/measured/gap", (alone_ns("put", 2048) - alone_ns("put", 1024)) / 1024
+    yield from in_networks()
+
+
+def loggp() -> Measurements:
+    """The parameters of LogP and LogGP in the words of those, for each primitive."""
+    yield from classical()
 
 
 def table3() -> Measurements:

@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from itertools import product
 from math import prod
+from statistics import mean
 from typing import TYPE_CHECKING
 
 from peerlane.calibration import setting
@@ -34,6 +35,9 @@ SIDES: dict[str, tuple[Sides, ...]] = {
 }
 """The networks that are simulated."""
 
+CROWDED: dict[str, Sides] = {"hypercube": (2,) * 6, "torus-2d": (8, 8), "torus-3d": (4, 4, 4)}
+"""Those in which all processors send at once."""
+
 PAIR = 2
 """Nodes of a ring that has one cable."""
 
@@ -52,6 +56,30 @@ def simulated() -> Measurements:
             yield f"fig5/simulated/{topology}/{prod(sides)}", total / len(hops)
     longest = _times_us((2,) * 8, distances((2,) * 8))
     yield "fig5/measured/hop", (longest[8] - longest[1]) / 7 * 1e3
+
+
+def crowded() -> Measurements:
+    """Microseconds where all processors send at once, each to where its coordinates, turned, point.
+
+    So many messages meet on the same cables.
+    """
+    for topology, sides in CROWDED.items():
+        fabric = network(sides)
+        for place in turned_hops(sides):
+            ends = name("n", place), name("n", place[::-1])
+            fabric.flow(*ends, size=f"{MESSAGE} B", start=f"{APART_US} us")
+        with already_warned():  # as above
+            flows = sound(fabric.run()).flows
+        yield f"fig5/crowded/{topology}/{prod(sides)}", mean(map(latency, flows)) / 1e3
+
+
+def turned_hops(sides: Sides) -> dict[Place, int]:
+    """Hops from each place to the one with its coordinates turned, if that is another."""
+    places = (place for place in _places(sides) if place != place[::-1])
+    return {
+        place: _hops(tuple(abs(a - b) for a, b in zip(place, place[::-1], strict=True)), sides)
+        for place in places
+    }
 
 
 def distances(sides: Sides) -> dict[Place, int]:
