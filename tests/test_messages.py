@@ -11,7 +11,7 @@ import pytest
 from peerlane import Fabric, ScenarioError
 from peerlane.load_sweep import sweep
 from peerlane.reproduce import reproduce
-from peerlane.systems.chpp.loggp import DISTANCES, distance, latency_ns
+from peerlane.systems.chpp.loggp import DISTANCES, SOURCE, distance
 from peerlane.systems.chpp.topologies import SIDES
 
 if TYPE_CHECKING:
@@ -31,6 +31,17 @@ def supernode(processors: int = 2) -> Fabric:
 @pytest.fixture(scope="module")
 def table2() -> Report:
     return reproduce("chpp", only="table2", sensitivity=False)
+
+
+@pytest.fixture(scope="module")
+def fig5() -> Report:
+    return reproduce("chpp", only="fig5", sensitivity=False)
+
+
+def simulated(report: Report, under: str) -> dict[str, float]:
+    """The values of the rows below `under`, by what follows it."""
+    rows = {row.id: row.simulated for row in report.rows if row.simulated is not None}
+    return {name.removeprefix(under): rows[name] for name in rows if name.startswith(under)}
 
 
 @pytest.mark.parametrize("primitive", ["nap-immediate", "nap-indirect", "put", "get"])
@@ -134,7 +145,7 @@ def test_without_a_channel_for_gets_both_sides_wait_for_ever() -> None:
 
 
 def test_the_model_of_latency_is_the_published_arithmetic() -> None:
-    assert latency_ns("hypercube", 256) == pytest.approx(1399.75 + 240 * 4)
+    assert SOURCE.latency_ns(distance("hypercube", 256)) == pytest.approx(1399.75 + 240 * 4)
     assert {name: round(distance(name, 1024), 2) for name in DISTANCES} == {
         "hypercube": 5,
         "butterfly": 10,
@@ -147,6 +158,30 @@ def test_the_model_of_latency_is_the_published_arithmetic() -> None:
     assert set(SIDES) <= set(DISTANCES)
     with pytest.raises(ValueError, match="no formula for 'star'; write one of hypercube"):
         distance("star", 4)
+
+
+def test_what_a_message_over_cables_takes_but_for_hops_is_a_message_without_cables(
+    fig5: Report, table2: Report
+) -> None:
+    assert [row.id for row in fig5.rows if not row.passes] == []
+    measured = simulated(fig5, "fig5/measured/")
+    fixed = sum(measured[name] for name in ("oc", "ods", "fetch", "odr", "notice"))
+    assert fixed == pytest.approx(simulated(table2, "table2/put/")["1"] * 1e3)
+    assert measured["hop-1-byte"] < measured["hop"]
+
+
+def test_the_model_with_measured_parameters_is_a_message_that_is_alone(fig5: Report) -> None:
+    shares = {form: simulated(fig5, f"fig5/share/{form}/") for form in ("whole", "counted")}
+    assert all(97 < share < 100 for share in shares["whole"].values())
+    assert all(99 < share < 100 for share in shares["counted"].values())
+    assert shares["counted"].keys() == simulated(fig5, "fig5/simulated/").keys()
+    assert all(share < 95 for share in simulated(fig5, "fig5/share/crowded/").values())
+
+
+def test_what_limits_small_messages_is_the_reading_of_descriptors_and_then_the_program() -> None:
+    put = simulated(reproduce("chpp", only="loggp", sensitivity=False), "loggp/put/")
+    assert put["g"] == pytest.approx(put["g-all"], rel=0.01)
+    assert put["g-all/16-descriptors"] < put["o-send"] < put["g/16-descriptors"] < put["g"]
 
 
 def test_the_real_lspci_lists_the_functions(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from peerlane.load_sweep import sweep
-from peerlane.reproduce import system_fabric
-from peerlane.systems.chpp.loggp import latencies
+from peerlane.systems.chpp.loggp import SOURCE, latencies
+from peerlane.systems.chpp.loggp_measured import classical, in_networks
+from peerlane.systems.chpp.machine import PRIMITIVES, WAY, alone_ns, machine
 from peerlane.systems.chpp.stages import stages
-from peerlane.systems.chpp.topologies import simulated
-from peerlane.systems.measured import known, latency, sound
+from peerlane.systems.measured import known, sound
 
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
@@ -26,17 +26,13 @@ __all__ = [
     "fig18",
     "fig19",
     "fig20",
+    "loggp",
     "table2",
     "table3",
 ]
 
-PRIMITIVES = ("nap-immediate", "nap-indirect", "put", "get")
 NAPS = PRIMITIVES[:2]
 SIZES = (1, 64, 256, 1024, 2048)
-WAY = ("n0", "n1")
-
-START = "5 us"
-"""When the controllers have fetched the first addresses of buffers."""
 
 MTUS = (16, 32, 64, 128, 256, 512)
 TAGS = (32, 64, 256)
@@ -76,7 +72,7 @@ def table2() -> Measurements:
     """Latency from the store to the doorbell until the other program has seen the end."""
     for primitive in PRIMITIVES:
         for size in SIZES:
-            yield f"table2/{primitive}/{size}", _microseconds(machine(), primitive, size)
+            yield f"table2/{primitive}/{size}", alone_ns(primitive, size) / 1e3
 
 
 def fig16() -> Measurements:
@@ -95,7 +91,7 @@ def fig17() -> Measurements:
     """Bytes of one message over its latency."""
     for primitive in PRIMITIVES:
         for size in NAP_SIZES if primitive in NAPS else LARGE_SIZES:
-            microseconds = _microseconds(machine(), primitive, size)
+            microseconds = alone_ns(primitive, size) / 1e3
             yield f"fig17/{primitive}/{size}", size / microseconds / 1e3
 
 
@@ -176,20 +172,18 @@ def deadlock() -> Measurements:
 
 def fig5() -> Measurements:
     """The source's model of latency, LogGP with chain DMA; and messages in simulated networks."""
-    yield from latencies()
-    yield from simulated()
-    small, large = (_microseconds(machine(), "put", size) for size in (1024, 2048))
-    yield "fig5/measured/gap", (large - small) * 1e3 / 1024
+    yield from latencies("fig5", SOURCE)
+    yield from in_networks()
+
+
+def loggp() -> Measurements:
+    """The parameters of LogP and LogGP in the words of those, for each primitive."""
+    yield from classical()
 
 
 def table3() -> Measurements:
     """Other networks: the cells of the source are lost."""
     yield from ()
-
-
-def machine() -> Fabric:
-    """The published machine, without its transfers."""
-    return system_fabric("chpp").without_flows()
 
 
 def _crossbar(ports: int, channels: int) -> Fabric:
@@ -210,11 +204,6 @@ def _rate(fabric: Fabric) -> float:
     """GB/s of a long PUT, from its first packet to its last byte."""
     flow = _flow(fabric.flow(*WAY, size=TRANSFER))
     return known(flow, flow.bytes_per_second) / 1e9
-
-
-def _microseconds(fabric: Fabric, primitive: str, size: int) -> float:
-    flow = _flow(fabric.flow(*WAY, primitive=primitive, size=f"{size} B", start=START))
-    return latency(flow) / 1e3
 
 
 def _flow(fabric: Fabric) -> FlowResult:

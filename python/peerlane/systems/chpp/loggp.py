@@ -6,6 +6,7 @@ paper (D. Culler et al., 1993), whose asymptotic values are given in its terms.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import cbrt, log2, sqrt
 from typing import TYPE_CHECKING
 
@@ -14,23 +15,44 @@ if TYPE_CHECKING:
 
     from peerlane.reproduce import Measurements
 
-START_NS = 200.0
-"""Oc: the processor starts the transfer."""
-
-DMA_START_NS = 528.0
-"""Ods: doorbell and descriptor read."""
-
-HOP_NS = 240.0
-"""r: one hop, wire included."""
-
-RECEIVE_NS = 160.0
-"""Odr: the receiving engine."""
-
 MESSAGE = 2048
 """M, in bytes."""
 
-GAP_NS = 0.25
-"""G, for each byte: 4 GB/s."""
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What equation 1 takes, in nanoseconds, and two things that it leaves out."""
+
+    start_ns: float
+    """Oc: the processor starts the transfer."""
+
+    dma_start_ns: float
+    """Ods: doorbell and descriptor read."""
+
+    hop_ns: float
+    """r: one hop, wire included."""
+
+    receive_ns: float
+    """Odr: the receiving engine."""
+
+    gap_ns: float
+    """G, for each byte."""
+
+    fetch_ns: float = 0.0
+    """From the descriptor to the first packet: with a PUT, another memory read."""
+
+    notice_ns: float = 0.0
+    """From the last byte in memory until the program has seen it."""
+
+    def latency_ns(self, hops: float) -> float:
+        """T(P) = Oc + Ods + (M - 1) G + H r + Odr, and what it leaves out."""
+        fixed = self.start_ns + self.dma_start_ns + self.receive_ns
+        left_out = self.fetch_ns + self.notice_ns
+        return fixed + left_out + (MESSAGE - 1) * self.gap_ns + hops * self.hop_ns
+
+
+SOURCE = Parameters(start_ns=200, dma_start_ns=528, hop_ns=240, receive_ns=160, gap_ns=0.25)
+"""The source takes these for the experience of earlier machines; its G is a link of 4 GB/s."""
 
 PROCESSORS = (16, 64, 256, 1024)
 
@@ -60,14 +82,9 @@ DISTANCES: dict[str, Callable[[int], float]] = {
 """Mean hops of the topologies, by name; the fat tree has nodes of four."""
 
 
-def latency_ns(topology: str, processors: int) -> float:
-    """The source's equation 1: T(P) = Oc + Ods + (M - 1) G + H r + Odr, in nanoseconds."""
-    fixed = START_NS + DMA_START_NS + (MESSAGE - 1) * GAP_NS + RECEIVE_NS
-    return fixed + distance(topology, processors) * HOP_NS
-
-
-def latencies() -> Measurements:
-    """Microseconds for each topology and number of processors."""
+def latencies(rows: str, parameters: Parameters) -> Measurements:
+    """Microseconds for each topology and number of processors, as rows below `rows`."""
     for topology in DISTANCES:
         for processors in PROCESSORS:
-            yield f"fig5/{topology}/{processors}", latency_ns(topology, processors) / 1e3
+            hops = distance(topology, processors)
+            yield f"{rows}/{topology}/{processors}", parameters.latency_ns(hops) / 1e3

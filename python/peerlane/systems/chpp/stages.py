@@ -13,7 +13,10 @@ from peerlane.calibration import quantity, setting
 from peerlane.systems.measured import sound
 
 if TYPE_CHECKING:
-    from peerlane import Fabric
+    from peerlane import Fabric, RunResult
+
+Packet = dict[str, Any]
+"""A line of the trace."""
 
 CYCLE_NS = 4.0
 FLIGHT_NS = 1.0
@@ -27,24 +30,24 @@ def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, fl
     memory, the rest is engine.
     """
     source, target = way
-    core_ns = _core_ns(fabric)
-    packets = _packets(fabric.flow(*way, primitive=primitive, size="1 B"))
+    core = core_ns(fabric)
+    _, packets = traced(fabric.flow(*way, primitive=primitive, size="1 B"))
     own = [packet for packet in packets if packet["link"].endswith(f"-{source}")]
     bell = next(packet for packet in own if packet["tlp"] == "MWr")
-    times = [_arrival(bell, core_ns)]
+    times = [arrival(bell, core)]
     for packet in own:
         if packet["ns"] < bell["ns"]:
             continue  # buffers are fetched before
         if packet["tlp"] == "MRd":
-            times.append(packet["ns"] - core_ns)
+            times.append(packet["ns"] - core)
         elif packet["tlp"] == "CplD":
-            times.append(_arrival(packet, core_ns))
+            times.append(arrival(packet, core))
     writes = (
         packet
         for packet in packets
         if packet["link"].endswith(f"-{target}") and packet["tlp"] == "MWr"
     )
-    times.append(next(writes)["ns"] - core_ns)
+    times.append(next(writes)["ns"] - core)
     cycles = [(end - begin) / CYCLE_NS for begin, end in pairwise(times)]
     engine, memory = cycles[::2], cycles[1::2]
     names = ["doorbell", "descriptor", "data"]
@@ -55,21 +58,23 @@ def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, fl
     return named | {"engine": sum(engine), "memory": sum(memory), "total": sum(cycles)}
 
 
-def _packets(fabric: Fabric) -> list[dict[str, Any]]:
+def traced(fabric: Fabric) -> tuple[RunResult, list[Packet]]:
+    """What a run measured, and its packets in the order in which they begin."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.jsonl"
-        sound(fabric.run(trace=path))
+        result = sound(fabric.run(trace=path))
         lines = path.read_text(encoding="utf-8").splitlines()
     packets = (json.loads(line) for line in lines)
-    return sorted((p for p in packets if "tlp" in p), key=lambda packet: float(packet["ns"]))
+    begins = sorted((p for p in packets if "tlp" in p), key=lambda packet: float(packet["ns"]))
+    return result, begins
 
 
-def _core_ns(fabric: Fabric) -> float:
+def core_ns(fabric: Fabric) -> float:
     """From engine to wire, and as long from wire to engine."""
     latency = setting(tomllib.loads(fabric.to_toml()), "profiles.virtex6.send_latency")
     return quantity(latency)[0]
 
 
-def _arrival(packet: dict[str, Any], core_ns: float) -> float:
+def arrival(packet: Packet, core: float) -> float:
     """When its last bit is through the receive path."""
-    return float(packet["ns"]) + float(packet["length_ns"]) + FLIGHT_NS + core_ns
+    return float(packet["ns"]) + float(packet["length_ns"]) + FLIGHT_NS + core

@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from itertools import product
 from math import prod
+from statistics import mean
 from typing import TYPE_CHECKING
 
 from peerlane.calibration import setting
@@ -24,12 +25,18 @@ if TYPE_CHECKING:
 Place = tuple[int, ...]
 """Coordinates of a processor."""
 
-SIDES: dict[str, tuple[tuple[int, ...], ...]] = {
+Sides = tuple[int, ...]
+"""Processors along each dimension."""
+
+SIDES: dict[str, tuple[Sides, ...]] = {
     "hypercube": ((2,) * 4, (2,) * 6, (2,) * 8),
     "torus-2d": ((4, 4), (8, 8), (16, 16)),
     "torus-3d": ((4, 4, 4), (4, 8, 8)),
 }
-"""Processors along each dimension."""
+"""The networks that are simulated."""
+
+CROWDED: dict[str, Sides] = {"hypercube": (2,) * 6, "torus-2d": (8, 8), "torus-3d": (4, 4, 4)}
+"""Those in which all processors send at once."""
 
 PAIR = 2
 """Nodes of a ring that has one cable."""
@@ -42,35 +49,59 @@ def simulated() -> Measurements:
     """Microseconds from doorbell to notice, in the mean over all destinations of one processor."""
     for topology, sizes in SIDES.items():
         for sides in sizes:
-            hops = _distances(sides)
+            hops = distances(sides)
             counts = Counter(hops.values())
             times = _times_us(sides, hops)
-            mean = sum(times[distance] * count for distance, count in counts.items()) / len(hops)
-            yield f"fig5/simulated/{topology}/{prod(sides)}", mean
-    longest = _times_us((2,) * 8, _distances((2,) * 8))
+            total = sum(times[distance] * count for distance, count in counts.items())
+            yield f"fig5/simulated/{topology}/{prod(sides)}", total / len(hops)
+    longest = _times_us((2,) * 8, distances((2,) * 8))
     yield "fig5/measured/hop", (longest[8] - longest[1]) / 7 * 1e3
 
 
-def _distances(sides: tuple[int, ...]) -> dict[Place, int]:
+def crowded() -> Measurements:
+    """Microseconds where all processors send at once, each to where its coordinates, turned, point.
+
+    So many messages meet on the same cables.
+    """
+    for topology, sides in CROWDED.items():
+        fabric = network(sides)
+        for place in turned_hops(sides):
+            ends = name("n", place), name("n", place[::-1])
+            fabric.flow(*ends, size=f"{MESSAGE} B", start=f"{APART_US} us")
+        with already_warned():  # as above
+            flows = sound(fabric.run()).flows
+        yield f"fig5/crowded/{topology}/{prod(sides)}", mean(map(latency, flows)) / 1e3
+
+
+def turned_hops(sides: Sides) -> dict[Place, int]:
+    """Hops from each place to the one with its coordinates turned, if that is another."""
+    places = (place for place in _places(sides) if place != place[::-1])
+    return {
+        place: _hops(tuple(abs(a - b) for a, b in zip(place, place[::-1], strict=True)), sides)
+        for place in places
+    }
+
+
+def distances(sides: Sides) -> dict[Place, int]:
     """Hops to each other place from the first."""
     origin = (0,) * len(sides)
     return {place: _hops(place, sides) for place in _places(sides) if place != origin}
 
 
-def _times_us(sides: tuple[int, ...], hops: dict[Place, int]) -> dict[int, float]:
+def _times_us(sides: Sides, hops: dict[Place, int]) -> dict[int, float]:
     """Latency of a message over each distance that there is."""
     origin = (0,) * len(sides)
     nearest = {distance: place for place, distance in reversed(hops.items())}
-    fabric = _network(sides)
+    fabric = network(sides)
     for number, place in enumerate(nearest.values(), 1):
         start = f"{number * APART_US} us"
-        fabric.flow(_name("n", origin), _name("n", place), size=f"{MESSAGE} B", start=start)
+        fabric.flow(name("n", origin), name("n", place), size=f"{MESSAGE} B", start=start)
     with already_warned():  # rings of four can deadlock, under load
         flows = sound(fabric.run()).flows
     return {hop: latency(flow) / 1e3 for hop, flow in zip(nearest, flows, strict=True)}
 
 
-def _network(sides: tuple[int, ...]) -> Fabric:
+def network(sides: Sides) -> Fabric:
     """Controllers like the published one, with the same PCI Express core at each cable's end."""
     fabric = system_fabric("chpp").without_flows()
     published = tomllib.loads(fabric.to_toml())
@@ -83,22 +114,20 @@ def _network(sides: tuple[int, ...]) -> Fabric:
     }
     fabric.without_nodes()
     for place in _places(sides):
-        controller, host = _name("c", place), _name("h", place)
+        controller, host = name("c", place), name("h", place)
         fabric.controller(controller, **settings)
         fabric.host(host, profile="processor")
-        fabric.device(
-            _name("n", place), host, model="nic", profile="virtex6", controller=controller
-        )
+        fabric.device(name("n", place), host, model="nic", profile="virtex6", controller=controller)
     for place, next_place in _neighbours(sides):
-        fabric.cable(_name("c", place), _name("c", next_place))
+        fabric.cable(name("c", place), name("c", next_place))
     return fabric
 
 
-def _places(sides: tuple[int, ...]) -> Iterator[Place]:
+def _places(sides: Sides) -> Iterator[Place]:
     return product(*map(range, sides))
 
 
-def _neighbours(sides: tuple[int, ...]) -> Iterator[tuple[Place, Place]]:
+def _neighbours(sides: Sides) -> Iterator[tuple[Place, Place]]:
     """Each place and the next one up each dimension, around the end where that is another way."""
     for dimension, side in enumerate(sides):
         for place in _places(sides):
@@ -107,9 +136,10 @@ def _neighbours(sides: tuple[int, ...]) -> Iterator[tuple[Place, Place]]:
                 yield place, (*place[:dimension], (here + 1) % side, *place[dimension + 1 :])
 
 
-def _hops(place: Place, sides: tuple[int, ...]) -> int:
+def _hops(place: Place, sides: Sides) -> int:
     return sum(min(here, side - here) for here, side in zip(place, sides, strict=True))
 
 
-def _name(kind: str, place: Place) -> str:
+def name(kind: str, place: Place) -> str:
+    """Of the host ("h"), the device ("n") or the controller ("c") at a place."""
     return kind + "-".join(map(str, place))
