@@ -231,6 +231,10 @@ impl Processor {
                     self.loads.push(thread, address, len);
                     return None;
                 }
+                Step::Ask(Request::Watch(address)) => {
+                    self.watched.insert(address, 0);
+                    continue;
+                }
                 Step::Ask(Request::Written(address)) => {
                     let count = self.watched.entry(address).or_default();
                     if *count > 0 {

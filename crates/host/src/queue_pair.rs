@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use device::nic::descriptor::Descriptor;
+use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
 use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
 use kernel::{Span, Time};
@@ -11,6 +11,7 @@ use link::{FlowId, Observation};
 use protocol::QueuePairId;
 use thiserror::Error;
 
+use crate::driver::scatter;
 use crate::{DriverParameters, Processor, System};
 
 /// Where a queue pair is, and who may send to it.
@@ -97,11 +98,19 @@ impl Place {
 
     /// Lets `processor` see the events of the pair.
     pub fn watch(&self, processor: &mut Processor) {
-        for (ring, entries) in [(SENT, SENT_ENTRIES), (ARRIVED, self.entries)] {
-            for entry in 0..entries {
-                processor.watch(self.area + ring + entry * Event::BYTES);
-            }
+        for address in self.events() {
+            processor.watch(address);
         }
+    }
+
+    /// Where events are written.
+    fn events(&self) -> impl Iterator<Item = u64> + use<> {
+        let area = self.area;
+        let rings = [(SENT, SENT_ENTRIES), (ARRIVED, self.entries)];
+        let entries = rings
+            .into_iter()
+            .flat_map(|(ring, entries)| (0..entries).map(move |entry| ring + entry * Event::BYTES));
+        entries.map(move |entry| area + entry)
     }
 }
 
@@ -151,6 +160,82 @@ impl QueuePair {
             together: Arc::default(),
             given: place.entries,
             returned: Vec::new(),
+        }
+    }
+
+    /// Opens the queue pair at `place`, which is closed, as its owner does: with empty rings, and all buffers given. It is open for
+    /// others when the stores to its registers have reached the controller.
+    pub async fn open(system: System, costs: DriverParameters, place: Place) -> Self {
+        let pair = Self::new(system, costs, place);
+        for address in place.events() {
+            pair.system.watch(address).await;
+            pair.keep(address, &[0; Event::BYTES as usize]).await;
+        }
+        let (address, buffers) = place.buffers();
+        for part in scatter(address, buffers.len() as u64) {
+            let from = (part.address - address) as usize;
+            let bytes = &buffers[from..from + part.len as usize];
+            pair.keep(part.address, bytes).await;
+        }
+        for (register, value) in place.opening() {
+            pair.store(place.page + register, value).await;
+        }
+        pair
+    }
+
+    /// Closes it: what arrives for it from then on is dropped, and its doorbell does nothing. Requests that are under way get no
+    /// event.
+    pub async fn close(self) {
+        let control = register(self.place.id.pair(), offset::CONTROL);
+        self.store(self.place.page + control, 0).await;
+        self.together.fetch_sub(self.outstanding, Ordering::Relaxed);
+    }
+
+    /// Sends `bytes`, up to 2,048, to the queue pair `to`, which has the same key: into a buffer of its choice. `label` comes back
+    /// with the event of its end.
+    pub async fn nap(
+        &mut self,
+        to: QueuePairId,
+        label: u32,
+        bytes: Vec<u8>,
+    ) -> Result<(), RequestError> {
+        let body = Body::NapImmediate(bytes);
+        self.post(&self.descriptor(to, label, body)).await
+    }
+
+    /// Writes the bytes of `sources` to `targets` in the memory of the queue pair `to`, which has the same key. Both sides get an
+    /// event at the end.
+    pub async fn put(
+        &mut self,
+        to: QueuePairId,
+        label: u32,
+        (sources, targets): (Vec<Item>, Vec<Item>),
+    ) -> Result<(), RequestError> {
+        let body = Body::Put { sources, targets };
+        self.post(&self.descriptor(to, label, body)).await
+    }
+
+    /// Reads `sources` in the memory of the queue pair `from`, which has the same key, to `targets` here: the end comes as an event
+    /// of what has [arrived](Self::arrived), after which it is to be [finished](Self::finish).
+    pub async fn get(
+        &mut self,
+        from: QueuePairId,
+        label: u32,
+        (sources, targets): (Vec<Item>, Vec<Item>),
+    ) -> Result<(), RequestError> {
+        let body = Body::Get { sources, targets };
+        self.post(&self.descriptor(from, label, body)).await
+    }
+
+    fn descriptor(&self, to: QueuePairId, label: u32, body: Body) -> Descriptor {
+        Descriptor {
+            body,
+            tell_sender: true,
+            tell_receiver: true,
+            key: self.place.key,
+            destination: to,
+            label,
+            probe: Probe::default(),
         }
     }
 
@@ -224,9 +309,7 @@ impl QueuePair {
         }
         let slot = u64::from(self.posted % REQUESTS);
         let address = self.place.area + slot * SLOT;
-        let stores = bytes.len().div_ceil(8) as u64;
-        self.system.work(self.costs.memory_write * stores).await;
-        self.system.store(address, &bytes).await;
+        self.keep(address, &bytes).await;
         self.posted += 1;
         self.outstanding += 1;
         self.together.fetch_add(1, Ordering::Relaxed);
@@ -302,6 +385,13 @@ impl QueuePair {
         }
         let given = register(self.place.id.pair(), offset::BUFFERS_GIVEN);
         self.store(self.place.page + given, self.given).await;
+    }
+
+    /// Writes to memory.
+    async fn keep(&self, address: u64, bytes: &[u8]) {
+        let stores = bytes.len().div_ceil(8) as u64;
+        self.system.work(self.costs.memory_write * stores).await;
+        self.system.store(address, bytes).await;
     }
 
     async fn store(&self, register: u64, value: u64) {

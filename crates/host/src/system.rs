@@ -34,6 +34,8 @@ pub enum Request {
     Load(u64, usize),
     /// To sleep until so many bytes are here from an address across the fabric.
     Read(u64, u32),
+    /// To have it counted from now on how often devices write the byte at an address.
+    Watch(u64),
     /// To sleep until a device has written the byte at an address.
     Written(u64),
     /// To sleep until a device has written the byte at one of these addresses.
@@ -89,6 +91,11 @@ impl System {
     /// 4 KiB and the host's max read request size, and sleeps until they are here: none, if nobody answers.
     pub async fn read(&self, address: u64, len: u32) -> Vec<u8> {
         self.0.ask(Request::Read(address, len)).await.bytes
+    }
+
+    /// Has the processor [watch](crate::Processor::watch) the byte at `address`, from now on.
+    pub async fn watch(&self, address: u64) {
+        self.0.ask(Request::Watch(address)).await;
     }
 
     /// Sleeps until a device has written the byte at `address`, which the processor [watches](crate::Processor::watch), once more

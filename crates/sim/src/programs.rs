@@ -140,6 +140,32 @@ impl Simulation {
     fn open_wide_pair(
         &mut self,
         nic: &str,
+        pair: (u8, u8),
+        key: u16,
+        entries: u64,
+    ) -> Result<Place, AccessError> {
+        let node = self.node(nic)?;
+        let place = self.place(nic, pair, key, entries)?;
+        self.start();
+        self.opened.push(place.id);
+        build_messages::open(&self.plan, node, &place, &mut self.models);
+        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        Ok(place)
+    }
+
+    /// Where a queue pair is that a program [opens](host::queue_pair::QueuePair::open) itself, with memory for 64 buffers.
+    pub fn place_of_pair(
+        &mut self,
+        nic: &str,
+        pair: (u8, u8),
+        key: u16,
+    ) -> Result<Place, AccessError> {
+        self.place(nic, pair, key, ENTRIES)
+    }
+
+    fn place(
+        &mut self,
+        nic: &str,
         (function, pair): (u8, u8),
         key: u16,
         entries: u64,
@@ -151,18 +177,13 @@ impl Simulation {
         let page = page.ok_or_else(|| AccessError::NoFunction(nic.to_owned(), function))?;
         let host = self.host_of(nic)?;
         let area = self.allocate(&host, area(entries))?;
-        let place = Place {
+        Ok(Place {
             id,
             page,
             area,
             entries,
             key,
-        };
-        self.start();
-        self.opened.push(id);
-        build_messages::open(&self.plan, node, &place, &mut self.models);
-        self.models[node].ask(ComponentId(node as u32), &mut self.world);
-        Ok(place)
+        })
     }
 
     /// Lets the program of a host know how often devices write the byte at `address` of its memory.

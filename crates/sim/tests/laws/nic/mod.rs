@@ -2,6 +2,7 @@
 
 mod any_messages;
 mod io_port;
+mod open_and_close;
 mod ranks;
 mod safety;
 mod window;
