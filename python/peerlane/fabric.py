@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Setting = str | int | float | bool | None
 """A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
 
-_NODES = ("hosts", "switches", "devices")
+_NODES = ("hosts", "io_ports", "switches", "devices")
 _LINK_KEYS = (
     "port",
     "socket",
@@ -119,6 +119,17 @@ class Fabric:
     def controller(self, name: str, **settings: Setting) -> Self:
         """Adds the crossbar that the `nic` devices of several hosts share."""
         return self._add("controllers", name, settings)
+
+    def io_port(self, name: str, owners: Sequence[str], **settings: Setting) -> Self:
+        """Adds a port of a controller for an endpoint, a device below it (`to=name`).
+
+        Args:
+            name: Of the port.
+            owners: The hosts that the functions of the endpoint belong to: that of its physical
+                function, then those of its virtual ones.
+            settings: `controller`, `processor`, `loads`, `tags` and so on.
+        """
+        return self._add("io_ports", name, settings | {"owners": list(owners)})
 
     def cable(self, a: str, b: str, **settings: Setting) -> Self:
         """Joins two controllers by a link, whose `generation`, `lanes` and so on are `settings`."""
@@ -413,6 +424,8 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(key: str, value: object) -> object:
     if isinstance(value, str | bool | dict):
         return value
+    if isinstance(value, list):
+        return [_plain(key, entry) for entry in value]
     if isinstance(value, Integral):  # numpy's too
         return int(value)
     if isinstance(value, Real):

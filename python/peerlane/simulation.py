@@ -109,6 +109,17 @@ class Simulation:
         """
         return self._core.read(requester, address, length)
 
+    def window(self, host: str, to: str) -> int:
+        """Where the addresses of another host, or of an I/O port, begin for loads of `host`.
+
+        What it stores at `window(host, to) + address` is stored at `address` there; `to` may be
+        `host` itself.
+
+        Raises:
+            ValueError: No network interface controllers (`nic`) of both share a controller.
+        """
+        return self._core.window(host, to)
+
     def memory(self, node: str, address: int, length: int) -> bytes:
         """Looks at the bytes of `node` at a bus address without simulating anything."""
         return self._core.memory(node, address, length)

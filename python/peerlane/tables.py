@@ -321,6 +321,10 @@ def _controller(controller: Controller) -> RenderableType:
         (f"controller {controller.name}", "bold"),
         f"  {', '.join(controller.ports) or 'nobody'}",
         (f"  {channels} a port{gets}\n", "cyan"),
+        *(
+            f"  {port.name}: functions of {port.endpoint} belong to {', '.join(port.owners)}\n"
+            for port in controller.io_ports
+        ),
     )
 
 

@@ -109,6 +109,18 @@ class Fibre:
 
 
 @dataclass(frozen=True, slots=True)
+class IoPort:
+    """A port of a controller, with an endpoint whose functions belong to hosts.
+
+    `owners` are those of its physical function and of its virtual ones, in order.
+    """
+
+    name: str
+    endpoint: str
+    owners: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Controller:
     """A crossbar between hosts, and the `nic` devices at its ports, in their order.
 
@@ -117,6 +129,7 @@ class Controller:
 
     name: str
     ports: tuple[str, ...]
+    io_ports: tuple[IoPort, ...]
     virtual_channels: int
     get_channel: bool
     engine_bytes_per_second: float
@@ -230,7 +243,8 @@ def _network(fields: dict[str, Any]) -> Network:
 
 
 def _controller(fields: dict[str, Any]) -> Controller:
-    return Controller(**fields | {"ports": tuple(fields["ports"])})
+    ports = [IoPort(**port | {"owners": tuple(port["owners"])}) for port in fields["io_ports"]]
+    return Controller(**fields | {"ports": tuple(fields["ports"]), "io_ports": tuple(ports)})
 
 
 def _named(make: Callable[..., _Row], names: Mapping[str, str], fields: dict[str, Any]) -> _Row:

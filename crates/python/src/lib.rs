@@ -114,6 +114,12 @@ impl Simulation {
         read.map(|bytes| PyBytes::new(py, &bytes))
     }
 
+    fn window(&self, host: &str, to: &str) -> PyResult<u64> {
+        self.0
+            .window(host, to)
+            .map_err(|error| access_error(&error))
+    }
+
     fn memory<'py>(
         &self,
         py: Python<'py>,

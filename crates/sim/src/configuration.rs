@@ -125,14 +125,18 @@ impl Simulation {
     }
 
     /// The functions below `host` that have numbers, in order.
-    fn reachable(&self, host: usize) -> Vec<(FunctionId, ConfigSpace, String)> {
+    fn reachable(&self, host: usize) -> Vec<(FunctionId, Vec<u8>, String)> {
         let mut all = Vec::new();
         let mut open = vec![(host, FunctionId::default())];
         while let Some((node, id)) = open.pop() {
             let (functions, name) = (self.models[node].functions(), &self.plan().nodes[node].name);
-            all.push((id, functions.space(Place::Own).clone(), name.clone()));
+            let bytes = |space: &ConfigSpace| space.bytes().clone();
+            let own = functions.space(Place::Own);
+            all.push((id, bytes(own), name.clone()));
             for (number, place) in (1..).zip(functions.virtual_places()) {
-                let space = functions.space(place).clone();
+                // As an operating system tells it: by the identity that the physical function has for them.
+                let mut space = bytes(functions.space(place));
+                space[..4].copy_from_slice(&own.virtual_identity());
                 all.push((functions.id_of(place), space, format!("{name} VF {number}")));
             }
             let internal = functions.space(Place::Own).secondary_bus();
@@ -142,11 +146,7 @@ impl Simulation {
             for (index, port) in self.plan().nodes[node].downstream.iter().enumerate() {
                 let space = functions.space(Place::Port(index));
                 let port_name = format!("{name} port {}", port.number);
-                all.push((
-                    functions.id_of(Place::Port(index)),
-                    space.clone(),
-                    port_name,
-                ));
+                all.push((functions.id_of(Place::Port(index)), bytes(space), port_name));
                 if space.secondary_bus() != 0 {
                     let below = FunctionId::new(space.secondary_bus(), 0, 0);
                     open.push((child(self.plan(), port.link), below));
@@ -166,11 +166,11 @@ fn write_space(
     dump: &mut String,
     domain: usize,
     id: FunctionId,
-    space: &ConfigSpace,
+    space: &[u8],
     name: &str,
 ) -> std::fmt::Result {
     writeln!(dump, "{domain:04x}:{id} {name}")?;
-    for (line, bytes) in space.bytes().chunks(LINE).enumerate() {
+    for (line, bytes) in space.chunks(LINE).enumerate() {
         write!(dump, "{:02x}:", line * LINE)?;
         for byte in bytes {
             write!(dump, " {byte:02x}")?;

@@ -7,8 +7,8 @@ use protocol::Bar;
 use serde::Serialize;
 
 use crate::plan::{
-    ControllerPlan, DownstreamPort, FibrePlan, NetworkPlan, NodePlan, OfferPlan, Plan, Region,
-    SourcePlan, TrafficPlan,
+    ControllerPlan, DownstreamPort, FibrePlan, IoPortPlan, NetworkPlan, NodePlan, OfferPlan, Plan,
+    Region, SourcePlan, TrafficPlan,
 };
 use crate::scenario::{DeviceParameters, NodeKind};
 
@@ -59,12 +59,25 @@ pub struct TreeController {
     pub name: String,
     /// The network interface controllers at its ports.
     pub ports: Vec<String>,
+    /// The I/O ports behind those.
+    pub io_ports: Vec<TreeIoPort>,
     /// Virtual channels of a port for data.
     pub virtual_channels: u32,
     /// Whether GETs have one more.
     pub get_channel: bool,
     /// Payload that the slowest engine takes in a second.
     pub engine_bytes_per_second: f64,
+}
+
+/// An I/O port of a controller.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeIoPort {
+    /// Its name.
+    pub name: String,
+    /// The endpoint below it.
+    pub endpoint: String,
+    /// The hosts that the functions of that belong to, by number.
+    pub owners: Vec<String>,
 }
 
 /// A link.
@@ -322,13 +335,17 @@ fn tree_controller(plan: &Plan, controller: &ControllerPlan) -> TreeController {
         nic.engine_rate(node.max_payload, node.max_read_request) / endpoint.clock.period().as_ns()
             * 1e9
     });
+    let name = |node: &usize| plan.nodes[*node].name.clone();
+    let own = |port: &&IoPortPlan| controller.io_ports.contains(&port.node);
+    let io_port = |port: &IoPortPlan| TreeIoPort {
+        name: name(&port.node),
+        endpoint: name(&port.endpoint),
+        owners: port.owners.iter().map(name).collect(),
+    };
     TreeController {
+        io_ports: plan.io_ports.iter().filter(own).map(io_port).collect(),
         name: controller.name.clone(),
-        ports: controller
-            .ports
-            .iter()
-            .map(|nic| plan.nodes[*nic].name.clone())
-            .collect(),
+        ports: controller.ports.iter().map(name).collect(),
         virtual_channels: controller.parameters.virtual_channels,
         get_channel: controller.parameters.get_channel,
         engine_bytes_per_second: rates.fold(f64::INFINITY, f64::min),

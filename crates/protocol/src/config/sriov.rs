@@ -99,6 +99,14 @@ impl ConfigSpace {
         self.read(SRIOV) & 0xffff == u32::from(ID)
     }
 
+    /// Vendor and device ID that software knows the virtual functions by, as their own registers have none (PCIe Base 9.3.3.11).
+    pub fn virtual_identity(&self) -> [u8; 4] {
+        let vendor = self.read(0) as u16;
+        let device = (self.read(VF_DEVICE_ID) >> 16) as u16;
+        let ([a, b], [c, d]) = (vendor.to_le_bytes(), device.to_le_bytes());
+        [a, b, c, d]
+    }
+
     /// How many virtual functions there are: `NumVFs` while VF Enable is set.
     pub fn virtual_functions(&self) -> usize {
         if !self.has_sriov() || self.read(SRIOV_CONTROL) & VF_ENABLE == 0 {
