@@ -287,6 +287,8 @@ ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
 )
 def test_an_interrupt_is_one_line(scenario: Write, tmp_path: Path, command: list[str]) -> None:
     scenario(ENDLESS)
+    # What a shell runs in the background ignores interrupts, and so does what that starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         [sys.executable, "-m", "peerlane", *command],
         cwd=tmp_path,
