@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import peerlane
-from peerlane import Fabric, Simulation, _core, tables
+from peerlane import Fabric, Simulation, _core, drawing, tables
 from peerlane.bench_commands import bench_app
 from peerlane.console import complain, emit, progress, warnings_on_one_line
 from peerlane.importing import ListingError, load, scenario_of
@@ -213,7 +213,7 @@ def show(file: Scenario, json_to: JsonTo = None) -> None:
     how many there are; JSON has every one.
     """
     tree = Simulation.open(file).tree()
-    emit(tree.to_json(), tables.tree(tree), json_to)
+    emit(tree.to_json(), drawing.tree(tree), json_to)
 
 
 @app.command()

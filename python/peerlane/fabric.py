@@ -28,6 +28,7 @@ Setting = str | int | float | bool | None
 """A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
 
 _NODES = ("hosts", "io_ports", "switches", "devices")
+_LISTS = ("owners",)
 _LINK_KEYS = (
     "port",
     "socket",
@@ -129,6 +130,8 @@ class Fabric:
                 function, then those of its virtual ones.
             settings: `controller`, `processor`, `loads`, `tags` and so on.
         """
+        if isinstance(owners, str):
+            raise TypeError(f"owners are a list of names; write [{owners!r}]")
         return self._add("io_ports", name, settings | {"owners": list(owners)})
 
     def cable(self, a: str, b: str, **settings: Setting) -> Self:
@@ -424,7 +427,7 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(key: str, value: object) -> object:
     if isinstance(value, str | bool | dict):
         return value
-    if isinstance(value, list):
+    if key in _LISTS and isinstance(value, list):
         return [_plain(key, entry) for entry in value]
     if isinstance(value, Integral):  # numpy's too
         return int(value)

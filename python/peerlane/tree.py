@@ -50,7 +50,8 @@ class Region:
 class Node:
     """A host, switch or device after enumeration; payload and request sizes in bytes.
 
-    `id` is its function, a device's physical one, besides which it may have `virtual_functions`.
+    `id` is its function, a device's physical one, besides which it may have `virtual_functions`;
+    `processor` the number by which the others at controllers know a `nic` or an I/O port.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Node:
     model: str | None
     id: str
     virtual_functions: tuple[str, ...]
+    processor: int | None
     upstream: Upstream | None
     max_payload: int
     max_read_request: int | None
@@ -121,6 +123,17 @@ class IoPort:
 
 
 @dataclass(frozen=True, slots=True)
+class Cable:
+    """A link between two controllers."""
+
+    id: str
+    source: str
+    target: str
+    generation: int
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Controller:
     """A crossbar between hosts, and the `nic` devices at its ports, in their order.
 
@@ -165,6 +178,7 @@ class Tree:
     nodes: Collection[Node]
     networks: Collection[Network]
     controllers: Collection[Controller]
+    cables: Collection[Cable]
     fibres: Collection[Fibre]
     traffic: Collection[Traffic]
 
@@ -177,6 +191,7 @@ class Tree:
             nodes=Collection(map(_node, document["nodes"]), key="name"),
             networks=Collection(map(_network, document["networks"]), key="name"),
             controllers=Collection(map(_controller, document["controllers"]), key="name"),
+            cables=Collection(_named(Cable, _ENDS, cable) for cable in document["cables"]),
             fibres=Collection(_named(Fibre, _ENDS, fibre) for fibre in document["fibres"]),
             traffic=Collection(_named(Traffic, _SIDES, one) for one in document["traffic"]),
         )
@@ -188,6 +203,7 @@ class Tree:
             "nodes": [asdict(node) for node in self.nodes],
             "networks": [asdict(network) for network in self.networks],
             "controllers": [asdict(controller) for controller in self.controllers],
+            "cables": [_written(cable, _ENDS) for cable in self.cables],
             "fibres": [_written(fibre, _ENDS) for fibre in self.fibres],
             "traffic": [_written(traffic, _SIDES) for traffic in self.traffic],
         }
@@ -251,6 +267,6 @@ def _named(make: Callable[..., _Row], names: Mapping[str, str], fields: dict[str
     return make(**{names.get(key, key): value for key, value in fields.items()})
 
 
-def _written(row: Fibre | Traffic, names: Mapping[str, str]) -> dict[str, Any]:
+def _written(row: Cable | Fibre | Traffic, names: Mapping[str, str]) -> dict[str, Any]:
     keys = {name: key for key, name in names.items()}
     return {keys.get(name, name): value for name, value in asdict(row).items()}

@@ -11,7 +11,7 @@ mod routes;
 mod sockets;
 mod switch;
 
-pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer};
+pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 pub use cpu::{Cpu, INTERRUPTS, Ram};
 pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
 pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};

@@ -93,9 +93,19 @@ pub enum MessageExtent {
 const ITEM: u64 = 2 << 20;
 
 impl Messages {
-    /// Where message `number` begins in the buffers.
-    fn offset(&self, number: u64) -> u64 {
-        number * self.message.size % self.window
+    /// Where message `number`, of `len` bytes, begins in the buffers. A shorter one ends where others do: its last byte tells
+    /// that it is there.
+    fn offset(&self, number: u64, len: u64) -> u64 {
+        let place = number * self.message.size % self.window;
+        if self.is_noticed_by_its_end() {
+            place + self.message.size - len
+        } else {
+            place
+        }
+    }
+
+    fn is_noticed_by_its_end(&self) -> bool {
+        self.drawn.is_none() && !self.message.primitive.is_nap()
     }
 
     /// Bytes of the next message, after `sent` bytes, if there is one at `now`.
@@ -119,19 +129,13 @@ impl Messages {
             MessageExtent::Until(_) => u64::MAX,
         };
         let count = all.min(self.window / self.message.size);
-        (0..count).map(|number| self.last_byte(number)).collect()
-    }
-
-    fn last_byte(&self, number: u64) -> u64 {
-        let len = match self.extent {
-            MessageExtent::Bytes(all) => self.message.size.min(all - number * self.message.size),
-            MessageExtent::Until(_) => self.message.size,
-        };
-        self.message.target + self.offset(number) + len - 1
+        (1..=count)
+            .map(|number| self.message.target + number * self.message.size - 1)
+            .collect()
     }
 
     fn descriptor(&self, number: u64, len: u64, data: Vec<u8>) -> Descriptor {
-        let offset = self.offset(number);
+        let offset = self.offset(number, len);
         let items = |base| -> Vec<Item> {
             let starts = (0..len).step_by(ITEM as usize);
             starts
@@ -174,7 +178,7 @@ pub async fn send(system: System, costs: DriverParameters, mut messages: Message
         }
         let data = match messages.message.primitive {
             Primitive::NapImmediate => {
-                let from = messages.message.source + messages.offset(number);
+                let from = messages.message.source + messages.offset(number, len);
                 system.load(from, len as usize).await
             }
             _ => Vec::new(),

@@ -69,8 +69,8 @@ impl System {
         self.0.ask(Request::Sleep(span)).await;
     }
 
-    /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write.
-    /// Costs no time but that of waiting for a place among the processor's stores under way.
+    /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write,
+    /// within the max payload size there. Costs no time but that of waiting for a place among the processor's stores under way.
     pub async fn store(&self, address: u64, bytes: &[u8]) {
         let bytes = bytes.to_vec();
         self.0.ask(Request::Store(address, bytes, None)).await;

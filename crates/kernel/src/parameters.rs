@@ -146,6 +146,7 @@ pub fn within<T: Quantity + PartialOrd>(
         return Ok(());
     }
     let least = match range.start_bound() {
+        Included(least) if least.show() == NONE => String::new(),
         Included(least) => format!(" from {}", least.show()),
         Excluded(least) => format!(" above {}", least.show()),
         Unbounded => String::new(),
@@ -155,11 +156,18 @@ pub fn within<T: Quantity + PartialOrd>(
         Excluded(most) => format!(" below {}", most.show()),
         Unbounded => String::new(),
     };
+    let or_none = match range.start_bound() {
+        Included(least) if least.show() == NONE => ", or none",
+        _ => "",
+    };
     Err(format!(
-        "{} is out of range; write a value{least}{most}",
+        "{} is out of range; write a value{least}{most}{or_none}",
         value.show()
     ))
 }
+
+/// How a value that may be left out shows that it is.
+const NONE: &str = "none";
 
 /// Refuses a value that is not one of `set`, saying which are.
 pub fn among<T: Quantity + PartialEq>(value: &T, set: &[T]) -> Result<(), String> {

@@ -321,6 +321,12 @@ mod tests {
         let bare = Span::read(&Value::Integer(150)).unwrap_err();
         assert_eq!(bare, r#"150 has no unit; write "150 ns""#);
         let quoted = text::<Span>("150").unwrap_err();
+        let bits = Bandwidth::read(&Value::written("8 Gbit/s")).expect_err("bits are no bytes");
+        assert!(bits.contains(r#"write "1 GB/s""#), "{bits}");
+        let small = Bytes::read(&Value::written("64 kb")).expect_err("there is no such unit");
+        assert!(small.contains(r#"write "64 kB""#), "{small}");
+        let large = Bandwidth::read(&Value::Integer(5_000_000_000)).expect_err("it has no unit");
+        assert!(large.contains(r#"write "5000000000 B/s""#), "{large}");
         assert_eq!(quoted, r#""150" has no unit; write "150 ns""#);
     }
 

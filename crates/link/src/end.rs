@@ -119,6 +119,12 @@ impl LinkEnd {
         self.transmitter.waiting()
     }
 
+    /// Packets of a source that wait for the wire in the same queue as one with that charge.
+    pub fn waiting_like(&self, source: u16, charge: &Charge) -> usize {
+        let channel = self.channel_of(charge.traffic_class);
+        self.transmitter.waiting_of(channel, source, charge.class)
+    }
+
     /// Whether both ends know each other's limits.
     pub fn is_up(&self) -> bool {
         self.handshake.is_done()
@@ -170,7 +176,7 @@ impl LinkEnd {
         }
     }
 
-    /// A packet will have left this end's buffer at `due`, not before those of earlier calls.
+    /// A packet will have left this end's buffer at `due`.
     ///
     /// Spares an event for each packet: the link wakes itself when the credit is worth telling.
     pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl LinkContext) {

@@ -209,15 +209,17 @@ impl Receiver {
         (self.newest_complete > time).then_some(self.newest_complete)
     }
 
-    /// A packet will have left the buffer at `due`, not before those promised earlier: when that makes credit worth an
-    /// UpdateFC, if it does.
+    /// A packet will have left the buffer at `due`: when that makes credit worth an UpdateFC, if it does.
     #[inline]
     pub(crate) fn free_later(&mut self, channel: usize, charge: Charge, due: Time) -> Option<Time> {
-        self.leaving.push_back(Leaving {
+        let leaving = Leaving {
             due,
             channel: channel as u8,
             charge,
-        });
+        };
+        let before = self.leaving.iter().rposition(|other| other.due <= due);
+        self.leaving
+            .insert(before.map_or(0, |last| last + 1), leaving);
         let buffer = &mut self.channels[channel][charge.class.index()];
         buffer.promise(charge.data);
         buffer.will_be_worth_telling().then_some(due)

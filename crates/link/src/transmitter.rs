@@ -158,6 +158,11 @@ impl Transmitter {
         self.waiting
     }
 
+    /// Packets of a class that wait in a channel, of one source.
+    pub(crate) fn waiting_of(&self, channel: usize, source: u16, class: Class) -> usize {
+        self.channels[channel].queue.waiting_of(source, class)
+    }
+
     #[inline]
     pub(crate) fn has_work(&self) -> bool {
         self.waiting > 0 || self.replaying.is_some()

@@ -121,6 +121,11 @@ impl Queue {
         otherwise
     }
 
+    /// Packets of a class that wait, of one source.
+    pub(crate) fn waiting_of(&self, source: u16, class: Class) -> usize {
+        self.sources[usize::from(source)].classes[class.index()].len()
+    }
+
     /// Takes what was picked; when its source has sent what it may in a row, the next one has the next turn.
     #[inline(always)]
     pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {

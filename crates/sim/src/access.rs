@@ -43,7 +43,7 @@ pub enum AccessError {
     NoNic(String),
     /// Loads and stores reach only who shares a controller.
     #[error(
-        "{0} does not reach {1} by loads and stores; join both by network interface controllers (nic) of one controller"
+        "{0} does not reach {1} by loads and stores; join both by network interface controllers (nic) of one controller or of joined ones"
     )]
     NoWindow(String, String),
     /// Fewer functions than that.

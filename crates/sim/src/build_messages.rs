@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use device::{EndpointConfig, Nic, NicConfig, NicParameters};
-use fabric::{Controller, ControllerConfig};
+use fabric::{Controller, ControllerConfig, Plane};
 use host::DriverParameters;
 use host::message::{self, MessageExtent, Messages, Offer};
 use host::queue_pair::Place;
@@ -24,7 +24,17 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
     let controller = &plan.controllers[place.controller];
     let crossbar = &controller.parameters;
     let channel = |port: u8| port % crossbar.virtual_channels as u8;
-    let channels = controller.routes.iter().map(|port| port.map(channel));
+    let io_ports = plan
+        .io_ports
+        .iter()
+        .filter_map(|port| plan.nodes[port.node].io_port);
+    let silent: Vec<u8> = io_ports.map(|place| place.processor).collect();
+    let channels = (0..)
+        .zip(controller.routes.iter())
+        .map(|(processor, port)| {
+            let takes_messages = !silent.contains(&processor);
+            port.filter(|_| takes_messages).map(channel)
+        });
     Nic::new(NicConfig {
         endpoint,
         parameters: parameters.clone(),
@@ -34,7 +44,8 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
         get_channel: crossbar.get_channel,
         room: crossbar.channel_buffer.0 as u32,
         processor_space: crossbar.processor_space.0,
-        neighbours: controller.neighbours.clone(),
+        reach: controller.routes.clone(),
+        largest: controller.largest,
         io_room: crossbar.io_buffer.0 as u32,
     })
 }
@@ -53,7 +64,6 @@ pub fn controller(plan: &Plan, number: usize) -> Controller {
     Controller::new(ControllerConfig {
         parameters: controller.parameters.clone(),
         routes: controller.routes.clone(),
-        neighbours: controller.neighbours.clone(),
         rooms: controller.ports.iter().map(room).chain(io).collect(),
         cables: cables.collect(),
     })
@@ -76,11 +86,11 @@ fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
         lanes: link.lanes.0,
         max_payload: own.port.max_payload_supported.0 as u16,
         channels: 1 + usize::from(own.parameters.get_channel),
-        sources: 1,
+        sources: Plane::ALL.len(),
         weights: Vec::new(),
         cut_through: false,
         far_cut_through: false,
-        infinite_completions: true,
+        infinite_completions: false,
         report_finished: true,
         own: None,
         flight: link.delay,

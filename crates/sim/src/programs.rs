@@ -52,8 +52,8 @@ impl Simulation {
         taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
     }
 
-    /// Where the addresses of the host `to` begin for loads and stores of the host `from`: in the window of a network interface
-    /// controller there that shares its crossbar with one of the other.
+    /// Where the addresses of `to`, which is a host, an I/O port or a device below either, begin for loads and stores of the host
+    /// `from`: in the window of a network interface controller there whose crossbar leads to it.
     pub fn window(&self, from: &str, to: &str) -> Result<u64, AccessError> {
         let (own, other) = (self.node(from)?, self.node(to)?);
         self.plan()
@@ -114,8 +114,8 @@ impl Simulation {
         let places = pairs.iter().map(|(nic, _)| self.attachment(nic));
         let places: Vec<Attachment> = places.collect::<Result<_, _>>()?;
         for (from, here) in places.iter().enumerate() {
-            let routes = &self.plan().controllers[here.controller].routes;
-            let is_far = |there: &Attachment| routes[usize::from(there.processor)].is_none();
+            let own = &self.plan().controllers[here.controller];
+            let is_far = |there: &Attachment| own.port_to(there.processor).is_none();
             if let Some(to) = places.iter().position(is_far) {
                 let name = |rank: usize| pairs[rank].0.to_owned();
                 return Err(AccessError::NoWay(name(from), name(to)));

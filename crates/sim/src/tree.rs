@@ -7,8 +7,8 @@ use protocol::Bar;
 use serde::Serialize;
 
 use crate::plan::{
-    ControllerPlan, DownstreamPort, FibrePlan, IoPortPlan, NetworkPlan, NodePlan, OfferPlan, Plan,
-    Region, SourcePlan, TrafficPlan,
+    CablePlan, ControllerPlan, DownstreamPort, FibrePlan, IoPortPlan, NetworkPlan, NodePlan,
+    OfferPlan, Plan, Region, SourcePlan, TrafficPlan,
 };
 use crate::scenario::{DeviceParameters, NodeKind};
 
@@ -23,6 +23,8 @@ pub struct Tree {
     pub networks: Vec<TreeNetwork>,
     /// Crossbars between hosts.
     pub controllers: Vec<TreeController>,
+    /// Links between controllers.
+    pub cables: Vec<TreeCable>,
     /// The fibres of all networks.
     pub fibres: Vec<TreeFibre>,
     /// Open-loop workloads of networks.
@@ -42,6 +44,8 @@ pub struct TreeNode {
     pub id: String,
     /// The virtual functions of a device.
     pub virtual_functions: Vec<String>,
+    /// The number by which others at controllers know a network interface controller or an I/O port.
+    pub processor: Option<u8>,
     /// The link above it.
     pub upstream: Option<TreeLink>,
     /// Max payload size in bytes.
@@ -67,6 +71,21 @@ pub struct TreeController {
     pub get_channel: bool,
     /// Payload that the slowest engine takes in a second.
     pub engine_bytes_per_second: f64,
+}
+
+/// A link between two controllers.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreeCable {
+    /// Both names.
+    pub id: String,
+    /// One controller.
+    pub from: String,
+    /// The other.
+    pub to: String,
+    /// Generation, 1 to 5.
+    pub generation: u8,
+    /// Lanes.
+    pub lanes: u8,
 }
 
 /// An I/O port of a controller.
@@ -204,6 +223,11 @@ impl Tree {
                 .controllers
                 .iter()
                 .map(|controller| tree_controller(plan, controller))
+                .collect(),
+            cables: plan
+                .cables
+                .iter()
+                .map(|cable| tree_cable(plan, cable))
                 .collect(),
             fibres: plan
                 .fibres
@@ -352,6 +376,19 @@ fn tree_controller(plan: &Plan, controller: &ControllerPlan) -> TreeController {
     }
 }
 
+fn tree_cable(plan: &Plan, cable: &CablePlan) -> TreeCable {
+    let [from, to] = cable
+        .ends
+        .map(|(controller, _)| plan.controllers[controller].name.clone());
+    TreeCable {
+        id: cable.id.clone(),
+        from,
+        to,
+        generation: cable.link.generation.0.number(),
+        lanes: cable.link.lanes.0,
+    }
+}
+
 fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
     let (kind, model) = match &node.kind {
         NodeKind::Host(..) => ("host", None),
@@ -379,6 +416,10 @@ fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
             .virtual_places()
             .map(|place| node.functions.id_of(place).to_string())
             .collect(),
+        processor: node
+            .attachment
+            .or(node.io_port)
+            .map(|place| place.processor),
         upstream,
         max_payload: node.max_payload,
         max_read_request: (node.max_read_request > 0).then_some(node.max_read_request),

@@ -61,8 +61,10 @@ pub struct NicConfig {
     pub room: u32,
     /// Addresses of each processor in the global address space.
     pub processor_space: u64,
-    /// The port of each processor that loads and stores reach.
-    pub neighbours: Arc<[Option<u8>]>,
+    /// The port that leads to each processor that loads and stores reach.
+    pub reach: Arc<[Option<u8>]>,
+    /// Bytes of data of the largest packet that has room wherever it waits.
+    pub largest: u32,
     /// Bytes that the crossbar of loads and stores has room for, of each class.
     pub io_room: u32,
 }
@@ -76,6 +78,7 @@ pub struct Nic {
     channels: Arc<[Option<u8>]>,
     data_channels: u8,
     get_channel: bool,
+    largest: u32,
     cycle: Span,
     functions: [Function; FUNCTIONS],
     pairs: Box<[[Pair; PAIRS]; FUNCTIONS]>,
@@ -217,7 +220,8 @@ impl Nic {
             get_channel,
             room,
             processor_space,
-            neighbours,
+            reach,
+            largest,
             io_room,
         } = config;
         let timeout = parameters.completion_timeout;
@@ -237,6 +241,7 @@ impl Nic {
             channels,
             data_channels,
             get_channel,
+            largest,
             cycle,
             functions: [Function::default(); FUNCTIONS],
             pairs: Box::default(),
@@ -256,7 +261,7 @@ impl Nic {
             begun: 0,
             bus: Bus::new(all_channels, room / 16, cycle),
             receiver: Receiver::default(),
-            window: Window::new(bridge, neighbours),
+            window: Window::new(bridge, reach),
             short_of_buffers: 0,
             turn: 0,
             parameters,

@@ -214,7 +214,13 @@ impl Nic {
             born: fetch.born,
         };
         if matches!(descriptor.body, Body::Get { .. }) {
-            return self.send_get(&address, &descriptor, fx);
+            let data = descriptor.emit();
+            if data.len() > self.largest as usize {
+                // More ranges than a packet carries.
+                let fault = Fault::Descriptor;
+                return self.refuse_descriptor(&fetch, Some(&descriptor), fault, fx);
+            }
+            return self.send_get(&address, &data, fx);
         }
         let left = descriptor.body.len();
         let (stream, way) = match descriptor.body {
@@ -243,23 +249,13 @@ impl Nic {
     }
 
     /// A GET goes to the other side as it is; its own side has nothing more to do with it.
-    fn send_get(&mut self, address: &Address, descriptor: &Descriptor, fx: &mut Effects<'_, Self>) {
+    fn send_get(&mut self, address: &Address, data: &[u8], fx: &mut Effects<'_, Self>) {
         if address.has_place {
             self.pair(address.source).sent.give_back();
         }
-        let data = descriptor.emit();
         let (from, to) = (address.source, address.destination);
-        let header = NetworkHeader::new(PacketType::Get, from, to, 0, data.len() as u32);
-        let Ok(mut header) = header else {
-            // More ranges than a packet carries.
-            let lost = u32::try_from(descriptor.body.len()).unwrap_or(u32::MAX);
-            return self.stop(
-                from.function(),
-                Fault::Descriptor,
-                (address.probe.flow, lost),
-                fx,
-            );
-        };
+        let mut header = NetworkHeader::new(PacketType::Get, from, to, 0, data.len() as u32)
+            .expect("a packet has room for it");
         header.magic = address.key;
         header.requester = self.requester(from);
         if self.get_channel {
@@ -272,7 +268,7 @@ impl Nic {
         let packet = fx.store().claim();
         fx.store()[packet]
             .write(header.into(), stamp)
-            .copy_from_slice(&data);
+            .copy_from_slice(data);
         let ready = fx.now() + self.cycles(self.parameters.packetise_cycles);
         let channel = self.channel_of_gets();
         self.bus.push(channel, packet, ready, fx.store());

@@ -19,28 +19,28 @@ pub(super) struct Window {
     /// Addresses of each processor, and of all.
     space: u64,
     size: u64,
-    /// The port of each processor beside this one.
-    neighbours: Arc<[Option<u8>]>,
+    /// The port that leads to each processor.
+    reach: Arc<[Option<u8>]>,
 }
 
 /// The BAR of the window.
 const WINDOW: usize = 2;
 
 impl Window {
-    /// A window to those in `neighbours`.
-    pub(super) fn new(config: BridgeConfig, neighbours: Arc<[Option<u8>]>) -> Self {
+    /// A window to those within `reach`.
+    pub(super) fn new(config: BridgeConfig, reach: Arc<[Option<u8>]>) -> Self {
         Self {
             bridge: Bridge::new(config),
             space: config.space,
-            size: Nic::window(config.space, neighbours.len()).size,
-            neighbours,
+            size: Nic::window(config.space, reach.len()).size,
+            reach,
         }
     }
 
     /// Whether somebody is at a global address.
     fn reaches(&self, address: u64) -> bool {
         let there = usize::try_from(address / self.space).unwrap_or(usize::MAX);
-        self.neighbours.get(there).is_some_and(Option::is_some)
+        self.reach.get(there).is_some_and(Option::is_some)
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use kernel::{Effects, Port, Span, Time};
 use link::{Arrival, At, BusFrame, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Waiting};
+use protocol::Kind;
 
+use super::crossbar::Entry;
 use super::{Controller, ControllerParameters, ControllerTimer, Plane};
 
 /// A link end, and the packets between it and the crossbar.
@@ -13,17 +15,14 @@ pub(super) struct CableEnd {
     link: LinkEnd,
     send_latency: Span,
     receive_latency: Span,
-    /// When each packet between the crossbar and the wire is through.
-    leaving: VecDeque<Time>,
+    /// When each packet between a crossbar and the wire is through.
+    leaving: VecDeque<(Time, Plane, Charge)>,
     /// Packets that have come, with the time at which they reach the crossbar.
     arrived: VecDeque<(Time, PacketId)>,
 }
 
-/// Packets that wait for the wire of a cable at a time: one behind the one that goes.
+/// Packets of a crossbar, of each class and channel, that wait for the wire of a cable at a time: one behind the one that goes.
 const AHEAD: usize = 2;
-
-/// The only source of a cable's wire.
-const SOURCE: u16 = 0;
 
 impl CableEnd {
     pub(super) fn new(link: LinkEnd, parameters: &ControllerParameters) -> Self {
@@ -35,21 +34,31 @@ impl CableEnd {
             arrived: VecDeque::new(),
         }
     }
+
+    /// Whether a packet of a crossbar may go towards the wire: few wait there, so that what has no credit keeps nothing else.
+    pub(super) fn takes(&self, plane: Plane, entry: &Entry, now: Time) -> bool {
+        let charge = &entry.charge;
+        let coming = self.leaving.iter().filter(|(ready, other, coming)| {
+            let class = (coming.class, coming.traffic_class);
+            *ready > now && *other == plane && class == (charge.class, charge.traffic_class)
+        });
+        self.link.waiting_like(plane as u16, charge) < AHEAD + coming.count()
+    }
 }
 
 impl Controller {
     /// The link end at a port, if a cable is there.
     pub fn link(&self, port: usize) -> Option<&LinkEnd> {
-        let cable = self.cables.get(port.checked_sub(self.nics)?)?;
+        let cable = self.cables.get(port.checked_sub(self.own)?)?;
         Some(&cable.link)
     }
 
     fn end(&mut self, port: Port) -> &mut CableEnd {
-        &mut self.cables[port.index() - self.nics]
+        &mut self.cables[port.index() - self.own]
     }
 
     pub(super) fn start_cable(&mut self, cable: usize, fx: &mut Effects<'_, Self>) {
-        let port = Port((self.nics + cable) as u16);
+        let port = Port((self.own + cable) as u16);
         let finished = self.end(port).link.start(&mut At::new(fx, port));
         self.settle(port, finished, fx);
     }
@@ -76,13 +85,17 @@ impl Controller {
         let place = Port(port as u16);
         while let Some((_, packet)) = self.end(place).arrived.pop_front_if(|(due, _)| *due <= now) {
             let content = &fx.store()[packet];
+            let header = content.header();
+            let channel = match header.kind {
+                Kind::Network(_) => 0,
+                _ => BusFrame::IO + header.class().index() as u8,
+            };
             let frame = BusFrame {
                 packet,
                 cycles: content.bytes().len().div_ceil(16) as u16,
-                channel: 0,
+                channel,
             };
-            let charge = content.charge();
-            self.take(port, frame, Some(charge), fx);
+            self.take(port, frame, fx);
         }
     }
 
@@ -100,33 +113,30 @@ impl Controller {
     fn settle(&mut self, port: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
         if finished.is_some() {
             self.serve(Plane::Messages, port.index(), fx);
+            self.serve(Plane::Io, port.index(), fx);
         }
-    }
-
-    /// Whether an output takes one more packet: a cable holds few that wait.
-    pub(super) fn takes_more(&mut self, output: usize, now: Time) -> bool {
-        let Some(cable) = output.checked_sub(self.nics) else {
-            return true;
-        };
-        let end = &mut self.cables[cable];
-        while end.leaving.pop_front_if(|ready| *ready <= now).is_some() {}
-        end.link.waiting().saturating_sub(end.leaving.len()) < AHEAD
     }
 
     pub(super) fn send_by_cable(
         &mut self,
-        output: usize,
-        packet: PacketId,
+        plane: Plane,
+        entry: &Entry,
         fx: &mut Effects<'_, Self>,
     ) {
-        let port = Port(output as u16);
-        let end = self.end(port);
-        let ready = fx.now() + end.send_latency;
-        if ready > fx.now() {
-            end.leaving.push_back(ready);
+        let port = Port(entry.output as u16);
+        let (now, end) = (fx.now(), self.end(port));
+        while end
+            .leaving
+            .pop_front_if(|(ready, ..)| *ready <= now)
+            .is_some()
+        {}
+        let ready = now + end.send_latency;
+        if ready > now {
+            end.leaving.push_back((ready, plane, entry.charge));
         }
-        let waiting = Waiting::new(packet, fx.store(), ready);
-        let finished = end.link.enqueue(SOURCE, waiting, &mut At::new(fx, port));
+        let waiting = Waiting::new(entry.frame.packet, fx.store(), ready);
+        let source = plane as u16;
+        let finished = end.link.enqueue(source, waiting, &mut At::new(fx, port));
         self.settle(port, finished, fx);
     }
 

@@ -41,8 +41,8 @@ pub(super) struct Entry {
     pub(super) channel: usize,
     /// When its header can be there.
     pub(super) ready: Time,
-    /// What it takes of the buffer of the cable that it came by.
-    pub(super) charge: Option<Charge>,
+    /// What it takes of a cable's buffers.
+    pub(super) charge: Charge,
 }
 
 #[derive(Clone, Debug)]
@@ -114,8 +114,8 @@ impl Crossbar {
         self.outputs[output].asked > 0
     }
 
-    /// What an output can do at `now`.
-    pub(super) fn next(&self, output: usize, now: Time) -> Next {
+    /// What an output can do at `now`, if what is behind it takes what `takes` says.
+    pub(super) fn next(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
         let Output {
             free_at,
             room,
@@ -134,7 +134,10 @@ impl Crossbar {
             let Some(entry) = self.first(queue) else {
                 continue;
             };
-            if entry.output != output || u32::from(entry.frame.cycles) > room[entry.channel] {
+            if entry.output != output
+                || u32::from(entry.frame.cycles) > room[entry.channel]
+                || !takes(entry)
+            {
                 continue;
             }
             let due = entry.ready.max(self.inputs[queue / self.stride]);

@@ -12,7 +12,7 @@ mod crossbar;
 use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
-use link::{BusFrame, Charge, Frame, LinkEnd, LinkTimer, Pcie, Room};
+use link::{BusFrame, Frame, LinkEnd, LinkTimer, Pcie, Room};
 use protocol::{Class, Kind, PacketType};
 
 use cable::CableEnd;
@@ -34,7 +34,7 @@ kernel::parameters! {
         /// Addresses of each processor in the global address space: its memory and I/O below that are within reach of the others.
         processor_space: Bytes = Bytes(128 << 30), within Bytes(1 << 20)..=Bytes(1 << 44), from "our choice: enough for the largest memory of a host";
         /// Room for loads and stores at each port, of each of posted requests, other requests and completions.
-        io_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
+        io_buffer: Bytes = Bytes(8192), within Bytes(512)..=Bytes(1 << 20), from "our choice: two block RAMs of a Virtex-6, which hold a packet of any max payload size";
         /// Time from the crossbar to the first bit on a cable.
         cable_send_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a packet's last bit on a cable to the crossbar.
@@ -51,9 +51,7 @@ pub struct ControllerConfig {
     pub parameters: ControllerParameters,
     /// The port that leads to each processor; none where there is no such processor.
     pub routes: Arc<[Option<u8>]>,
-    /// The port of each processor that loads and stores reach.
-    pub neighbours: Arc<[Option<u8>]>,
-    /// Words of 16 bytes that have room behind each port of a network interface controller, of each virtual channel there.
+    /// Words of 16 bytes that have room behind each port that leads to no cable, of each virtual channel there.
     pub rooms: Vec<u32>,
     /// The link ends at the ports behind those.
     pub cables: Vec<LinkEnd>,
@@ -63,16 +61,15 @@ pub struct ControllerConfig {
 #[derive(Clone, Debug)]
 pub struct Controller {
     routes: Arc<[Option<u8>]>,
-    neighbours: Arc<[Option<u8>]>,
     processor_space: u64,
     get_channel: bool,
     data_channels: u8,
     latency: Span,
     /// By [`Plane`].
     crossbars: [Crossbar; 2],
-    /// Behind the ports of network interface controllers, which are so many.
+    /// Behind the other ports, which are so many.
     cables: Vec<CableEnd>,
-    nics: usize,
+    own: usize,
 }
 
 /// Which crossbar.
@@ -82,6 +79,11 @@ pub enum Plane {
     Messages,
     /// That of loads and stores.
     Io,
+}
+
+impl Plane {
+    /// Both, each of which sends by the wires of cables for itself.
+    pub const ALL: [Plane; 2] = [Plane::Messages, Plane::Io];
 }
 
 /// What a controller asks to be woken for.
@@ -136,7 +138,7 @@ impl Component for Controller {
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match frame {
-            Frame::Bus(frame) => self.take(port.index(), frame, None, fx),
+            Frame::Bus(frame) => self.take(port.index(), frame, fx),
             Frame::Room(room) => {
                 let (plane, channel) = match room.io() {
                     Some(channel) => (Plane::Io, channel),
@@ -176,30 +178,25 @@ impl Controller {
         let ControllerConfig {
             parameters,
             routes,
-            neighbours,
             rooms,
             cables,
         } = config;
         let cycle = parameters.crossbar_clock.period();
         let channels = parameters.channels() as usize;
         let beyond = cables.iter().map(|_| u32::MAX);
-        let messages = rooms.iter().copied().chain(beyond);
+        let rooms: Vec<u32> = rooms.into_iter().chain(beyond).collect();
+        let crossbar =
+            |order, channels| Crossbar::new(order, channels, rooms.iter().copied(), cycle);
         Controller {
             crossbars: [
-                Crossbar::new(Order::None, channels, messages, cycle),
-                Crossbar::new(
-                    Order::BehindPosted,
-                    Class::ALL.len(),
-                    rooms.iter().copied(),
-                    cycle,
-                ),
+                crossbar(Order::None, channels),
+                crossbar(Order::BehindPosted, Class::ALL.len()),
             ],
             routes,
-            neighbours,
             processor_space: parameters.processor_space.0,
             get_channel: parameters.get_channel,
             latency: cycle * u64::from(parameters.crossbar_cycles),
-            nics: rooms.len(),
+            own: rooms.len() - cables.len(),
             cables: cables
                 .into_iter()
                 .map(|link| CableEnd::new(link, &parameters))
@@ -208,69 +205,39 @@ impl Controller {
         }
     }
 
-    /// Takes a packet in. One that came by a cable waits in its buffer there, whatever queue it is in here.
-    fn take(
-        &mut self,
-        input: usize,
-        frame: BusFrame,
-        charge: Option<Charge>,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        if let Some(queue) = frame.io() {
-            return self.take_io(input, queue, frame, fx);
-        }
-        let Kind::Network(header) = fx.store()[frame.packet].header().kind else {
-            return fx.store().release(frame.packet);
+    /// Takes a packet in: messages and answers to loads go by who they are for, loads and stores by their addresses. What
+    /// came by a cable waits in the buffer there, whatever queue it is in here.
+    fn take(&mut self, input: usize, frame: BusFrame, fx: &mut Effects<'_, Self>) {
+        let content = &fx.store()[frame.packet];
+        let (header, charge) = (content.header(), content.charge());
+        let (there, is_get) = match &header.kind {
+            Kind::Network(header) => (
+                header.destination.processor().into(),
+                header.packet_type == PacketType::Get && self.get_channel,
+            ),
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
+                (request.address() / self.processor_space, false)
+            }
+            Kind::Completion(completion) => (completion.requester.bus().into(), false),
+            _ => return fx.store().release(frame.packet),
         };
-        let there = usize::from(header.destination.processor());
-        let output = self.routes.get(there).copied().flatten();
+        let output = self.routes.get(there as usize).copied().flatten();
         let output = output.expect("a network interface controller knows who is there");
-        let is_own_channel = header.packet_type == PacketType::Get && self.get_channel;
-        let channel = match charge {
-            None => frame.channel,
-            Some(_) if is_own_channel => self.data_channels,
-            Some(_) => output % self.data_channels,
+        let (plane, queue, channel) = match frame.io() {
+            Some(class) => (Plane::Io, class, class),
+            None if input < self.own => {
+                (Plane::Messages, frame.channel.into(), usize::from(is_get))
+            }
+            None if is_get => (Plane::Messages, self.data_channels.into(), 1),
+            None => (Plane::Messages, usize::from(output % self.data_channels), 0),
         };
         let entry = Entry {
-            frame: BusFrame { channel, ..frame },
+            frame,
             output: output.into(),
-            channel: usize::from(is_own_channel),
+            channel,
             ready: fx.now() + self.latency,
             charge,
         };
-        self.queue_up(Plane::Messages, input, usize::from(channel), entry, fx);
-    }
-
-    /// Takes in a load, a store or the answer to a load: requests go by their addresses, and answers by who asked.
-    fn take_io(&mut self, input: usize, class: usize, frame: BusFrame, fx: &mut Effects<'_, Self>) {
-        let there = match &fx.store()[frame.packet].header().kind {
-            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
-                request.address() / self.processor_space
-            }
-            Kind::Completion(completion) => completion.requester.bus().into(),
-            _ => u64::MAX,
-        };
-        let output = self.neighbours.get(there as usize).copied().flatten();
-        let entry = Entry {
-            frame,
-            output: output
-                .expect("a network interface controller knows who is beside it")
-                .into(),
-            channel: class,
-            ready: fx.now() + self.latency,
-            charge: None,
-        };
-        self.queue_up(Plane::Io, input, class, entry, fx);
-    }
-
-    fn queue_up(
-        &mut self,
-        plane: Plane,
-        input: usize,
-        queue: usize,
-        entry: Entry,
-        fx: &mut Effects<'_, Self>,
-    ) {
         if let Some(output) = self.crossbars[plane as usize].take(input, queue, entry) {
             self.serve(plane, output, fx);
         }
@@ -279,10 +246,11 @@ impl Controller {
     /// Passes on what an output can take now.
     fn serve(&mut self, plane: Plane, output: usize, fx: &mut Effects<'_, Self>) {
         let crossbar = &self.crossbars[plane as usize];
-        if !crossbar.is_asked(output) || !self.takes_more(output, fx.now()) {
-            return;
-        }
-        match self.crossbars[plane as usize].next(output, fx.now()) {
+        let cable = output
+            .checked_sub(self.own)
+            .map(|cable| &self.cables[cable]);
+        let takes = |entry: &Entry| cable.is_none_or(|end| end.takes(plane, entry, fx.now()));
+        match crossbar.next(output, fx.now(), takes) {
             Next::Pass(queue) => self.pass(plane, queue, fx),
             Next::At(time) => self.wake(plane, output, time, fx),
             Next::Nothing => {}
@@ -294,7 +262,7 @@ impl Controller {
         let now = fx.now();
         let (input, entry, length) = self.crossbars[plane as usize].pass(queue, now);
         let free_at = now + length;
-        if entry.output < self.nics {
+        if entry.output < self.own {
             self.crossbars[plane as usize].fill(&entry);
             let channel = match plane {
                 Plane::Messages => entry.channel as u8,
@@ -306,10 +274,10 @@ impl Controller {
             };
             fx.send(Port(entry.output as u16), Frame::Bus(frame), Span::ZERO);
         } else {
-            self.send_by_cable(entry.output, entry.frame.packet, fx);
+            self.send_by_cable(plane, &entry, fx);
         }
-        if let Some(charge) = entry.charge {
-            self.free_cable(input, charge, free_at, fx);
+        if input >= self.own {
+            self.free_cable(input, entry.charge, free_at, fx);
         } else {
             let room = Room {
                 channel: entry.frame.channel,

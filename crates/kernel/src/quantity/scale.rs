@@ -151,8 +151,13 @@ impl Scale {
         )
     }
 
-    /// The value itself in the usual unit where it is a usable number, else one that is.
+    /// The value itself where it is a usable number, else one that is: in the unit that is meant, or the usual one.
     fn example(&self, value: &Value<'_>) -> String {
+        if let Value::Text(text) = value
+            && let Some(meant) = self.in_bytes(text.trim())
+        {
+            return meant;
+        }
         let number = match value {
             Value::Integer(number) if *number >= 0 => number.to_string(),
             Value::Float(number) if *number >= 0.0 && number.is_finite() => number.to_string(),
@@ -165,7 +170,35 @@ impl Scale {
             }
             _ => "150".to_owned(),
         };
-        format!("{number} {}", self.usual)
+        let unit = match value {
+            Value::Text(text) => text.trim().trim_start_matches(|c: char| !c.is_alphabetic()),
+            _ => "",
+        };
+        let alike = self
+            .units
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(unit));
+        let smallest = self.units.last().map_or(self.usual, |(name, _)| name);
+        let usual = self.multiple(self.usual).unwrap_or(1);
+        let product = Decimal::parse(&number).and_then(|number| number.times(usual));
+        let unit = match alike {
+            Some((name, _)) => name,
+            None if product.is_some_and(|(whole, _)| whole <= self.most) => self.usual,
+            None => smallest,
+        };
+        format!("{number} {unit}")
+    }
+
+    /// Bits a second, such as "8 Gbit/s", as bytes a second, where those are wanted.
+    fn in_bytes(&self, text: &str) -> Option<String> {
+        let split = text.find(char::is_alphabetic)?;
+        let (number, unit) = (text[..split].trim(), &text[split..]);
+        let bits = ["bit/s", "b/s", "bps"];
+        let prefix = bits.iter().find_map(|bit| unit.strip_suffix(bit))?;
+        let unit = format!("{prefix}B/s");
+        let multiple = self.multiple(&unit).filter(|multiple| *multiple >= 8)?;
+        let (eighth, _) = Decimal::parse(number)?.times(multiple / 8)?;
+        Some(self.show(eighth))
     }
 
     pub(super) fn show(&self, amount: u64) -> String {

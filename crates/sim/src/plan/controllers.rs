@@ -11,12 +11,11 @@ use link::PortParameters;
 use protocol::Bar;
 
 use crate::scenario::{
-    At, Cable, Controller, DeviceParameters, LinkParameters, Node, NodeKind, Scenario,
-    ScenarioError, nearest,
+    Controller, DeviceParameters, LinkParameters, Node, NodeKind, Scenario, ScenarioError, nearest,
 };
 
 use super::address::show;
-use super::web::Web;
+use super::room;
 
 /// A controller.
 #[derive(Clone, Debug)]
@@ -33,16 +32,23 @@ pub struct ControllerPlan {
     pub io_ports: Vec<usize>,
     /// The cable at each port behind both.
     pub cables: Vec<usize>,
-    /// The port that leads to each processor.
+    /// The port that leads to each processor, up to the last one that there is.
     pub routes: Arc<[Option<u8>]>,
-    /// The port of each processor that is here.
-    pub neighbours: Arc<[Option<u8>]>,
+    /// The first of the controllers that cables join to it, or itself.
+    pub group: usize,
+    /// The largest packet that has room wherever it waits on the way to any of them, in bytes of data.
+    pub largest: u32,
 }
 
 impl ControllerPlan {
     /// The window of each network interface controller to the global address space.
     pub fn window(&self) -> Bar {
-        Nic::window(self.parameters.processor_space.0, self.neighbours.len())
+        Nic::window(self.parameters.processor_space.0, self.routes.len())
+    }
+
+    /// The port that leads to a processor, if any does.
+    pub fn port_to(&self, processor: u8) -> Option<u8> {
+        self.routes.get(usize::from(processor)).copied().flatten()
     }
 
     /// Where the addresses of a processor begin in it.
@@ -93,7 +99,8 @@ impl Controllers {
             io_ports: Vec::new(),
             cables: Vec::new(),
             routes: Arc::from([]),
-            neighbours: Arc::from([]),
+            group: 0,
+            largest: 0,
         };
         let mut controllers = Self {
             all: scenario.controllers.iter().map(plan).collect(),
@@ -121,7 +128,8 @@ impl Controllers {
         for cable in &scenario.cables {
             controllers.lay(scenario, cable)?;
         }
-        controllers.find_ways(scenario);
+        controllers.find_ways(scenario)?;
+        room::for_messages(scenario, &mut controllers)?;
         Ok(controllers)
     }
 
@@ -162,116 +170,6 @@ impl Controllers {
         })
     }
 }
-
-impl Controllers {
-    /// Joins two controllers.
-    fn lay(&mut self, scenario: &Scenario, cable: &Cable) -> Result<(), ScenarioError> {
-        let find = |name: &At<String>| {
-            let found = self.all.iter().position(|one| one.name == name.value);
-            found.ok_or_else(|| {
-                let names: Vec<&str> = self.all.iter().map(|one| one.name.as_str()).collect();
-                let advice = match names.as_slice() {
-                    [] => "write [controllers.NAME]".to_owned(),
-                    names => format!("write one of {}", names.join(", ")),
-                };
-                let message = format!("there is no controller {:?}; {advice}", name.value);
-                scenario.error(name.line, message)
-            })
-        };
-        let (from, to) = (find(&cable.from)?, find(&cable.to)?);
-        if from == to {
-            let message = format!(
-                "this cable begins and ends at {}; write two controllers",
-                cable.from.value
-            );
-            return Err(scenario.error(cable.to.line, message));
-        }
-        let mut place = |controller: usize| {
-            let plan = &mut self.all[controller];
-            let port = plan.ports.len() + plan.io_ports.len() + plan.cables.len();
-            plan.cables.push(self.cables.len());
-            if port < MOST_PORTS {
-                return Ok((controller, port as u8));
-            }
-            let message = format!(
-                "{} has more than {MOST_PORTS} ports with this cable; leave some out",
-                plan.name
-            );
-            Err(scenario.error(cable.lines.own(), message))
-        };
-        let ends = [place(from)?, place(to)?];
-        let pair = format!("{}-{}", cable.from.value, cable.to.value);
-        let alike = self
-            .cables
-            .iter()
-            .filter(|other| other.id.starts_with(&pair));
-        let id = match alike.count() {
-            0 => pair,
-            more => format!("{pair}-{}", more + 1),
-        };
-        self.cables.push(CablePlan {
-            id,
-            ends,
-            link: cable.link.clone(),
-        });
-        Ok(())
-    }
-
-    /// Tells each controller by which port it reaches each processor.
-    fn find_ways(&mut self, scenario: &Scenario) {
-        let mut neighbours = vec![Vec::new(); self.all.len()];
-        for cable in &self.cables {
-            let [one, other] = cable.ends;
-            neighbours[one.0].push((one.1, other.0));
-            neighbours[other.0].push((other.1, one.0));
-        }
-        for ports in &mut neighbours {
-            ports.sort_unstable();
-        }
-        let web = Web { neighbours };
-        let ways = web.shortest();
-        for (number, controller) in self.all.iter_mut().enumerate() {
-            let mut routes = vec![None; PROCESSORS];
-            for place in self.attachments.iter().flatten() {
-                routes[usize::from(place.processor)] = if place.controller == number {
-                    Some(place.port)
-                } else {
-                    ways[number][place.controller]
-                };
-            }
-            controller.routes = routes.into();
-            let here = |place: &&Attachment| place.controller == number;
-            let all = self.attachments.iter().chain(&self.io_ports).flatten();
-            let here = all.filter(here);
-            let mut neighbours = Vec::new();
-            for place in here {
-                let processor = usize::from(place.processor);
-                neighbours.resize(neighbours.len().max(processor + 1), None);
-                neighbours[processor] = Some(place.port);
-            }
-            controller.neighbours = neighbours.into();
-        }
-        if let Some(circle) = web.circle(&ways) {
-            let names: Vec<&str> = circle
-                .iter()
-                .map(|one| self.all[*one].name.as_str())
-                .collect();
-            let line = scenario.cables.first().map_or(1, |cable| cable.lines.own());
-            let message = format!(
-                "the shortest ways between these controllers go in a circle ({} and back): packets can wait for each other and stand still for ever (deadlock); leave out a cable of it",
-                names.join(" to ")
-            );
-            self.warnings
-                .push(scenario.error(line, message).to_string());
-        }
-    }
-}
-
-/// Ports that a controller can have, with cables.
-const MOST_PORTS: usize = 128;
-
-/// Processors that a packet can name.
-const PROCESSORS: usize = 256;
 
 /// What belongs to a controller.
 trait Member {

@@ -3,11 +3,12 @@
 use fabric::Owned;
 use transaction::Place;
 
-use crate::scenario::{Flow, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{DeviceParameters, Flow, Node, NodeKind, Scenario, ScenarioError};
 
 use super::address::show;
 use super::planner::Planner;
-use super::{NodePlan, Region};
+use super::tree::known;
+use super::{ControllerPlan, NodePlan, Region};
 
 /// An I/O port.
 #[derive(Clone, Debug)]
@@ -26,25 +27,28 @@ pub struct IoPortPlan {
 pub(super) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
+    controllers: &[ControllerPlan],
 ) -> Result<Vec<IoPortPlan>, ScenarioError> {
     let ports = (0..nodes.len()).filter(|node| nodes[*node].io_port.is_some());
-    ports.map(|port| plan_one(scenario, nodes, port)).collect()
+    ports
+        .map(|port| plan_one(scenario, (nodes, controllers), port))
+        .collect()
 }
 
 fn plan_one(
     scenario: &Scenario,
-    nodes: &[NodePlan],
+    (nodes, controllers): (&[NodePlan], &[ControllerPlan]),
     port: usize,
 ) -> Result<IoPortPlan, ScenarioError> {
     let node = &scenario.nodes[port];
     let name = &node.name.value;
     let below = (0..nodes.len()).find(|index| nodes[*index].root == port && *index != port);
-    let is_device = |index: &usize| matches!(nodes[*index].kind, NodeKind::Device(..));
-    let Some(endpoint) = below.filter(is_device) else {
+    let Some(endpoint) = below else {
         let message =
             format!("there is no device below {name}; write a device with upstream = \"{name}\"");
         return Err(scenario.error(node.name.line, message));
     };
+    check_endpoint(scenario, &scenario.nodes[endpoint])?;
     let functions = &nodes[endpoint].functions;
     let places: Vec<Place> = [Place::Own]
         .into_iter()
@@ -52,11 +56,15 @@ fn plan_one(
         .collect();
     let line = node.lines.of("owners");
     if node.owners.is_empty() || node.owners.len() > places.len() {
+        let count = match places.len() {
+            1 => "1 function".to_owned(),
+            more => format!("{more} functions"),
+        };
+        let hosts = vec![format!("{:?}", first_host(nodes)); places.len()];
         let message = format!(
-            "{name}.owners: {} has {} functions; write the host of each, such as owners = [\"{}\"]",
+            "{name}.owners: {} has {count}; write the host of each, such as owners = [{}]",
             nodes[endpoint].name,
-            places.len(),
-            first_host(nodes)
+            hosts.join(", ")
         );
         return Err(scenario.error(line, message));
     }
@@ -67,10 +75,19 @@ fn plan_one(
         owned: Vec::new(),
     };
     for (number, (owner, place)) in (0..).zip(node.owners.iter().zip(places)) {
-        let found = owner_of(nodes, port, &owner.value);
+        let found = owner_of(nodes, controllers, port, &owner.value);
         let Some((host, processor)) = found else {
+            if !nodes.iter().any(|node| node.name == owner.value) {
+                let is_host = |node: &Node| matches!(node.kind, NodeKind::Host(..));
+                let advice = known(scenario, &owner.value, is_host);
+                let message = format!(
+                    "{name}.owners: there is no host {:?}; {advice}",
+                    owner.value
+                );
+                return Err(scenario.error(owner.line, message));
+            }
             let message = format!(
-                "{name}.owners: {:?} is no host with a network interface controller at the same controller; write one that is, such as {:?}",
+                "{name}.owners: {:?} is no host with a network interface controller at the same controller, or at one that cables join to it; write one that is, such as {:?}",
                 owner.value,
                 first_host(nodes)
             );
@@ -87,13 +104,37 @@ fn plan_one(
     Ok(plan)
 }
 
-/// A host, and the number of its processor at the controller of the I/O port `port`.
-fn owner_of(nodes: &[NodePlan], port: usize, name: &str) -> Option<(usize, u8)> {
-    let controller = nodes[port].io_port?.controller;
+/// Below an I/O port is an endpoint that needs nobody on a host of the same tree.
+fn check_endpoint(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+    let what = match &node.kind {
+        NodeKind::Device(_, DeviceParameters::Dma(_) | DeviceParameters::Reflector(_)) => {
+            return Ok(());
+        }
+        NodeKind::Device(_, DeviceParameters::Nic(_) | DeviceParameters::Router(_)) => {
+            "joins hosts itself"
+        }
+        NodeKind::Device(_, DeviceParameters::SgDma(_)) => "needs a driver on the host above it",
+        _ => "is no endpoint",
+    };
+    let message = format!(
+        "{} {what}, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it",
+        node.name.value
+    );
+    Err(scenario.error(node.lines.of("upstream"), message))
+}
+
+/// A host, and the number by which the I/O port `port` reaches its processor.
+fn owner_of(
+    nodes: &[NodePlan],
+    controllers: &[ControllerPlan],
+    port: usize,
+    name: &str,
+) -> Option<(usize, u8)> {
+    let controller = &controllers[nodes[port].io_port?.controller];
     let host = nodes.iter().position(|node| node.name == name)?;
     let own = nodes.iter().filter(|node| node.root == host);
     let mut places = own.filter_map(|node| node.attachment);
-    let place = places.find(|place| place.controller == controller)?;
+    let place = places.find(|place| controller.port_to(place.processor).is_some())?;
     Some((host, place.processor))
 }
 

@@ -56,6 +56,9 @@ impl Planner<'_> {
                 return Err(self.error(flow, "to", &message));
             }
             _ if is_nic(from) => {
+                if let Target::Node(name) = &flow.to.value {
+                    self.find(flow, "to", name)?;
+                }
                 let message = format!(
                     "{} sends messages to nic devices only; write the nic of the host that is meant",
                     self.nodes[from].name
@@ -150,10 +153,8 @@ impl Planner<'_> {
             return Err(self.error(flow, "to", &message));
         }
         let way = source.attachment.zip(target.attachment);
-        let way = way.and_then(|(here, there)| {
-            let routes = &self.controllers[here.controller].routes;
-            routes[usize::from(there.processor)]
-        });
+        let way = way
+            .and_then(|(here, there)| self.controllers[here.controller].port_to(there.processor));
         if way.is_none() {
             let message = format!(
                 "no cables lead from the controller of {} to that of {}; write [[cables]] between them",
@@ -195,6 +196,10 @@ impl Planner<'_> {
                     "messages have buffers of their own, one after the other; leave it out";
                 return Err(self.error(flow, key, message));
             }
+        }
+        if flow.lines.has("clock") {
+            let message = "latencies of messages count from when a program begins; leave it out";
+            return Err(self.error(flow, "clock", message));
         }
         if flow.parameters.interval > Span::ZERO {
             let message = "messages follow each other as fast as outstanding allows; leave it out";

@@ -3,6 +3,7 @@
 //! Nothing can be wrong with a plan; the run only follows it.
 
 mod address;
+mod cables;
 mod collective;
 mod controllers;
 mod fibres;
@@ -16,6 +17,7 @@ mod offer;
 mod passage;
 mod payload;
 mod planner;
+mod room;
 mod traffic;
 mod transfer;
 mod tree;
@@ -224,9 +226,10 @@ impl Plan {
             payload::check_buffers(scenario, node, planned.max_payload)?;
             payload::check_packet(scenario, node, planned.max_payload)?;
         }
+        room::for_loads(scenario, &nodes, &controllers)?;
         let links = links(scenario, &tree, &nodes)?;
         let mut networks = tree.networks;
-        let io_ports = io_port::plan(scenario, &nodes)?;
+        let io_ports = io_port::plan(scenario, &nodes, &controllers.all)?;
         let around = (controllers.all.as_slice(), io_ports.as_slice());
         let planned = planner::plan(scenario, &nodes, &mut networks, around)?;
         let traffic = traffic::plan(scenario, &nodes, &mut networks, &controllers.all)?;

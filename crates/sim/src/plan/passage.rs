@@ -27,7 +27,7 @@ impl Planner<'_> {
                 _ => format!("{} is below {}", node.name, self.nodes[node.root].name),
             };
             let message = format!(
-                "{} and {}, with no way between; write a target in the same tree, or join routers in both by fibres, or network interface controllers (nic) in both by one controller",
+                "{} and {}, with no way between; write a target in the same tree, or join routers in both by fibres, or network interface controllers (nic) in both by one controller or by joined ones",
                 place(target),
                 place(source)
             );
@@ -133,7 +133,7 @@ impl Planner<'_> {
     }
 }
 
-/// Where in the address space of the tree of `from` that of `to` begins, by network interface controllers of one controller, which
+/// Where in the address space of the tree of `from` that of `to` begins, by network interface controllers of one controller or of joined ones; that of `from`, which
 /// is told, too.
 pub(super) fn window(
     nodes: &[NodePlan],
@@ -147,11 +147,15 @@ pub(super) fn window(
         below.filter_map(|node| Some((node, node.attachment?)))
     };
     beside(from).find_map(|(entry, own)| {
-        let others = beside(to).map(|(_, there)| there).chain(nodes[to].io_port);
-        let there = others
+        let others = beside(to)
+            .map(|(_, there)| there)
+            .chain(nodes[nodes[to].root].io_port);
+        let controller = &controllers[own.controller];
+        let mut reached = others
             .into_iter()
-            .find(|there| there.controller == own.controller)?;
-        let base = controllers[own.controller].base(there.processor);
+            .filter(|there| controller.port_to(there.processor).is_some());
+        let there = reached.next()?;
+        let base = controller.base(there.processor);
         Some((entry.bars[2]?.base + base, own.controller))
     })
 }

@@ -148,7 +148,7 @@ impl Planner<'_> {
         self.scenario.error(line, message)
     }
 
-    fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {
+    pub(super) fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {
         let Some(&index) = self.names.get(name) else {
             let advice = known(self.scenario, name, |node| {
                 !matches!(node.kind, NodeKind::Switch(_) | NodeKind::IoPort(_))
@@ -222,8 +222,12 @@ impl Planner<'_> {
         }
         let region = self.region_of(to, function);
         if let Some(region) = self.shared(flow, (from, to), function, region)? {
+            if round_trip && !reflects(source, target) {
+                return Err(self.error(flow, "to", &no_round_trip(&self.nodes[from])));
+            }
             return Ok((Some(to), region));
         }
+        let (source, target) = (&self.nodes[from], &self.nodes[to]);
         if source.root != target.root || self.networks.members[from].is_some() {
             let region = self.passage(flow, from, to)?;
             return Ok((Some(to), region));

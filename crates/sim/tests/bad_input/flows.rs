@@ -57,7 +57,7 @@ fn a_flow_between_trees_is_refused() {
     );
     assert_eq!(
         message,
-        r#"bad.toml:13: flow "flow-1", to: c is below h1 and a is below h0, with no way between; write a target in the same tree, or join routers in both by fibres, or network interface controllers (nic) in both by one controller"#
+        r#"bad.toml:13: flow "flow-1", to: c is below h1 and a is below h0, with no way between; write a target in the same tree, or join routers in both by fibres, or network interface controllers (nic) in both by one controller or by joined ones"#
     );
 }
 

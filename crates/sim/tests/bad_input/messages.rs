@@ -171,6 +171,109 @@ fn cables_join_two_controllers() {
     );
 }
 
+/// The two hosts at controllers of their own, `c` on line 3 and `d` on line 4.
+fn joined() -> String {
+    let cable = "[[cables]]\nfrom = \"c\"\nto = \"d\"\n";
+    HOSTS
+        .replace("ports = 2\n", "[controllers.d]\n")
+        .replace("upstream = \"h0\"", "upstream = \"h0\"\ncontroller = \"c\"")
+        .replace("upstream = \"h1\"", "upstream = \"h1\"\ncontroller = \"d\"")
+        + cable
+}
+
+#[test]
+fn joined_controllers_have_one_address_space() {
+    assert_eq!(
+        refusal(&joined().replace(
+            "[controllers.d]",
+            "[controllers.d]\nprocessor_space = \"64 GiB\""
+        )),
+        "bad.toml:5: d.processor_space: 64 GiB is not that of c, 128 GiB, which a cable joins to it; write the same for both"
+    );
+}
+
+#[test]
+fn the_largest_packet_has_room_wherever_it_waits() {
+    let too_large = |from: &str, to: &str| refusal(&joined().replace(from, to));
+    let large = "[devices.a]\nnetwork_payload = \"1 KiB\"";
+    assert_eq!(
+        too_large("[devices.a]", &large.replace("1 KiB", "4 KiB")),
+        "bad.toml:6: a.network_payload: 4 KiB with 16 B of header do not fit into c.channel_buffer (4 KiB); write 4112 B there at least, or a smaller network_payload"
+    );
+    let narrow = |place: &str, key: &str| {
+        joined()
+            .replace("[devices.a]", large)
+            .replace(place, &format!("{place}\n{key} = \"640 B\""))
+    };
+    for (place, key, name, least) in [
+        (
+            "[controllers.d]",
+            "channel_buffer",
+            "d.channel_buffer",
+            "1040 B",
+        ),
+        (
+            "[devices.b]",
+            "receive_buffer",
+            "b.receive_buffer",
+            "1040 B",
+        ),
+        ("[controllers.d]", "posted_data", "d.posted_data", "1 KiB"),
+    ] {
+        let header = if key == "posted_data" {
+            ""
+        } else {
+            " with 16 B of header"
+        };
+        let said = refusal(&narrow(place, key));
+        let wanted = format!(
+            "a.network_payload: 1 KiB{header} do not fit into {name} (640 B); write {least} there at least, or a smaller network_payload"
+        );
+        assert!(said.ends_with(&wanted), "{said}");
+    }
+    for (key, header, least) in [
+        ("io_buffer", " with 16 B of header", "1040 B"),
+        ("posted_data", "", "1 KiB"),
+        ("completion_data", "", "1 KiB"),
+    ] {
+        let hosts = joined()
+            .replace(
+                "[hosts.h0]",
+                "[hosts.h0]\nmax_payload_supported = \"1 KiB\"",
+            )
+            .replace(
+                "[devices.a]",
+                "[devices.a]\nmax_payload_supported = \"1 KiB\"",
+            )
+            .replace(
+                "[controllers.d]",
+                &format!("[controllers.d]\n{key} = \"640 B\""),
+            );
+        let said = refusal(&hosts);
+        let wanted = format!(
+            "a.max_payload: 1 KiB{header} do not fit into d.{key} (640 B); write {least} there at least, or a smaller max_payload"
+        );
+        assert!(said.ends_with(&wanted), "{said}");
+    }
+}
+
+#[test]
+fn a_message_goes_to_somebody() {
+    let to = |name: &str| {
+        hosts(&format!(
+            "[[flows]]\nfrom = \"a\"\nto = {name:?}\nsize = \"1 B\"\n"
+        ))
+    };
+    assert_eq!(
+        to("bb"),
+        "bad.toml:13: flow \"flow-1\", to: there is no host or device \"bb\"; there are h0, h1, a, b"
+    );
+    assert_eq!(
+        message("size = \"1 B\"\nclock = \"application\""),
+        "bad.toml:15: flow \"flow-1\", clock: latencies of messages count from when a program begins; leave it out"
+    );
+}
+
 #[test]
 fn a_workload_of_a_controller_says_what_it_is() {
     let traffic = |added: &str| hosts(&format!("[[traffic]]\nnetwork = \"c\"\n{added}"));

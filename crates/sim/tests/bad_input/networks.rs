@@ -52,7 +52,7 @@ fn a_flow_between_trees_that_no_fibre_joins_is_refused() {
         assert_eq!(
             refusal(&format!("{TWO}{}", flow(from, to, ""))),
             format!(
-                "bad.toml:12: flow \"f\", to: {places}, with no way between; write a target in the same tree, or join routers in both by fibres, or network interface controllers (nic) in both by one controller"
+                "bad.toml:12: flow \"f\", to: {places}, with no way between; write a target in the same tree, or join routers in both by fibres, or network interface controllers (nic) in both by one controller or by joined ones"
             )
         );
     }

@@ -57,7 +57,7 @@ fn an_io_port_belongs_to_a_controller() {
 fn an_io_port_has_one_endpoint_whose_functions_have_owners() {
     assert_eq!(
         changed("owners = [\"h0\", \"h1\"]", ""),
-        "bad.toml:11: p.owners: e has 2 functions; write the host of each, such as owners = [\"h0\"]"
+        "bad.toml:11: p.owners: e has 2 functions; write the host of each, such as owners = [\"h0\", \"h0\"]"
     );
     assert_eq!(
         changed("owners = [\"h0\", \"h1\"]", "owners = \"h0\""),
@@ -65,14 +65,14 @@ fn an_io_port_has_one_endpoint_whose_functions_have_owners() {
     );
     assert_eq!(
         changed("owners = [\"h0\", \"h1\"]", "owners = [\"h0\", \"h2\"]"),
-        "bad.toml:12: p.owners: \"h2\" is no host with a network interface controller at the same controller; write one that is, such as \"h0\""
+        "bad.toml:12: p.owners: there is no host \"h2\"; did you mean \"h0\"?"
     );
     assert_eq!(
         changed(
             "owners = [\"h0\", \"h1\"]",
             "owners = [\"h0\", \"h1\", \"h1\"]"
         ),
-        "bad.toml:12: p.owners: e has 2 functions; write the host of each, such as owners = [\"h0\"]"
+        "bad.toml:12: p.owners: e has 2 functions; write the host of each, such as owners = [\"h0\", \"h0\"]"
     );
     assert_eq!(
         changed("upstream = \"p\"", "upstream = \"h0\""),
@@ -84,6 +84,51 @@ fn an_io_port_has_one_endpoint_whose_functions_have_owners() {
     );
     assert!(
         changed("[devices.a]", "[devices.a]\nowners = [\"h0\"]").contains("unknown key \"owners\"")
+    );
+}
+
+#[test]
+fn an_owner_is_within_reach() {
+    let apart = HOSTS
+        .replace("model = \"nic\"", "model = \"nic\"\ncontroller = \"c\"")
+        .replace(
+            "[io_ports.p]",
+            "[controllers.d]\n[io_ports.p]\ncontroller = \"d\"",
+        );
+    assert_eq!(
+        refusal(&apart),
+        "bad.toml:16: p.owners: \"h0\" is no host with a network interface controller at the same controller, or at one that cables join to it; write one that is, such as \"h0\""
+    );
+}
+
+#[test]
+fn an_endpoint_needs_no_host_above_it() {
+    for (model, why) in [
+        ("sg-dma", "needs a driver on the host above it"),
+        ("nic", "joins hosts itself"),
+        ("router", "joins hosts itself"),
+    ] {
+        let text = HOSTS
+            .replace("ports = 3", "ports = 4")
+            .replace("model = \"dma\"", &format!("model = {model:?}"));
+        assert_eq!(
+            refusal(&text),
+            format!(
+                "bad.toml:15: e {why}, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it"
+            )
+        );
+    }
+    let switch = "[switches.s]\nupstream = \"p\"\n[devices.e]";
+    let below = HOSTS
+        .replace("[devices.e]", switch)
+        .replace("upstream = \"p\"\nvirt", "upstream = \"s\"\nvirt");
+    assert_eq!(
+        refusal(&below),
+        "bad.toml:14: s is no endpoint, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it"
+    );
+    assert_eq!(
+        flow("from = \"e\"\nto = \"h0\"\ndirection = \"round-trip\""),
+        "bad.toml:20: flow \"flow-1\", to: a round trip needs someone who answers; write a device with model = \"reflector\""
     );
 }
 

@@ -277,6 +277,27 @@ fn check_bytes(simulation: &Simulation, any: &mut Any) {
     }
 }
 
+#[test]
+fn a_shorter_last_message_is_noticed_like_the_others() {
+    for primitive in ["put", "get", "nap-indirect"] {
+        for (size, request) in [(5000, 2000), (1, 1000), (2001, 2000)] {
+            let flow = format!(
+                "[[flows]]\nid = \"f\"\nfrom = \"n0\"\nto = \"n1\"\nprimitive = {primitive:?}\nsize = \"{size} B\"\nrequest_size = \"{request} B\"\n"
+            );
+            let result = crate::fixture::run(&(hosts(2, "", "") + &flow));
+            let flow = &result.flows[0];
+            assert!(flow.completed && flow.intact);
+            // Nothing else is waited for, such as a completion timeout.
+            let last = flow.last_byte_ns.expect("it moved");
+            assert!(
+                result.simulated_ns < last + 500.0,
+                "{}",
+                result.simulated_ns
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(cases(24))]
 

@@ -147,6 +147,7 @@ proptest! {
         picks in prop::collection::vec((0_usize..8, 0_u8..4, 1_u32..600, 0_u32..70), 1..10),
         loads in 1_u32..4,
         payload in 0_u32..3,
+        controllers in 1_usize..4,
     ) {
         let owners: Vec<usize> = owners.iter().map(|owner| owner % count).collect();
         let mut text = shared(count, &owners, &format!("loads = {loads}\ntags = {loads}"));
@@ -167,6 +168,10 @@ proptest! {
                 text,
                 "[[flows]]\nid = \"f{number}\"\nfrom = \"{from}\"\nto = \"{to}\"\nfunction = {function}\ndirection = \"{direction}\"\n{place}request_size = \"{request} B\"\ncount = 30\n"
             );
+        }
+        if controllers > 1 {
+            text = in_a_row(&text, count, controllers);
+            text = text.replace("[io_ports.p]\n", &format!("[io_ports.p]\ncontroller = \"c{}\"\n", controllers - 1));
         }
         run(&text).all_intact();
     }

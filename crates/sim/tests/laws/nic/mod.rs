@@ -1,6 +1,7 @@
 //! Hosts that send each other messages through network interface controllers.
 
 mod any_messages;
+mod cables;
 mod io_port;
 mod open_and_close;
 mod ranks;

@@ -246,6 +246,26 @@ fn a_descriptor_that_is_none_is_told_to_its_owner() {
 }
 
 #[test]
+fn a_get_of_more_ranges_than_a_packet_carries_is_told_to_its_owner() {
+    let mut pair = Pair::new("channel_buffer = \"512 B\"", "");
+    let ranges = |base: u64, count: u64| (0..count).map(|at| item(base + at, 1)).collect();
+    // A head of 32 bytes and items of 16 fill 496 with 29 of them.
+    let get = |label, targets: u64| {
+        let (sources, targets) = (
+            vec![item(pair.target, targets as usize)],
+            ranges(pair.source, targets),
+        );
+        descriptor(&pair.to, label, Body::Get { sources, targets })
+    };
+    let descriptors = vec![get(1, 29), get(2, 28)];
+    let sent = send(&mut pair.simulation, "h0", pair.from, descriptors);
+    pass(&mut pair.simulation, 50);
+    let faults: Vec<_> = all(&sent).iter().map(|event| event.fault).collect();
+    assert_eq!(faults, [Some(Fault::Descriptor)]);
+    assert_eq!(pair.count("n0", Fault::Descriptor), 1);
+}
+
+#[test]
 fn a_store_that_is_no_doorbell_is_stopped_for_the_function_of_its_page() {
     let mut pair = Pair::new("", "");
     let page = pair.from.page;

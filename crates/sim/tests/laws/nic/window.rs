@@ -52,10 +52,31 @@ fn a_load_sees_the_store_before_it() {
 }
 
 #[test]
+fn stores_go_over_cables() {
+    let apart = in_a_row(&hosts(3, "", ""), 3, 3);
+    let mut simulation = simulation(&apart);
+    let memory = simulation.allocate("h2", 8192).expect("there is room");
+    let there = simulation
+        .window("h0", "h2")
+        .expect("cables join their controllers")
+        + memory;
+    let seen = play(&mut simulation, "h0", |system| async move {
+        let mut seen = Vec::new();
+        for number in 1..=20_u8 {
+            system.store(there + 3500, &[number; 500]).await;
+            seen.push(system.read(there + 3999, 2).await);
+        }
+        seen
+    });
+    let last: Vec<Vec<u8>> = (1..=20).map(|number| vec![number, 0]).collect();
+    assert_eq!(seen, last);
+}
+
+#[test]
 fn a_load_passes_no_store_however_busy_the_way_is() {
     // One lane up to the memory that two others write to all the time.
     let narrow = "upstream = { to = \"h1\", lanes = 1 }\n";
-    let text = hosts(3, "", "").replace("upstream = \"h1\"\n", narrow)
+    let text = hosts(3, "io_buffer = \"4 KiB\"", "").replace("upstream = \"h1\"\n", narrow)
         + "[[flows]]\nid = \"a\"\nfrom = \"h2\"\nto = \"h1\"\ndirection = \"both\"\nduration = \"60 us\"\n"
         + "[[flows]]\nid = \"b\"\nfrom = \"h0\"\nto = \"h1\"\ndirection = \"write\"\nduration = \"60 us\"\n";
     let mut simulation = simulation(&text);
@@ -199,13 +220,17 @@ proptest! {
         tags in 1_u32..5,
         buffer in 0_u32..3,
         payload in 0_u32..3,
+        controllers in 1_usize..4,
     ) {
         let crossbar = format!("io_buffer = \"{} B\"\n", 640 << buffer);
         // The first host's side of the fabric has smaller packets than the others'.
         let nic = format!("loads = {loads}\ntags = {tags}\nreceive_buffer = \"{} B\"\n", 640 << buffer);
         let text = hosts(count, &crossbar, &nic) + &flows(count, &picks);
         let own = format!("[devices.n0]\nmax_payload_supported = \"{} B\"\n", 128 << payload);
-        let text = text.replace("[devices.n0]\n", &own);
+        let mut text = text.replace("[devices.n0]\n", &own);
+        if controllers > 1 {
+            text = in_a_row(&text, count, controllers);
+        }
         run(&text).all_intact();
     }
 }

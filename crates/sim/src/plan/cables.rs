@@ -1,0 +1,147 @@
+//! Cables between controllers, and by which port each of these reaches each processor.
+
+use kernel::Quantity;
+
+use crate::scenario::{At, Cable, Scenario, ScenarioError};
+
+use super::controllers::{CablePlan, Controllers};
+use super::web::Web;
+
+impl Controllers {
+    /// Joins two controllers.
+    pub(super) fn lay(&mut self, scenario: &Scenario, cable: &Cable) -> Result<(), ScenarioError> {
+        let find = |name: &At<String>| {
+            let found = self.all.iter().position(|one| one.name == name.value);
+            found.ok_or_else(|| {
+                let names: Vec<&str> = self.all.iter().map(|one| one.name.as_str()).collect();
+                let advice = match names.as_slice() {
+                    [] => "write [controllers.NAME]".to_owned(),
+                    names => format!("write one of {}", names.join(", ")),
+                };
+                let message = format!("there is no controller {:?}; {advice}", name.value);
+                scenario.error(name.line, message)
+            })
+        };
+        let (from, to) = (find(&cable.from)?, find(&cable.to)?);
+        if from == to {
+            let message = format!(
+                "this cable begins and ends at {}; write two controllers",
+                cable.from.value
+            );
+            return Err(scenario.error(cable.to.line, message));
+        }
+        let mut place = |controller: usize| {
+            let plan = &mut self.all[controller];
+            let port = plan.ports.len() + plan.io_ports.len() + plan.cables.len();
+            plan.cables.push(self.cables.len());
+            if port < MOST_PORTS {
+                return Ok((controller, port as u8));
+            }
+            let message = format!(
+                "{} has more than {MOST_PORTS} ports with this cable; leave some out",
+                plan.name
+            );
+            Err(scenario.error(cable.lines.own(), message))
+        };
+        let ends = [place(from)?, place(to)?];
+        let pair = format!("{}-{}", cable.from.value, cable.to.value);
+        let controllers = ends.map(|(controller, _)| controller);
+        let joins = |other: &&CablePlan, ends: [usize; 2]| {
+            other.ends.map(|(controller, _)| controller) == ends
+        };
+        let alike = self.cables.iter().filter(|other| joins(other, controllers));
+        let id = match alike.count() {
+            0 => pair,
+            more => format!("{pair}-{}", more + 1),
+        };
+        let back = [to, from];
+        let mut others = self.cables.iter();
+        if let Some(first) = others.find(|one| joins(one, controllers) || joins(one, back)) {
+            let message = format!(
+                "{id} is never used, as {} joins both, too; leave it out, or write more lanes for that",
+                first.id
+            );
+            let line = cable.lines.own();
+            self.warnings
+                .push(scenario.error(line, message).to_string());
+        }
+        self.cables.push(CablePlan {
+            id,
+            ends,
+            link: cable.link.clone(),
+        });
+        Ok(())
+    }
+
+    /// Tells each controller by which port it reaches each processor.
+    pub(super) fn find_ways(&mut self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        let mut neighbours = vec![Vec::new(); self.all.len()];
+        for cable in &self.cables {
+            let [one, other] = cable.ends;
+            neighbours[one.0].push((one.1, other.0));
+            neighbours[other.0].push((other.1, one.0));
+        }
+        for ports in &mut neighbours {
+            ports.sort_unstable();
+        }
+        let web = Web { neighbours };
+        let ways = web.shortest();
+        for (number, controller) in self.all.iter_mut().enumerate() {
+            let mut routes = Vec::new();
+            for place in self.attachments.iter().chain(&self.io_ports).flatten() {
+                let port = if place.controller == number {
+                    Some(place.port)
+                } else {
+                    ways[number][place.controller]
+                };
+                let processor = usize::from(place.processor);
+                if port.is_some() {
+                    routes.resize(routes.len().max(processor + 1), None);
+                    routes[processor] = port;
+                }
+            }
+            controller.routes = routes.into();
+            let joined = |other: &usize| *other == number || ways[number][*other].is_some();
+            controller.group = (0..ways.len()).find(joined).unwrap_or(number);
+        }
+        self.check_spaces(scenario)?;
+        if let Some(circle) = web.circle(&ways) {
+            let names: Vec<&str> = circle
+                .iter()
+                .map(|one| self.all[*one].name.as_str())
+                .collect();
+            let line = scenario.cables.first().map_or(1, |cable| cable.lines.own());
+            let message = format!(
+                "the shortest ways between these controllers go in a circle ({} and back): packets can wait for each other and stand still for ever (deadlock); leave out a cable of it",
+                names.join(" to ")
+            );
+            self.warnings
+                .push(scenario.error(line, message).to_string());
+        }
+        Ok(())
+    }
+
+    /// Controllers that are joined have one address space.
+    fn check_spaces(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        for cable in &self.cables {
+            let [(one, _), (other, _)] = cable.ends;
+            let space = |controller: usize| self.all[controller].parameters.processor_space;
+            if space(one) != space(other) {
+                let (one, other) = (one.min(other), one.max(other));
+                let message = format!(
+                    "{}.processor_space: {} is not that of {}, {}, which a cable joins to it; write the same for both",
+                    self.all[other].name,
+                    space(other).show(),
+                    self.all[one].name,
+                    space(one).show()
+                );
+                let line = scenario.controllers[other].lines.of("processor_space");
+                return Err(scenario.error(line, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ports that a controller can have, with cables.
+const MOST_PORTS: usize = 128;

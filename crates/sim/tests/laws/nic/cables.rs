@@ -1,0 +1,70 @@
+//! Controllers that cables join: what goes one way does not wait for what comes back.
+
+use super::*;
+use crate::fixture::{Ask, run};
+
+/// A host on either side of so many controllers in a row, which ask each other for all they can in both ways.
+fn across(controllers: usize, crossbar: &str, nic: &str) -> String {
+    let crossbar =
+        format!("posted_headers = 1\nnonposted_headers = 1\ncompletion_headers = 1\n{crossbar}");
+    let nic = format!("get_queue = 1\nmessages = 2\nloads = 4\n{nic}");
+    let mut text = in_a_row(
+        &hosts(controllers, &crossbar, &nic),
+        controllers,
+        controllers,
+    );
+    let last = controllers - 1;
+    for (from, to) in [(0, last), (last, 0)] {
+        for primitive in ["put", "get"] {
+            let _ = write!(
+                text,
+                "[[flows]]\nfrom = \"n{from}\"\nto = \"n{to}\"\nprimitive = \"{primitive}\"\nsize = \"256 KiB\"\nrequest_size = \"4 KiB\"\noutstanding = 32\n"
+            );
+        }
+        let _ = write!(
+            text,
+            "[[flows]]\nfrom = \"h{from}\"\nto = \"h{to}\"\ndirection = \"both\"\nsize = \"16 KiB\"\n"
+        );
+    }
+    text
+}
+
+#[test]
+fn messages_loads_and_stores_share_cables_both_ways() {
+    for controllers in 2..4 {
+        for port in ["", "cable_send_latency = \"300 ns\""] {
+            run(&across(controllers, port, "")).all_intact();
+        }
+    }
+}
+
+#[test]
+fn gets_without_a_channel_of_their_own_wait_for_ever() {
+    let result = run(&across(2, "get_channel = false", ""));
+    assert!(result.standing_packets > 0);
+    assert!(result.flows.iter().any(|flow| !flow.completed));
+}
+
+#[test]
+fn stores_over_a_cable_go_at_its_pace() {
+    let flow = "[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"h1\"\ndirection = \"write\"\nsize = \"256 KiB\"\n";
+    let row = in_a_row(&hosts(2, "", ""), 2, 2);
+    // One lane at 5 GT/s, of 8b/10b: 500 MB/s, and packets of 512 bytes with 24 around them.
+    let text = row.replace("[[cables]]\n", "[[cables]]\nlanes = 1\n") + flow;
+    let rate = run(&text).all_intact().flow("f").bytes_per_second;
+    crate::fixture::close(rate.expect("it moved"), 5e8 * 512.0 / 536.0, 2.0);
+}
+
+#[test]
+fn a_second_cable_between_the_same_controllers_is_told() {
+    let row = in_a_row(&hosts(2, "", ""), 2, 2);
+    let twice = format!("{row}[[cables]]\nfrom = \"c1\"\nto = \"c0\"\n");
+    let simulation = simulation(&twice);
+    let [warning] = simulation.plan().warnings.as_slice() else {
+        panic!("{:?}", simulation.plan().warnings);
+    };
+    assert!(
+        warning.ends_with("c1-c0 is never used, as c0-c1 joins both, too; leave it out, or write more lanes for that"),
+        "{warning}"
+    );
+}

@@ -1,0 +1,130 @@
+"""The fabric as `peerlane show` draws it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree as RichTree
+
+from peerlane.tables import MOST_FIBRES, blank, duration, number, numbers, size
+
+if TYPE_CHECKING:
+    from peerlane.tree import Cable, Controller, Network, Node, Tree, Upstream
+
+_RATE = {1: "2.5", 2: "5", 3: "8", 4: "16", 5: "32"}
+
+MOST_ROUTERS = 16
+"""A network with more is shown by the first of its nodes."""
+
+
+def tree(fabric: Tree) -> RenderableType:
+    """The fabric as a tree, with widths, rates, payload sizes, addresses; what joins its trees."""
+    root = RichTree(Text(fabric.name, style="bold"), guide_style="dim")
+    left_out = {name for network in fabric.networks for name in _left_out(fabric, network)}
+    for node in fabric.nodes:
+        if node.upstream is None and node.name not in left_out:
+            _branch(root, fabric, node)
+    controllers = map(_controller, fabric.controllers)
+    cables = map(_cable, fabric.cables)
+    networks = (_network(fabric, network) for network in fabric.networks)
+    return Group(root, *controllers, *cables, *networks)
+
+
+def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
+    label = Text.assemble((node.name, "bold"), f"  {node.model or node.kind} {node.id}")
+    if link := node.upstream:
+        socket = "" if link.socket is None else f" of socket {link.socket}"
+        label.append(f"  port {link.port}{socket}, {_width(link)}", "cyan")
+    if node.processor is not None:
+        label.append(f"  processor {node.processor}", "cyan")
+    label.append(f"  MPS {node.max_payload}")
+    if node.max_read_request is not None:
+        label.append(f"  MRRS {node.max_read_request}")
+    for region in node.regions:
+        where = f"{region.base:#x}..{region.last:#x}"
+        label.append(f"\n{region.what} {where} ({size(region.size)})", "dim")
+    if node.virtual_functions:
+        label.append(f"\nVFs {' '.join(node.virtual_functions)}", "dim")
+    branch = above.add(label)
+    for below in fabric.below(node.name):
+        _branch(branch, fabric, below)
+
+
+def _controller(controller: Controller) -> RenderableType:
+    """Who is at the ports of a controller, in their order."""
+    channels = _count(controller.virtual_channels, "virtual channel")
+    gets = " and one for GETs" if controller.get_channel else ""
+    return Text.assemble(
+        (f"controller {controller.name}", "bold"),
+        f"  {', '.join(controller.ports) or 'nobody'}",
+        (f"  {channels} a port{gets}", "cyan"),
+        *(
+            f"\n  {port.name}: functions of {port.endpoint} belong to {', '.join(port.owners)}"
+            for port in controller.io_ports
+        ),
+    )
+
+
+def _cable(cable: Cable) -> RenderableType:
+    return Text.assemble((f"cable {cable.id}", "bold"), (f"  {_width(cable)}", "cyan"))
+
+
+def _width(link: Upstream | Cable) -> str:
+    rate = _RATE.get(link.generation, "?")
+    return f"x{link.lanes} Gen{link.generation} ({rate} GT/s)"
+
+
+def _network(fabric: Tree, network: Network) -> RenderableType:
+    """Form, routers and fibres of a network; of a large one, how many and how long."""
+    form = "" if network.sides is None else f"{network.shape} {'x'.join(map(str, network.sides))}, "
+    way = f"{network.routing} routing"
+    if network.dateline and network.shape != "mesh":
+        way += " with a dateline"
+    fibres = fabric.fibres_of(network)
+    kind = f"{network.lanes} x {network.lane_rate / 1e9:g} Gbit/s"
+    head = Text.assemble(
+        (f"network {network.name}", "bold"),
+        f"  {form}{_count(len(network.routers), 'router')}, {way}\n",
+        (f"{_count(len(fibres), 'fibre')} of {kind}", "cyan"),
+        (f", {_count(network.virtual_channels, 'virtual channel')}", "cyan"),
+        (f", packets of {size(network.packet_size)} at most", "cyan"),
+    )
+    if left := len(_left_out(fabric, network)):
+        head.append(f"\n{_count(left, 'host')} like that of {network.routers[0]} not shown", "dim")
+    if not fibres:
+        return head
+    if len(fibres) > MOST_FIBRES:
+        delays = [fibre.delay_ns for fibre in fibres]
+        least, most = duration(min(delays)), duration(max(delays))
+        head.append(f"\ndelay {least}" if least == most else f"\ndelay {least} to {most}", "dim")
+        return head
+    table = blank("fibre", "from", "to")
+    numbers(table, "delay", "bit error rate", "cut at")
+    for fibre in fibres:
+        table.add_row(
+            fibre.id,
+            f"{fibre.source} port {fibre.source_port}",
+            f"{fibre.target} port {fibre.target_port}",
+            duration(fibre.delay_ns),
+            number(fibre.bit_error_rate),
+            duration(fibre.severed_at_ns),
+        )
+    return Group(head, table)
+
+
+def _left_out(fabric: Tree, network: Network) -> list[str]:
+    """Hosts of a large generated network that have nothing but its router, all but the first."""
+    if network.sides is None or len(network.routers) <= MOST_ROUTERS:
+        return []
+    below: dict[str, int] = {}
+    for node in fabric.nodes:
+        if node.upstream:
+            below[node.upstream.to] = below.get(node.upstream.to, 0) + 1
+    links = (fabric.nodes[router].upstream for router in network.routers[1:])
+    return [link.to for link in links if link and below[link.to] == 1]
+
+
+def _count(number_: int, what: str) -> str:
+    return f"{number_} {what}" + "s" * (number_ != 1)
