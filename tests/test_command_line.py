@@ -193,7 +193,7 @@ def test_show_tells_the_socket_of_a_port_where_there_are_several(
 def test_show_as_json_has_every_node(peerlane: Run, scenario: Write) -> None:
     document = json.loads(peerlane("show", scenario(), "--json", "-").out)
     assert [node["name"] for node in document["nodes"]] == ["h0", "s0", "a", "b"]
-    keys = {"name", "kind", "model", "id", "virtual_functions", "upstream"}
+    keys = {"name", "kind", "model", "id", "virtual_functions", "processor", "upstream"}
     keys |= {"max_payload", "max_read_request", "regions"}
     for node in document["nodes"]:
         assert node.keys() == keys

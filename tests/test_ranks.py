@@ -240,7 +240,7 @@ def test_a_rank_that_has_ended_takes_nothing_in(size: int, count: int) -> None:
         for _ in range(count * (1 - rank.number)):
             await rank.send(1, bytes(size))
 
-    with pytest.raises(Deadlock, match=r"rank 0 in send\(1, .*; rank 1 has ended"):
+    with pytest.raises(Deadlock, match=r"rank 0 in send\(1, .*; rank 1 ended"):
         run_ranks(cluster(), program, share=8)
 
 
@@ -255,8 +255,29 @@ def test_unequal_collectives_are_told() -> None:
         if rank.number:
             await rank.barrier()
 
-    with pytest.raises(Deadlock, match=r"rank 0 has ended; rank 1 in barrier\(\)"):
+    with pytest.raises(Deadlock, match=r"rank 0 ended; rank 1 in barrier\(\)"):
         run_ranks(cluster(), leave)
+
+
+def test_what_nobody_has_received_is_told() -> None:
+    async def astray(rank: Rank) -> None:
+        if rank.number == 0:
+            await rank.send(1, b"one", tag=1)
+        elif rank.number == 1:
+            await rank.receive(0, tag=2)
+
+    why = r"ranks 0, 2 ended; rank 1 in receive.*; messages .*: 1 of rank 0 to rank 1 with tag 1$"
+    with pytest.raises(Deadlock, match=why):
+        run_ranks(cluster(3), astray)
+
+    async def forgetful(rank: Rank) -> None:
+        if rank.number == 0:
+            for tag in (5, 5, 6):
+                await rank.send(1, b"one", tag=tag)
+        else:
+            await rank.receive(0, tag=5)
+
+    assert run_ranks(cluster(2), forgetful).unreceived == {(0, 1, 5): 1, (0, 1, 6): 1}
 
 
 def test_an_exception_comes_out_with_its_rank_and_others_are_closed() -> None:
@@ -285,7 +306,7 @@ def test_an_exception_comes_out_with_its_rank_and_others_are_closed() -> None:
         (lambda rank: rank.receive(-1), "there is no rank -1"),
         (lambda rank: rank.send(0, b"", tag=-1), "there is no tag -1; write 0 to 4294967295"),
         (lambda rank: rank.send(0, "text"), "a bytes-like object is required"),
-        (lambda rank: rank.receive(size=1 << 31), "too many for one message"),
+        (lambda rank: rank.receive(size=1 << 31), "too many at once"),
         (lambda rank: rank.receive(size=1 << 30), "h0 has no 1073741824 bytes of memory left"),
         (lambda rank: rank.compute(5), 'write "5 ns"'),
         (lambda rank: rank.broadcast(3), "rank 0 is the root of the broadcast; give its bytes"),

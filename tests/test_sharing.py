@@ -83,3 +83,26 @@ def test_lspci_tells_virtual_functions_by_their_identity(peerlane: Run, tmp_path
     path.write_text(shared("h0", "h1").to_toml())
     listed = peerlane("lspci", path, "--", "-n").out.splitlines()
     assert "0002:01:00.1 1200: 10ee:9039" in listed
+
+
+def test_loads_and_stores_cross_cables_which_the_tree_shows(peerlane: Run, tmp_path: Path) -> None:
+    fabric = Fabric("row").links(generation=3, lanes=8).controller("c0").controller("c1")
+    fabric.cable("c0", "c1", generation=2, lanes=4)
+    for number in range(2):
+        fabric.host(f"h{number}")
+        fabric.device(f"n{number}", f"h{number}", model="nic", controller=f"c{number}")
+    simulation = fabric.simulation()
+    simulation.write("h0", simulation.window("h0", "h1") + 0x2000, b"afar")
+    assert simulation.read("h0", simulation.window("h0", "n1") + 0x2000, 4) == b"afar"
+    tree = simulation.tree()
+    (cable,) = tree.cables
+    assert (cable.source, cable.target, cable.generation, cable.lanes) == ("c0", "c1", 2, 4)
+    assert [node.processor for node in tree.nodes] == [None, None, 0, 1]
+    path = tmp_path / "row.toml"
+    path.write_text(fabric.to_toml())
+    assert "cable c0-c1  x4 Gen2 (5 GT/s)" in peerlane("show", path).out
+
+
+def test_owners_are_a_list() -> None:
+    with pytest.raises(TypeError, match=r"owners are a list of names; write \['h0'\]"):
+        Fabric("one").io_port("slot", "h0")

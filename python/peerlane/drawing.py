@@ -41,7 +41,8 @@ def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
         label.append(f"  processor {node.processor}", "cyan")
     label.append(f"  MPS {node.max_payload}")
     if node.max_read_request is not None:
-        label.append(f"  MRRS {node.max_read_request}")
+        reads = "loads of" if node.kind == "host" else "MRRS"
+        label.append(f"  {reads} {node.max_read_request}")
     for region in node.regions:
         where = f"{region.base:#x}..{region.last:#x}"
         label.append(f"\n{region.what} {where} ({size(region.size)})", "dim")

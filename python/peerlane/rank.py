@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -28,6 +29,9 @@ T = TypeVar("T")
 
 Ended = tuple[int, int, int, int, bytes]
 """Rank; source, tag and length of a message; and what the rank has got."""
+
+Mail = Counter[tuple[int, int, int]]
+"""Messages that are sent and not received: how many, by source, target and tag."""
 
 ROOM = 1 << 20
 """Bytes that a receive has room for, if it does not say."""
@@ -98,11 +102,13 @@ class Rank:
     and the like are a `ValueError` in the program before anything goes.
     """
 
-    def __init__(self, number: int, size: int, job: _core.Job, simulation: Simulation) -> None:
+    def __init__(
+        self, number: int, size: int, job: _core.Job, simulation: Simulation, mail: Mail
+    ) -> None:
         self.number = number
         self.size = size
         self.is_running = False
-        self._job, self._simulation = job, simulation
+        self._job, self._simulation, self._mail = job, simulation, mail
         self._fresh: Operation[Any] | None = None
         self._begun: dict[int, str] = {}
 
@@ -128,7 +134,11 @@ class Rank:
         """
         whom, kind, raw = self._rank(to), as_tag(tag), as_bytes(data)
         text = f"send({whom}, {len(raw)} bytes, tag={kind})"
-        return self._operation(text, lambda: self._job.send(self.number, whom, kind, raw), _nothing)
+        return self._operation(
+            text,
+            lambda: self._sent(whom, kind, self._job.send(self.number, whom, kind, raw)),
+            _nothing,
+        )
 
     def receive(
         self,
@@ -148,7 +158,7 @@ class Rank:
         return self._operation(
             f"receive(source={whom}, tag={kind})",
             lambda: self._job.receive(self.number, whom, kind, room),
-            lambda _, ended: _message(ended, room),
+            lambda _, ended: self._received(ended, room),
         )
 
     def send_receive(  # noqa: PLR0913 - what is sent, and what is received
@@ -168,8 +178,8 @@ class Rank:
         text = f"send_receive({sent[0]}, {len(sent[2])} bytes, source={wanted[0]})"
         return self._operation(
             text,
-            lambda: self._job.send_receive(self.number, sent, wanted),
-            lambda _, ended: _message(ended, room),
+            lambda: self._sent(*sent[:2], self._job.send_receive(self.number, sent, wanted)),
+            lambda _, ended: self._received(ended, room),
         )
 
     def begin_send(
@@ -180,7 +190,7 @@ class Rank:
         text = f"begin_send({whom}, {len(raw)} bytes, tag={kind})"
         return self._operation(
             text,
-            lambda: self._job.begin_send(self.number, whom, kind, raw),
+            lambda: self._sent(whom, kind, self._job.begin_send(self.number, whom, kind, raw)),
             lambda number, _: self._handle(text, number, lambda _: None),
         )
 
@@ -197,7 +207,7 @@ class Rank:
         return self._operation(
             text,
             lambda: self._job.begin_receive(self.number, whom, kind, room),
-            lambda number, _: self._handle(text, number, lambda ended: _message(ended, room)),
+            lambda number, _: self._handle(text, number, lambda e: self._received(e, room)),
         )
 
     def barrier(self) -> Operation[None]:
@@ -336,6 +346,18 @@ class Rank:
         self._begun[number] = text
         return Handle(self, text, number, end)
 
+    def _sent(self, to: int, tag: int, number: int) -> int:
+        self._mail[self.number, to, tag] += 1
+        return number
+
+    def _received(self, ended: Ended, room: int) -> Message:
+        _, source, tag, length, data = ended
+        self._mail[source, self.number, tag] -= 1
+        if length > room:
+            what = f"a message of {length} bytes from rank {source} with tag {tag}"
+            raise ValueError(f"{what} has no room in {room}; write size={length} or more")
+        return Message(source, tag, data)
+
     def _rank(self, number: SupportsIndex) -> int:
         return within("rank", number, self.size - 1)
 
@@ -367,11 +389,3 @@ def _nothing(_number: int, _ended: Ended) -> None:
 
 def _data(_number: int, ended: Ended) -> bytes:
     return ended[-1]
-
-
-def _message(ended: Ended, room: int) -> Message:
-    _, source, tag, length, data = ended
-    if length > room:
-        what = f"a message of {length} bytes from rank {source} with tag {tag}"
-        raise ValueError(f"{what} has no room in {room}; write size={length} or more")
-    return Message(source, tag, data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from peerlane.fabric import Fabric, Setting
-from peerlane.rank import Ended, Operation, Rank
+from peerlane.rank import Ended, Mail, Operation, Rank
 from peerlane.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class RankRun(Generic[T]):
         began_ns: When all began, in nanoseconds of simulated time.
         ended_ns: When each returned.
         result: What the fabric has done meanwhile: links, errors, workloads of its own.
+        unreceived: Messages that were sent and that no rank has received: how many, by source,
+            target and tag.
     """
 
     values: tuple[T, ...]
@@ -54,6 +56,7 @@ class RankRun(Generic[T]):
     began_ns: float
     ended_ns: tuple[float, ...]
     result: RunResult
+    unreceived: dict[tuple[int, int, int], int]
 
     @property
     def elapsed_ns(self) -> float:
@@ -114,14 +117,15 @@ def run_ranks(
     job = simulation.begin_ranks(places, parameters)
     began_ns = simulation.now_ns
     threads: list[_Thread[T]] = []
+    mail: Mail = Counter()
     try:
         for number, one in enumerate(programs):
-            threads.append(_Thread(Rank(number, len(places), job, simulation), one))
+            threads.append(_Thread(Rank(number, len(places), job, simulation, mail), one))
         going = sum(thread.resume(None) for thread in threads)
         while going:
             done = job.advance()
             if not done:
-                raise Deadlock(_deadlock(threads, job.faults()))
+                raise Deadlock(_deadlock(threads, +mail, job.faults()))
             going -= sum(not threads[ended[0]].resume(ended) for ended in done)
     finally:
         for thread in threads:
@@ -130,7 +134,7 @@ def run_ranks(
         raise RuntimeError(f"controllers have stopped messages: {_counted(faults)}")
     values = tuple(value for thread in threads for value in thread.values)
     ended_ns = tuple(thread.ended_ns for thread in threads)
-    return RankRun(values, places, began_ns, ended_ns, simulation.result())
+    return RankRun(values, places, began_ns, ended_ns, simulation.result(), dict(+mail))
 
 
 class _Thread(Generic[T]):
@@ -164,7 +168,7 @@ class _Thread(Generic[T]):
     def where(self) -> str:
         """What it waits in, and where that is written."""
         if self.waits is None:
-            return "has ended"
+            return "ended"
         frame = self._coroutine.cr_frame
         line = f" ({Path(frame.f_code.co_filename).name}:{frame.f_lineno})" if frame else ""
         return f"in {self.waits.text}{line}"
@@ -211,19 +215,24 @@ def _programs(
     return program
 
 
-def _deadlock(threads: Sequence[_Thread[Any]], faults: list[tuple[str, int]]) -> str:
+def _deadlock(threads: Sequence[_Thread[Any]], mail: Mail, faults: list[tuple[str, int]]) -> str:
     places: defaultdict[str, list[int]] = defaultdict(list)
     for thread in threads:
         places[thread.where()].append(thread.rank.number)
     waits = [f"{_numbers(ranks)} {place}" for place, ranks in places.items()]
     rest = [f"and {len(waits) - _SHOWN} other places"] if len(waits) > _SHOWN else []
     stopped = [f"controllers have stopped messages: {_counted(faults)}"] if faults else []
-    return "ranks wait for ever: " + "; ".join(waits[:_SHOWN] + rest + stopped)
+    unreceived = [
+        f"{count} of rank {source} to rank {target} with tag {tag}"
+        for (source, target, tag), count in sorted(mail.items())[:_SHOWN]
+    ]
+    left = [f"messages that were not received: {', '.join(unreceived)}"] if unreceived else []
+    return "ranks wait for ever: " + "; ".join(waits[:_SHOWN] + rest + left + stopped)
 
 
 def _numbers(ranks: list[int]) -> str:
     rest = f" and {len(ranks) - _SHOWN} more" if len(ranks) > _SHOWN else ""
-    return f"rank {', '.join(map(str, ranks[:_SHOWN]))}{rest}"
+    return f"rank{'s'[: len(ranks) - 1]} {', '.join(map(str, ranks[:_SHOWN]))}{rest}"
 
 
 def _counted(faults: list[tuple[str, int]]) -> str:

@@ -83,8 +83,8 @@ def _verdict_of(outcome: Sweep) -> Iterator[Text]:
     else:
         what = f"not saturated: all loads were accepted, up to {_gigabytes(most)} GB/s a node"
         yield Text(f"{what}, {share}", "bold")
-    known = asdict(limits).items()
-    each = [f"{name} {'unknown' if rate is None else _gigabytes(rate)}" for name, rate in known]
+    known = {name: rate for name, rate in asdict(limits).items() if rate is not None}
+    each = [f"{name} {_gigabytes(rate)}" for name, rate in known.items()]
     yield Text(f"bounds, GB/s a node: {', '.join(each)}; the {limits.binding} bound binds")
     if lost := sum(point.lost for point in outcome.points):
         yield Text(f"{lost} packets were lost", "bold red")
@@ -344,7 +344,8 @@ def _row(row: Row) -> list[RenderableType]:
     if row.published_range is not None:
         published = "..".join(map(number, row.published_range))
     error = "-" if row.error_percent is None else f"{row.error_percent:+.2f} %"
-    within = "-" if row.kind == "gap" else f"{number(row.tolerance_percent)} %"
+    is_judged = row.is_judged and row.kind != "gap"
+    within = f"{number(row.tolerance_percent)} %" if is_judged else "-"
     style = "dim" if row.kind == "gap" else _STYLE[row.passes]
     return [
         row.id,

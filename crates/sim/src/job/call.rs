@@ -111,7 +111,7 @@ pub enum CallError {
     #[error("there is no rank {0}; write 0 to {1}")]
     NoRank(usize, usize),
     /// More than a message may have.
-    #[error("{0} bytes are too many for one message; send 1 GiB at most")]
+    #[error("{0} bytes are too many at once; give 1 GiB at most")]
     TooLong(u64),
     /// Longer than anybody waits.
     #[error("the time is beyond 10,000 s then; compute for less")]

@@ -220,7 +220,7 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "traffic",
         "network",
         "none",
-        "The network whose nodes send, or a router in it.",
+        "The network whose nodes send, or a router in it; or the controller whose nic devices do.",
     ),
     (
         "collectives",
