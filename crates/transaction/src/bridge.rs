@@ -322,8 +322,10 @@ impl Bridge {
         self.turns.pop_front();
         let load = self.loads.get_mut(&number)?;
         let whole = load.request.byte_len();
-        let len = (whole - load.asked).min(largest);
         let address = load.request.first_byte() % self.config.space + u64::from(load.asked);
+        // All but the last part end where requests of that size do, so that their completions are whole dwords.
+        let room = largest - (address % u64::from(largest)) as u32;
+        let len = (whole - load.asked).min(room);
         load.asked += len;
         Some(BridgedLoad {
             number,

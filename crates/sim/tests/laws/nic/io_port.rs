@@ -144,22 +144,24 @@ proptest! {
     fn any_flows_of_any_functions_arrive(
         count in 2_usize..4,
         owners in prop::collection::vec(0_usize..4, 2..9),
-        picks in prop::collection::vec((0_usize..8, 0_u8..4, 1_u32..600, 0_u32..70), 1..10),
+        picks in prop::collection::vec((0_usize..8, 0_u8..4, 1_u32..1600, 0_u32..70), 1..10),
         loads in 1_u32..4,
-        payload in 0_u32..3,
+        (payload, from_there, from_here) in (0_u32..3, 0_u32..6, 0_u32..6),
         controllers in 1_usize..4,
     ) {
         let owners: Vec<usize> = owners.iter().map(|owner| owner % count).collect();
         let mut text = shared(count, &owners, &format!("loads = {loads}\ntags = {loads}"));
-        let own = format!("upstream = \"p\"\nvirtual_bar = \"64 KiB\"\nmax_payload_supported = \"{} B\"\n", 128 << payload);
+        let own = format!("upstream = \"p\"\nvirtual_bar = \"64 KiB\"\nmax_payload_supported = \"{} B\"\nmax_read_request = \"{} B\"\n", 128 << payload, 128 << from_there);
         text = text.replace("upstream = \"p\"\n", &own);
+        let asks = format!("[devices.n0]\nmax_read_request = \"{} B\"\n", 128 << from_here);
+        text = text.replace("[devices.n0]\n", &asks);
         for (number, (function, kind, request, offset)) in picks.iter().enumerate() {
             let function = function % owners.len();
             let host = format!("h{}", owners[function]);
             let (from, to) = if *kind == 3 { (host.as_str(), "eth") } else { ("eth", host.as_str()) };
             let direction = ["write", "read", "both", "both"][usize::from(*kind)];
             let place = if *kind == 3 {
-                format!("offset = \"{} B\"\nwindow = \"600 B\"\n", number * 4096)
+                format!("offset = \"{} B\"\nwindow = \"1600 B\"\n", number * 4096)
             } else {
                 let base = (16 << 20) + number * (64 << 10);
                 format!("offset = \"{} B\"\nwindow = \"8 KiB\"\n", base + *offset as usize)

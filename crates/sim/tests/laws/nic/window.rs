@@ -215,19 +215,20 @@ proptest! {
     #[test]
     fn any_loads_and_stores_arrive_beside_messages(
         count in 2_usize..5,
-        picks in prop::collection::vec((0_usize..4, 0_usize..4, 0_u8..4, 1_u32..700, 0_u32..70), 1..12),
+        picks in prop::collection::vec((0_usize..4, 0_usize..4, 0_u8..4, 1_u32..1600, 0_u32..70), 1..12),
         loads in 1_u32..5,
         tags in 1_u32..5,
         buffer in 0_u32..3,
-        payload in 0_u32..3,
+        (payload, from_here, to_here) in (0_u32..3, 0_u32..6, 0_u32..6),
         controllers in 1_usize..4,
     ) {
         let crossbar = format!("io_buffer = \"{} B\"\n", 640 << buffer);
         // The first host's side of the fabric has smaller packets than the others'.
         let nic = format!("loads = {loads}\ntags = {tags}\nreceive_buffer = \"{} B\"\n", 640 << buffer);
         let text = hosts(count, &crossbar, &nic) + &flows(count, &picks);
-        let own = format!("[devices.n0]\nmax_payload_supported = \"{} B\"\n", 128 << payload);
-        let mut text = text.replace("[devices.n0]\n", &own);
+        let own = format!("[devices.n0]\nmax_payload_supported = \"{} B\"\nmax_read_request = \"{} B\"\n", 128 << payload, 128 << to_here);
+        let asks = format!("[hosts.h1]\nmax_read_request = \"{} B\"\n", 128 << from_here);
+        let mut text = text.replace("[devices.n0]\n", &own).replace("[hosts.h1]\n", &asks);
         if controllers > 1 {
             text = in_a_row(&text, count, controllers);
         }
