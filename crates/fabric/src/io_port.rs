@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{
-    Arrival, At, BusFrame, Charge, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Room,
-    Waiting,
+    Arrival, At, BusFrame, Charge, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie, Refusal,
+    Room, Waiting,
 };
 use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
 use transaction::{Bridge, BridgeConfig, BridgeSide, Functions, Outstanding, Part, Place, refuse};
@@ -345,6 +345,7 @@ impl IoPort {
         self.bridge.give_up(fx.now());
         while let Some(part) = self.outstanding.give_up(fx.now()) {
             self.functions.record_timeout(Place::Port(0));
+            fx.observe(Observation::gave_up(part.len));
             self.answer(&part, &[], fx);
         }
         while let Some((frame, charge)) = self.bridge.next_out(fx.now(), fx.store()) {

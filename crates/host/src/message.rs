@@ -8,7 +8,7 @@ use link::{FlowId, Observation};
 
 use transaction::Spread;
 
-use crate::queue_pair::{Place, QueuePair, REQUESTS, see};
+use crate::queue_pair::{Place, QueuePair, see};
 use crate::{DriverParameters, System};
 
 /// How a message goes.
@@ -258,7 +258,7 @@ pub async fn offer(system: System, costs: DriverParameters, offer: Offer) {
         if due > now {
             system.sleep(due.since(now)).await;
         }
-        while pair.outstanding() >= REQUESTS {
+        while pair.outstanding() >= offer.from.requests {
             pair.sent().await;
         }
         let (to, address) = offer.targets[spread.target() as usize];

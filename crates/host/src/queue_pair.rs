@@ -25,6 +25,8 @@ pub struct Place {
     pub area: u64,
     /// NAPs that have buffers there, and events of what has arrived that have room: usually [`ENTRIES`].
     pub entries: u64,
+    /// Requests that its function may have under way at most: [`REQUESTS`], or as many as its doorbells have room for.
+    pub requests: u32,
     /// What both sides of a connection agree on.
     pub key: u16,
 }
@@ -40,7 +42,7 @@ pub const fn area(entries: u64) -> u64 {
     buffers(entries) + entries * NAP_BUFFER
 }
 
-/// Requests that a function may have under way at most: as many as its doorbells have room for.
+/// Requests that a function may have under way at most.
 pub const REQUESTS: u32 = 32;
 
 const SLOT: u64 = 4096;
@@ -67,8 +69,8 @@ pub enum RequestError {
     #[error("a descriptor of {0} bytes is too long; split it, up to 4,096 bytes each")]
     TooLong(usize),
     /// As many of the function as there may be are under way.
-    #[error("32 requests of the function are under way; wait for one of them")]
-    TooMany,
+    #[error("{0} requests of the function are under way; wait for one of them")]
+    TooMany(u32),
 }
 
 impl Place {
@@ -304,8 +306,9 @@ impl QueuePair {
         if bytes.len() as u64 > SLOT {
             return Err(RequestError::TooLong(bytes.len()));
         }
-        if self.together.load(Ordering::Relaxed) >= REQUESTS {
-            return Err(RequestError::TooMany);
+        let most = self.place.requests;
+        if self.together.load(Ordering::Relaxed) >= most {
+            return Err(RequestError::TooMany(most));
         }
         let slot = u64::from(self.posted % REQUESTS);
         let address = self.place.area + slot * SLOT;

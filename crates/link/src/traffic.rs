@@ -436,4 +436,13 @@ impl Observation {
             bytes,
         }
     }
+
+    /// A read of a component's own was not answered in time: `bytes` will not come.
+    pub fn gave_up(bytes: u32) -> Self {
+        Observation::Refused {
+            why: Refusal::CompletionTimeout,
+            flow: None,
+            bytes,
+        }
+    }
 }

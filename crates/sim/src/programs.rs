@@ -182,6 +182,7 @@ impl Simulation {
             page,
             area,
             entries,
+            requests: self.plan().nodes[node].requests(),
             key,
         })
     }

@@ -69,6 +69,14 @@ impl Doorbells {
         has_room
     }
 
+    /// Forgets the doorbells of a queue pair.
+    pub(super) fn forget(&mut self, function: u8, pair: u8) {
+        let fifo = &mut self.fifos[usize::from(function)];
+        self.waiting -= fifo.len();
+        fifo.retain(|bell| bell.pair != pair);
+        self.waiting += fifo.len();
+    }
+
     /// The doorbell that is served at `now`, with its function: of those whose function `may` go on, the one whose turn it is.
     pub(super) fn next(
         &mut self,

@@ -101,8 +101,12 @@ impl Nic {
         };
         let owner = QueuePairId::new(self.processor, function, pair);
         if offset != offset::DOORBELL {
-            self.endpoint.store(place, at, &value);
-            return self.set_register(owner, offset, u64::from_le_bytes(value));
+            if self.set_register(owner, offset, u64::from_le_bytes(value)) {
+                self.endpoint.store(place, at, &value);
+            } else {
+                self.stop(function, Fault::Doorbell, (None, 0), fx);
+            }
+            return;
         }
         if !self.pair(owner).is_open {
             return self.stop(function, Fault::ClosedPair, (None, 0), fx);
@@ -137,10 +141,14 @@ impl Nic {
                         stream.arrive(slot, &bytes, lost);
                     }
                 }
-                Purpose::Buffers { owner, epoch } => {
-                    self.pair(owner).buffers.arrive(epoch, &bytes, lost);
+                Purpose::Buffers { owner, epoch } if self.pair(owner).epoch == epoch => {
+                    self.pair(owner).buffers.arrive(&bytes, lost);
                     self.look_for_buffers(owner);
+                    if lost > 0 {
+                        self.stop(owner.function(), Fault::Buffer, (None, 0), fx);
+                    }
                 }
+                Purpose::Buffers { .. } => {}
                 Purpose::Load(number) => {
                     let when = (now, self.endpoint.max_payload());
                     let bridge = &mut self.window.bridge;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use link::{PacketId, Packets, Stamp};
+use link::{Fault, PacketId, Packets, Stamp};
 use protocol::{FunctionId, NetworkHeader, PacketType, QueuePairId};
 
 use super::descriptor::{Item, Probe};
@@ -14,6 +14,8 @@ use super::stream::Stream;
 pub(super) struct Fetch {
     pub(super) number: u64,
     pub(super) owner: QueuePairId,
+    /// That of the queue pair when it began.
+    pub(super) epoch: u32,
     /// When its doorbell was rung.
     pub(super) born: Time,
     /// Whether a place in the ring of events is kept for it.
@@ -29,11 +31,15 @@ pub(super) struct Fetch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
     pub(super) source: QueuePairId,
+    /// That of the source when it began.
+    pub(super) epoch: u32,
     pub(super) destination: QueuePairId,
     pub(super) key: u16,
     /// Whether the sender is told; not of what others have asked for.
     pub(super) tell_sender: bool,
     pub(super) tell_receiver: bool,
+    /// Whether the other side has asked for it.
+    pub(super) is_answer: bool,
     /// Whether a place in the ring of events is kept for it.
     pub(super) has_place: bool,
     pub(super) label: u32,
@@ -147,6 +153,35 @@ impl Address {
         }
     }
 }
+
+/// The packet that tells who has asked for data that it will not come.
+pub(super) fn refusal(
+    (from, to): (QueuePairId, QueuePairId),
+    key: u16,
+    (label, fault): (u32, Fault),
+    requester: FunctionId,
+    packets: &mut Packets,
+) -> PacketId {
+    let address = (fault.index() as u64) << FAULT | u64::from(label);
+    let mut header = NetworkHeader::new(PacketType::Put, from, to, address, 0)
+        .expect("label and fault are within the address");
+    header.magic = key;
+    header.poisoned = true;
+    header.event = true;
+    header.requester = requester;
+    let packet = packets.claim();
+    packets[packet].write(header.into(), Stamp::default());
+    packet
+}
+
+/// Label and reason in the address of such a packet.
+pub(super) fn refusal_of(address: u64) -> (u32, Fault) {
+    let reason = Fault::ALL.get((address >> FAULT) as usize);
+    (address as u32, reason.copied().unwrap_or(Fault::Source))
+}
+
+/// Where in the address the reason begins, behind the label.
+const FAULT: u32 = 32;
 
 /// Takes `len` bytes from the first target, which has them: where they go.
 fn take_target(targets: &mut VecDeque<Item>, len: u32) -> u64 {

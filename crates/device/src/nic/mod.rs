@@ -98,6 +98,9 @@ pub struct Nic {
     asked_for: VecDeque<Job>,
     /// The function whose packet was made last.
     packed_last: usize,
+    /// The functions whose data, and of whose descriptors, was asked for last.
+    read_last: usize,
+    described_last: usize,
     /// When the engine takes the next packet of a NAP.
     nap_free_at: Time,
     /// Whether a GET of another goes before an own message.
@@ -256,6 +259,8 @@ impl Nic {
             jobs: VecDeque::new(),
             asked_for: VecDeque::new(),
             packed_last: 0,
+            read_last: 0,
+            described_last: 0,
             nap_free_at: Time::ZERO,
             others_turn: false,
             begun: 0,
@@ -290,17 +295,19 @@ impl Nic {
         self.endpoint
             .store(place(function), register, &value.to_le_bytes());
         if let Some((pair, offset)) = registers::located(register) {
-            self.set_register(
-                QueuePairId::new(self.processor, function, pair),
-                offset,
-                value,
-            );
+            let owner = QueuePairId::new(self.processor, function, pair);
+            self.set_register(owner, offset, value);
         }
     }
 
-    fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) {
-        self.pair(owner).set(offset, value);
+    /// The owner writes a register other than the doorbell. False if it can't be written so.
+    fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
+        let is_set = self.pair(owner).set(offset, value);
+        if !self.pair(owner).is_open {
+            self.doorbells.forget(owner.function(), owner.pair());
+        }
         self.look_for_buffers(owner);
+        is_set
     }
 
     /// A queue pair may want more addresses of buffers.

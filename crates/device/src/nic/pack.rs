@@ -2,9 +2,10 @@
 
 use kernel::{Effects, Span, Time};
 use link::{Fault, Frame};
+use protocol::QueuePairId;
 
 use super::event::{Event, EventKind};
-use super::job::{Address, Job, Way};
+use super::job::{Address, Job, Way, refusal};
 use super::registers::FUNCTIONS;
 use super::{BUS, Nic};
 
@@ -102,9 +103,36 @@ impl Nic {
             let channel = self.channel(job);
             self.bus.push(channel, packet, fx.now(), fx.store());
         }
+        if job.address.is_answer {
+            let Address {
+                destination,
+                key,
+                label,
+                ..
+            } = job.address;
+            let reason = (label, Fault::Source);
+            self.refuse_get((owner, destination), key, reason, fx);
+        }
         let lost = u32::try_from(left).unwrap_or(u32::MAX);
         self.stop(owner.function(), Fault::Source, (flow, lost), fx);
         self.end_message(index, Some(Fault::Source), fx);
+    }
+
+    /// What another side has asked for will not come: it is told why, in the channel of data.
+    pub(super) fn refuse_get(
+        &mut self,
+        (from, to): (QueuePairId, QueuePairId),
+        key: u16,
+        reason: (u32, Fault),
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let there = usize::from(to.processor());
+        let Some(channel) = self.channels.get(there).copied().flatten() else {
+            return;
+        };
+        let requester = self.requester(from);
+        let packet = refusal((from, to), key, reason, requester, fx.store());
+        self.bus.push(channel, packet, fx.now(), fx.store());
     }
 
     /// A message is at its end: its sender is told if it wants to be, or if something went wrong.
@@ -114,13 +142,14 @@ impl Nic {
         };
         let Address {
             source,
+            epoch,
             destination,
             tell_sender,
             has_place,
             label,
             ..
         } = job.address;
-        if !has_place {
+        if !has_place || self.pair(source).epoch != epoch {
             return;
         }
         self.pair(source).sent.give_back();

@@ -14,6 +14,8 @@ use super::registers::{NAP_BUFFER, offset};
 pub(super) struct Pair {
     pub(super) is_open: bool,
     pub(super) key: u16,
+    /// How often it was opened or closed: what began before then is another owner's.
+    pub(super) epoch: u32,
     pub(super) sent: Ring,
     pub(super) arrived: Ring,
     pub(super) buffers: Buffers,
@@ -60,13 +62,17 @@ impl Ring {
         (self.address + entry * Event::BYTES, lap.is_multiple_of(2))
     }
 
-    fn set(&mut self, at: u64, value: u64) {
+    /// The owner writes a register of it. False if it can't be written so: where a ring is stands while its pair is open.
+    fn set(&mut self, at: u64, value: u64, is_open: bool) -> bool {
         match at {
-            offset::ENTRIES => self.entries = value,
             // Nobody can take out what was never there.
             offset::TAKEN => self.taken = value.clamp(self.taken, self.written),
-            _ => self.address = value,
+            _ if is_open => return false,
+            offset::ENTRIES if value > MOST_ENTRIES => return false,
+            offset::ENTRIES => self.entries = value,
+            _ => self.address = value & ADDRESS,
         }
+        true
     }
 }
 
@@ -82,8 +88,6 @@ pub(super) struct Buffers {
     here: VecDeque<u64>,
     /// How many are on their way.
     coming: u64,
-    /// How often the queue pair was closed: what was asked for before then is another owner's.
-    epoch: u32,
 }
 
 /// What a NAP finds.
@@ -126,78 +130,87 @@ impl Buffers {
         Some((address, (count * ENTRY) as u32))
     }
 
-    /// How often the queue pair was closed, which what comes must agree with.
-    pub(super) fn epoch(&self) -> u32 {
-        self.epoch
-    }
-
     /// Gives a buffer back, to be the next that is taken.
     pub(super) fn put_back(&mut self, address: u64) {
         self.here.push_front(address);
     }
 
-    /// Addresses that were asked for in `epoch` have come; or, with errors, some bytes never will.
-    pub(super) fn arrive(&mut self, epoch: u32, bytes: &[u8], missing: u32) {
-        if epoch != self.epoch {
-            return;
-        }
+    /// Addresses that were asked for have come; or, with errors, some bytes never will: then no more are asked for of those that
+    /// were given.
+    pub(super) fn arrive(&mut self, bytes: &[u8], missing: u32) {
         let (addresses, _) = bytes.as_chunks::<8>();
         self.here
             .extend(addresses.iter().copied().map(u64::from_le_bytes));
         self.coming -= (bytes.len() as u64 + u64::from(missing)) / ENTRY;
+        if missing > 0 {
+            self.asked = self.given;
+        }
     }
 
-    fn set(&mut self, at: u64, value: u64) {
+    /// The owner writes a register of it. False if it can't be written so.
+    fn set(&mut self, at: u64, value: u64, is_open: bool) -> bool {
         match at {
-            offset::BUFFERS => self.ring = value / ENTRY * ENTRY,
-            offset::BUFFER_ENTRIES => self.entries = value,
-            _ if self.entries > 0 => {
+            offset::BUFFERS_GIVEN if self.entries > 0 => {
                 self.given = value.clamp(self.given, self.asked + self.entries);
             }
-            _ => {}
+            offset::BUFFERS_GIVEN => {}
+            _ if is_open => return false,
+            offset::BUFFER_ENTRIES if value > MOST_ENTRIES => return false,
+            offset::BUFFER_ENTRIES => self.entries = value,
+            _ => self.ring = value & (ADDRESS | ENTRY),
         }
+        true
     }
 }
 
 impl Pair {
-    /// The owner has written the register at `at` of its block, other than the doorbell.
-    pub(super) fn set(&mut self, at: u64, value: u64) {
+    /// The owner writes the register at `at` of its block, other than the doorbell. False if it can't be written so.
+    pub(super) fn set(&mut self, at: u64, value: u64) -> bool {
+        let is_open = self.is_open;
         match at {
             offset::CONTROL => {
                 let opens = value & 1 != 0;
-                if opens != self.is_open {
+                if opens != is_open {
                     *self = self.reset();
                 }
                 self.is_open = opens;
                 self.key = (value >> 16) as u16;
+                true
             }
-            offset::SENT..offset::ARRIVED => self.sent.set(at - offset::SENT, value),
-            offset::ARRIVED..offset::BUFFERS => self.arrived.set(at - offset::ARRIVED, value),
-            _ => self.buffers.set(at, value),
+            offset::SENT..offset::ARRIVED => self.sent.set(at - offset::SENT, value, is_open),
+            offset::ARRIVED..offset::BUFFERS => {
+                self.arrived.set(at - offset::ARRIVED, value, is_open)
+            }
+            _ => self.buffers.set(at, value, is_open),
         }
     }
 
-    /// The rings where they are, with nothing in them; places that are kept still are.
+    /// The rings where they are, with nothing in them.
     fn reset(&self) -> Self {
         let ring = |ring: &Ring| Ring {
-            taken: 0,
-            written: 0,
-            ..*ring
+            address: ring.address,
+            entries: ring.entries,
+            ..Ring::default()
         };
         Self {
             is_open: false,
             key: 0,
+            epoch: self.epoch + 1,
             sent: ring(&self.sent),
             arrived: ring(&self.arrived),
             buffers: Buffers {
                 ring: self.buffers.ring,
                 entries: self.buffers.entries,
-                epoch: self.buffers.epoch + 1,
                 ..Buffers::default()
             },
         }
     }
 }
+
+/// Where a ring can be: bits 47..4.
+const ADDRESS: u64 = (1 << 48) - 16;
+/// Entries of a ring at most.
+const MOST_ENTRIES: u64 = 1 << 16;
 
 /// Bytes of a buffer's address.
 const ENTRY: u64 = 8;
@@ -210,8 +223,8 @@ mod tests {
 
     fn ring(entries: u64) -> Ring {
         let mut ring = Ring::default();
-        ring.set(0, 0x1000);
-        ring.set(offset::ENTRIES, entries);
+        ring.set(0, 0x1000, false);
+        ring.set(offset::ENTRIES, entries, false);
         ring
     }
 
@@ -221,7 +234,7 @@ mod tests {
         ring.keep();
         assert_eq!(ring.next(), (0x1000, true));
         assert!(!ring.has_room());
-        ring.set(offset::TAKEN, 9);
+        ring.set(offset::TAKEN, 9, true);
         assert!(ring.has_room());
         ring.give_back();
         assert_eq!(
@@ -239,32 +252,32 @@ mod tests {
     #[test]
     fn buffers_are_fetched_ahead_and_refilled_when_half_of_them_are_used() {
         let mut buffers = Buffers::default();
-        buffers.set(offset::BUFFERS, 0x2000);
-        buffers.set(offset::BUFFER_ENTRIES, 32);
+        buffers.set(offset::BUFFERS, 0x2000, false);
+        buffers.set(offset::BUFFER_ENTRIES, 32, false);
         assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
-        buffers.set(offset::BUFFERS_GIVEN, 12);
+        buffers.set(offset::BUFFERS_GIVEN, 12, false);
         assert_eq!(buffers.take(), Found::Later);
         assert_eq!(buffers.refill(16), Some((0x2000, 64)));
         assert_eq!(buffers.refill(16), Some((0x2040, 32)));
         assert_eq!(buffers.refill(16), None);
         let addresses: Vec<u8> = (0..12_u64).flat_map(|n| (n * 2048).to_le_bytes()).collect();
-        buffers.arrive(0, &addresses, 0);
+        buffers.arrive(&addresses, 0);
         for n in 0..12 {
             assert_eq!(buffers.take(), Found::Buffer(n * 2048));
         }
         assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
-        buffers.set(offset::BUFFERS_GIVEN, 13);
+        buffers.set(offset::BUFFERS_GIVEN, 13, false);
         assert_eq!(buffers.refill(16), Some((0x2060, 8)));
-        buffers.arrive(0, &[], 8);
+        buffers.arrive(&[], 8);
         assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
     }
 
     #[test]
     fn the_addresses_of_buffers_are_read_within_a_page() {
         let mut buffers = Buffers::default();
-        buffers.set(offset::BUFFERS, 0x2fe3);
-        buffers.set(offset::BUFFER_ENTRIES, 32);
-        buffers.set(offset::BUFFERS_GIVEN, 32);
+        buffers.set(offset::BUFFERS, 0x2fe3, false);
+        buffers.set(offset::BUFFER_ENTRIES, 32, false);
+        buffers.set(offset::BUFFERS_GIVEN, 32, false);
         assert_eq!(buffers.refill(16), Some((0x2fe0, 32)));
         assert_eq!(buffers.refill(16), Some((0x3000, 64)));
     }
@@ -272,11 +285,39 @@ mod tests {
     #[test]
     fn a_buffer_off_its_boundary_is_none() {
         let mut buffers = Buffers::default();
-        buffers.set(offset::BUFFER_ENTRIES, 1);
-        buffers.set(offset::BUFFERS_GIVEN, 1);
+        buffers.set(offset::BUFFER_ENTRIES, 1, false);
+        buffers.set(offset::BUFFERS_GIVEN, 1, false);
         buffers.refill(16);
-        buffers.arrive(0, &0x801_u64.to_le_bytes(), 0);
+        buffers.arrive(&0x801_u64.to_le_bytes(), 0);
         assert_eq!(buffers.take(), Found::Nothing(Fault::Buffer));
+    }
+
+    #[test]
+    fn addresses_that_cannot_be_read_are_not_asked_for_again_and_again() {
+        let mut buffers = Buffers::default();
+        buffers.set(offset::BUFFER_ENTRIES, 1 << 16, false);
+        buffers.set(offset::BUFFERS_GIVEN, 1 << 16, true);
+        assert_eq!(buffers.refill(16), Some((0, 64)));
+        buffers.arrive(&[], 64);
+        assert_eq!(buffers.refill(16), None);
+        assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
+    }
+
+    #[test]
+    fn rings_stand_while_their_pair_is_open() {
+        let mut pair = Pair::default();
+        let places = [offset::SENT, offset::ARRIVED, offset::BUFFERS];
+        let sizes = [
+            offset::SENT + offset::ENTRIES,
+            offset::ARRIVED + offset::ENTRIES,
+            offset::BUFFER_ENTRIES,
+        ];
+        assert!(sizes.iter().all(|size| !pair.set(*size, MOST_ENTRIES + 1)));
+        assert!(sizes.iter().all(|size| pair.set(*size, MOST_ENTRIES)));
+        assert!(places.iter().all(|place| pair.set(*place, u64::MAX)));
+        pair.set(offset::CONTROL, 1);
+        assert!(places.iter().chain(&sizes).all(|at| !pair.set(*at, 0)));
+        assert_eq!(pair.sent.next(), (ADDRESS, true));
     }
 
     #[test]
@@ -292,7 +333,6 @@ mod tests {
         pair.set(offset::CONTROL, 0);
         pair.set(offset::CONTROL, 1);
         assert_eq!(pair.sent.next(), (0, true));
-        pair.buffers.arrive(0, &[0; 8], 0);
         assert_eq!(pair.buffers.take(), Found::Nothing(Fault::NoBuffer));
     }
 }

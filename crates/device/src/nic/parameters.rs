@@ -14,10 +14,10 @@ kernel::parameters! {
         processor: Option<u32> = None, within None..=Some(255), from "in the order in which they are written";
         /// Whose doorbell is served next: "round-robin" over the functions, or "priority", those of lower numbers first.
         arbiter: Arbiter = Arbiter::RoundRobin, from "the authors of chpp: a fair arbiter, with priorities possible";
-        /// How functions share the engine once their doorbells are served: "message", one after the other, or "packet", a packet of each in turn, so that none waits for another's long message.
-        sharing: Sharing = Sharing::Message, from "the authors of chpp: a fair arbiter of doorbells";
+        /// How functions share the engine once their doorbells are served: "packet", a packet of each in turn, so that none waits for another's long message, or "message", one message after the other.
+        sharing: Sharing = Sharing::Packet, from "the authors of chpp: a fair arbiter of doorbells";
         /// Doorbells of one function that may wait.
-        doorbell_fifo: u32 = 32, within 1..=1024, from "the authors of chpp";
+        doorbell_fifo: u32 = 32, within 2..=1024, from "the authors of chpp";
         /// Descriptors that are read at the same time.
         descriptors: u32 = 4, within 1..=64, from "our choice: enough to hide a memory read behind 2 KiB of data";
         /// Messages whose data is read at the same time, of each function where they share by packets.
@@ -48,7 +48,7 @@ kernel::parameters! {
         immediate_cycles: u32 = 1, within 0..=100, from "the authors of chpp: two cycles for each word of 128 bits";
         /// Cycles from the last write of a message to the write of its event.
         event_cycles: u32 = 13, within 0..=1000, from "fitted to what the authors of chpp measured of a NAP of 1 B";
-        /// GETs of others that may wait.
+        /// GETs of others that may wait, with sharing = "packet" for each function.
         get_queue: u32 = 8, within 1..=1024, from "our choice";
         /// Buffer addresses that are kept for the NAPs of a queue pair, and refilled from memory when half of them are used.
         buffer_prefetch: u32 = 16, within 8..=256, from "our choice: two reads of 64 B";

@@ -9,8 +9,10 @@ use transaction::writes;
 
 use super::descriptor::{Body, Descriptor};
 use super::event::{Event, EventKind};
-use super::job::{Address, Job, Way};
+use super::job::{Address, Job, Way, refusal_of};
+use super::pack::Sharing;
 use super::pairs::Found;
+use super::registers::NAP_BUFFER;
 use super::stream::Stream;
 use super::{BUS, Nic};
 
@@ -36,8 +38,12 @@ pub(super) struct Upload {
 /// A NAP of which not all has come.
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    /// Its buffer; none if it is not wanted.
-    buffer: Option<u64>,
+    owner: QueuePairId,
+    /// That of the owner when it began.
+    epoch: u32,
+    buffer: u64,
+    /// Bytes that have come.
+    come: u64,
 }
 
 /// Write requests that wait to go up before the next packet is looked at: those of a packet, and a second one.
@@ -79,15 +85,46 @@ impl Nic {
         let now = fx.now();
         let mut any = false;
         for channel in 0..self.receiver.arrived.len() {
-            while let Some((due, frame)) = self.receiver.arrived[channel].front().copied() {
-                if due > now || !self.receive_packet(frame, fx) {
+            while let Some(place) = self.next_arrived(channel, now, fx) {
+                let (_, frame) = self.receiver.arrived[channel][place];
+                if !self.receive_packet(frame, fx) {
                     break;
                 }
-                self.receiver.arrived[channel].pop_front();
+                self.receiver.arrived[channel].remove(place);
                 any = true;
             }
         }
         any
+    }
+
+    /// The packet of a virtual channel that is looked at next: the first one, or of GETs in their own channel the first one whose
+    /// function has a place for it, where functions do not wait for each other.
+    fn next_arrived(&self, channel: usize, now: Time, fx: &mut Effects<'_, Self>) -> Option<usize> {
+        let mut arrived = self.receiver.arrived[channel].iter();
+        if channel == 0 || self.parameters.sharing == Sharing::Message {
+            return arrived
+                .next()
+                .is_some_and(|(due, _)| *due <= now)
+                .then_some(0);
+        }
+        arrived.position(|(due, frame)| {
+            let header = &fx.store()[frame.packet].header().kind;
+            let has_place = match header {
+                Kind::Network(header) => self.takes_get(header.destination.function()),
+                _ => true,
+            };
+            *due <= now && has_place
+        })
+    }
+
+    /// Whether one more GET of a function may wait here: there are so many places for all of them, or for each.
+    fn takes_get(&self, function: u8) -> bool {
+        let shares = self.parameters.sharing == Sharing::Message;
+        let waiting = self
+            .asked_for
+            .iter()
+            .filter(|job| shares || job.address.source.function() == function);
+        waiting.count() < self.parameters.get_queue as usize
     }
 
     /// Takes a packet in. False if it has to wait.
@@ -103,9 +140,19 @@ impl Nic {
         if self.receiver.uploads.len() >= UPLOADS {
             return false;
         }
+        let is_put = header.packet_type == PacketType::Put;
         let taken = match self.admits(&header) {
-            Err(fault) => Err(fault),
-            Ok(()) if header.packet_type == PacketType::Put => self.receive_put(frame, &header, fx),
+            // Whoever refused may not have the key.
+            Ok(()) | Err(Fault::Key) if is_put && header.poisoned => {
+                self.receive_refusal(frame, &header, fx)
+            }
+            Err(fault) => {
+                if header.packet_type == PacketType::Nap {
+                    self.abandon(header.source);
+                }
+                Err(fault)
+            }
+            Ok(()) if is_put => self.receive_put(frame, &header, fx),
             Ok(()) => match self.receive_nap(frame, &header, fx) {
                 Ok(false) => return false,
                 taken => taken,
@@ -159,6 +206,31 @@ impl Nic {
         Ok(true)
     }
 
+    /// What this side has asked for will not come: its owner is told why.
+    fn receive_refusal(
+        &mut self,
+        frame: BusFrame,
+        header: &NetworkHeader,
+        fx: &mut Effects<'_, Self>,
+    ) -> Result<bool, Fault> {
+        let owner = header.destination;
+        let (label, fault) = refusal_of(header.address());
+        if !self.pair(owner).arrived.has_room() {
+            return Err(Fault::RingFull);
+        }
+        let event = Event {
+            kind: EventKind::Put,
+            fault: Some(fault),
+            peer: header.source,
+            len: 0,
+            word: label.into(),
+        };
+        self.stop(owner.function(), fault, (None, 0), fx);
+        self.tell_receiver(owner, &event, fx);
+        forget(frame, fx);
+        Ok(true)
+    }
+
     /// A packet of a NAP: the first one takes a buffer and a place for the event. `Ok(false)` if it has to wait for a buffer.
     fn receive_nap(
         &mut self,
@@ -166,8 +238,8 @@ impl Nic {
         header: &NetworkHeader,
         fx: &mut Effects<'_, Self>,
     ) -> Result<bool, Fault> {
-        let from = header.source.number();
         if header.address() == 0 {
+            self.abandon(header.source);
             let pair = self.pair(header.destination);
             let found = if pair.arrived.has_room() {
                 pair.buffers.take()
@@ -183,42 +255,75 @@ impl Nic {
                 }
                 Found::Nothing(fault) => Err(fault),
             };
-            if !header.event {
-                let buffer = buffer.ok();
-                self.receiver.messages.insert(from, Message { buffer });
-            }
-            self.place_nap(frame, header, buffer?, fx);
+            let message = Message {
+                owner: header.destination,
+                epoch: self.pair(header.destination).epoch,
+                buffer: buffer?,
+                come: 0,
+            };
+            self.place_nap(frame, header, message, fx);
             return Ok(true);
         }
-        let message = self.receiver.messages.get(&from).copied();
-        if header.event {
-            self.receiver.messages.remove(&from);
-        }
-        // What belongs to a message that is not wanted was counted with its first packet.
-        if let Some(buffer) = message.and_then(|message| message.buffer) {
-            self.place_nap(frame, header, buffer, fx);
-        } else {
-            forget(frame, fx);
+        let message = self.receiver.messages.remove(&header.source.number());
+        let goes_on = |message: &Message| {
+            let there = (header.destination, header.address());
+            (message.owner, message.come) == there
+        };
+        let is_own = |message: &Message| self.epoch_of(message.owner) == message.epoch;
+        match message {
+            Some(message) if goes_on(&message) && is_own(&message) => {
+                self.place_nap(frame, header, message, fx);
+            }
+            // What went missing before, or was not wanted, was counted then.
+            message => {
+                if let Some(message) = message {
+                    self.let_go_of(&message);
+                }
+                forget(frame, fx);
+            }
         }
         Ok(true)
+    }
+
+    /// The rest of a NAP from that queue pair will not come, or not be taken.
+    fn abandon(&mut self, from: QueuePairId) {
+        if let Some(message) = self.receiver.messages.remove(&from.number()) {
+            self.let_go_of(&message);
+        }
+    }
+
+    /// Gives back what a NAP has taken, if its owner is still the same.
+    fn let_go_of(&mut self, message: &Message) {
+        let pair = self.pair(message.owner);
+        if pair.epoch == message.epoch {
+            pair.arrived.give_back();
+            pair.buffers.put_back(message.buffer);
+        }
+    }
+
+    fn epoch_of(&self, owner: QueuePairId) -> u32 {
+        self.pairs[usize::from(owner.function())][usize::from(owner.pair())].epoch
     }
 
     fn place_nap(
         &mut self,
         frame: BusFrame,
         header: &NetworkHeader,
-        buffer: u64,
+        mut message: Message,
         fx: &mut Effects<'_, Self>,
     ) {
-        let pair = self.pair(header.destination);
-        if header.poisoned {
-            pair.arrived.give_back();
-            pair.buffers.put_back(buffer);
+        let end = header.address() + u64::from(header.len());
+        if header.poisoned || end > NAP_BUFFER {
+            self.let_go_of(&message);
             return forget(frame, fx);
         }
-        let end = header.address() + u64::from(header.len());
+        let Message { buffer, .. } = message;
         self.upload(frame, header, buffer + header.address(), fx);
-        if header.event {
+        message.come = end;
+        if !header.event {
+            let from = header.source.number();
+            self.receiver.messages.insert(from, message);
+        } else {
             self.pair(header.destination).arrived.give_back();
             let event = Event {
                 kind: EventKind::Nap,
@@ -297,12 +402,13 @@ impl Nic {
         header: &NetworkHeader,
         fx: &mut Effects<'_, Self>,
     ) -> bool {
-        if self.asked_for.len() >= self.parameters.get_queue as usize {
+        if !self.takes_get(header.destination.function()) {
             return false;
         }
         let payload = &fx.store()[frame.packet].payload()[..header.len() as usize];
         let descriptor = Descriptor::parse(payload).map_err(Fault::from);
         let admitted = self.admits(header);
+        let label = descriptor.as_ref().map_or(0, |descriptor| descriptor.label);
         let born = fx.store()[frame.packet].stamp.born;
         match admitted.and(descriptor) {
             Ok(Descriptor {
@@ -315,10 +421,12 @@ impl Nic {
                 let left = super::descriptor::total(&sources);
                 let address = Address {
                     source: header.destination,
+                    epoch: self.epoch_of(header.destination),
                     destination: header.source,
                     key: header.magic,
                     tell_sender: false,
                     tell_receiver: tell_sender,
+                    is_answer: true,
                     has_place: false,
                     label,
                     probe,
@@ -336,13 +444,12 @@ impl Nic {
                 self.asked_for.push_back(job);
                 fx.store().release(frame.packet);
             }
-            Ok(_) => {
-                let function = header.destination.function();
-                self.drop_packet(function, Fault::Descriptor, frame.packet, fx);
-            }
-            Err(fault) => {
+            refused => {
+                let fault = refused.err().unwrap_or(Fault::Descriptor);
                 let function = header.destination.function();
                 self.drop_packet(function, fault, frame.packet, fx);
+                let (from, to) = (header.destination, header.source);
+                self.refuse_get((from, to), header.magic, (label, fault), fx);
             }
         }
         give_room(frame, fx);

@@ -18,14 +18,16 @@ impl Nic {
     /// Begins to read the descriptors whose turn it is.
     pub(super) fn serve_doorbells(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
-        while self.fetches.len() < self.parameters.descriptors as usize {
+        let most = self.parameters.descriptors as usize;
+        loop {
             let (pairs, functions) = (&self.pairs, &self.functions);
-            let under_way = self.under_way();
-            let most = self.parameters.messages as usize;
+            let (read, under_way) = self.under_way();
             let may = |function: u8, bell: &Bell| {
                 let place = usize::from(function);
+                let (own, all) = under_way[place];
                 functions[place].is_master
-                    && under_way[place] < most
+                    && (read < most || own == 0)
+                    && all < most
                     && has_room(pairs, function, bell)
             };
             let Some((function, bell)) = self.doorbells.next(fx.now(), may) else {
@@ -41,16 +43,17 @@ impl Nic {
 
     fn fetch(&mut self, function: u8, bell: &Bell) {
         let owner = QueuePairId::new(self.processor, function, bell.pair);
-        let ring = &mut self.pair(owner).sent;
-        let has_place = ring.exists();
+        let pair = self.pair(owner);
+        let (epoch, has_place) = (pair.epoch, pair.sent.exists());
         if has_place {
-            ring.keep();
+            pair.sent.keep();
         }
         self.begun += 1;
         let Doorbell { address, len } = bell.doorbell;
         self.fetches.push_back(Fetch {
             number: self.begun,
             owner,
+            epoch,
             born: bell.born,
             has_place,
             len: len as usize,
@@ -84,16 +87,20 @@ impl Nic {
         }
     }
 
-    /// Messages and descriptors of each function, where it has places of its own for them; else none.
-    fn under_way(&self) -> [usize; FUNCTIONS] {
-        let mut counts = [0; FUNCTIONS];
-        if self.parameters.sharing == Sharing::Packet {
-            let jobs = self.jobs.iter().map(|job| job.address.source);
-            for owner in jobs.chain(self.fetches.iter().map(|fetch| fetch.owner)) {
-                counts[usize::from(owner.function())] += 1;
-            }
+    /// Descriptors that are read; and of each function these, and those with the ones that wait for a message to end. Where
+    /// functions wait for each other all of them count for each.
+    fn under_way(&self) -> (usize, [(usize, usize); FUNCTIONS]) {
+        if self.parameters.sharing == Sharing::Message {
+            let all = self.fetches.len();
+            return (all, [(all, all); FUNCTIONS]);
         }
-        counts
+        let mut counts = [(0, 0); FUNCTIONS];
+        for fetch in &self.fetches {
+            let (read, all) = &mut counts[usize::from(fetch.owner.function())];
+            *read += usize::from(!(fetch.stream.is_asked() && fetch.stream.is_quiet()));
+            *all += 1;
+        }
+        (counts.iter().map(|(read, _)| read).sum(), counts)
     }
 
     /// Whether there is a place for one more message of a function.
@@ -204,10 +211,12 @@ impl Nic {
         }
         let address = Address {
             source: fetch.owner,
+            epoch: fetch.epoch,
             destination: descriptor.destination,
             key: descriptor.key,
             tell_sender: descriptor.tell_sender,
             tell_receiver: descriptor.tell_receiver,
+            is_answer: false,
             has_place: fetch.has_place,
             label: descriptor.label,
             probe: descriptor.probe,
@@ -250,7 +259,7 @@ impl Nic {
 
     /// A GET goes to the other side as it is; its own side has nothing more to do with it.
     fn send_get(&mut self, address: &Address, data: &[u8], fx: &mut Effects<'_, Self>) {
-        if address.has_place {
+        if address.has_place && self.pair(address.source).epoch == address.epoch {
             self.pair(address.source).sent.give_back();
         }
         let (from, to) = (address.source, address.destination);
@@ -296,7 +305,7 @@ impl Nic {
         });
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
         self.stop(fetch.owner.function(), fault, (flow, lost), fx);
-        if fetch.has_place {
+        if fetch.has_place && self.pair(fetch.owner).epoch == fetch.epoch {
             let event = Event {
                 kind: EventKind::Sent,
                 fault: Some(fault),

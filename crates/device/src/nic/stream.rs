@@ -17,8 +17,8 @@ pub(super) struct Stream {
     /// What is in order, and how much of it was taken out.
     ready: Vec<u8>,
     taken: usize,
-    /// Bytes that were asked for and not taken out.
-    held: u64,
+    /// What is left to be taken out of each request, the oldest first.
+    held: VecDeque<u32>,
     /// Something will not come.
     is_broken: bool,
 }
@@ -60,7 +60,7 @@ impl Stream {
             missing: len,
             bytes: Vec::new(),
         });
-        self.held += u64::from(len);
+        self.held.push_back(len);
         (address, self.first + self.slots.len() as u64 - 1)
     }
 
@@ -95,9 +95,14 @@ impl Stream {
         self.ready.len() - self.taken
     }
 
-    /// Bytes that were asked for and not taken out.
+    /// Requests of which not all bytes were taken out: as long each has a place where its answer is put in order.
     pub(super) fn held(&self) -> u64 {
-        self.held
+        self.held.len() as u64
+    }
+
+    /// Bytes that were asked for and not taken out.
+    pub(super) fn coming(&self) -> u64 {
+        self.held.iter().copied().map(u64::from).sum()
     }
 
     /// Whether something will not come.
@@ -115,7 +120,16 @@ impl Stream {
         let end = self.taken + into.len();
         into.copy_from_slice(&self.ready[self.taken..end]);
         self.taken = end;
-        self.held -= into.len() as u64;
+        let mut rest = into.len() as u32;
+        while let Some(first) = self.held.front_mut() {
+            let part = rest.min(*first);
+            *first -= part;
+            rest -= part;
+            if *first > 0 {
+                break;
+            }
+            self.held.pop_front();
+        }
         if self.taken >= self.ready.len() / 2 {
             self.ready.drain(..self.taken);
             self.taken = 0;
@@ -159,7 +173,7 @@ mod tests {
                 open.push((number, (address..address + u64::from(len)).map(byte).collect::<Vec<u8>>()));
             }
             prop_assert!(stream.is_asked());
-            prop_assert_eq!(stream.held(), expected.len() as u64);
+            prop_assert_eq!(stream.coming(), expected.len() as u64);
             let mut picks = picks.into_iter();
             while !open.is_empty() {
                 let place = picks.next().map_or(0, |pick| pick.index(open.len()));
@@ -171,6 +185,7 @@ mod tests {
             stream.take(&mut got);
             prop_assert_eq!(got, expected);
             prop_assert!(stream.is_quiet() && !stream.is_broken());
+            prop_assert_eq!(stream.held(), 0);
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What goes up by PCI Express next: write requests of the receiving engine, or the read requests of both.
 
-use kernel::{Effects, Time};
-use link::{PacketId, Stamp};
+use kernel::Effects;
+use link::{Observation, PacketId, Stamp};
 use protocol::{Header, QueuePairId};
 use transaction::Place;
 
 use super::descriptor::Item;
+use super::job::{Fetch, Job};
 use super::pack::Sharing;
 use super::registers::{FUNCTIONS, PAIRS};
 use super::{Nic, Purpose};
@@ -33,7 +34,7 @@ const TURNS: [Sends; 6] = [
 impl Nic {
     /// Hands one packet to the link, if there is one that may go. Whether anything happened.
     pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        let gave_up = self.give_up(fx.now());
+        let gave_up = self.give_up(fx);
         if !self.endpoint.is_open(fx) || !self.endpoint.is_bus_master() {
             return gave_up;
         }
@@ -56,11 +57,13 @@ impl Nic {
     }
 
     /// Gives up requests that were not answered in time, as if they had been with errors.
-    fn give_up(&mut self, now: Time) -> bool {
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let now = fx.now();
         let mut any = false;
         self.window.bridge.give_up(now);
         while let Some(part) = self.outstanding.give_up(now) {
             self.endpoint.record_timeout(Place::Own);
+            fx.observe(Observation::gave_up(part.len));
             self.busy_until = self.busy_until.max(now);
             self.hear(part, Vec::new());
             any = true;
@@ -87,9 +90,9 @@ impl Nic {
             let number = self.short_of_buffers.trailing_zeros() as u8;
             let (function, pair) = (number / PAIRS as u8, number % PAIRS as u8);
             let owner = QueuePairId::new(self.processor, function, pair);
-            let buffers = &mut self.pair(owner).buffers;
-            if let Some((address, len)) = buffers.refill(most) {
-                let epoch = buffers.epoch();
+            let pair = self.pair(owner);
+            let epoch = pair.epoch;
+            if let Some((address, len)) = pair.buffers.refill(most) {
                 let purpose = Purpose::Buffers { owner, epoch };
                 return Some(self.read(owner, Item { address, len }, purpose, fx));
             }
@@ -103,11 +106,23 @@ impl Nic {
             return None;
         }
         let largest = self.largest_read();
-        let wants = |fetch: &&mut super::job::Fetch| fetch.stream.wanted(largest) > 0;
-        let fetch = self.fetches.iter_mut().find(wants)?;
+        let wants = |fetch: &Fetch| fetch.stream.wanted(largest) > 0;
+        let fetches = self.fetches.iter().enumerate();
+        let mut wanting = fetches.filter(|(_, fetch)| wants(fetch));
+        let next = match self.parameters.sharing {
+            Sharing::Message => wanting.next(),
+            Sharing::Packet => wanting.min_by_key(|(_, fetch)| {
+                // The oldest of the function whose turn it is.
+                (usize::from(fetch.owner.function()) + FUNCTIONS - 1 - self.described_last)
+                    % FUNCTIONS
+            }),
+        };
+        let (index, _) = next?;
+        let fetch = &mut self.fetches[index];
         let len = fetch.stream.wanted(largest);
         let (address, slot) = fetch.stream.ask(len);
         let (owner, number) = (fetch.owner, fetch.number);
+        self.described_last = usize::from(owner.function());
         let purpose = Purpose::Stream {
             number,
             slot,
@@ -126,6 +141,7 @@ impl Nic {
         let len = job.stream.wanted(largest);
         let (address, slot) = job.stream.ask(len);
         let (owner, number) = (job.address.source, job.number);
+        self.read_last = usize::from(owner.function());
         let is_data = !matches!(job.way, super::job::Way::Nap { is_immediate: true });
         let purpose = Purpose::Stream {
             number,
@@ -136,26 +152,37 @@ impl Nic {
     }
 
     /// The message whose data is asked for next, if there is room for that: the first one that wants any, of all or of the function
-    /// whose turn it is, which has an even share of the room.
+    /// whose turn it is, which has its part of the room unless it is alone: what it holds is also what others' reads wait behind. The oldest one may ask for a packet whatever others hold.
     fn next_to_read(&self, largest: u32) -> Option<usize> {
+        let packet = self.parameters.network_payload.0;
         let room = self.parameters.reorder_buffer.0;
         let (room, steps) = match self.parameters.sharing {
             Sharing::Message => (room, 1),
-            Sharing::Packet => (room / FUNCTIONS as u64, FUNCTIONS),
+            Sharing::Packet => {
+                let first = self.jobs.front().map(|job| job.address.source.function());
+                let is_own = |job: &Job| Some(job.address.source.function()) == first;
+                let is_alone = self.jobs.iter().all(is_own);
+                let shares = if is_alone { 1 } else { FUNCTIONS as u64 };
+                (room / shares, FUNCTIONS)
+            }
         };
         (0..steps).find_map(|step| {
-            let function = (self.packed_last + 1 + step) % FUNCTIONS;
-            let mut held = 0;
+            let function = (self.read_last + 1 + step) % FUNCTIONS;
+            let (mut held, mut before) = (0, 0);
             let mut first = None;
             for (index, job) in self.jobs.iter().enumerate() {
                 if steps == 1 || usize::from(job.address.source.function()) == function {
                     held += job.stream.held();
-                    first = first.or_else(|| (!job.stream.is_asked()).then_some(index));
+                    if first.is_none() && !job.stream.is_asked() {
+                        first = Some(index);
+                    } else if first.is_none() {
+                        before += 1;
+                    }
                 }
             }
             let fits = |index: &usize| {
-                let wanted = self.jobs[*index].stream.wanted(largest);
-                held == 0 || held + u64::from(wanted) <= room
+                let is_short = before == 0 && self.jobs[*index].stream.coming() < packet;
+                is_short || (held + 1) * u64::from(largest) <= room
             };
             first.filter(fits)
         })

@@ -1,17 +1,15 @@
 //! Data that goes to an address at the other side, or comes from one, and that nobody there sees to.
 
 use device::nic::descriptor::{Body, Item};
+use device::nic::event::Event;
 
 use super::{Rank, Status, Word};
-use crate::queue_pair::REQUESTS;
-
-/// GETs under way at most: the rest of the requests tell of their end as soon as they are sent.
-const FETCHES: usize = REQUESTS as usize / 2;
-
 /// A GET.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
     pub(super) from: usize,
+    /// What its descriptor is called.
+    pub(super) label: u32,
     pub(super) source: u64,
     pub(super) target: Item,
     pub(super) purpose: Purpose,
@@ -72,6 +70,7 @@ impl Rank {
         let purpose = Purpose::Program { number };
         let fetch = Fetch {
             from,
+            label: number,
             source,
             target,
             purpose,
@@ -80,12 +79,23 @@ impl Rank {
         self.end(number).await;
     }
 
-    /// Begins a GET, or lets it wait for its turn.
+    /// Begins a GET, or lets it wait for its turn: half of the requests under way tell of their end as soon as they are sent.
     pub(super) async fn begin_fetch(&mut self, fetch: Fetch) {
-        if self.fetching.len() >= FETCHES {
-            return self.fetches.push_back(fetch);
+        self.fetches.push_back(fetch);
+        self.begin_fetches().await;
+    }
+
+    pub(super) async fn begin_fetches(&mut self) {
+        while self.fetching.len() < self.seat.place.requests as usize / 2 {
+            let Some(fetch) = self.fetches.pop_front() else {
+                return;
+            };
+            self.fetching.push(fetch);
+            self.post_fetch(&fetch).await;
         }
-        self.fetching.push(fetch);
+    }
+
+    async fn post_fetch(&mut self, fetch: &Fetch) {
         let source = Item {
             address: fetch.source,
             ..fetch.target
@@ -94,21 +104,25 @@ impl Rank {
             sources: vec![source],
             targets: vec![fetch.target],
         };
-        self.post(fetch.from, 0, body).await;
+        self.post(fetch.from, fetch.label, body).await;
     }
 
-    /// The data of a GET has come from `from`, to before the address `end`.
-    pub(super) async fn hear_data(&mut self, from: usize, end: u64) {
+    /// The data of a GET has come from `from`, or will not come.
+    pub(super) async fn hear_data(&mut self, from: usize, event: &Event) {
+        self.refused = self.refused.or(event.fault);
         let mut all = self.fetching.iter();
-        let place = all.position(|fetch| (fetch.from, fetch.end()) == (from, end));
+        let place = all.position(|fetch| {
+            let word = match event.fault {
+                Some(_) => fetch.label.into(),
+                None => fetch.end(),
+            };
+            (fetch.from, word) == (from, event.word)
+        });
         let Some(place) = place else {
             return;
         };
         let fetch = self.fetching.remove(place);
         self.pair.finish();
-        if let Some(next) = self.fetches.pop_front() {
-            self.begin_fetch(next).await;
-        }
         match fetch.purpose {
             Purpose::Message {
                 receive,

@@ -43,19 +43,30 @@ impl Rank {
             let event = self.pair.arrived().await;
             self.hear(&event).await;
         }
+        self.begin_fetches().await;
     }
 
-    /// The end of what was sent.
+    /// The end of what was sent, or of what could not be.
     async fn hear_sent(&mut self) {
         let event = self.pair.sent().await;
         self.refused = self.refused.or(event.fault);
-        self.open.remove(&(event.word as u32));
+        let label = event.word as u32;
+        self.open.remove(&label);
+        let refused = self.fetching.extract_if(.., |fetch| fetch.label == label);
+        for fetch in refused {
+            if let Purpose::Message {
+                receive, status, ..
+            } = fetch.purpose
+            {
+                self.received.insert(receive, status);
+            }
+        }
     }
 
     async fn hear(&mut self, event: &Event) {
         let from = self.peers.iter().position(|peer| peer.id == event.peer);
         match (event.kind, from) {
-            (EventKind::Put, Some(from)) => self.hear_data(from, event.word).await,
+            (EventKind::Put, Some(from)) => self.hear_data(from, event).await,
             (EventKind::Nap, Some(from)) => self.hear_nap(from, event).await,
             // Others who know the key are none of the job's.
             (EventKind::Nap, None) => self.pair.give_back(event.word).await,
@@ -162,6 +173,7 @@ impl Rank {
             };
             let fetch = Fetch {
                 from,
+                label: self.number(),
                 source,
                 target,
                 purpose,
@@ -311,7 +323,7 @@ impl Rank {
 
     /// Waits until one more request may be made. Half of those under way are no GETs, so that an event will come.
     async fn make_room(&mut self) {
-        while self.pair.outstanding() >= REQUESTS {
+        while self.pair.outstanding() >= self.seat.place.requests {
             self.hear_sent().await;
         }
     }

@@ -37,6 +37,8 @@ pub(super) const SIZE: Scale = Scale {
     noun: "a number of bytes",
     usual: "B",
     units: &[
+        ("TiB", 1 << 40),
+        ("TB", 1_000_000_000_000),
         ("GiB", 1 << 30),
         ("GB", 1_000_000_000),
         ("MiB", 1 << 20),

@@ -121,7 +121,7 @@ impl Controllers {
         Ok(())
     }
 
-    /// Controllers that are joined have one address space.
+    /// Controllers that are joined have one address space, and GETs one way of their own or none.
     fn check_spaces(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
         for cable in &self.cables {
             let [(one, _), (other, _)] = cable.ends;
@@ -136,6 +136,18 @@ impl Controllers {
                     space(one).show()
                 );
                 let line = scenario.controllers[other].lines.of("processor_space");
+                return Err(scenario.error(line, message));
+            }
+            let own = |controller: usize| self.all[controller].parameters.get_channel;
+            if own(one) != own(other) {
+                let (one, other) = (one.min(other), one.max(other));
+                let message = format!(
+                    "{}.get_channel: {} is not that of {}, which a cable joins to it; write the same for both",
+                    self.all[other].name,
+                    own(other),
+                    self.all[one].name
+                );
+                let line = scenario.controllers[other].lines.of("get_channel");
                 return Err(scenario.error(line, message));
             }
         }

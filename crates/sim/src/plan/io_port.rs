@@ -87,9 +87,9 @@ fn plan_one(
                 return Err(scenario.error(owner.line, message));
             }
             let message = format!(
-                "{name}.owners: {:?} is no host with a network interface controller at the same controller, or at one that cables join to it; write one that is, such as {:?}",
+                "{name}.owners: {:?} is no host with a network interface controller at the same controller, or at one that cables join to it; {}",
                 owner.value,
-                first_host(nodes)
+                advice_on_owners(nodes, controllers, port)
             );
             return Err(scenario.error(owner.line, message));
         };
@@ -136,6 +136,15 @@ fn owner_of(
     let mut places = own.filter_map(|node| node.attachment);
     let place = places.find(|place| controller.port_to(place.processor).is_some())?;
     Some((host, place.processor))
+}
+
+/// Who can be an owner at the I/O port `port`.
+fn advice_on_owners(nodes: &[NodePlan], controllers: &[ControllerPlan], port: usize) -> String {
+    let reaches = |node: &NodePlan| owner_of(nodes, controllers, port, &node.name).is_some();
+    match nodes.iter().find(|node| reaches(node)) {
+        Some(host) => format!("write one that is, such as {:?}", host.name),
+        None => "there is none; write another controller".to_owned(),
+    }
 }
 
 fn first_host(nodes: &[NodePlan]) -> &str {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use device::nic::descriptor::Descriptor;
 use device::nic::registers::{FUNCTIONS, PAIRS};
 use host::message::{Message, Primitive};
-use host::queue_pair::{AREA, ENTRIES, Place, REQUESTS};
+use host::queue_pair::{AREA, ENTRIES, Place};
 use kernel::{Bytes, Span, Time};
 use protocol::QueuePairId;
 
@@ -330,7 +330,7 @@ pub(super) fn free_pair(
     let has_room = |function: &u8| {
         let beside = taken.iter().filter(|(id, _)| id.function() == *function);
         let under_way: u32 = beside.map(|(_, requests)| requests).sum();
-        nic.doorbells(*function).is_some() && under_way + requests <= REQUESTS
+        nic.doorbells(*function).is_some() && under_way + requests <= nic.requests()
     };
     let there = functions.filter(has_room);
     let pairs = there.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
@@ -348,6 +348,7 @@ pub(super) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> Pla
         page: page.expect("a queue pair is one of a function that is there"),
         area,
         entries: ENTRIES,
+        requests: nic.requests(),
         key,
     }
 }

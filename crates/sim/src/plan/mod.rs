@@ -29,6 +29,7 @@ use std::ops::RangeInclusive;
 
 use device::SgDmaParameters;
 use host::firmware::Setting;
+use host::queue_pair::REQUESTS;
 use kernel::{Span, Time};
 use link::PortParameters;
 use protocol::{Bar, ConfigSpace, FunctionId, Generation};
@@ -131,6 +132,14 @@ impl NodePlan {
         match &self.kind {
             NodeKind::Device(_, DeviceParameters::SgDma(engine)) => Some(engine),
             _ => None,
+        }
+    }
+
+    /// Requests that each function of a network interface controller may have under way for the host library.
+    pub fn requests(&self) -> u32 {
+        match &self.kind {
+            NodeKind::Device(_, DeviceParameters::Nic(nic)) => nic.doorbell_fifo.min(REQUESTS),
+            _ => 0,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use host::queue_pair::{AREA, Place, REQUESTS};
+use host::queue_pair::{AREA, Place};
 use kernel::{Bytes, Span, Time};
 use transaction::Arrivals;
 
@@ -128,9 +128,10 @@ impl Planner<'_> {
         for (port, nic) in controller.ports.iter().enumerate() {
             let root = self.nodes[*nic].root;
             let taken = self.pairs.entry(*nic).or_default();
-            let Some(id) = message::free_pair(taken, &self.nodes[*nic], (None, REQUESTS)) else {
+            let requests = self.nodes[*nic].requests();
+            let Some(id) = message::free_pair(taken, &self.nodes[*nic], (None, requests)) else {
                 let message = format!(
-                    "no function of {} has a queue pair and 32 requests left; write virtual_functions = 7 for it, or fewer flows",
+                    "no function of {} has a queue pair and {requests} requests left; write virtual_functions = 7 for it, or fewer flows",
                     self.nodes[*nic].name
                 );
                 return Err(self.traffic_error(traffic, "network", &message));

@@ -193,6 +193,14 @@ fn joined_controllers_have_one_address_space() {
 }
 
 #[test]
+fn joined_controllers_have_the_same_channels_for_gets() {
+    assert_eq!(
+        refusal(&joined().replace("[controllers.d]", "[controllers.d]\nget_channel = false")),
+        "bad.toml:5: d.get_channel: false is not that of c, which a cable joins to it; write the same for both"
+    );
+}
+
+#[test]
 fn the_largest_packet_has_room_wherever_it_waits() {
     let too_large = |from: &str, to: &str| refusal(&joined().replace(from, to));
     let large = "[devices.a]\nnetwork_payload = \"1 KiB\"";

@@ -97,7 +97,7 @@ fn an_owner_is_within_reach() {
         );
     assert_eq!(
         refusal(&apart),
-        "bad.toml:16: p.owners: \"h0\" is no host with a network interface controller at the same controller, or at one that cables join to it; write one that is, such as \"h0\""
+        "bad.toml:16: p.owners: \"h0\" is no host with a network interface controller at the same controller, or at one that cables join to it; there is none; write another controller"
     );
 }
 

@@ -192,7 +192,7 @@ fn a_bar_that_nobody_can_hold_is_refused() {
             "bar = \"2048 GiB\"\nbar_address_bits = 64",
             "size = \"4 KiB\""
         ),
-        "bad.toml:6: a.bar: 2048 GiB is more than a simulation can hold; write \"1024 GiB\" at most"
+        "bad.toml:6: a.bar: 2 TiB is more than a simulation can hold; write \"1 TiB\" at most"
     );
 }
 

@@ -3,6 +3,7 @@
 mod any_messages;
 mod cables;
 mod io_port;
+mod isolation;
 mod open_and_close;
 mod ranks;
 mod safety;

@@ -19,11 +19,30 @@ struct Pair {
     /// Where the buffers are: there are canaries on both sides of each.
     source: u64,
     target: u64,
+    /// Pages of canaries before and behind the descriptors, rings and NAP buffers of each pair.
+    fences: Vec<(&'static str, u64)>,
 }
 
 impl Pair {
     fn new(crossbar: &str, nic: &str) -> Self {
-        let (mut simulation, from, to) = two(crossbar, nic);
+        let mut simulation = simulation(&hosts(2, crossbar, nic));
+        let mut fences = Vec::new();
+        let mut places = Vec::new();
+        for (host, nic) in [("h0", "n0"), ("h1", "n1")] {
+            let fence = |simulation: &mut Simulation| {
+                let page = simulation.allocate(host, PAGE).expect("there is room");
+                let canaries = vec![CANARY; PAGE as usize];
+                simulation
+                    .fill(host, page, &canaries)
+                    .expect("it is memory");
+                (host, page)
+            };
+            fences.push(fence(&mut simulation));
+            places.push(simulation.open_pair(nic, (0, 0), 7).expect("it is there"));
+            fences.push(fence(&mut simulation));
+        }
+        pass(&mut simulation, 5);
+        let [from, to] = [places[0], places[1]];
         let mut buffer = |host: &str, byte: u8| {
             let base = simulation
                 .allocate(host, 3 * BUFFER)
@@ -40,6 +59,7 @@ impl Pair {
             to,
             source,
             target,
+            fences,
         }
     }
 
@@ -58,14 +78,27 @@ impl Pair {
         all(&sent)
     }
 
-    /// Nothing has come where PUTs go.
+    /// Nothing has come where PUTs go, nor around anything else.
     fn is_untouched(&self) -> bool {
-        let base = self.target - BUFFER;
-        let bytes = self.simulation.memory("h1", base, 3 * BUFFER);
-        bytes
-            .expect("it is memory")
-            .iter()
-            .all(|byte| *byte == CANARY)
+        self.has_fences() && self.is_canary("h1", self.target, BUFFER)
+    }
+
+    /// Nothing has come around buffers, descriptors and rings.
+    fn has_fences(&self) -> bool {
+        let sides = |base: u64| [base - BUFFER, base + BUFFER];
+        let around = [("h0", self.source), ("h1", self.target)];
+        let mut around = around
+            .into_iter()
+            .flat_map(|(host, base)| sides(base).map(|side| (host, side)));
+        let mut fences = self.fences.iter();
+        around.all(|(host, base)| self.is_canary(host, base, BUFFER))
+            && fences.all(|(host, base)| self.is_canary(host, *base, PAGE))
+    }
+
+    fn is_canary(&self, host: &str, base: u64, len: u64) -> bool {
+        let bytes = self.simulation.memory(host, base, len);
+        let bytes = bytes.expect("it is memory");
+        bytes.iter().all(|byte| *byte == CANARY)
     }
 
     /// How often a controller has stopped something of function 0, as its owner reads it and as the simulation knows it.
@@ -123,6 +156,7 @@ impl Pair {
         let bytes = bytes.expect("it is memory");
         assert_eq!((bytes[0], bytes[101]), (CANARY, CANARY));
         assert_eq!(bytes[1..101], [1; 100]);
+        assert!(self.has_fences());
     }
 }
 
@@ -144,8 +178,9 @@ fn a_packet_with_a_wrong_key_is_dropped() {
     };
     let arrived = receive(&mut pair.simulation, "h1", pair.to);
     pair.post(vec![bad, nap, get]);
-    // Eight packets of the PUT, three of the NAP, and the GET.
+    // Eight packets of the PUT, three of the NAP, and the GET, whose sender is told, too.
     assert_eq!(pair.count("n1", Fault::Key), 12);
+    assert_eq!(pair.count("n0", Fault::Key), 1);
     assert!(pair.is_untouched() && all(&arrived).is_empty());
     pair.goes_on();
 }
@@ -318,8 +353,15 @@ fn a_ring_that_nobody_empties_takes_no_more_events_than_it_has_room_for() {
 #[test]
 fn a_sender_that_does_not_take_its_events_keeps_only_itself() {
     let mut pair = Pair::new("", "");
+    let control = pair.from.page + register(0, offset::CONTROL);
     let entries = pair.from.page + register(0, offset::SENT + offset::ENTRIES);
-    pair.store(vec![(entries, 2_u64.to_le_bytes().into())]);
+    let key = 1 | u64::from(pair.from.key) << 16;
+    let again = [(control, 0), (entries, 2), (control, key)];
+    pair.store(
+        again
+            .map(|(at, value)| (at, u64::to_le_bytes(value).into()))
+            .to_vec(),
+    );
     pair.ring_past_the_library(5);
     assert_eq!(pair.count("n0", Fault::RingFull), 1);
     let taken = pair.from.page + register(0, offset::SENT + offset::TAKEN);

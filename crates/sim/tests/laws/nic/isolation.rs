@@ -1,0 +1,349 @@
+//! What an owner does to its own queue pairs, however odd, is its own matter: nobody else waits for it, and the next owner of a pair
+//! sees nothing of it.
+
+use device::nic::event::EventKind;
+use device::nic::registers::{Doorbell, offset, register};
+use link::Fault;
+use proptest::prelude::*;
+
+use super::window::play;
+use super::*;
+use crate::cases::cases;
+
+/// Stores to the registers of a queue pair, one after the other.
+fn store(simulation: &mut Simulation, host: &str, place: Place, stores: &[(u64, u64)]) {
+    let block = place.page + register(place.id.pair(), 0);
+    let stores = stores.to_vec();
+    let program = move |system: host::System| async move {
+        for (at, value) in stores {
+            system.store(block + at, &value.to_le_bytes()).await;
+        }
+    };
+    simulation
+        .spawn(host, program)
+        .expect("a host runs programs");
+}
+
+/// Whether a PUT between the last pairs of a function comes to its end, and its bytes with it.
+fn goes_on(simulation: &mut Simulation, function: u8) -> bool {
+    let mut open = |nic| {
+        simulation
+            .open_pair(nic, (function, 3), 9)
+            .expect("it is there")
+    };
+    let (from, to) = (open("n0"), open("n1"));
+    let mut room = |host| simulation.allocate(host, 4096).expect("there is room");
+    let (source, target) = (room("h0"), room("h1"));
+    simulation
+        .fill("h0", source, &[7; 100])
+        .expect("it is memory");
+    let body = Body::Put {
+        sources: vec![item(source, 100)],
+        targets: vec![item(target, 100)],
+    };
+    let put = Descriptor {
+        tell_receiver: false,
+        ..descriptor(&to, 1, body)
+    };
+    let sent = send(simulation, "h0", from, vec![put]);
+    pass(simulation, 100);
+    let bytes = simulation.memory("h1", target, 100).expect("it is memory");
+    all(&sent).len() == 1 && bytes == [7; 100]
+}
+
+/// A value of a register: often one that matters.
+fn values() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0..70_u64,
+        any::<u64>(),
+        (0..64_u32).prop_map(|bit| 1 << bit),
+        Just(u64::MAX - 7),
+        Just(7 << 16 | 1),
+        (0..64_u64).prop_map(|page| page << 12),
+    ]
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn whatever_an_owner_stores_others_go_on(
+        stores in prop::collection::vec((0..11_u64, values()), 1..40),
+        size in 0..2048_usize,
+        delay in 0..4000_u64,
+        at_sender in any::<bool>(),
+    ) {
+        let (mut simulation, from, to) = two("", "");
+        let nap = descriptor(&to, 1, Body::NapImmediate(vec![1; size]));
+        send(&mut simulation, "h0", from, vec![nap; 6]);
+        let until = simulation.now() + Span::from_ns(delay);
+        simulation.run_until(until, &mut || true);
+        let stores: Vec<_> = stores.into_iter().map(|(at, value)| (8 * at, value)).collect();
+        let (host, place) = if at_sender { ("h0", from) } else { ("h1", to) };
+        store(&mut simulation, host, place, &stores);
+        pass(&mut simulation, 150);
+        prop_assert!(goes_on(&mut simulation, 1));
+    }
+}
+
+#[test]
+fn a_list_of_buffers_that_cannot_be_read_keeps_nobody_else() {
+    let (mut simulation, from, to) = two("", "");
+    let nowhere = [
+        (offset::CONTROL, 0),
+        (offset::BUFFERS, 0x30_0000_0000),
+        (offset::BUFFER_ENTRIES, 1 << 16),
+        (offset::CONTROL, 7 << 16 | 1),
+        (offset::BUFFERS_GIVEN, 1 << 16),
+    ];
+    store(&mut simulation, "h1", to, &nowhere);
+    pass(&mut simulation, 50);
+    let nap = descriptor(&to, 1, Body::NapImmediate(vec![1; 10]));
+    send(&mut simulation, "h0", from, vec![nap]);
+    assert!(goes_on(&mut simulation, 1));
+    let faults = simulation.faults("n1", 0).expect("it is a controller");
+    assert_eq!(faults[Fault::Buffer.index()], 2);
+    assert_eq!(faults[Fault::NoBuffer.index()], 1);
+}
+
+#[test]
+fn a_nap_whose_pair_gets_another_owner_does_not_arrive() {
+    // The other owner comes at any time of the NAP: with another key, and a ring of one event.
+    for after in (400..6000).step_by(200) {
+        let (mut simulation, from, to) = two("", "");
+        let nap = descriptor(&to, 1, Body::NapImmediate(vec![0xee; 2048]));
+        send(&mut simulation, "h0", from, vec![nap]);
+        let until = simulation.now() + Span::from_ns(after);
+        simulation.run_until(until, &mut || true);
+        let other = [
+            (offset::CONTROL, 0),
+            (offset::ARRIVED + offset::ENTRIES, 1),
+            (offset::CONTROL, 8 << 16 | 1),
+            (offset::BUFFERS_GIVEN, 64),
+        ];
+        store(&mut simulation, "h1", to, &other);
+        pass(&mut simulation, 50);
+        let had_come = after > 3600;
+        let to = Place {
+            key: 8,
+            entries: 1,
+            ..to
+        };
+        let arrived = receive(&mut simulation, "h1", to);
+        let from = simulation.open_pair("n0", (2, 0), 8).expect("it is there");
+        let nap = Body::NapImmediate(vec![1; 10]);
+        send(&mut simulation, "h0", from, vec![descriptor(&to, 5, nap)]);
+        pass(&mut simulation, 50);
+        let faults = simulation.faults("n1", 0).expect("it is a controller");
+        assert_eq!(faults[Fault::RingFull.index()], 0, "{after}");
+        let arrived: Vec<_> = all(&arrived)
+            .iter()
+            .map(|(event, _)| (event.len, event.fault))
+            .collect();
+        // What came before the pair was closed stands in the ring where the owner before has left it.
+        assert!(
+            arrived == [(10, None)] || had_come && arrived[0].0 == 2048,
+            "{after}: {arrived:?}"
+        );
+    }
+}
+
+#[test]
+fn a_closed_pair_forgets_its_doorbells() {
+    let (mut simulation, from, to) = two("", "descriptors = 1\nmessages = 1");
+    let mut room = |host| simulation.allocate(host, 8192).expect("there is room");
+    let (source, target) = (room("h0"), room("h1"));
+    let body = Body::Put {
+        sources: vec![item(source, 64)],
+        targets: vec![item(target, 64)],
+    };
+    let bytes = descriptor(&to, 1, body).emit();
+    simulation
+        .fill("h0", source + 4096, &bytes)
+        .expect("it is memory");
+    let bell = Doorbell {
+        address: source + 4096,
+        len: bytes.len() as u32,
+    };
+    let mut stores = vec![(offset::DOORBELL, bell.emit()); 10];
+    stores.extend([(offset::CONTROL, 0), (offset::CONTROL, 9 << 16 | 1)]);
+    store(&mut simulation, "h0", from, &stores);
+    pass(&mut simulation, 100);
+    // The next owner finds no event of the one before, and its own is the first.
+    let place = Place { key: 9, ..from };
+    let put = descriptor(&to, 77, Body::NapImmediate(vec![1; 8]));
+    let sent = send(&mut simulation, "h0", place, vec![put]);
+    pass(&mut simulation, 50);
+    let labels: Vec<u64> = all(&sent).iter().map(|event| event.word).collect();
+    assert_eq!(labels, [77]);
+}
+
+#[test]
+fn who_asks_for_what_cannot_be_had_is_told() {
+    let (mut simulation, from, to) = two("", "");
+    let target = simulation.allocate("h0", 4096).expect("there is room");
+    let get = |key, label, address| {
+        let body = Body::Get {
+            sources: vec![item(address, 500)],
+            targets: vec![item(target, 500)],
+        };
+        Descriptor {
+            key,
+            ..descriptor(&to, label, body)
+        }
+    };
+    // Where no memory is, and with a wrong key.
+    let asked = vec![get(7, 3, 0x30_0000_0000), get(8, 4, 0)];
+    send(&mut simulation, "h0", from, asked);
+    let arrived = receive(&mut simulation, "h0", from);
+    pass(&mut simulation, 100);
+    let mut told: Vec<_> = all(&arrived)
+        .iter()
+        .map(|(event, _)| (event.kind, event.fault, event.word))
+        .collect();
+    told.sort_by_key(|(_, _, label)| *label);
+    let put = EventKind::Put;
+    let wanted = [(put, Some(Fault::Source), 3), (put, Some(Fault::Key), 4)];
+    assert_eq!(told, wanted);
+    for nic in ["n0", "n1"] {
+        let faults = simulation.faults(nic, 0).expect("it is a controller");
+        assert_eq!(faults[Fault::Source.index()], 1);
+        assert_eq!(faults[Fault::Key.index()], 1);
+    }
+    assert!(goes_on(&mut simulation, 0));
+}
+
+/// PUTs or GETs of 4 KiB that function 1 of `n0` and function 1 of `n1` come to the end of in 400 us, beside what `other` does.
+fn beside(count: usize, is_get: bool, other: impl FnOnce(&mut Simulation)) -> usize {
+    let mut simulation = simulation(&hosts(count, "virtual_channels = 3", ""));
+    let mut open = |nic| simulation.open_pair(nic, (1, 0), 7).expect("it is there");
+    let (from, to) = (open("n0"), open("n1"));
+    let mut room = |host| simulation.allocate(host, 4096).expect("there is room");
+    let (here, there) = (room("h0"), room("h1"));
+    other(&mut simulation);
+    pass(&mut simulation, 20);
+    let ended = Seen::<u32>::default();
+    let log = ended.clone();
+    let costs = costs(&simulation, "h0");
+    let program = move |system| async move {
+        let mut pair = QueuePair::new(system, costs, from);
+        for label in 0.. {
+            let lists = (vec![item(here, 4096)], vec![item(there, 4096)]);
+            let posted = match is_get {
+                true => pair.get(to.id, label, (lists.1, lists.0)).await,
+                false => pair.put(to.id, label, lists).await,
+            };
+            posted.expect("there is room");
+            if pair.outstanding() < 8 {
+                continue;
+            }
+            if is_get {
+                pair.arrived().await;
+                pair.finish();
+            } else {
+                pair.sent().await;
+            }
+            log.lock().expect("nobody panics with it").push(label);
+        }
+    };
+    simulation
+        .spawn("h0", program)
+        .expect("a host runs programs");
+    if !is_get {
+        receive(&mut simulation, "h1", to);
+    }
+    pass(&mut simulation, 400);
+    all(&ended).len()
+}
+
+/// Requests of function 0 of `from`, as many as a function may have under way.
+fn flood(simulation: &mut Simulation, from: &str, host: &str, body: impl Fn(u64, u64) -> Body) {
+    let here = simulation.open_pair(from, (0, 0), 7).expect("it is there");
+    let there = simulation.open_pair("n1", (0, 0), 7).expect("it is there");
+    let mut room = |host| simulation.allocate(host, 1 << 20).expect("there is room");
+    let (own, other) = (room(host), room("h1"));
+    let one = Descriptor {
+        tell_receiver: false,
+        ..descriptor(&there, 1, body(own, other))
+    };
+    receive(simulation, "h1", there);
+    let costs = costs(simulation, host);
+    let is_get = matches!(one.body, Body::Get { .. });
+    let program = move |system| async move {
+        let mut pair = QueuePair::new(system, costs, here);
+        loop {
+            while pair.post(&one).await.is_ok() {}
+            if is_get {
+                pair.arrived().await;
+                pair.finish();
+            } else {
+                pair.sent().await;
+            }
+        }
+    };
+    simulation
+        .spawn(host, program)
+        .expect("a host runs programs");
+}
+
+#[test]
+fn a_function_that_sends_all_it_can_leaves_others_their_share() {
+    let alone = beside(2, false, |_| {});
+    assert!(alone * 4096 > 3 * 400_000, "{alone}");
+    let mega = |base| vec![item(base, 1 << 20)];
+    let floods: [(&str, &dyn Fn(u64, u64) -> Body); 4] = [
+        ("PUTs of 1 MiB", &|own, other| Body::Put {
+            sources: mega(own),
+            targets: mega(other),
+        }),
+        ("NAPs", &|_, _| Body::NapImmediate(vec![1; 2048])),
+        ("sources of a byte", &|own, other| Body::Put {
+            sources: (0..250).map(|n| item(own + 8 * n, 1)).collect(),
+            targets: vec![item(other, 250)],
+        }),
+        ("sources that are nowhere", &|_, other| Body::Put {
+            sources: vec![item(0x30_0000_0000, 4096)],
+            targets: vec![item(other, 4096)],
+        }),
+    ];
+    for (what, body) in floods {
+        let with = beside(2, false, |simulation| flood(simulation, "n0", "h0", body));
+        assert!(100 * with >= 45 * alone, "{what}: {with} of {alone}");
+    }
+}
+
+#[test]
+fn a_function_that_is_asked_for_all_it_has_leaves_others_their_share() {
+    let alone = beside(3, true, |_| {});
+    let with = beside(3, true, |simulation| {
+        flood(simulation, "n2", "h2", |own, other| Body::Get {
+            sources: vec![item(other, 1 << 20)],
+            targets: vec![item(own, 1 << 20)],
+        });
+    });
+    assert!(100 * with >= 45 * alone, "{with} of {alone}");
+}
+
+#[test]
+fn few_doorbells_are_enough_for_the_library() {
+    let text = hosts(2, "", "doorbell_fifo = 2");
+    let mut simulation = simulation(&text);
+    let mut open = |nic| simulation.open_pair(nic, (0, 0), 7).expect("it is there");
+    let (from, to) = (open("n0"), open("n1"));
+    receive(&mut simulation, "h1", to);
+    let costs = costs(&simulation, "h0");
+    let refused = play(&mut simulation, "h0", move |system| async move {
+        let mut pair = QueuePair::new(system, costs, from);
+        let mut refused = 0;
+        for label in 0..30 {
+            while pair.nap(to.id, label, vec![1; 8]).await.is_err() {
+                refused += 1;
+                pair.sent().await;
+            }
+        }
+        refused
+    });
+    assert_eq!(refused, 28);
+    let faults = simulation.faults("n0", 0).expect("it is a controller");
+    assert_eq!(faults, [0; Fault::ALL.len()]);
+}
