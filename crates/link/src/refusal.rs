@@ -26,7 +26,7 @@ pub enum Refusal {
 /// What a network interface controller stops: each is counted, and reported to the owner of the queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// A store to a function's page that is no register, or reaches over the end of one.
+    /// A store to a function's page that is no register, or reaches over the end of one, or cannot be made while its pair is open.
     Doorbell,
     /// A doorbell while as many requests as a function may have wait already.
     TooManyRequests,
@@ -46,7 +46,7 @@ pub enum Fault {
     RingFull,
     /// No buffer is left for a message.
     NoBuffer,
-    /// A buffer for messages is not where one can be.
+    /// A buffer for messages is not where one can be, or the list of them cannot be read.
     Buffer,
 }
 

@@ -164,7 +164,7 @@ fn name_of(why: Refusal) -> &'static str {
 
 pub(crate) fn name_of_fault(fault: Fault) -> &'static str {
     match fault {
-        Fault::Doorbell => "store outside the doorbells",
+        Fault::Doorbell => "refused store to a page of doorbells",
         Fault::TooManyRequests => "too many requests of a function",
         Fault::ClosedPair => "doorbell of a closed queue pair",
         Fault::Descriptor => "malformed descriptor",
@@ -174,7 +174,7 @@ pub(crate) fn name_of_fault(fault: Fault) -> &'static str {
         Fault::Key => "wrong key",
         Fault::RingFull => "event ring full",
         Fault::NoBuffer => "no buffer for a message",
-        Fault::Buffer => "misplaced buffer for messages",
+        Fault::Buffer => "unusable buffer for messages",
     }
 }
 

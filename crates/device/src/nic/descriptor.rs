@@ -107,7 +107,7 @@ pub enum DescriptorError {
     #[error("there are no bytes in it")]
     Empty,
     /// A range that ends beyond the addresses of packets.
-    #[error("the range at {0:#x} is beyond the 38 bits of a packet's address")]
+    #[error("the range at {0:#x} is beyond the 38 bits of a packet's address, or the 64 of memory")]
     Address(u64),
     /// The sums of both lists differ.
     #[error("sources have {sources} bytes and targets {targets}")]
@@ -145,11 +145,15 @@ impl Item {
         if item.len == 0 {
             return Err(DescriptorError::Empty);
         }
-        let end = item.address.checked_add(item.len.into());
-        if end.is_none_or(|end| end > 1 << ADDRESS_BITS) {
+        if item.address.checked_add(item.len.into()).is_none() {
             return Err(DescriptorError::Address(item.address));
         }
         Ok(item)
+    }
+
+    /// Whether packets have room for its addresses.
+    fn is_in_packets(&self) -> bool {
+        self.address + u64::from(self.len) <= 1 << ADDRESS_BITS
     }
 }
 
@@ -243,6 +247,9 @@ impl Descriptor {
             let (items, _) = rest.as_chunks::<16>();
             let items: Vec<Item> = items.iter().map(Item::parse).collect::<Result<_, _>>()?;
             let (sources, targets) = items.split_at(head.first);
+            if let Some(far) = targets.iter().find(|target| !target.is_in_packets()) {
+                return Err(DescriptorError::Address(far.address));
+            }
             head.body(sources, targets)?
         };
         Ok(Self { body, ..head.frame })
@@ -481,10 +488,10 @@ mod tests {
         assert_eq!(with(1, 4), Err(DescriptorError::Reserved));
         assert_eq!(with(10, 1), Err(DescriptorError::Reserved));
         assert_eq!(with(40, 0), Err(DescriptorError::Empty));
-        assert_eq!(
-            with(36, 0x40),
-            Err(DescriptorError::Address(0x40_0000_0000))
-        );
+        // Sources may be anywhere in memory, and targets where packets can go.
+        assert!(with(36, 0x40).is_ok());
+        let beyond = Err(DescriptorError::Address(0x40_0000_0000));
+        assert_eq!(with(52, 0x40), beyond);
         assert_eq!(
             with(6, 3),
             Err(DescriptorError::Truncated { have: 64, need: 96 })

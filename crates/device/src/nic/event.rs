@@ -7,7 +7,7 @@
 //! | 1 | 8 | 0 for success, or 1 and more for a [`Fault`], in their order |
 //! | 2 | 16 | the other queue pair |
 //! | 4 | 32 | bytes; of a PUT, those of its last packet |
-//! | 8 | 64 | label (sent), the address behind the last byte (PUT), or of the buffer (NAP) |
+//! | 8 | 64 | label (sent; PUT with a fault: a GET that failed), the address behind the last byte (PUT), or of the buffer (NAP) |
 
 use link::Fault;
 use protocol::QueuePairId;
@@ -23,7 +23,7 @@ pub struct Event {
     pub peer: QueuePairId,
     /// Bytes; of a PUT, those of its last packet.
     pub len: u32,
-    /// The label of what was sent, the address behind the last byte of a PUT, or that of a NAP's buffer.
+    /// The label of what was sent, or of a GET that failed, the address behind the last byte of a PUT, or that of a NAP's buffer.
     pub word: u64,
 }
 

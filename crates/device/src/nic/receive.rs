@@ -320,10 +320,7 @@ impl Nic {
         let Message { buffer, .. } = message;
         self.upload(frame, header, buffer + header.address(), fx);
         message.come = end;
-        if !header.event {
-            let from = header.source.number();
-            self.receiver.messages.insert(from, message);
-        } else {
+        if header.event {
             self.pair(header.destination).arrived.give_back();
             let event = Event {
                 kind: EventKind::Nap,
@@ -333,6 +330,9 @@ impl Nic {
                 word: buffer,
             };
             self.tell_receiver(header.destination, &event, fx);
+        } else {
+            let from = header.source.number();
+            self.receiver.messages.insert(from, message);
         }
     }
 

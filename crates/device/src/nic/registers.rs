@@ -1,6 +1,8 @@
 //! The doorbell window: a page of registers for each function at the beginning of its BAR 0, so that each can be given to
 //! another owner.
 //!
+//! Where rings are and how large can be written while their queue pair is closed.
+//!
 //! A page has a block of registers for each of the function's queue pairs, at [`register`]. All are little-endian, of 64 bits,
 //! and are written whole; a store to anything else is stopped.
 //!

@@ -229,9 +229,10 @@ fn beside(count: usize, is_get: bool, other: impl FnOnce(&mut Simulation)) -> us
         let mut pair = QueuePair::new(system, costs, from);
         for label in 0.. {
             let lists = (vec![item(here, 4096)], vec![item(there, 4096)]);
-            let posted = match is_get {
-                true => pair.get(to.id, label, (lists.1, lists.0)).await,
-                false => pair.put(to.id, label, lists).await,
+            let posted = if is_get {
+                pair.get(to.id, label, (lists.1, lists.0)).await
+            } else {
+                pair.put(to.id, label, lists).await
             };
             posted.expect("there is room");
             if pair.outstanding() < 8 {
@@ -286,12 +287,15 @@ fn flood(simulation: &mut Simulation, from: &str, host: &str, body: impl Fn(u64,
         .expect("a host runs programs");
 }
 
+/// What a flood is made of, by the buffers of both sides.
+type Kind<'a> = &'a dyn Fn(u64, u64) -> Body;
+
 #[test]
 fn a_function_that_sends_all_it_can_leaves_others_their_share() {
     let alone = beside(2, false, |_| {});
     assert!(alone * 4096 > 3 * 400_000, "{alone}");
     let mega = |base| vec![item(base, 1 << 20)];
-    let floods: [(&str, &dyn Fn(u64, u64) -> Body); 4] = [
+    let floods: [(&str, Kind); 4] = [
         ("PUTs of 1 MiB", &|own, other| Body::Put {
             sources: mega(own),
             targets: mega(other),
