@@ -87,7 +87,15 @@ impl Planner<'_> {
         let parameters = &flow.parameters;
         let outstanding = parameters.outstanding.unwrap_or(OUTSTANDING);
         let from_pair = self.queue_pair(flow, from, (function, outstanding), key)?;
-        let to_pair = self.queue_pair(flow, to, (None, 0), key)?;
+        // Functions have owners, and those of one number are likely to be of one: one that is there and free is taken.
+        let alike = from_pair.id.function();
+        let alike = self.nodes[to].doorbells(alike).map(|_| alike);
+        let has_alike = alike.filter(|function| {
+            let taken = self.pairs.get(&to).map_or(&[][..], Vec::as_slice);
+            let beside = taken.iter().filter(|(id, _)| id.function() == *function);
+            beside.count() < PAIRS
+        });
+        let to_pair = self.queue_pair(flow, to, (has_alike, 0), key)?;
         let source = self.buffer(flow, sender, window)?;
         let target = if primitive.is_nap() {
             to_pair.area
