@@ -136,7 +136,7 @@ fn any_messages(seed: u64) {
         pick(&["512 B", "1 KiB", "8 KiB"], &mut random)
     );
     let nic = format!(
-        "tags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\n",
+        "tags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n",
         pick(&["1", "3", "32", "256"], &mut random),
         pick(&["16 B", "64 B", "128 B", "512 B"], &mut random),
         pick(&["128 B", "256 B"], &mut random),
@@ -146,6 +146,9 @@ fn any_messages(seed: u64) {
         1 + random.below(8),
         1 + random.below(8),
         pick(&["message", "packet"], &mut random),
+        pick(&["round-robin", "priority"], &mut random),
+        pick(&["4 KiB", "32 KiB"], &mut random),
+        8 + random.below(9),
     );
     let jitter = pick(&["0 ns", "0 ns", "300 ns"], &mut random);
     let text = hosts(count, &crossbar, &nic).replace(
@@ -175,7 +178,7 @@ fn any_messages(seed: u64) {
     };
     let mut sides: Vec<Side> = Vec::new();
     for host in 0..count {
-        for _ in 0..=any.below(3) {
+        for _ in 0..=any.below(8) {
             let number = (any.below(8) as u8, any.below(4) as u8);
             if sides.iter().any(|side| {
                 side.host == host && (side.place.id.function(), side.place.id.pair()) == number
@@ -191,9 +194,9 @@ fn any_messages(seed: u64) {
         }
     }
     for from in 0..sides.len() {
-        for label in 0..=any.below(20) as u32 {
+        for label in 0..=any.below(12) as u32 {
             let to = any.below(sides.len() as u64) as usize;
-            if sides[to].host == sides[from].host {
+            if to == from {
                 continue;
             }
             let (here, there) = (&sides[from], &sides[to]);
@@ -249,19 +252,41 @@ fn check_events(sides: &[Side], logs: &[Log], any: &Any) {
                 .collect();
             assert_eq!(&got, expected);
         }
-        let puts = arrived
-            .iter()
-            .filter(|(event, _)| event.kind == EventKind::Put);
-        let to_here = sides
-            .iter()
-            .flat_map(|other| &other.descriptors)
-            .filter(|one| matches!(one.body, Body::Put { .. }) && one.destination == side.place.id);
-        let own_gets = side
-            .descriptors
-            .iter()
-            .filter(|one| matches!(one.body, Body::Get { .. }));
-        assert_eq!(puts.count(), to_here.count() + own_gets.count());
+        for peer in sides {
+            check_puts(side, peer, &arrived);
+        }
     }
+}
+
+/// PUTs of `peer` and the answers to own GETs each come once, and in order.
+fn check_puts(side: &Side, peer: &Side, arrived: &[(Event, Vec<u8>)]) {
+    let (own, other) = (side.place.id, peer.place.id);
+    let puts = peer.descriptors.iter().filter(|one| one.destination == own);
+    let puts = puts.filter_map(|one| match &one.body {
+        Body::Put { targets, .. } => Some(end_of(targets)),
+        _ => None,
+    });
+    let gets = side
+        .descriptors
+        .iter()
+        .filter(|one| one.destination == other);
+    let gets = gets.filter_map(|one| match &one.body {
+        Body::Get { targets, .. } => Some(end_of(targets)),
+        _ => None,
+    });
+    let events = arrived
+        .iter()
+        .filter(|(event, _)| event.kind == EventKind::Put && event.peer == other)
+        .map(|(event, _)| event.word);
+    let (puts, gets): (Vec<u64>, Vec<u64>) = (puts.collect(), gets.collect());
+    let (from_puts, rest): (Vec<u64>, Vec<u64>) = events.partition(|end| puts.contains(end));
+    assert_eq!((from_puts, rest), (puts, gets));
+}
+
+fn end_of(targets: &[Item]) -> u64 {
+    targets
+        .last()
+        .map_or(0, |last| last.address + u64::from(last.len))
 }
 
 /// Every byte of every arena is what was put there before, or what has come.
