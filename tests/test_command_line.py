@@ -245,6 +245,15 @@ def test_bench_of_a_network_counts_hops(peerlane: Run) -> None:
         assert len(run["every_wall_seconds"]) == 3
 
 
+def test_bench_of_messages_counts_bytes(peerlane: Run) -> None:
+    ran = peerlane("bench", "messages", "--hosts", "2,3", "--size", "5000", "--json", "-")
+    assert ran.status == 0, ran.err
+    runs = json.loads(ran.out)["runs"]
+    assert [(run["hosts"], run["payload"]) for run in runs] == [(2, 10_000), (3, 30_000)]
+    for run in runs:
+        assert run["payload_per_second"] == pytest.approx(run["payload"] / run["wall_seconds"])
+
+
 def test_bench_reports_the_median_of_its_runs(peerlane: Run) -> None:
     ran = peerlane("bench", "fabric", "--tlps", "2000", "--repeat", "3", "--json", "-")
     document = json.loads(ran.out)

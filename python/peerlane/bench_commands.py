@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from peerlane.benchmark import median_fabric, median_network
+from peerlane.benchmark import median_fabric, median_messages, median_network
 from peerlane.console import emit, progress, say
 from peerlane.options import JsonTo  # noqa: TC001 - typer reads it
 from peerlane.tables import blank, duration, numbers, size
@@ -92,6 +92,25 @@ def bench_network(
     emit({"runs": runs}, _network_table(runs), json_to)
 
 
+@bench_app.command("messages")
+def bench_messages(
+    hosts: Annotated[
+        str, typer.Option(metavar="N[,N...]", help="Hosts, each with a nic at one controller.")
+    ] = "2,4,8,16",
+    size: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Of each message.")] = 1 << 20,
+    repeat: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Runs of each; the median one is reported.")
+    ] = 3,
+    json_to: JsonTo = None,
+) -> None:
+    """Time a PUT from each host to each other one, all at once.
+
+    From doorbell and descriptor to the bytes in memory, which are checked, and the event.
+    """
+    runs = _of_each(hosts, "hosts", lambda count: median_messages(count, size, repeat))
+    emit({"runs": runs}, _message_table(runs), json_to)
+
+
 def _of_each(
     text: str, what: str, measure: Callable[[int], dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -140,6 +159,22 @@ def _network_table(runs: Sequence[Mapping[str, Any]]) -> Table:
             duration(run_["wall_seconds"] * 1e9),
             f"{rate:,.0f}",
             f"{1e9 / rate:,.0f}",
+            f"{run_['events_per_second']:,.0f}",
+            size(run_["peak_bytes"]),
+        )
+    return table
+
+
+def _message_table(runs: Sequence[Mapping[str, Any]]) -> Table:
+    """Payload a second of wall time, for each number of hosts."""
+    table = blank()
+    numbers(table, "hosts", "payload", "wall time", "payload/s", "events/s", "peak memory")
+    for run_ in runs:
+        table.add_row(
+            str(run_["hosts"]),
+            size(run_["payload"]),
+            duration(run_["wall_seconds"] * 1e9),
+            size(round(run_["payload_per_second"])),
             f"{run_['events_per_second']:,.0f}",
             size(run_["peak_bytes"]),
         )

@@ -21,6 +21,11 @@ def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
     return _median(lambda: _core.bench_network(side, hops), repeat) | {"side": side}
 
 
+def median_messages(hosts: int, size: int, repeat: int) -> dict[str, Any]:
+    """The same of PUTs of `size` bytes between each two of `hosts` hosts."""
+    return _median(lambda: _core.bench_messages(hosts, size), repeat) | {"hosts": hosts}
+
+
 def _median(bench: Callable[[], str], repeat: int) -> dict[str, Any]:
     runs = [json.loads(bench()) for _ in range(repeat + 1)][1:]
     runs.sort(key=lambda run: run["wall_seconds"])

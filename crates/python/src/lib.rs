@@ -230,12 +230,7 @@ fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<String>
         ));
     }
     let mut simulation = bench::simulation(endpoints, tlps);
-    let before = simulation.events();
-    let begin = Instant::now();
-    if !simulation.run(&mut |_| py.check_signals().is_ok()) {
-        return Err(PyKeyboardInterrupt::new_err(()));
-    }
-    let wall_seconds = begin.elapsed().as_secs_f64();
+    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
     let arrived: u64 = simulation
         .result()
         .flows
@@ -250,7 +245,7 @@ fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<String>
     }
     json(&Bench {
         tlp_per_second: arrived as f64 / wall_seconds,
-        events_per_second: (simulation.events() - before) as f64 / wall_seconds,
+        events_per_second,
         peak_bytes: peak_bytes(),
         tlps: arrived,
         wall_seconds,
@@ -278,12 +273,7 @@ fn bench_network(py: Python<'_>, side: u16, hops: u64) -> PyResult<String> {
         ));
     }
     let mut simulation = bench::torus(side, hops);
-    let before = simulation.events();
-    let begin = Instant::now();
-    if !simulation.run(&mut |_| py.check_signals().is_ok()) {
-        return Err(PyKeyboardInterrupt::new_err(()));
-    }
-    let wall_seconds = begin.elapsed().as_secs_f64();
+    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
     let result = simulation.result();
     let traffic = &result.traffic[0];
     if !traffic.intact {
@@ -294,12 +284,64 @@ fn bench_network(py: Python<'_>, side: u16, hops: u64) -> PyResult<String> {
     let hops: u64 = result.fibres.iter().map(|fibre| fibre.frames).sum();
     json(&NetworkBench {
         hops_per_second: hops as f64 / wall_seconds,
-        events_per_second: (simulation.events() - before) as f64 / wall_seconds,
+        events_per_second,
         peak_bytes: peak_bytes(),
         hops,
         messages: traffic.bytes / bench::MESSAGE,
         wall_seconds,
     })
+}
+
+#[derive(Serialize)]
+struct MessageBench {
+    payload_per_second: f64,
+    events_per_second: f64,
+    peak_bytes: u64,
+    payload: u64,
+    wall_seconds: f64,
+}
+
+/// Runs the bench of messages once, from each of so many hosts to each other one, and gives its figures as JSON.
+#[pyfunction]
+#[pyo3(signature = (hosts = 4, size = 1048576))]
+fn bench_messages(py: Python<'_>, hosts: usize, size: u64) -> PyResult<String> {
+    if !(2..=16).contains(&hosts) || !(1..=1 << 26).contains(&size) {
+        return Err(PyValueError::new_err(
+            "the bench takes 2 to 16 hosts and messages of 1 byte to 64 MiB",
+        ));
+    }
+    let mut simulation = bench::all_to_all(hosts, size);
+    let (wall_seconds, events_per_second) = timed(py, &mut simulation)?;
+    let result = simulation.result();
+    if !result
+        .flows
+        .iter()
+        .all(|flow| flow.intact && flow.completed)
+    {
+        return Err(PyRuntimeError::new_err(
+            "some messages did not arrive as they were sent",
+        ));
+    }
+    let payload: u64 = result.flows.iter().map(|flow| flow.bytes).sum();
+    json(&MessageBench {
+        payload_per_second: payload as f64 / wall_seconds,
+        events_per_second,
+        peak_bytes: peak_bytes(),
+        payload,
+        wall_seconds,
+    })
+}
+
+/// Runs a simulation to its end: seconds of wall time, and events in each of them.
+fn timed(py: Python<'_>, simulation: &mut sim::Simulation) -> PyResult<(f64, f64)> {
+    let before = simulation.events();
+    let begin = Instant::now();
+    if !simulation.run(&mut |_| py.check_signals().is_ok()) {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    let wall_seconds = begin.elapsed().as_secs_f64();
+    let events = (simulation.events() - before) as f64;
+    Ok((wall_seconds, events / wall_seconds))
 }
 
 /// The most memory that this process ever held, where the system tells (Linux).
@@ -351,6 +393,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;
+    module.add_function(wrap_pyfunction!(bench_messages, module)?)?;
     module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The jobs that the simulator's own speed is measured by: posted writes from endpoints through switches to memory, and
-//! messages across a torus.
+//! The jobs that the simulator's own speed is measured by: posted writes from endpoints through switches to memory, messages
+//! across a torus, and messages between the memories of hosts at one controller.
 
 use std::fmt::Write;
 
@@ -86,6 +86,36 @@ pub fn torus(side: u16, hops: u64) -> Simulation {
     ready(&torus_scenario(side, hops))
 }
 
+/// So many hosts at one controller, each of which PUTs `size` bytes to each other one.
+pub fn all_to_all_scenario(hosts: usize, size: u64) -> String {
+    let mut text = format!(
+        "name = \"bench messages\"\n[links]\ngeneration = 3\nlanes = 8\n[controllers.c]\nports = {hosts}\nvirtual_channels = 4\n"
+    );
+    let mut put = |line: std::fmt::Arguments<'_>| {
+        text.write_fmt(line)
+            .expect("a string takes all that is written");
+    };
+    for host in 0..hosts {
+        put(format_args!(
+            "[hosts.h{host}]\n[devices.n{host}]\nmodel = \"nic\"\nupstream = \"h{host}\"\nvirtual_functions = 7\n"
+        ));
+    }
+    for step in 1..hosts {
+        for host in 0..hosts {
+            let to = (host + step) % hosts;
+            put(format_args!(
+                "[[flows]]\nfrom = \"n{host}\"\nto = \"n{to}\"\nsize = \"{size} B\"\n"
+            ));
+        }
+    }
+    text
+}
+
+/// The hosts of [`all_to_all_scenario`], their links initialised.
+pub fn all_to_all(hosts: usize, size: u64) -> Simulation {
+    ready(&all_to_all_scenario(hosts, size))
+}
+
 fn ready(scenario: &str) -> Simulation {
     let plan = Plan::read(scenario, "bench").expect("the bench's own scenario is right");
     let mut simulation = Simulation::new(plan);
@@ -107,6 +137,15 @@ mod tests {
             let hops: u64 = result.fibres.iter().map(|fibre| fibre.frames).sum();
             assert!((15_000..25_000).contains(&hops), "{hops}");
         }
+    }
+
+    #[test]
+    fn every_message_from_all_to_all_arrives() {
+        let mut simulation = all_to_all(16, 5000);
+        assert!(simulation.run(&mut |_| true));
+        let flows = simulation.result().flows;
+        assert_eq!(flows.len(), 240);
+        assert!(flows.iter().all(|flow| flow.intact && flow.bytes == 5000));
     }
 
     #[test]
