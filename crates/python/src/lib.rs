@@ -303,7 +303,6 @@ struct MessageBench {
 
 /// Runs the bench of messages once, from each of so many hosts to each other one, and gives its figures as JSON.
 #[pyfunction]
-#[pyo3(signature = (hosts = 4, size = 1048576))]
 fn bench_messages(py: Python<'_>, hosts: usize, size: u64) -> PyResult<String> {
     if !(2..=16).contains(&hosts) || !(1..=1 << 26).contains(&size) {
         return Err(PyValueError::new_err(
