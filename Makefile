@@ -37,6 +37,7 @@ unit: tools
 bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside its peers where they are installed.
 	$(BIN)/peerlane bench fabric --endpoints 1,8,64,512 --peer cocotbext
 	$(BIN)/peerlane bench network
+	$(BIN)/peerlane bench messages
 
 soak: $(VENV)/installed $(VENV)/development ## Run the property tests for a long time.
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --release

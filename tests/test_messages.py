@@ -120,7 +120,7 @@ def test_a_get_is_a_put_and_76_ns(table2: Report) -> None:
         assert get - put == pytest.approx(0.076)
 
 
-@pytest.mark.parametrize("figure", ["fig16", "fig17", "fig18", "eq2", "deadlock"])
+@pytest.mark.parametrize("figure", ["fig16", "fig17", "fig18", "fig19", "fig20", "eq2", "deadlock"])
 def test_a_figure_of_chpp_holds(figure: str) -> None:
     report = reproduce("chpp", only=figure, sensitivity=False)
     assert [row.id for row in report.rows if not row.passes] == []
