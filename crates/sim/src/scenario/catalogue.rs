@@ -125,6 +125,17 @@ pub fn catalogue() -> Catalogue {
     }
 }
 
+/// The sections that know a key.
+pub(super) fn places_of(key: &str) -> Vec<String> {
+    let parameters = catalogue().parameters.into_iter();
+    let mut places: Vec<String> = parameters
+        .filter(|entry| entry.key == key)
+        .map(|entry| entry.place)
+        .collect();
+    places.dedup();
+    places
+}
+
 /// The keys that say what there is and how it hangs together: place, key, default, help.
 const STRUCTURE: &[(&str, &str, &str, &str)] = &[
     (

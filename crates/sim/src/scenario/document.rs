@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::ScenarioError;
+use super::catalogue::places_of;
 
 /// A value and the line it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -265,10 +266,12 @@ impl<'a> Section<'a> {
         } else {
             &self.name
         };
-        let hint = nearest(item.key, &self.known).map_or_else(
-            || format!("the keys are {}", self.known.join(", ")),
-            |near| format!("did you mean {near:?}?"),
-        );
+        let elsewhere = places_of(item.key);
+        let hint = match nearest(item.key, &self.known) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None if !elsewhere.is_empty() => format!("it is one of {}", elsewhere.join("; ")),
+            None => format!("the keys are {}", self.known.join(", ")),
+        };
         let message = format!("unknown key {:?} in {place}; {hint}", item.key);
         self.source.error(item.line, message)
     }

@@ -83,7 +83,8 @@ fn an_io_port_has_one_endpoint_whose_functions_have_owners() {
         "bad.toml:17: no port of p is left (1 for links below); write another I/O port"
     );
     assert!(
-        changed("[devices.a]", "[devices.a]\nowners = [\"h0\"]").contains("unknown key \"owners\"")
+        changed("[devices.a]", "[devices.a]\nowners = [\"h0\"]")
+            .ends_with("unknown key \"owners\" in devices.a; it is one of io_ports")
     );
 }
 
