@@ -62,11 +62,13 @@ impl Ring {
         (self.address + entry * Event::BYTES, lap.is_multiple_of(2))
     }
 
-    /// The owner writes a register of it. False if it can't be written so: where a ring is stands while its pair is open.
+    /// The owner writes a register of it. False if it can't be written so: where a ring is stands while its pair is open, and what
+    /// is counted begins when it is opened.
     fn set(&mut self, at: u64, value: u64, is_open: bool) -> bool {
         match at {
             // Nobody can take out what was never there.
-            offset::TAKEN => self.taken = value.clamp(self.taken, self.written),
+            offset::TAKEN if is_open => self.taken = value.clamp(self.taken, self.written),
+            offset::TAKEN => return false,
             _ if is_open => return false,
             offset::ENTRIES if value > MOST_ENTRIES => return false,
             offset::ENTRIES => self.entries = value,
@@ -150,10 +152,10 @@ impl Buffers {
     /// The owner writes a register of it. False if it can't be written so.
     fn set(&mut self, at: u64, value: u64, is_open: bool) -> bool {
         match at {
-            offset::BUFFERS_GIVEN if self.entries > 0 => {
-                self.given = value.clamp(self.given, self.asked + self.entries);
+            offset::BUFFERS_GIVEN if is_open => {
+                self.given = value.clamp(self.given, (self.asked + self.entries).max(self.given));
             }
-            offset::BUFFERS_GIVEN => {}
+            offset::BUFFERS_GIVEN => return false,
             _ if is_open => return false,
             offset::BUFFER_ENTRIES if value > MOST_ENTRIES => return false,
             offset::BUFFER_ENTRIES => self.entries = value,
@@ -255,7 +257,7 @@ mod tests {
         buffers.set(offset::BUFFERS, 0x2000, false);
         buffers.set(offset::BUFFER_ENTRIES, 32, false);
         assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
-        buffers.set(offset::BUFFERS_GIVEN, 12, false);
+        buffers.set(offset::BUFFERS_GIVEN, 12, true);
         assert_eq!(buffers.take(), Found::Later);
         assert_eq!(buffers.refill(16), Some((0x2000, 64)));
         assert_eq!(buffers.refill(16), Some((0x2040, 32)));
@@ -266,7 +268,7 @@ mod tests {
             assert_eq!(buffers.take(), Found::Buffer(n * 2048));
         }
         assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
-        buffers.set(offset::BUFFERS_GIVEN, 13, false);
+        buffers.set(offset::BUFFERS_GIVEN, 13, true);
         assert_eq!(buffers.refill(16), Some((0x2060, 8)));
         buffers.arrive(&[], 8);
         assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
@@ -277,7 +279,7 @@ mod tests {
         let mut buffers = Buffers::default();
         buffers.set(offset::BUFFERS, 0x2fe3, false);
         buffers.set(offset::BUFFER_ENTRIES, 32, false);
-        buffers.set(offset::BUFFERS_GIVEN, 32, false);
+        buffers.set(offset::BUFFERS_GIVEN, 32, true);
         assert_eq!(buffers.refill(16), Some((0x2fe0, 32)));
         assert_eq!(buffers.refill(16), Some((0x3000, 64)));
     }
@@ -286,7 +288,7 @@ mod tests {
     fn a_buffer_off_its_boundary_is_none() {
         let mut buffers = Buffers::default();
         buffers.set(offset::BUFFER_ENTRIES, 1, false);
-        buffers.set(offset::BUFFERS_GIVEN, 1, false);
+        buffers.set(offset::BUFFERS_GIVEN, 1, true);
         buffers.refill(16);
         buffers.arrive(&0x801_u64.to_le_bytes(), 0);
         assert_eq!(buffers.take(), Found::Nothing(Fault::Buffer));

@@ -135,8 +135,9 @@ fn any_messages(seed: u64) {
         1 + random.below(4),
         pick(&["512 B", "1 KiB", "8 KiB"], &mut random)
     );
+    // Programs of several queue pairs of a function do not know of each other here.
     let nic = format!(
-        "tags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n",
+        "doorbell_fifo = 128\ntags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n",
         pick(&["1", "3", "32", "256"], &mut random),
         pick(&["16 B", "64 B", "128 B", "512 B"], &mut random),
         pick(&["128 B", "256 B"], &mut random),
