@@ -142,10 +142,7 @@ impl Nic {
         }
         let is_put = header.packet_type == PacketType::Put;
         let taken = match self.admits(&header) {
-            // Whoever refused may not have the key.
-            Ok(()) | Err(Fault::Key) if is_put && header.poisoned => {
-                self.receive_refusal(frame, &header, fx)
-            }
+            Ok(()) if is_put && header.poisoned => self.receive_refusal(frame, &header, fx),
             Err(fault) => {
                 if header.packet_type == PacketType::Nap {
                     self.abandon(header.source);

@@ -209,6 +209,11 @@ impl Nic {
             let fault = Fault::NoDestination;
             return self.refuse_descriptor(&fetch, Some(&descriptor), fault, fx);
         }
+        let is_get = matches!(descriptor.body, Body::Get { .. });
+        if is_get && self.pair(fetch.owner).key != descriptor.key {
+            // What comes back has the key that it went with.
+            return self.refuse_descriptor(&fetch, Some(&descriptor), Fault::Key, fx);
+        }
         let address = Address {
             source: fetch.owner,
             epoch: fetch.epoch,
@@ -222,7 +227,7 @@ impl Nic {
             probe: descriptor.probe,
             born: fetch.born,
         };
-        if matches!(descriptor.body, Body::Get { .. }) {
+        if is_get {
             let data = descriptor.emit();
             if data.len() > self.largest as usize {
                 // More ranges than a packet carries.

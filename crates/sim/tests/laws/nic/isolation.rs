@@ -192,23 +192,32 @@ fn who_asks_for_what_cannot_be_had_is_told() {
             ..descriptor(&to, label, body)
         }
     };
-    // Where no memory is, and with a wrong key.
+    // Where no memory is; with a key that is not its own; and with its own, which is not that of the other side.
     let asked = vec![get(7, 3, 0x30_0000_0000), get(8, 4, 0)];
-    send(&mut simulation, "h0", from, asked);
+    let sent = send(&mut simulation, "h0", from, asked);
     let arrived = receive(&mut simulation, "h0", from);
+    let other = simulation.open_pair("n0", (0, 1), 8).expect("it is there");
+    send(&mut simulation, "h0", other, vec![get(8, 5, 0)]);
+    let elsewhere = receive(&mut simulation, "h0", other);
     pass(&mut simulation, 100);
-    let mut told: Vec<_> = all(&arrived)
-        .iter()
-        .map(|(event, _)| (event.kind, event.fault, event.word))
-        .collect();
-    told.sort_by_key(|(_, _, label)| *label);
+    let told = |seen: &Seen<(Event, Vec<u8>)>| -> Vec<_> {
+        all(seen)
+            .iter()
+            .map(|(event, _)| (event.kind, event.fault, event.word))
+            .collect()
+    };
     let put = EventKind::Put;
-    let wanted = [(put, Some(Fault::Source), 3), (put, Some(Fault::Key), 4)];
-    assert_eq!(told, wanted);
-    for nic in ["n0", "n1"] {
+    assert_eq!(told(&arrived), [(put, Some(Fault::Source), 3)]);
+    assert_eq!(told(&elsewhere), [(put, Some(Fault::Key), 5)]);
+    let sent: Vec<_> = all(&sent)
+        .iter()
+        .map(|event| (event.fault, event.word))
+        .collect();
+    assert_eq!(sent, [(Some(Fault::Key), 4)]);
+    for (nic, keys) in [("n0", 2), ("n1", 1)] {
         let faults = simulation.faults(nic, 0).expect("it is a controller");
         assert_eq!(faults[Fault::Source.index()], 1);
-        assert_eq!(faults[Fault::Key.index()], 1);
+        assert_eq!(faults[Fault::Key.index()], keys);
     }
     assert!(goes_on(&mut simulation, 0));
 }
