@@ -320,13 +320,7 @@ impl IoPort {
             }
         };
         if is_over {
-            give_room(
-                Room {
-                    channel: frame.channel,
-                    words: frame.cycles,
-                },
-                fx,
-            );
+            give_room(frame.room(), fx);
         }
     }
 

@@ -22,6 +22,14 @@ impl BusFrame {
     pub const fn io(&self) -> Option<usize> {
         io(self.channel)
     }
+
+    /// The room that it takes where it goes.
+    pub const fn room(&self) -> Room {
+        Room {
+            channel: self.channel,
+            words: self.cycles,
+        }
+    }
 }
 
 impl Room {

@@ -4,6 +4,8 @@
 //! bridge; one that comes in is made here under this side's function and another tag. So the packets in between are whole by
 //! themselves, and no two requests have one tag.
 
+mod outgoing;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Time};
@@ -11,6 +13,7 @@ use link::{BusFrame, Charge, PacketId, Packets, Room, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status, Tag};
 
 use crate::{Completions, Outstanding, Part, writes, written};
+use outgoing::{Outgoing, Waiting, words};
 
 /// A non-transparent bridge.
 #[derive(Clone, Debug)]
@@ -101,28 +104,6 @@ struct Load {
     room: Room,
 }
 
-/// What waits to go out, by class: nothing passes an older posted request (PCIe Base 2.4.1).
-#[derive(Clone, Debug)]
-struct Outgoing {
-    queues: [VecDeque<Waiting>; Class::ALL.len()],
-    /// Words that have room there.
-    room: [u32; Class::ALL.len()],
-    came: u64,
-    free_at: Time,
-    turn: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Waiting {
-    number: u64,
-    ready: Time,
-    packet: PacketId,
-    /// What it takes of a receive buffer until it has gone.
-    charge: Option<Charge>,
-    /// Its global address, if it is a load.
-    address: u64,
-}
-
 /// Completions end at multiples of this (PCIe Base 2.3.1.1).
 const BOUNDARY: u32 = 128;
 
@@ -130,13 +111,7 @@ impl Bridge {
     /// A bridge over which nothing goes.
     pub fn new(config: BridgeConfig) -> Self {
         Self {
-            outgoing: Outgoing {
-                queues: Default::default(),
-                room: [config.words; Class::ALL.len()],
-                came: 0,
-                free_at: Time::ZERO,
-                turn: 0,
-            },
+            outgoing: Outgoing::new(config.words),
             asked: Outstanding::new(config.loads, config.timeout),
             stores: VecDeque::new(),
             loads: BTreeMap::new(),
@@ -149,7 +124,7 @@ impl Bridge {
 
     /// The other side has room again.
     pub fn free(&mut self, class: usize, room: Room) {
-        self.outgoing.room[class] += u32::from(room.words);
+        self.outgoing.free(class, room);
     }
 
     /// Forgets the loads that were not answered in time: whoever made them has given them up, too.
@@ -208,17 +183,15 @@ impl Bridge {
         let asked = &self.asked;
         let may = |class| class != Class::NonPosted.index() || asked.is_open();
         let class = self.outgoing.next(now, packets, may)?;
-        let waiting = self.outgoing.queues[class].pop_front()?;
+        let waiting = self.outgoing.take(class)?;
         let packet = if class == Class::NonPosted.index() {
             self.ask_for(&waiting, now, packets)
         } else {
             waiting.packet
         };
         let cycles = words(packet, packets);
-        let outgoing = &mut self.outgoing;
-        outgoing.room[class] -= u32::from(cycles);
-        outgoing.free_at = now + self.config.cycle * u64::from(cycles);
-        outgoing.turn = (class + 1) % outgoing.queues.len();
+        let until = now + self.config.cycle * u64::from(cycles);
+        self.outgoing.sent(class, cycles, until);
         let channel = BusFrame::IO + class as u8;
         let frame = BusFrame {
             packet,
@@ -263,7 +236,7 @@ impl Bridge {
             let store = BridgedStore {
                 due,
                 packet,
-                room: (index + 1 == count).then_some(room_of(frame)),
+                room: (index + 1 == count).then_some(frame.room()),
             };
             self.stores.push_back((self.came, store));
         }
@@ -285,7 +258,7 @@ impl Bridge {
             stamp,
             asked: 0,
             answered: 0,
-            room: room_of(frame),
+            room: frame.room(),
         };
         self.loads.insert(self.came, load);
         self.turns.push_back((due, self.came));
@@ -445,63 +418,6 @@ impl BridgedLoad {
             self.stamp,
         );
         packet
-    }
-}
-
-impl Waiting {
-    fn of(packet: PacketId) -> Self {
-        Self {
-            number: 0,
-            ready: Time::ZERO,
-            packet,
-            charge: None,
-            address: 0,
-        }
-    }
-}
-
-impl Outgoing {
-    fn push(&mut self, class: Class, waiting: Waiting) {
-        self.came += 1;
-        let number = self.came;
-        self.queues[class.index()].push_back(Waiting { number, ..waiting });
-    }
-
-    /// The first packet of a class, if no older posted one keeps it and there is room for it.
-    fn first(&self, class: usize, packets: &Packets) -> Option<&Waiting> {
-        let first = self.queues[class].front()?;
-        let posted = self.queues[Class::Posted.index()].front();
-        let is_free = posted.is_none_or(|posted| posted.number >= first.number);
-        let fits = u32::from(words(first.packet, packets)) <= self.room[class];
-        (is_free && fits).then_some(first)
-    }
-
-    /// When the next packets may go.
-    fn due(&self, packets: &Packets) -> impl Iterator<Item = Time> {
-        let firsts = (0..self.queues.len()).filter_map(|class| self.first(class, packets));
-        firsts.map(|first| first.ready.max(self.free_at))
-    }
-
-    /// The class whose first packet may go at `now`, of those that `may`.
-    fn next(&self, now: Time, packets: &Packets, may: impl Fn(usize) -> bool) -> Option<usize> {
-        let count = self.queues.len();
-        let classes = (0..count).map(|step| (self.turn + step) % count);
-        let is_due = |first: &Waiting| first.ready <= now;
-        let mut open = classes.filter(|class| may(*class));
-        open.find(|class| self.free_at <= now && self.first(*class, packets).is_some_and(is_due))
-    }
-}
-
-/// Words of 16 bytes that a packet takes.
-fn words(packet: PacketId, packets: &Packets) -> u16 {
-    packets[packet].bytes().len().div_ceil(16) as u16
-}
-
-/// The room that a packet takes that has come.
-fn room_of(frame: BusFrame) -> Room {
-    Room {
-        channel: frame.channel,
-        words: frame.cycles,
     }
 }
 

@@ -354,10 +354,7 @@ impl Nic {
             return give_room(frame, fx);
         }
         let (due, count) = (fx.now(), all.len());
-        let room = Room {
-            channel: frame.channel,
-            words: frame.cycles,
-        };
+        let room = frame.room();
         let uploads = all.into_iter().enumerate().map(|(index, packet)| Upload {
             due,
             packet,
@@ -456,10 +453,7 @@ impl Nic {
 
 /// The crossbar may send as much again as `frame` took here.
 fn give_room(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
-    let room = Room {
-        channel: frame.channel,
-        words: frame.cycles,
-    };
+    let room = frame.room();
     fx.send(BUS, Frame::Room(room), Span::ZERO);
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use kernel::{Effects, Span};
-use link::{BusFrame, Charge, Fault, Frame, PacketId, Refusal, Room};
+use link::{BusFrame, Charge, Fault, Frame, PacketId, Refusal};
 use protocol::{Bar, Header, Kind};
 use transaction::{Bridge, BridgeConfig, BridgeSide};
 
@@ -118,10 +118,7 @@ impl Nic {
     pub(super) fn take_io(&mut self, frame: BusFrame, fx: &mut Effects<'_, Self>) {
         let due = fx.now() + self.cycles(self.parameters.window_cycles);
         let header = *fx.store()[frame.packet].header();
-        let room = Room {
-            channel: frame.channel,
-            words: frame.cycles,
-        };
+        let room = frame.room();
         let (side, bridge) = (self.side(), &mut self.window.bridge);
         let is_over = match &header.kind {
             Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !self.functions[0].is_master => {

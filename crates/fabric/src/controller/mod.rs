@@ -12,7 +12,7 @@ mod crossbar;
 use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
-use link::{BusFrame, Frame, LinkEnd, LinkTimer, Pcie, Room};
+use link::{BusFrame, Frame, LinkEnd, LinkTimer, Pcie};
 use protocol::{Class, Kind, PacketType};
 
 use cable::CableEnd;
@@ -279,10 +279,7 @@ impl Controller {
         if input >= self.own {
             self.free_cable(input, entry.charge, free_at, fx);
         } else {
-            let room = Room {
-                channel: entry.frame.channel,
-                words: entry.frame.cycles,
-            };
+            let room = entry.frame.room();
             fx.send(Port(input as u16), Frame::Room(room), length);
         }
         if let Some(output) = self.crossbars[plane as usize].ask_again(queue) {

@@ -4,6 +4,7 @@
 
 mod address;
 mod cables;
+mod claims;
 mod collective;
 mod controllers;
 mod fibres;
