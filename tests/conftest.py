@@ -20,7 +20,7 @@ settings.register_profile("default", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=100_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-MISSING = "is a system package: `make test` installs it as root, and otherwise stops and names it"
+MISSING = "is a system package: `make test` installs it as root, and otherwise names it"
 needs_cocotbext = pytest.mark.skipif(cocotbext.missing() is not None, reason=f"iverilog {MISSING}")
 needs_lspci = pytest.mark.skipif(
     not shutil.which("lspci"), reason=f"pciutils, with lspci, {MISSING}"

@@ -18,8 +18,6 @@ pub(super) struct Fetch {
     pub(super) epoch: u32,
     /// When its doorbell was rung.
     pub(super) born: Time,
-    /// Whether a place in the ring of events is kept for it.
-    pub(super) has_place: bool,
     /// Bytes, as the doorbell said.
     pub(super) len: usize,
     pub(super) stream: Stream,
@@ -40,8 +38,6 @@ pub(super) struct Address {
     pub(super) tell_receiver: bool,
     /// Whether the other side has asked for it.
     pub(super) is_answer: bool,
-    /// Whether a place in the ring of events is kept for it.
-    pub(super) has_place: bool,
     pub(super) label: u32,
     pub(super) probe: Probe,
     pub(super) born: Time,

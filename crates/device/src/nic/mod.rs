@@ -363,6 +363,10 @@ impl Nic {
         &mut self.pairs[usize::from(id.function())][usize::from(id.pair())]
     }
 
+    fn epoch_of(&self, id: QueuePairId) -> u32 {
+        self.pairs[usize::from(id.function())][usize::from(id.pair())].epoch
+    }
+
     /// The function that makes the requests of a queue pair.
     fn requester(&self, owner: QueuePairId) -> FunctionId {
         self.functions[usize::from(owner.function())].id

@@ -145,11 +145,11 @@ impl Nic {
             epoch,
             destination,
             tell_sender,
-            has_place,
+            is_answer,
             label,
             ..
         } = job.address;
-        if !has_place || self.pair(source).epoch != epoch {
+        if is_answer || !self.has_kept(source, epoch) {
             return;
         }
         self.pair(source).sent.give_back();

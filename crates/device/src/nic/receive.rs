@@ -298,10 +298,6 @@ impl Nic {
         }
     }
 
-    fn epoch_of(&self, owner: QueuePairId) -> u32 {
-        self.pairs[usize::from(owner.function())][usize::from(owner.pair())].epoch
-    }
-
     fn place_nap(
         &mut self,
         frame: BusFrame,
@@ -421,7 +417,6 @@ impl Nic {
                     tell_sender: false,
                     tell_receiver: tell_sender,
                     is_answer: true,
-                    has_place: false,
                     label,
                     probe,
                     born,

@@ -44,8 +44,8 @@ impl Nic {
     fn fetch(&mut self, function: u8, bell: &Bell) {
         let owner = QueuePairId::new(self.processor, function, bell.pair);
         let pair = self.pair(owner);
-        let (epoch, has_place) = (pair.epoch, pair.sent.exists());
-        if has_place {
+        let epoch = pair.epoch;
+        if pair.sent.exists() {
             pair.sent.keep();
         }
         self.begun += 1;
@@ -55,7 +55,6 @@ impl Nic {
             owner,
             epoch,
             born: bell.born,
-            has_place,
             len: len as usize,
             stream: Stream::new((len > 0).then_some(Item { address, len })),
             due: Time::ZERO,
@@ -222,7 +221,6 @@ impl Nic {
             tell_sender: descriptor.tell_sender,
             tell_receiver: descriptor.tell_receiver,
             is_answer: false,
-            has_place: fetch.has_place,
             label: descriptor.label,
             probe: descriptor.probe,
             born: fetch.born,
@@ -264,7 +262,7 @@ impl Nic {
 
     /// A GET goes to the other side as it is; its own side has nothing more to do with it.
     fn send_get(&mut self, address: &Address, data: &[u8], fx: &mut Effects<'_, Self>) {
-        if address.has_place && self.pair(address.source).epoch == address.epoch {
+        if self.has_kept(address.source, address.epoch) {
             self.pair(address.source).sent.give_back();
         }
         let (from, to) = (address.source, address.destination);
@@ -310,7 +308,7 @@ impl Nic {
         });
         let lost = u32::try_from(lost).unwrap_or(u32::MAX);
         self.stop(fetch.owner.function(), fault, (flow, lost), fx);
-        if fetch.has_place && self.pair(fetch.owner).epoch == fetch.epoch {
+        if self.has_kept(fetch.owner, fetch.epoch) {
             let event = Event {
                 kind: EventKind::Sent,
                 fault: Some(fault),
@@ -321,6 +319,12 @@ impl Nic {
             self.pair(fetch.owner).sent.give_back();
             self.tell_sender(fetch.owner, &event, fx);
         }
+    }
+
+    /// Whether a place in the ring of events is kept for what began in `epoch`: rings stand as long as their owner stays.
+    pub(super) fn has_kept(&mut self, owner: QueuePairId, epoch: u32) -> bool {
+        let pair = self.pair(owner);
+        pair.epoch == epoch && pair.sent.exists()
     }
 
     pub(super) fn tell_sender(

@@ -152,7 +152,8 @@ impl Nic {
     }
 
     /// The message whose data is asked for next, if there is room for that: the first one that wants any, of all or of the function
-    /// whose turn it is, which has its part of the room unless it is alone: what it holds is also what others' reads wait behind. The oldest one may ask for a packet whatever others hold.
+    /// whose turn it is, which has its part of the room unless it is alone: what it holds is also what others' reads wait behind.
+    /// The oldest one may ask for a packet whatever others hold.
     fn next_to_read(&self, largest: u32) -> Option<usize> {
         let packet = self.parameters.network_payload.0;
         let room = self.parameters.reorder_buffer.0;
@@ -168,23 +169,14 @@ impl Nic {
         };
         (0..steps).find_map(|step| {
             let function = (self.read_last + 1 + step) % FUNCTIONS;
-            let (mut held, mut before) = (0, 0);
-            let mut first = None;
-            for (index, job) in self.jobs.iter().enumerate() {
-                if steps == 1 || usize::from(job.address.source.function()) == function {
-                    held += job.stream.held();
-                    if first.is_none() && !job.stream.is_asked() {
-                        first = Some(index);
-                    } else if first.is_none() {
-                        before += 1;
-                    }
-                }
-            }
-            let fits = |index: &usize| {
-                let is_short = before == 0 && self.jobs[*index].stream.coming() < packet;
-                is_short || (held + 1) * u64::from(largest) <= room
-            };
-            first.filter(fits)
+            let is_own =
+                |job: &Job| steps == 1 || usize::from(job.address.source.function()) == function;
+            let own = || self.jobs.iter().enumerate().filter(|(_, job)| is_own(job));
+            let (oldest, _) = own().next()?;
+            let (first, job) = own().find(|(_, job)| !job.stream.is_asked())?;
+            let held: u64 = own().map(|(_, job)| job.stream.held()).sum();
+            let is_short = first == oldest && job.stream.coming() < packet;
+            (is_short || (held + 1) * u64::from(largest) <= room).then_some(first)
         })
     }
 
