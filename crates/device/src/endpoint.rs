@@ -320,7 +320,10 @@ impl Endpoint {
             Kind::Completion(_) => {
                 return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
             }
-            Kind::Network(_) => return self.refuse(packet, Refusal::UnsupportedRequest, fx),
+            // No device here completes atomic operations (Device Capabilities 2).
+            Kind::Atomic(_) | Kind::Network(_) => {
+                return self.refuse(packet, Refusal::UnsupportedRequest, fx);
+            }
         }
         fx.store().release(packet);
     }

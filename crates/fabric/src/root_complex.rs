@@ -7,7 +7,7 @@ use kernel::{Component, Effects, Label, Port, Stream, Time};
 use link::{
     Arrival, At, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting,
 };
-use protocol::{Class, Header, Kind, MemoryRequest};
+use protocol::{AtomicRequest, Class, Header, Kind, MemoryRequest};
 use transaction::{Completions, Functions, Memory, Pattern, Place, deliver};
 
 use crate::configuration::Configuration;
@@ -344,6 +344,13 @@ impl<C: Cpu> RootComplex<C> {
                 let due = self.memory.begin_read(packet, port, request, there);
                 fx.wake(RootTimer::Read, due.since(fx.now()));
             }
+            (Route::Elsewhere, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
+                let there = fx.now() + self.parameters.latency;
+                let due = self
+                    .memory
+                    .begin_read(packet, port, &request.range(), there);
+                fx.wake(RootTimer::Read, due.since(fx.now()));
+            }
             (Route::Elsewhere, Kind::Completion(_)) => {
                 if !self.take_answer(packet, fx) {
                     return self.refuse(port, packet, header, Refusal::UnexpectedCompletion, fx);
@@ -389,17 +396,58 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
+    /// The completions of a read.
+    fn answers(
+        &self,
+        port: Port,
+        packet: PacketId,
+        request: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) -> Vec<PacketId> {
+        let max_payload = self.ports[port.index()].max_payload;
+        let largest = max_payload.min(self.parameters.largest_completion.0 as u32);
+        let boundary = self.parameters.read_completion_boundary.0 as u32;
+        let answers = Completions::of(request, self.functions.id(), largest, boundary);
+        let (bytes, base) = (self.memory.bytes(), self.memory.base());
+        answers.packets(packet, bytes, base, fx.store()).collect()
+    }
+
+    /// Carries out an atomic operation: the completion with what was there before.
+    fn change(
+        &mut self,
+        packet: PacketId,
+        request: &AtomicRequest,
+        fx: &mut Effects<'_, Self>,
+    ) -> PacketId {
+        let content = &fx.store()[packet];
+        let (header, stamp) = (*content.header(), content.stamp);
+        let offset = request.address() - self.memory.base();
+        let mut old = vec![0; request.width() as usize];
+        self.memory.bytes().read(offset, &mut old);
+        let new = request.operation().applied(&old, content.payload());
+        self.memory.bytes_mut().write(offset, &new);
+        let (first, len) = (request.address(), request.width());
+        if self.cpu.watches(first, len) {
+            self.notify(fx.now(), Notice::Written(first, len), fx);
+        }
+        let answer = Header::completion_with_data(&header, self.functions.id(), 0, len)
+            .expect("an atomic operation is answered with its width");
+        let completion = fx.store().claim();
+        fx.store()[completion]
+            .write(answer, stamp)
+            .copy_from_slice(&old);
+        completion
+    }
+
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some((packet, port)) = self.memory.next_read(fx.now()) {
-            let request = fx.store()[packet].header();
-            let max_payload = self.ports[port.index()].max_payload;
-            let largest = max_payload.min(self.parameters.largest_completion.0 as u32);
-            let boundary = self.parameters.read_completion_boundary.0 as u32;
-            let answers = Completions::of(request, self.functions.id(), largest, boundary);
-            let header = *request;
+            let header = *fx.store()[packet].header();
             let from = self.socket_ahead(&header);
-            let (bytes, base) = (self.memory.bytes(), self.memory.base());
-            let answers: Vec<_> = answers.packets(packet, bytes, base, fx.store()).collect();
+            let answers = if let Kind::Atomic(request) = &header.kind {
+                vec![self.change(packet, request, fx)]
+            } else {
+                self.answers(port, packet, &header, fx)
+            };
             for answer in answers {
                 if let Some(from) = from
                     && self.crosses(

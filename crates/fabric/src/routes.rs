@@ -74,6 +74,7 @@ impl Routes {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
                 self.of_address(request.address())
             }
+            Kind::Atomic(request) => self.of_address(request.address()),
             Kind::Completion(completion) => self.of_id(completion.requester),
             Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Configuration,
             // Only controllers know the way of these.

@@ -144,6 +144,9 @@ impl<C: Cpu> RootComplex<C> {
             {
                 Some(self.memory.socket_of(request))
             }
+            (_, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
+                Some(self.memory.socket_of(&request.range()))
+            }
             (_, Kind::MemoryWrite(_) | Kind::Completion(_)) => Some(CPU),
             _ => None,
         }

@@ -14,7 +14,9 @@ pub enum TlpError {
         need: usize,
     },
     /// Format and type of a packet that is not modelled.
-    #[error("format and type {0:#04x} are not modelled; memory, configuration and completion are")]
+    #[error(
+        "format and type {0:#04x} are not modelled; memory, atomic operations, configuration and completion are"
+    )]
     Unsupported(u8),
     /// TLP digest: the end-to-end CRC is not modelled.
     #[error("the header announces a TLP digest (TD); end-to-end CRC is not modelled")]
@@ -41,6 +43,16 @@ pub enum TlpError {
     /// PCIe Base 2.2.4.1: addresses below 4 GiB use the short header.
     #[error("address {0:#x} is in a 4-dword header; below 4 GiB it must be in a 3-dword header")]
     WideAddress(u64),
+    /// PCIe Base 2.2.7: an atomic operation is on a value of 4 or 8 bytes, or 16 of a compare-and-swap, at a multiple of that.
+    #[error(
+        "an atomic operation has no operands of {width} bytes at {address:#x}; 4, 8 and for a compare-and-swap 16 are possible, at a multiple of that"
+    )]
+    Operand {
+        /// Address of the value.
+        address: u64,
+        /// Bytes of it.
+        width: u32,
+    },
     /// A configuration request is always one dword.
     #[error("a configuration request has {0} dwords; it must have 1")]
     ConfigLength(u16),

@@ -3,6 +3,7 @@
 //! Nothing here has a clock, or state beyond the registers of a configuration space: every other crate reads its numbers
 //! and its bytes from this one, so that a rule of the specification is written once.
 
+mod atomic;
 pub mod aurora;
 mod class;
 mod completion;
@@ -19,6 +20,7 @@ mod request;
 mod tlp;
 mod wire;
 
+pub use atomic::{AtomicOperation, AtomicRequest};
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{

@@ -64,7 +64,7 @@ impl Header {
         match self.kind {
             Kind::MemoryWrite(_) | Kind::Network(_) => Row::Posted,
             Kind::MemoryRead(_) | Kind::ConfigRead(_) => Row::Read,
-            Kind::ConfigWrite(_) => Row::NonPostedWithData,
+            Kind::ConfigWrite(_) | Kind::Atomic(_) => Row::NonPostedWithData,
             Kind::Completion(_) => Row::Completion,
         }
     }

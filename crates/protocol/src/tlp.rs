@@ -1,8 +1,8 @@
 //! Transaction layer packets: the header as a value, and as the bytes of the wire.
 
 use crate::{
-    Attributes, Class, Completion, ConfigKind, ConfigRequest, FunctionId, MemoryRequest,
-    NetworkHeader, Status, Tag, TlpError, TrafficClass,
+    AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigKind, ConfigRequest,
+    FunctionId, MemoryRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
 };
 
 /// Bytes that the link adds to header and data: STP, sequence, LCRC and END, or STP token and LCRC.
@@ -28,6 +28,8 @@ pub enum Kind {
     MemoryRead(MemoryRequest),
     /// Carries bytes to memory.
     MemoryWrite(MemoryRequest),
+    /// Asks for a change of memory that nothing comes between.
+    Atomic(AtomicRequest),
     /// Answers a non-posted request.
     Completion(Completion),
     /// Asks for a dword of configuration space.
@@ -82,6 +84,17 @@ impl Header {
         Ok(Kind::MemoryRead(request).into())
     }
 
+    /// An atomic operation on `width` bytes at `address`, a multiple of them.
+    pub fn atomic(
+        transaction: (FunctionId, Tag),
+        operation: AtomicOperation,
+        address: u64,
+        width: u32,
+    ) -> Result<Self, TlpError> {
+        let request = AtomicRequest::new(transaction, operation, address, width)?;
+        Ok(Kind::Atomic(request).into())
+    }
+
     /// A read of the dword `register` of the configuration space of `target`.
     pub fn config_read(
         requester: FunctionId,
@@ -127,7 +140,7 @@ impl Header {
         }))
     }
 
-    /// The answer to the read `request` with `len` of its bytes, from `offset` bytes after its first enabled one.
+    /// The answer to the read, or atomic operation, `request` with `len` of its bytes, from `offset` bytes after its first enabled one.
     ///
     /// A zero-length read is answered by one byte at offset 0 (PCIe Base 2.2.5).
     #[inline]
@@ -159,7 +172,9 @@ impl Header {
     pub const fn class(&self) -> Class {
         match self.kind {
             Kind::MemoryWrite(_) | Kind::Network(_) => Class::Posted,
-            Kind::MemoryRead(_) | Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Class::NonPosted,
+            Kind::MemoryRead(_) | Kind::Atomic(_) | Kind::ConfigRead(_) | Kind::ConfigWrite(_) => {
+                Class::NonPosted
+            }
             Kind::Completion(_) => Class::Completion,
         }
     }
@@ -175,6 +190,7 @@ impl Header {
     pub const fn header_len(&self) -> usize {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) if request.is_wide() => 16,
+            Kind::Atomic(request) if request.is_wide() => 16,
             Kind::Network(_) => NetworkHeader::BYTES,
             _ => 12,
         }
@@ -197,6 +213,7 @@ impl Header {
     pub const fn requester(&self) -> FunctionId {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.requester,
+            Kind::Atomic(request) => request.requester,
             Kind::Completion(completion) => completion.requester,
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.requester,
             Kind::Network(network) => network.requester,
@@ -208,6 +225,7 @@ impl Header {
     pub const fn tag(&self) -> Tag {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.tag,
+            Kind::Atomic(request) => request.tag,
             Kind::Completion(completion) => completion.tag,
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.tag,
             Kind::Network(_) => Tag(0),
@@ -218,6 +236,7 @@ impl Header {
     const fn payload_dwords(&self) -> u16 {
         match self.kind {
             Kind::MemoryWrite(request) => request.dwords(),
+            Kind::Atomic(request) => request.dwords(),
             Kind::Completion(completion) => completion.dwords,
             Kind::ConfigWrite(_) => 1,
             Kind::Network(network) => network.dwords(),
@@ -244,7 +263,14 @@ impl Header {
                 first_byte: request.first_byte(),
                 bytes: request.completion_bytes(),
             }),
-            // PCIe Base 2.2.9: all but memory reads count four bytes at address 0.
+            // PCIe Base 2.2.9: the width of the operands, at address 0.
+            Kind::Atomic(request) => Some(Transaction {
+                requester: request.requester,
+                tag: request.tag,
+                first_byte: 0,
+                bytes: request.width() as u16,
+            }),
+            // The same: all others count four bytes at address 0.
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => Some(Transaction {
                 requester: request.requester,
                 tag: request.tag,
@@ -258,7 +284,7 @@ impl Header {
     #[inline]
     fn read(&self) -> Option<Transaction> {
         match self.kind {
-            Kind::MemoryRead(_) | Kind::ConfigRead(_) => self.transaction(),
+            Kind::MemoryRead(_) | Kind::Atomic(_) | Kind::ConfigRead(_) => self.transaction(),
             _ => None,
         }
     }

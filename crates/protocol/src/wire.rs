@@ -1,8 +1,8 @@
 //! TLP headers as bytes: `emit` and `parse`.
 
 use crate::{
-    Attributes, Completion, ConfigKind, ConfigRequest, FunctionId, Header, Kind, MemoryRequest,
-    NetworkHeader, Status, Tag, TlpError, TrafficClass,
+    AtomicOperation, AtomicRequest, Attributes, Completion, ConfigKind, ConfigRequest, FunctionId,
+    Header, Kind, MemoryRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
 };
 
 impl Header {
@@ -12,6 +12,7 @@ impl Header {
         let (kind, length, tag, rest) = match &self.kind {
             Kind::MemoryRead(request) => memory(MEMORY_READ, request),
             Kind::MemoryWrite(request) => memory(MEMORY_WRITE, request),
+            Kind::Atomic(request) => atomic(request),
             Kind::Completion(completion) => completion_words(completion),
             Kind::ConfigRead(request) => config(CONFIG_READ_0, request, 1),
             Kind::ConfigWrite(request) => config(CONFIG_WRITE_0, request, 1),
@@ -57,6 +58,15 @@ impl Header {
                     _ => Kind::MemoryWrite(request),
                 };
                 (kind, 16)
+            }
+            FETCH_ADD | SWAP | COMPARE_AND_SWAP => {
+                let request = fields.atomic(kind_bits, u64::from(fields.third))?;
+                (Kind::Atomic(request), 12)
+            }
+            FETCH_ADD_WIDE | SWAP_WIDE | COMPARE_AND_SWAP_WIDE => {
+                let long = bytes.first_chunk::<16>().ok_or(truncated(16))?;
+                let address = fields.wide_address(word(long, 12))?;
+                (Kind::Atomic(fields.atomic(kind_bits, address)?), 16)
             }
             COMPLETION => (Kind::Completion(fields.completion(0)?), 12),
             COMPLETION_WITH_DATA => (Kind::Completion(fields.completion(fields.length())?), 12),
@@ -105,10 +115,30 @@ impl Fields {
 
     #[inline]
     fn wide_memory(&self, fourth: u32) -> Result<MemoryRequest, TlpError> {
+        self.memory_at(self.wide_address(fourth)?)
+    }
+
+    #[inline]
+    fn wide_address(&self, fourth: u32) -> Result<u64, TlpError> {
         if self.third == 0 {
             return Err(TlpError::WideAddress(u64::from(fourth)));
         }
-        self.memory_at(u64::from(self.third) << 32 | u64::from(fourth))
+        Ok(u64::from(self.third) << 32 | u64::from(fourth))
+    }
+
+    /// Byte enables are reserved in an atomic operation.
+    fn atomic(&self, kind: u8, address: u64) -> Result<AtomicRequest, TlpError> {
+        let operation = match kind & !FOUR_DWORDS {
+            FETCH_ADD => AtomicOperation::FetchAdd,
+            SWAP => AtomicOperation::Swap,
+            _ => AtomicOperation::CompareAndSwap,
+        };
+        let width = u32::from(self.length()) * 4 / operation.operands() as u32;
+        let transaction = (
+            FunctionId((self.second >> 16) as u16),
+            self.tag(self.second),
+        );
+        AtomicRequest::new(transaction, operation, address & !3, width)
     }
 
     #[inline]
@@ -174,6 +204,22 @@ fn memory(kind: u8, request: &MemoryRequest) -> Words {
         | u32::from(request.tag.0 & 0xff) << 8
         | u32::from(request.last_be()) << 4
         | u32::from(request.first_be());
+    let [high, low] = [(request.address() >> 32) as u32, request.address() as u32];
+    if request.is_wide() {
+        let words = [second, high, low];
+        (kind | FOUR_DWORDS, request.dwords(), request.tag, words)
+    } else {
+        (kind, request.dwords(), request.tag, [second, low, 0])
+    }
+}
+
+fn atomic(request: &AtomicRequest) -> Words {
+    let kind = match request.operation() {
+        AtomicOperation::FetchAdd => FETCH_ADD,
+        AtomicOperation::Swap => SWAP,
+        AtomicOperation::CompareAndSwap => COMPARE_AND_SWAP,
+    };
+    let second = u32::from(request.requester.0) << 16 | u32::from(request.tag.0 & 0xff) << 8;
     let [high, low] = [(request.address() >> 32) as u32, request.address() as u32];
     if request.is_wide() {
         let words = [second, high, low];
@@ -256,6 +302,12 @@ const MEMORY_READ: u8 = 0x00;
 const MEMORY_READ_WIDE: u8 = MEMORY_READ | FOUR_DWORDS;
 const MEMORY_WRITE: u8 = 0x40;
 const MEMORY_WRITE_WIDE: u8 = MEMORY_WRITE | FOUR_DWORDS;
+const FETCH_ADD: u8 = 0x4c;
+const FETCH_ADD_WIDE: u8 = FETCH_ADD | FOUR_DWORDS;
+const SWAP: u8 = 0x4d;
+const SWAP_WIDE: u8 = SWAP | FOUR_DWORDS;
+const COMPARE_AND_SWAP: u8 = 0x4e;
+const COMPARE_AND_SWAP_WIDE: u8 = COMPARE_AND_SWAP | FOUR_DWORDS;
 const CONFIG_READ_0: u8 = 0x04;
 const CONFIG_READ_1: u8 = 0x05;
 const CONFIG_WRITE_0: u8 = 0x44;
@@ -333,6 +385,26 @@ mod tests {
         assert!(matches!(with(1, 0x02), TlpError::Feature(name) if name.contains("LN")));
         assert!(matches!(with(2, 0x08), TlpError::Feature(name) if name.contains("AT")));
         assert_eq!(with(0, 0x02), TlpError::Unsupported(0x42));
+    }
+
+    #[test]
+    fn an_atomic_operation_has_its_bits_in_place() {
+        let transaction = (FunctionId::new(2, 0, 1), Tag(0x21));
+        let operation = AtomicOperation::CompareAndSwap;
+        let swap = Header::atomic(transaction, operation, 0x12_3456_7890, 16).unwrap();
+        let (bytes, len) = swap.emit();
+        let expected = [
+            0x6e, 0, 0, 8, 0x02, 0x01, 0x21, 0, 0, 0, 0, 0x12, 0x34, 0x56, 0x78, 0x90,
+        ];
+        assert_eq!((bytes, len), (expected, 16));
+        assert_eq!(Header::parse(&bytes), Ok((swap, 16)));
+        // Nine dwords are no operands.
+        let mut odd = bytes;
+        odd[3] = 9;
+        assert!(matches!(
+            Header::parse(&odd),
+            Err(TlpError::Operand { width: 18, .. })
+        ));
     }
 
     #[test]

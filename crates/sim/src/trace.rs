@@ -6,7 +6,7 @@ use std::io::{BufWriter, Write};
 use kernel::Observed;
 use link::optical::{Block, LightFrame};
 use link::{Carried, Observation, Packet, Packets};
-use protocol::{Class, Dllp, Header, Kind, MemoryRequest, PacketType, Status};
+use protocol::{AtomicOperation, Class, Dllp, Header, Kind, MemoryRequest, PacketType, Status};
 use serde::Serialize;
 
 use crate::build::{self, Parts};
@@ -281,6 +281,15 @@ fn tlp(header: &Header) -> Tlp {
                 lower_address: Some(completion.lower_address),
                 ..common
             };
+        }
+        Kind::Atomic(atomic) => {
+            let kind = match atomic.operation() {
+                AtomicOperation::FetchAdd => "FetchAdd",
+                AtomicOperation::Swap => "Swap",
+                AtomicOperation::CompareAndSwap => "CAS",
+            };
+            let address = format!("{:#x}", atomic.address());
+            (kind, Some(address), Some(atomic.width()))
         }
         Kind::ConfigRead(_) => ("CfgRd", None, None),
         Kind::ConfigWrite(_) => ("CfgWr", None, None),

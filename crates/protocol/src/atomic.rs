@@ -1,0 +1,177 @@
+//! Atomic operations on memory: a read and a write with nothing in between (PCIe Base 2.2.7, 6.15).
+
+use crate::{FunctionId, MemoryRequest, Tag, TlpError};
+
+/// A request for an atomic operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AtomicRequest {
+    /// Who asks.
+    pub requester: FunctionId,
+    /// Which of the requester's outstanding requests this is.
+    pub tag: Tag,
+    operation: AtomicOperation,
+    address: u64,
+    width: u8,
+}
+
+/// What is done with the value in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AtomicOperation {
+    /// The operand is added to it, modulo its width.
+    FetchAdd,
+    /// The operand takes its place.
+    Swap,
+    /// The second operand takes its place, if the first one equals it.
+    CompareAndSwap,
+}
+
+impl AtomicOperation {
+    /// All of them, in the order of their types.
+    pub const ALL: [Self; 3] = [Self::FetchAdd, Self::Swap, Self::CompareAndSwap];
+
+    /// How many operands the request carries.
+    pub const fn operands(self) -> usize {
+        match self {
+            Self::FetchAdd | Self::Swap => 1,
+            Self::CompareAndSwap => 2,
+        }
+    }
+
+    /// Widest operand, in bytes.
+    const fn widest(self) -> u8 {
+        match self {
+            Self::FetchAdd | Self::Swap => 8,
+            Self::CompareAndSwap => 16,
+        }
+    }
+
+    /// What stands in memory afterwards where `old` stood: `operands` are as long as it together, or twice.
+    ///
+    /// Numbers are little-endian, as completers of hosts have them.
+    pub fn applied(self, old: &[u8], operands: &[u8]) -> Vec<u8> {
+        let (first, second) = operands.split_at(old.len());
+        match self {
+            Self::FetchAdd => {
+                let sum = number(old).wrapping_add(number(first));
+                sum.to_le_bytes()[..old.len()].to_vec()
+            }
+            Self::Swap => first.to_vec(),
+            Self::CompareAndSwap if first == old => second.to_vec(),
+            Self::CompareAndSwap => old.to_vec(),
+        }
+    }
+}
+
+impl AtomicRequest {
+    /// An operation on `width` bytes (4 or 8, of a compare-and-swap 16, too) at `address`, a multiple of them.
+    pub fn new(
+        (requester, tag): (FunctionId, Tag),
+        operation: AtomicOperation,
+        address: u64,
+        width: u32,
+    ) -> Result<Self, TlpError> {
+        let is_width = matches!(width, 4 | 8 | 16) && width <= operation.widest().into();
+        if !is_width || !address.is_multiple_of(width.into()) {
+            return Err(TlpError::Operand { address, width });
+        }
+        Ok(Self {
+            requester,
+            tag,
+            operation,
+            address,
+            width: width as u8,
+        })
+    }
+
+    /// What is done.
+    #[inline]
+    pub const fn operation(&self) -> AtomicOperation {
+        self.operation
+    }
+
+    /// Address of the value in memory.
+    #[inline]
+    pub const fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Bytes of the value in memory, and of each operand.
+    #[inline]
+    pub const fn width(&self) -> u32 {
+        self.width as u32
+    }
+
+    /// The bytes of memory that it is on, as a request for them.
+    pub fn range(&self) -> MemoryRequest {
+        MemoryRequest::new(self.requester, self.tag, self.address, self.width())
+            .expect("a value at a multiple of its width is within a page")
+    }
+
+    /// Dwords of operands.
+    #[inline]
+    pub const fn dwords(&self) -> u16 {
+        self.width as u16 / 4 * self.operation.operands() as u16
+    }
+
+    /// Whether the address needs the 4-dword header.
+    #[inline]
+    pub const fn is_wide(&self) -> bool {
+        self.address >> 32 != 0
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    let bytes = bytes.iter().rev();
+    bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn asked(
+        operation: AtomicOperation,
+        address: u64,
+        width: u32,
+    ) -> Result<AtomicRequest, TlpError> {
+        AtomicRequest::new((FunctionId(0), Tag(0)), operation, address, width)
+    }
+
+    #[test]
+    fn operands_have_the_widths_that_there_are() {
+        for operation in AtomicOperation::ALL {
+            for width in 0..40 {
+                let is_right = [4, 8].contains(&width)
+                    || width == 16 && operation == AtomicOperation::CompareAndSwap;
+                assert_eq!(asked(operation, 0x40, width).is_ok(), is_right);
+            }
+        }
+        assert_eq!(
+            asked(AtomicOperation::Swap, 0x44, 8),
+            Err(TlpError::Operand {
+                address: 0x44,
+                width: 8
+            })
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn each_operation_leaves_what_its_name_says(old: u64, one: u64, other: u64) {
+            let applied = |operation: AtomicOperation, operands: &[u64]| {
+                let operands: Vec<u8> = operands.iter().flat_map(|one| one.to_le_bytes()).collect();
+                let new = operation.applied(&old.to_le_bytes(), &operands);
+                u64::from_le_bytes(new.try_into().unwrap())
+            };
+            prop_assert_eq!(applied(AtomicOperation::FetchAdd, &[one]), old.wrapping_add(one));
+            prop_assert_eq!(applied(AtomicOperation::Swap, &[one]), one);
+            prop_assert_eq!(applied(AtomicOperation::CompareAndSwap, &[old, other]), other);
+            if one != old {
+                prop_assert_eq!(applied(AtomicOperation::CompareAndSwap, &[one, other]), old);
+            }
+            let short = AtomicOperation::FetchAdd.applied(&old.to_le_bytes()[..4], &one.to_le_bytes()[..4]);
+            prop_assert_eq!(short, (old as u32).wrapping_add(one as u32).to_le_bytes());
+        }
+    }
+}
