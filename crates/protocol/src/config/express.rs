@@ -46,6 +46,10 @@ const LINK_CONTROL_BITS: u32 = 0x00c0;
 const BOUNDARY_128: u32 = 1 << 3;
 const SLOT_CLOCK: u32 = 1 << 28;
 const LINK_ACTIVE: u32 = 1 << 29;
+const ATOMIC_ROUTING: u32 = 1 << 6;
+/// Of 32 and 64 bits, and compare-and-swap of 128.
+const ATOMIC_COMPLETER: u32 = 0b111 << 7;
+const ATOMIC_REQUESTER_ENABLE: u32 = 1 << 6;
 const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
 const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
 const TEN_BIT_TAG_REQUESTER_ENABLE: u32 = 1 << 12;
@@ -174,13 +178,18 @@ impl ConfigSpace {
             (0, 0)
         };
         // No completion timeout ranges: the time is the function's own (PCIe Base 7.5.3.15).
+        let (atomics, atomics_enable) = match port {
+            PortType::Endpoint => (0, ATOMIC_REQUESTER_ENABLE),
+            PortType::RootPort => (ATOMIC_ROUTING | ATOMIC_COMPLETER, ATOMIC_REQUESTER_ENABLE),
+            PortType::Upstream | PortType::Downstream => (ATOMIC_ROUTING, 0),
+        };
         self.declare(
             DEVICE_CAPABILITIES_2,
-            TEN_BIT_TAG_COMPLETER | wide_tags,
+            TEN_BIT_TAG_COMPLETER | wide_tags | atomics,
             0,
             0,
         );
-        self.declare(DEVICE_CONTROL_2, 0, wide_enable, 0);
+        self.declare(DEVICE_CONTROL_2, 0, wide_enable | atomics_enable, 0);
         let speeds = (1_u32 << speed) - 1;
         self.declare(LINK_CAPABILITIES_2, speeds << 1, 0, 0);
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
@@ -211,6 +220,11 @@ impl ConfigSpace {
     /// `Max_Read_Request_Size` in Device Control, in bytes.
     pub fn max_read_request(&self) -> u32 {
         size(self.read(DEVICE_CONTROL) >> MRRS)
+    }
+
+    /// Whether the function may ask for atomic operations (PCIe Base 6.15.3.1).
+    pub fn atomic_requester_enable(&self) -> bool {
+        self.read(DEVICE_CONTROL_2) & ATOMIC_REQUESTER_ENABLE != 0
     }
 
     /// How many tags the function may use, of as many bits as are enabled (PCIe Base 2.2.6.2).
@@ -343,6 +357,23 @@ mod tests {
             assert_eq!(space.tags_allowed(), extended);
             space.write(DEVICE_CONTROL_2, Express::TEN_BIT_TAG_FIELD.1, 0b0011);
             assert_eq!(space.tags_allowed(), ten_bits);
+        }
+    }
+
+    #[test]
+    fn atomic_operations_are_routed_by_ports_completed_by_roots_and_enabled_at_requesters() {
+        for (port, routes, completes, asks) in [
+            (PortType::Endpoint, 0, 0, true),
+            (PortType::RootPort, 1, 7, true),
+            (PortType::Upstream, 1, 0, false),
+            (PortType::Downstream, 1, 0, false),
+        ] {
+            let mut space = endpoint(port);
+            let offered = space.read(DEVICE_CAPABILITIES_2);
+            assert_eq!((offered >> 6 & 1, offered >> 7 & 7), (routes, completes));
+            assert!(!space.atomic_requester_enable());
+            space.write(DEVICE_CONTROL_2, 1 << 6, 0b0001);
+            assert_eq!(space.atomic_requester_enable(), asks);
         }
     }
 
