@@ -9,6 +9,8 @@ which packet; its other keys, all integers unless said otherwise:
 - `memory-read`: `address` (a byte address) and `length` (bytes; of none, the zero-length read).
 - `memory-write`: `address` and `data`, the bytes as a hexadecimal string. Bytes of the first and
   last doubleword that are not written go out as zero.
+- `fetch-add`, `swap` and `compare-and-swap`: `address` and `data`, the operand, or both, one after
+  the other (hexadecimal).
 - `completion`: `completer`, `status` (`successful`, `unsupported-request`,
   `configuration-retry`, `completer-abort`), `byte_count` 1-4096, `lower_address`; with `data`
   (hexadecimal, whole doublewords) it is a completion with data.
@@ -109,6 +111,34 @@ def test_memory_writes(described: dict[str, Any], span: tuple[int, int], random:
     tlp = judge(described, TlpType.MEM_WRITE_64 if address >= FOUR_GIB else TlpType.MEM_WRITE)
     tlp.set_addr_be_data(address, data)
     more = {"kind": "memory-write", "address": address, "data": data.hex()}
+    assert packed(described | more) == tlp.pack()
+
+
+ATOMICS = {
+    "fetch-add": (TlpType.FETCH_ADD, TlpType.FETCH_ADD_64, 1),
+    "swap": (TlpType.SWAP, TlpType.SWAP_64, 1),
+    "compare-and-swap": (TlpType.CAS, TlpType.CAS_64, 2),
+}
+
+
+@thousands
+@given(
+    fields(tag=tags),
+    st.sampled_from(sorted(ATOMICS)),
+    st.sampled_from([4, 8, 16]),
+    st.one_of(st.integers(0, 2**28 - 1), st.integers(0, 2**60 - 1)),
+    st.randoms(use_true_random=False),
+)
+def test_atomic_operations(
+    described: dict[str, Any], kind: str, width: int, place: int, random: Any
+) -> None:
+    short, long, operands = ATOMICS[kind]
+    width = min(width, 8 * operands)
+    address, data = 16 * place, random.randbytes(width * operands)
+    tlp = judge(described, long if address >= FOUR_GIB else short)
+    tlp.address = address
+    tlp.set_data(data)
+    more = {"kind": kind, "address": address, "data": data.hex()}
     assert packed(described | more) == tlp.pack()
 
 

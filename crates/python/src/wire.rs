@@ -1,8 +1,8 @@
 //! Packets from their description, for the comparison with other packers.
 
 use protocol::{
-    Attributes, Class, Completion, ConfigKind, ConfigRequest, Credit, Dllp, FunctionId, Header,
-    Kind, Status, Tag, TrafficClass,
+    AtomicOperation, Attributes, Class, Completion, ConfigKind, ConfigRequest, Credit, Dllp,
+    FunctionId, Header, Kind, Status, Tag, TrafficClass,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,6 +20,9 @@ enum Description {
         address: u64,
         data: String,
     },
+    FetchAdd(Operands),
+    Swap(Operands),
+    CompareAndSwap(Operands),
     Completion {
         completer: u16,
         status: String,
@@ -38,6 +41,12 @@ enum Description {
     InitFc1(Limits),
     InitFc2(Limits),
     UpdateFc(Limits),
+}
+
+#[derive(Deserialize)]
+struct Operands {
+    address: u64,
+    data: String,
 }
 
 #[derive(Deserialize)]
@@ -101,6 +110,13 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
             payload[lead..lead + data.len()].copy_from_slice(&data);
             (header, payload)
         }
+        Description::FetchAdd(operands) => {
+            operands.request((requester, tag), AtomicOperation::FetchAdd)?
+        }
+        Description::Swap(operands) => operands.request((requester, tag), AtomicOperation::Swap)?,
+        Description::CompareAndSwap(operands) => {
+            operands.request((requester, tag), AtomicOperation::CompareAndSwap)?
+        }
         Description::Completion {
             completer,
             status,
@@ -154,6 +170,19 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
     header.poisoned = common.poisoned;
     let (bytes, len) = header.emit();
     Ok([&bytes[..len], &data].concat())
+}
+
+impl Operands {
+    fn request(
+        &self,
+        transaction: (FunctionId, Tag),
+        operation: AtomicOperation,
+    ) -> Result<(Header, Vec<u8>), String> {
+        let data = bytes_of(&self.data)?;
+        let width = (data.len() / operation.operands()) as u32;
+        let header = Header::atomic(transaction, operation, self.address, width).map_err(said)?;
+        Ok((header, data))
+    }
 }
 
 impl Config {
