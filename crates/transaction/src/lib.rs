@@ -2,7 +2,7 @@
 //!
 //! A [`Requester`] turns flows into requests under tags and takes in their completions; [`Completions`] splits the
 //! answer to a read; [`Memory`] holds the bytes; [`Functions`] answers configuration requests; a [`Bridge`] makes requests in
-//! another address space. None of them knows a link or a clock of its own.
+//! another address space; a [`TranslationCache`] remembers where pages lead. None of them knows a link or a clock of its own.
 
 mod access;
 mod bridge;
@@ -11,11 +11,13 @@ mod flow;
 mod functions;
 mod memory;
 mod outstanding;
+mod page;
 mod pattern;
 mod refusal;
 mod report;
 mod requester;
 mod spread;
+mod translation_cache;
 mod writes;
 
 pub use access::{Action, ConfigAccess};
@@ -25,9 +27,11 @@ pub use flow::{Content, Direction, Extent, Flow};
 pub use functions::{Functions, Place, PortFunction, Reach, Served, retype};
 pub use memory::Memory;
 pub use outstanding::{Outstanding, Part};
+pub use page::{Mapping, Misaligned, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;
 pub use report::{arrived, deliver, written};
 pub use requester::{Next, Requester, RequesterLimits, Taken};
 pub use spread::{Arrivals, Spread};
+pub use translation_cache::{GeometryError, TranslationCache};
 pub use writes::writes;

@@ -1,0 +1,295 @@
+//! A set-associative cache of translations: the IOTLB of a translation agent, and the address translation cache of a device.
+//!
+//! Pages of all sizes share its entries. How large the page of an address is shows only when it has been found, so a lookup
+//! tries each size of which there is an entry.
+
+use std::ops::RangeInclusive;
+
+use protocol::FunctionId;
+use thiserror::Error;
+
+use crate::{Mapping, PageSize};
+
+/// Translations of functions' pages. In a set, the one used longest ago gives way (LRU).
+#[derive(Clone, Debug)]
+pub struct TranslationCache {
+    ways: usize,
+    /// The entries of each set, the one used last first.
+    sets: Vec<Vec<Entry>>,
+    /// Entries of each size of pages, by [`PageSize`].
+    present: [u32; PageSize::ALL.len()],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    who: FunctionId,
+    mapping: Mapping,
+}
+
+impl TranslationCache {
+    /// An empty cache of `entries`, a power of two, in sets of `ways`, which divide them.
+    pub fn new(entries: u32, ways: u32) -> Result<Self, GeometryError> {
+        if !entries.is_power_of_two() {
+            return Err(GeometryError::Entries(entries));
+        }
+        // So the sets are a power of two as well.
+        if ways == 0 || !entries.is_multiple_of(ways) {
+            return Err(GeometryError::Ways { entries, ways });
+        }
+        Ok(Self {
+            ways: ways as usize,
+            sets: vec![Vec::new(); (entries / ways) as usize],
+            present: [0; PageSize::ALL.len()],
+        })
+    }
+
+    /// The page of a function that `address` is in, which becomes the one used last.
+    #[inline]
+    pub fn lookup(&mut self, who: FunctionId, address: u64) -> Option<Mapping> {
+        let (set, way) = self.find(who, address)?;
+        self.sets[set][..=way].rotate_right(1);
+        Some(self.sets[set][0].mapping)
+    }
+
+    /// Whether there is an entry for `address`, of which no use is made.
+    pub fn holds(&self, who: FunctionId, address: u64) -> bool {
+        self.find(who, address).is_some()
+    }
+
+    /// Puts a page of a function in, instead of the one used longest ago where there is no room: that one.
+    pub fn fill(&mut self, who: FunctionId, mapping: Mapping) -> Option<(FunctionId, Mapping)> {
+        let set = self.set_of(who, mapping.size(), mapping.virtual_base());
+        let entries = &mut self.sets[set];
+        let page = (who, mapping.virtual_base(), mapping.size());
+        let same = entries.iter().position(|entry| entry.page() == page);
+        let gone = same.or_else(|| (entries.len() == self.ways).then(|| entries.len() - 1));
+        let gone = gone.map(|way| entries.remove(way));
+        entries.insert(0, Entry { who, mapping });
+        self.present[mapping.size() as usize] += 1;
+        if let Some(gone) = gone {
+            self.present[gone.mapping.size() as usize] -= 1;
+        }
+        gone.filter(|_| same.is_none())
+            .map(|gone| (gone.who, gone.mapping))
+    }
+
+    /// Drops every page of a function with addresses in `range`.
+    pub fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+        self.keep(|entry| entry.who != who || !entry.mapping.overlaps(range));
+    }
+
+    /// Drops all pages.
+    pub fn invalidate_all(&mut self) {
+        self.keep(|_| false);
+    }
+
+    fn keep(&mut self, stays: impl Fn(&Entry) -> bool) {
+        for set in &mut self.sets {
+            set.retain(|entry| {
+                let stays = stays(entry);
+                self.present[entry.mapping.size() as usize] -= u32::from(!stays);
+                stays
+            });
+        }
+    }
+
+    /// The set and the way of the entry for an address.
+    #[inline]
+    fn find(&self, who: FunctionId, address: u64) -> Option<(usize, usize)> {
+        let sizes = PageSize::ALL.into_iter();
+        let mut sizes = sizes.filter(|size| self.present[*size as usize] > 0);
+        sizes.find_map(|size| {
+            let set = self.set_of(who, size, address);
+            let mut entries = self.sets[set].iter();
+            let way = entries.position(|entry| entry.who == who && entry.mapping.covers(address));
+            way.map(|way| (set, way))
+        })
+    }
+
+    /// The function counts, too: several that use the same addresses do not all meet in one set.
+    #[inline]
+    fn set_of(&self, who: FunctionId, size: PageSize, address: u64) -> usize {
+        let page = (address >> size.bits()).wrapping_add(u64::from(who.0));
+        page as usize & (self.sets.len() - 1)
+    }
+}
+
+impl Entry {
+    fn page(&self) -> (FunctionId, u64, PageSize) {
+        (self.who, self.mapping.virtual_base(), self.mapping.size())
+    }
+}
+
+/// Why a cache cannot be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum GeometryError {
+    /// The sets could not be told apart by bits of an address.
+    #[error("a cache cannot have {0} entries; write a power of two")]
+    Entries(u32),
+    /// Some sets would have more ways than others.
+    #[error("{entries} entries cannot have {ways} ways; write a power of two from 1 to {entries}")]
+    Ways {
+        /// How many entries there are.
+        entries: u32,
+        /// How many each set would have.
+        ways: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rights;
+    use proptest::prelude::*;
+
+    const DEVICE: FunctionId = FunctionId::new(1, 0, 0);
+    const OTHER: FunctionId = FunctionId::new(2, 0, 0);
+
+    fn cache(entries: u32, ways: u32) -> TranslationCache {
+        TranslationCache::new(entries, ways).expect("a legal geometry")
+    }
+
+    fn page(number: u64, size: PageSize) -> Mapping {
+        let (base, physical) = (number << size.bits(), (number + 7) << size.bits());
+        Mapping::new(base, physical, size, Rights::ReadWrite).expect("a whole page")
+    }
+
+    #[test]
+    fn entries_are_a_power_of_two_and_ways_divide_them() {
+        let refused = |entries, ways| {
+            let cache = TranslationCache::new(entries, ways);
+            cache.expect_err("an impossible geometry").to_string()
+        };
+        assert_eq!(
+            refused(48, 4),
+            "a cache cannot have 48 entries; write a power of two"
+        );
+        assert_eq!(
+            refused(64, 3),
+            "64 entries cannot have 3 ways; write a power of two from 1 to 64"
+        );
+        for (entries, ways) in [(0, 1), (16, 0), (16, 32), (16, 12)] {
+            assert!(TranslationCache::new(entries, ways).is_err());
+        }
+        for ways in [1, 2, 4, 8, 16] {
+            assert!(TranslationCache::new(16, ways).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_page_used_longest_ago_gives_way() {
+        let mut cache = cache(2, 2);
+        cache.fill(DEVICE, page(0, PageSize::Kib4));
+        cache.fill(DEVICE, page(1, PageSize::Kib4));
+        assert!(cache.lookup(DEVICE, 0x0123).is_some());
+        let gone = cache.fill(DEVICE, page(2, PageSize::Kib4));
+        assert_eq!(gone, Some((DEVICE, page(1, PageSize::Kib4))));
+        assert!(cache.holds(DEVICE, 0) && !cache.holds(DEVICE, 0x1000));
+    }
+
+    #[test]
+    fn a_page_that_is_filled_again_takes_no_second_entry() {
+        let mut cache = cache(2, 2);
+        cache.fill(DEVICE, page(0, PageSize::Kib4));
+        cache.fill(DEVICE, page(1, PageSize::Kib4));
+        let moved = Mapping::around(0, 0x9000, PageSize::Kib4, Rights::Read);
+        assert_eq!(cache.fill(DEVICE, moved), None);
+        assert_eq!(cache.lookup(DEVICE, 0), Some(moved));
+        assert!(cache.holds(DEVICE, 0x1000));
+    }
+
+    #[test]
+    fn one_entry_serves_all_addresses_of_a_huge_page_and_of_one_function_only() {
+        let mut cache = cache(16, 4);
+        cache.fill(DEVICE, page(3, PageSize::Gib1));
+        let address = (3 << 30) + 0x1234_5678;
+        assert_eq!(cache.lookup(DEVICE, address), Some(page(3, PageSize::Gib1)));
+        assert_eq!(cache.lookup(OTHER, address), None);
+        assert_eq!(cache.lookup(DEVICE, 4 << 30), None);
+    }
+
+    #[test]
+    fn an_invalidation_drops_each_page_it_touches() {
+        let mut cache = cache(16, 16);
+        cache.fill(DEVICE, page(0, PageSize::Kib64));
+        cache.fill(DEVICE, page(1, PageSize::Kib64));
+        cache.fill(OTHER, page(0, PageSize::Kib64));
+        cache.invalidate(DEVICE, &(0xf000..=0xffff));
+        assert!(!cache.holds(DEVICE, 0));
+        assert!(cache.holds(DEVICE, 0x1_0000) && cache.holds(OTHER, 0));
+        cache.invalidate_all();
+        assert!(!cache.holds(DEVICE, 0x1_0000) && !cache.holds(OTHER, 0));
+        assert_eq!(cache.present, [0; 5]);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Use {
+        Lookup(u16, u64),
+        Fill(u16, u64, PageSize),
+        Invalidate(u16, u64, u64),
+    }
+
+    fn any_use() -> impl Strategy<Value = Use> {
+        let size = prop::sample::select(&PageSize::ALL[..3]);
+        prop_oneof![
+            3 => (0..3_u16, 0..1_u64 << 24).prop_map(|(who, at)| Use::Lookup(who, at)),
+            2 => (0..3_u16, 0..1_u64 << 24, size).prop_map(|(who, at, size)| Use::Fill(who, at, size)),
+            1 => (0..3_u16, 0..1_u64 << 24, 0..1_u64 << 18).prop_map(|(who, at, len)| Use::Invalidate(who, at, len)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_was_filled_and_not_invalidated_since(
+            entries in 0..7_u32, ways in 0..7_u32, uses in prop::collection::vec(any_use(), 1..300),
+        ) {
+            let mut cache = cache(1 << entries, 1 << ways.min(entries));
+            let mut known: Vec<(FunctionId, Mapping)> = Vec::new();
+            for one in uses {
+                match one {
+                    Use::Lookup(who, at) => {
+                        let who = FunctionId(who);
+                        let found = cache.lookup(who, at);
+                        let known = known.iter().find(|(owner, page)| *owner == who && page.covers(at));
+                        prop_assert!(found.is_none() || found == known.map(|(_, page)| *page));
+                    }
+                    Use::Fill(who, at, size) => {
+                        let (who, page) = (FunctionId(who), Mapping::around(at, at * 3, size, Rights::Read));
+                        cache.invalidate(who, &page.range());
+                        known.retain(|(owner, other)| *owner != who || !other.overlaps(&page.range()));
+                        cache.fill(who, page);
+                        known.push((who, page));
+                        prop_assert_eq!(cache.lookup(who, at), Some(page));
+                    }
+                    Use::Invalidate(who, at, len) => {
+                        let (who, range) = (FunctionId(who), at..=at + len);
+                        cache.invalidate(who, &range);
+                        known.retain(|(owner, page)| *owner != who || !page.overlaps(&range));
+                    }
+                }
+                let held: usize = cache.sets.iter().map(Vec::len).sum();
+                prop_assert_eq!(held, cache.present.iter().sum::<u32>() as usize);
+                prop_assert!(cache.sets.iter().all(|set| set.len() <= cache.ways));
+            }
+        }
+
+        #[test]
+        fn as_many_pages_as_there_are_ways_are_found_again_whatever_their_sizes(
+            pages in prop::collection::btree_set((0..64_u64, 0..5_usize), 8),
+        ) {
+            // Apart in the address space by size, so that none lies in another.
+            let pages: Vec<Mapping> = pages.into_iter().map(|(number, size)| {
+                let base = (size as u64 + 1) << 40;
+                let size = PageSize::ALL[size];
+                Mapping::around(base | (number << size.bits()), 0, size, Rights::Read)
+            }).collect();
+            let mut cache = cache(8, 8);
+            for page in &pages {
+                prop_assert_eq!(cache.fill(DEVICE, *page), None);
+            }
+            for page in &pages {
+                prop_assert_eq!(cache.lookup(DEVICE, *page.range().end()), Some(*page));
+            }
+        }
+    }
+}
