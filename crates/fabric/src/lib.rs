@@ -15,7 +15,10 @@ mod switch;
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 pub use cpu::{Cpu, INTERRUPTS, Ram};
 pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
-pub use iommu::{PageTable, PageTableError, Step, TranslationTable};
+pub use iommu::{
+    Answer, Ask, DescriptorReads, Iommu, IommuCounters, IommuParameters, PageTable, PageTableError,
+    Purpose, Step, TranslationFault, TranslationTable,
+};
 pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
 pub use root_parameters::RootComplexParameters;
 pub use routes::{Route, Routes};

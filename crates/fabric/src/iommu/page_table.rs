@@ -29,23 +29,23 @@ struct Room {
 }
 
 impl PageTable {
-    /// An empty page table whose tables lie in `room`, physical addresses of the memory that begins at `memory_base`.
+    /// An empty page table whose tables lie in `pages`, physical addresses of the memory that begins at `memory_base`.
     pub fn new(
-        room: Range<u64>,
+        pages: Range<u64>,
         memory_base: u64,
         memory: &mut Memory,
     ) -> Result<Self, PageTableError> {
-        let wrong = PageTableError::Room(room.start, room.end);
-        let offset = room.start.checked_sub(memory_base);
-        let len = room.end.saturating_sub(room.start);
+        let wrong = PageTableError::Room(pages.start, pages.end);
+        let offset = pages.start.checked_sub(memory_base);
+        let len = pages.end.saturating_sub(pages.start);
         if len < TABLE || !offset.is_some_and(|offset| memory.holds(offset, len)) {
             return Err(wrong);
         }
-        let root = TranslationTable::root(room.start).ok_or(wrong)?;
+        let root = TranslationTable::root(pages.start).ok_or(wrong)?;
         let table = Self {
             root,
             room: Room {
-                fresh: room.start + TABLE..room.end,
+                fresh: pages.start + TABLE..pages.end,
                 free: Vec::new(),
             },
             memory_base,

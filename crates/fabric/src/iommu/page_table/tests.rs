@@ -52,7 +52,7 @@ fn the_room_for_tables_is_whole_pages_of_the_memory() {
 #[test]
 fn what_was_in_the_room_before_maps_nothing() {
     let mut memory = Memory::new(1 << 20);
-    memory.write(0, &[0xff; 1 << 16]);
+    memory.write(0, &vec![0xff; 1 << 16]);
     let mut table = PageTable::new(BASE..BASE + (1 << 16), BASE, &mut memory).expect("room");
     assert_eq!(
         table.find(0, &memory),

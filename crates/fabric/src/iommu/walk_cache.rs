@@ -1,0 +1,62 @@
+//! Tables that walks have come by, so that later walks begin there and not at the root.
+
+use std::ops::RangeInclusive;
+
+use protocol::FunctionId;
+
+use super::descriptor::TranslationTable;
+use super::overlap;
+
+/// The tables of a few parts of functions' address spaces. The one used longest ago gives way.
+#[derive(Clone, Debug)]
+pub(super) struct WalkCache {
+    room: usize,
+    /// The one used last first.
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    who: FunctionId,
+    /// The addresses that are translated by the table.
+    reach: RangeInclusive<u64>,
+    table: TranslationTable,
+}
+
+impl WalkCache {
+    /// Nothing, and never more than `room` tables.
+    pub(super) fn new(room: usize) -> Self {
+        Self {
+            room,
+            entries: Vec::new(),
+        }
+    }
+
+    /// The lowest table that is known for an address.
+    pub(super) fn lookup(&mut self, who: FunctionId, address: u64) -> Option<TranslationTable> {
+        let entries = self.entries.iter().enumerate();
+        let known = entries.filter(|(_, one)| one.who == who && one.reach.contains(&address));
+        let (place, _) = known.min_by_key(|(_, one)| one.reach.end() - one.reach.start())?;
+        self.entries[..=place].rotate_right(1);
+        Some(self.entries[0].table)
+    }
+
+    /// Remembers the table for these addresses.
+    pub(super) fn fill(
+        &mut self,
+        who: FunctionId,
+        reach: RangeInclusive<u64>,
+        table: TranslationTable,
+    ) {
+        self.entries
+            .retain(|one| one.who != who || one.reach != reach);
+        self.entries.insert(0, Entry { who, reach, table });
+        self.entries.truncate(self.room);
+    }
+
+    /// Forgets the tables of a function for addresses in `range`.
+    pub(super) fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+        self.entries
+            .retain(|one| one.who != who || !overlap(&one.reach, range));
+    }
+}
