@@ -19,7 +19,7 @@ kernel::parameters! {
         /// Time that a translation request (ATS) takes through the agent before it is looked up.
         request_latency: Span = Span::ZERO, from "our choice: none";
         /// Whether the page after one that is used is walked ahead while a walker is free.
-        pretranslate: bool = false, from "our choice: as gem5's SMMUv3 does not by default";
+        pretranslate: bool = false, from "off by default in gem5's SMMUv3, too";
     }
 }
 

@@ -291,6 +291,16 @@ fn a_walk_that_is_invalidated_begins_again() {
 }
 
 #[test]
+fn a_walk_that_has_found_a_page_begins_again_when_any_part_of_that_is_invalidated() {
+    let mut world = World::new(|_| ());
+    world.map(0, PageSize::Kib64, Rights::ReadWrite);
+    world.ask(0, Purpose::Read);
+    assert!(world.pass(LOOKUP + READ * 3).is_empty());
+    world.iommu.invalidate(DEVICE, &(0xf000..=0xffff));
+    assert_eq!(world.pass(Span::from_us(10))[0].1, READ * 5);
+}
+
+#[test]
 fn a_walk_elsewhere_goes_on_through_an_invalidation() {
     let mut world = World::new(|_| ());
     world.map_pages(2);
