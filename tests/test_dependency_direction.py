@@ -11,6 +11,7 @@ import pytest
 ALLOWED = {
     "protocol": set[str](),
     "kernel": set[str](),
+    "locktable": set[str](),
     "link": {"protocol", "kernel"},
     "transaction": {"protocol", "kernel", "link"},
     "fabric": {"protocol", "kernel", "link", "transaction"},

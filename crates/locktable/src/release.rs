@@ -1,0 +1,122 @@
+//! Giving up the lock of a bucket.
+
+use crate::{Bucket, Machine, Operation, Owner, Queue};
+
+/// Shifts the queue of a bucket, so that the next owner in it holds the lock.
+///
+/// It begins as if nobody waited: then one compare-and-swap is all. If somebody does, the queue that was found instead
+/// tells what to expect next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Release {
+    bucket: Bucket,
+    owner: Owner,
+    expected: Queue,
+}
+
+/// Whether an owner gave up a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Released {
+    /// It held the lock and does not any more.
+    Passed {
+        /// Who holds it now, if anybody waited.
+        next: Option<Owner>,
+    },
+    /// It did not hold the lock, and nothing was changed. If it had taken it, it was thought dead and removed since, and
+    /// what it did under the lock others may have done, too.
+    NotHeld,
+}
+
+impl Release {
+    /// `owner` gives up the lock of `bucket`.
+    pub fn new(bucket: Bucket, owner: Owner) -> Self {
+        Release {
+            bucket,
+            owner,
+            expected: Queue::of(owner),
+        }
+    }
+}
+
+impl Machine for Release {
+    type Outcome = Released;
+
+    fn operation(&self) -> Operation {
+        Operation::CompareAndSwap {
+            bucket: self.bucket,
+            expected: self.expected,
+            new: self.expected.shifted(),
+        }
+    }
+
+    fn answered(&mut self, found: Queue) -> Option<Released> {
+        if found == self.expected {
+            let next = found.shifted().head();
+            return Some(Released::Passed { next });
+        }
+        if found.head() != Some(self.owner) {
+            return Some(Released::NotHeld);
+        }
+        self.expected = found;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::tests::{owner, queue};
+    use crate::{Table, Width};
+
+    fn release() -> (Release, Bucket) {
+        let bucket = Table::new(0, 1, Width::Bits64).unwrap().bucket(0);
+        (Release::new(bucket, owner(1)), bucket)
+    }
+
+    fn passed(next: Option<u16>) -> Released {
+        let next = next.map(owner);
+        Released::Passed { next }
+    }
+
+    #[test]
+    fn a_lock_that_nobody_waits_for_is_given_up_by_one_compare_and_swap() {
+        let (mut release, bucket) = release();
+        let first = Operation::CompareAndSwap {
+            bucket,
+            expected: queue(&[1]),
+            new: Queue::EMPTY,
+        };
+        assert_eq!(release.operation(), first);
+        assert_eq!(release.answered(queue(&[1])), Some(passed(None)));
+    }
+
+    #[test]
+    fn the_queue_moves_up_with_whoever_joined_meanwhile() {
+        let (mut release, bucket) = release();
+        assert_eq!(release.answered(queue(&[1, 2])), None);
+        assert_eq!(release.answered(queue(&[1, 2, 3])), None);
+        let third = Operation::CompareAndSwap {
+            bucket,
+            expected: queue(&[1, 2, 3]),
+            new: queue(&[2, 3]),
+        };
+        assert_eq!(release.operation(), third);
+        assert_eq!(release.answered(queue(&[1, 2, 3])), Some(passed(Some(2))));
+    }
+
+    #[test]
+    fn who_does_not_hold_a_lock_does_not_give_it_up() {
+        for found in [vec![], vec![2], vec![2, 3], vec![2, 1]] {
+            let (mut release, _) = release();
+            let told = release.answered(queue(&found));
+            assert_eq!(told, Some(Released::NotHeld), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn an_owner_that_is_removed_between_two_tries_does_not_hold_the_lock() {
+        let (mut release, _) = release();
+        assert_eq!(release.answered(queue(&[1, 2, 3])), None);
+        let told = release.answered(queue(&[2, 3]));
+        assert_eq!(told, Some(Released::NotHeld));
+    }
+}
