@@ -4,7 +4,7 @@ use crate::{Machine, Operation, Owner, Queue, Remove, Removed, Table};
 
 /// Removes an owner from every bucket, one after the other.
 ///
-/// It is complete when the owner can no longer reach the memory: a compare-and-swap of it that is under way may still put it
+/// It is complete only if the owner can no longer reach the memory: a compare-and-swap of it that is under way may still put it
 /// into a bucket that was swept before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sweep {

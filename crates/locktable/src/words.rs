@@ -73,10 +73,8 @@ impl<'a> AtomicWords<'a> {
             return Err(WordsError::Width);
         }
         let addresses = table.addresses();
-        let (have, need) = (
-            words.len(),
-            (addresses.end - addresses.start) / Width::Bits64.bytes(),
-        );
+        let have = words.len();
+        let need = (addresses.end - addresses.start) / Width::Bits64.bytes();
         if have as u64 != need {
             return Err(WordsError::Count { have, need });
         }
@@ -85,8 +83,9 @@ impl<'a> AtomicWords<'a> {
     }
 
     fn word(&self, bucket: Bucket) -> &'a AtomicU64 {
-        let index = (bucket.address() - self.base) / Width::Bits64.bytes();
-        &self.words[index as usize]
+        let index = bucket.address().wrapping_sub(self.base) / Width::Bits64.bytes();
+        let word = self.words.get(index as usize);
+        word.expect("a bucket is one of the table whose words these are")
     }
 }
 

@@ -15,6 +15,8 @@ use crate::specification::{Call, Outcome, QueueLock};
 const THREADS: u32 = 4;
 const ROUNDS: u64 = 1_000;
 const BUCKETS: u64 = 2;
+/// Some seconds: where one fails, the others do not wait for it.
+const MOST_YIELDS: u32 = 10_000_000;
 
 /// What the lock of a bucket protects, in no other way than that.
 #[derive(Default)]
@@ -80,7 +82,13 @@ impl Thread<'_> {
         told: impl Fn(M::Outcome) -> Outcome,
     ) -> M::Outcome {
         let began = self.clock.fetch_add(1, Ordering::SeqCst);
-        let outcome = run(machine, &mut self.words, thread::yield_now).unwrap();
+        let mut yields = 0_u32;
+        let between = || {
+            yields += 1;
+            assert!(yields < MOST_YIELDS, "somebody waits for ever");
+            thread::yield_now();
+        };
+        let outcome = run(machine, &mut self.words, between).unwrap();
         let ended = self.clock.fetch_add(1, Ordering::SeqCst);
         let index = self.index_of(bucket);
         self.calls[index].push(Record {
