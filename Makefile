@@ -40,7 +40,7 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 	$(BIN)/peerlane bench messages
 
 soak: $(VENV)/installed $(VENV)/development ## Run the property tests for a long time.
-	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --release
+	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --release -- --include-ignored
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py
 
 lock: ## Resolve the development dependencies anew (needs uv).

@@ -27,6 +27,9 @@ impl Class {
 pub struct TrafficClass(u8);
 
 impl TrafficClass {
+    /// That of coherence messages: the first one besides that of everything else.
+    pub const COHERENCE: Self = Self(1);
+
     /// The class of that number, if there is one.
     pub const fn new(number: u8) -> Option<Self> {
         if number < 8 { Some(Self(number)) } else { None }

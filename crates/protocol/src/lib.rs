@@ -6,6 +6,7 @@
 mod atomic;
 pub mod aurora;
 mod class;
+pub mod coherence;
 mod completion;
 mod config;
 mod crc;

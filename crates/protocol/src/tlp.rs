@@ -1,5 +1,6 @@
 //! Transaction layer packets: the header as a value, and as the bytes of the wire.
 
+use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
     AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigKind, ConfigRequest,
     FunctionId, MemoryRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
@@ -38,6 +39,8 @@ pub enum Kind {
     ConfigWrite(ConfigRequest),
     /// Goes from one network interface controller to another.
     Network(NetworkHeader),
+    /// Carries messages between coherent agents.
+    Coherence(CoherencePacket),
 }
 
 impl From<Kind> for Header {
@@ -93,6 +96,20 @@ impl Header {
     ) -> Result<Self, TlpError> {
         let request = AtomicRequest::new(transaction, operation, address, width)?;
         Ok(Kind::Atomic(request).into())
+    }
+
+    /// Coherence messages of so many dwords together, which keep to themselves in a traffic class of their own.
+    pub const fn coherence(format: PacketFormat, dwords: u16) -> Self {
+        Self {
+            traffic_class: TrafficClass::COHERENCE,
+            attributes: Attributes {
+                relaxed_ordering: false,
+                id_ordering: false,
+                no_snoop: false,
+            },
+            poisoned: false,
+            kind: Kind::Coherence(CoherencePacket { format, dwords }),
+        }
     }
 
     /// A read of the dword `register` of the configuration space of `target`.
@@ -171,7 +188,7 @@ impl Header {
     #[inline]
     pub const fn class(&self) -> Class {
         match self.kind {
-            Kind::MemoryWrite(_) | Kind::Network(_) => Class::Posted,
+            Kind::MemoryWrite(_) | Kind::Network(_) | Kind::Coherence(_) => Class::Posted,
             Kind::MemoryRead(_) | Kind::Atomic(_) | Kind::ConfigRead(_) | Kind::ConfigWrite(_) => {
                 Class::NonPosted
             }
@@ -185,13 +202,14 @@ impl Header {
         matches!(self.kind, Kind::ConfigRead(_) | Kind::ConfigWrite(_))
     }
 
-    /// Bytes of the header: 12, or 16 when an address is 4 GiB or above.
+    /// Bytes of the header: 12, or 16 when an address is 4 GiB or above; of coherence messages 4 or 16.
     #[inline]
     pub const fn header_len(&self) -> usize {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) if request.is_wide() => 16,
             Kind::Atomic(request) if request.is_wide() => 16,
             Kind::Network(_) => NetworkHeader::BYTES,
+            Kind::Coherence(packet) => packet.header_len(),
             _ => 12,
         }
     }
@@ -208,7 +226,7 @@ impl Header {
         self.payload_dwords().div_ceil(4)
     }
 
-    /// Requester ID: of a completion, whom it answers.
+    /// Requester ID: of a completion, whom it answers; 0 of coherence messages, which have agents.
     #[inline]
     pub const fn requester(&self) -> FunctionId {
         match self.kind {
@@ -217,6 +235,7 @@ impl Header {
             Kind::Completion(completion) => completion.requester,
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.requester,
             Kind::Network(network) => network.requester,
+            Kind::Coherence(_) => FunctionId(0),
         }
     }
 
@@ -228,7 +247,7 @@ impl Header {
             Kind::Atomic(request) => request.tag,
             Kind::Completion(completion) => completion.tag,
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.tag,
-            Kind::Network(_) => Tag(0),
+            Kind::Network(_) | Kind::Coherence(_) => Tag(0),
         }
     }
 
@@ -240,6 +259,7 @@ impl Header {
             Kind::Completion(completion) => completion.dwords,
             Kind::ConfigWrite(_) => 1,
             Kind::Network(network) => network.dwords(),
+            Kind::Coherence(packet) => packet.dwords,
             Kind::MemoryRead(_) | Kind::ConfigRead(_) => 0,
         }
     }
@@ -277,7 +297,9 @@ impl Header {
                 first_byte: 0,
                 bytes: 4,
             }),
-            Kind::MemoryWrite(_) | Kind::Completion(_) | Kind::Network(_) => None,
+            Kind::MemoryWrite(_) | Kind::Completion(_) | Kind::Network(_) | Kind::Coherence(_) => {
+                None
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! TLP headers as bytes: `emit` and `parse`.
 
+use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
     AtomicOperation, AtomicRequest, Attributes, Completion, ConfigKind, ConfigRequest, FunctionId,
     Header, Kind, MemoryRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
@@ -17,6 +18,10 @@ impl Header {
             Kind::ConfigRead(request) => config(CONFIG_READ_0, request, 1),
             Kind::ConfigWrite(request) => config(CONFIG_WRITE_0, request, 1),
             Kind::Network(network) => return (network.emit(), NetworkHeader::BYTES),
+            Kind::Coherence(packet) => {
+                let (kind, words) = packet.words();
+                (kind, packet.dwords, Tag(0), words)
+            }
         };
         let attributes = u32::from(self.attributes.bits());
         let first = u32::from(kind) << 24
@@ -39,6 +44,9 @@ impl Header {
             have: bytes.len(),
             need,
         };
+        if let Some(format) = bytes.first().copied().and_then(CoherencePacket::format_of) {
+            return coherence(format, bytes);
+        }
         let short = bytes.first_chunk::<12>().ok_or(truncated(12))?;
         let kind_bits = short[0];
         let first = word(short, 0);
@@ -83,6 +91,30 @@ impl Header {
         };
         Ok((header, len))
     }
+}
+
+/// Of the longer header only what the first dword says is looked at: both ends of the link know each other.
+fn coherence(format: PacketFormat, bytes: &[u8]) -> Result<(Header, usize), TlpError> {
+    let mut packet = CoherencePacket { format, dwords: 0 };
+    let need = packet.header_len();
+    if bytes.len() < need {
+        return Err(TlpError::Truncated {
+            have: bytes.len(),
+            need,
+        });
+    }
+    let fields = Fields {
+        first: u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+        second: 0,
+        third: 0,
+    };
+    packet.dwords = fields.length();
+    let header = Header {
+        traffic_class: TrafficClass::from_field(fields.first >> 20),
+        poisoned: fields.first & POISONED != 0,
+        ..Kind::Coherence(packet).into()
+    };
+    Ok((header, need))
 }
 
 /// The first three dwords of a header.

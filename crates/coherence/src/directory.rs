@@ -1,0 +1,114 @@
+//! Who holds which line, as far as the home agent knows.
+
+use protocol::coherence::{AgentId, Line};
+
+/// The holders of every line. Clean lines are given up without a word, so an agent may hold less than stands here, and
+/// never more.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Directory {
+    first: Line,
+    /// Pages of lines, as many as there are up to the last one that somebody held.
+    pages: Vec<Option<Box<[Holders; PAGE]>>>,
+}
+
+const PAGE: usize = 64;
+
+/// Who holds a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Holders {
+    /// Nobody.
+    #[default]
+    Nobody,
+    /// One alone, who may have written it.
+    One(AgentId),
+    /// Those whose bits are set, to read.
+    Readers(u64),
+}
+
+impl Directory {
+    /// Of lines from `first` on, which nobody holds.
+    pub(crate) fn new(first: Line) -> Self {
+        Directory {
+            first,
+            pages: Vec::new(),
+        }
+    }
+
+    fn place(&self, line: Line) -> (usize, usize) {
+        let number = line.number() - self.first.number();
+        (number as usize / PAGE, number as usize % PAGE)
+    }
+
+    pub(crate) fn of(&self, line: Line) -> Holders {
+        let (page, place) = self.place(line);
+        match self.pages.get(page) {
+            Some(Some(page)) => page[place],
+            _ => Holders::Nobody,
+        }
+    }
+
+    pub(crate) fn set(&mut self, line: Line, holders: Holders) {
+        let (page, place) = self.place(line);
+        if self.pages.len() <= page {
+            self.pages.resize(page + 1, None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| Box::new([Holders::Nobody; PAGE]));
+        page[place] = holders;
+    }
+
+    /// Every line that somebody holds.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (Line, Holders)> {
+        let first = self.first.number();
+        let pages = self.pages.iter().enumerate();
+        pages
+            .flat_map(|(number, page)| {
+                let lines = page.iter().flat_map(|page| page.iter().enumerate());
+                lines.map(move |(place, holders)| (number * PAGE + place, *holders))
+            })
+            .filter(|(_, holders)| *holders != Holders::Nobody)
+            .map(move |(number, holders)| (Line::numbered(first + number as u64), holders))
+    }
+}
+
+impl Holders {
+    /// The bits of the agents besides `agent`.
+    pub(crate) fn others(self, agent: AgentId) -> u64 {
+        let bits = match self {
+            Holders::Nobody => 0,
+            Holders::One(one) => bit(one),
+            Holders::Readers(readers) => readers,
+        };
+        bits & !bit(agent)
+    }
+
+    /// Whether that agent holds it.
+    pub(crate) fn include(self, agent: AgentId) -> bool {
+        match self {
+            Holders::Nobody => false,
+            Holders::One(one) => one == agent,
+            Holders::Readers(readers) => readers & bit(agent) != 0,
+        }
+    }
+
+    /// Those, without an agent.
+    pub(crate) fn without(self, agent: AgentId) -> Self {
+        match self {
+            Holders::One(one) if one != agent => self,
+            Holders::Readers(readers) if readers != bit(agent) => {
+                Holders::Readers(readers & !bit(agent))
+            }
+            _ if self.include(agent) => Holders::Nobody,
+            _ => self,
+        }
+    }
+}
+
+pub(crate) fn bit(agent: AgentId) -> u64 {
+    1 << agent.number()
+}
+
+/// The agents whose bits are set.
+pub(crate) fn agents(bits: u64) -> impl Iterator<Item = AgentId> {
+    let numbers = (0..AgentId::COUNT as u8).filter(move |number| bits >> number & 1 == 1);
+    numbers.filter_map(AgentId::new)
+}

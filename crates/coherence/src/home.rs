@@ -1,0 +1,355 @@
+//! The home agent of a memory: who holds which of its lines, and one request for each line at a time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use protocol::coherence::{
+    AgentId, Content, Data, Grant, Line, Message, Request, Snoop, State, TransactionId,
+};
+
+use crate::directory::{Directory, Holders, agents, bit};
+
+/// The memory behind a home agent.
+pub trait Backing<D> {
+    /// The bytes of a line.
+    fn read(&mut self, line: Line) -> D;
+    /// They become these.
+    fn write(&mut self, line: Line, data: &D);
+}
+
+/// A home agent with its directory.
+///
+/// It serves one request for a line at a time, from its first snoop to the requester's word that it has the line: no snoop
+/// meets a grant on its way, and every agent can answer every snoop at once. What an agent sends to it must arrive in order, as
+/// it does on a link; what it sends may arrive in any order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Home<D> {
+    directory: Directory,
+    /// Requests that are being served, by number.
+    active: Vec<Option<Active<D>>>,
+    /// Which of those is for a line, and what waits behind it.
+    busy: BTreeMap<Line, Busy<D>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Busy<D> {
+    active: usize,
+    waiting: VecDeque<Asked<D>>,
+}
+
+/// A request, and whose.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Asked<D> {
+    who: AgentId,
+    transaction: TransactionId,
+    line: Line,
+    request: Request<D>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Active<D> {
+    asked: Asked<D>,
+    /// The agents whose answers to snoops are awaited. None once the request is answered, and its acknowledgement is.
+    snooped: Option<u64>,
+    /// Whether an agent gave the bytes.
+    forwarded: bool,
+}
+
+/// A message of the home agent, and what had to happen before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent<D> {
+    /// The message.
+    pub message: Message<D>,
+    /// Where what it says comes from.
+    pub origin: Origin,
+}
+
+/// Where what the home agent says comes from, which is what it takes time for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The directory alone.
+    Directory,
+    /// The memory.
+    Memory,
+    /// Another agent, which has answered just now.
+    Agent,
+}
+
+impl<D: Data> Home<D> {
+    /// The home agent of a memory that begins with `first`, of which nobody holds a line.
+    pub fn new(first: Line) -> Self {
+        Home {
+            directory: Directory::new(first),
+            active: Vec::new(),
+            busy: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it serves no request.
+    pub fn is_idle(&self) -> bool {
+        self.busy.is_empty()
+    }
+
+    /// Whether any agent may hold a line of which memory is behind, or memory is being changed.
+    pub fn is_held(&self, line: Line) -> bool {
+        self.directory.of(line) != Holders::Nobody || self.busy.contains_key(&line)
+    }
+
+    /// The lines that an agent may hold, and whether it may have written them.
+    pub fn held_by(&self, agent: AgentId) -> impl Iterator<Item = (Line, bool)> {
+        let held = self.directory.held();
+        held.filter(move |(_, holders)| holders.include(agent))
+            .map(|(line, holders)| (line, matches!(holders, Holders::One(_))))
+    }
+
+    /// A message arrives.
+    pub fn receive(
+        &mut self,
+        message: Message<D>,
+        memory: &mut impl Backing<D>,
+        out: &mut Vec<Sent<D>>,
+    ) {
+        let (who, transaction) = (message.source, message.transaction);
+        match message.content {
+            Content::Request(line, request) => {
+                let asked = Asked {
+                    who,
+                    transaction,
+                    line,
+                    request,
+                };
+                match self.busy.get_mut(&line) {
+                    Some(busy) => busy.waiting.push_back(asked),
+                    None => self.begin(asked, VecDeque::new(), memory, out),
+                }
+            }
+            Content::SnoopResponse(kept, data) => {
+                self.snooped(
+                    usize::from(transaction.0),
+                    who,
+                    kept,
+                    data.as_ref(),
+                    memory,
+                    out,
+                );
+            }
+            Content::CompAck => {
+                let ended = |active: &Option<Active<D>>| {
+                    active.as_ref().is_some_and(|active| {
+                        (active.asked.who, active.asked.transaction) == (who, transaction)
+                            && active.snooped.is_none()
+                    })
+                };
+                let index = self.active.iter().position(ended);
+                self.finish(
+                    index.expect("what is acknowledged was granted"),
+                    memory,
+                    out,
+                );
+            }
+            Content::Snoop(..)
+            | Content::Comp(_)
+            | Content::CompData(..)
+            | Content::CompAtomic(..) => panic!("no agent tells the home agent that"),
+        }
+    }
+
+    /// Serves a request for a line for which no other is being served; those in `waiting` come after it.
+    fn begin(
+        &mut self,
+        asked: Asked<D>,
+        waiting: VecDeque<Asked<D>>,
+        memory: &mut impl Backing<D>,
+        out: &mut Vec<Sent<D>>,
+    ) {
+        let line = asked.line;
+        let holders = self.directory.of(line);
+        let snoop = match (&asked.request, holders) {
+            (Request::ReadOnce, Holders::One(_)) => Some(Snoop::ToAny),
+            (Request::WriteBackFull(_) | Request::ReadOnce, _)
+            | (Request::ReadShared, Holders::Readers(_)) => None,
+            (Request::ReadShared, _) => Some(Snoop::ToShared),
+            _ => Some(Snoop::ToInvalid),
+        };
+        let others = snoop.map_or(0, |_| holders.others(asked.who));
+        let index = self
+            .active
+            .iter()
+            .position(Option::is_none)
+            .unwrap_or_else(|| {
+                self.active.push(None);
+                self.active.len() - 1
+            });
+        self.busy.insert(
+            line,
+            Busy {
+                active: index,
+                waiting,
+            },
+        );
+        self.active[index] = Some(Active {
+            asked,
+            snooped: Some(others),
+            forwarded: false,
+        });
+        for agent in agents(others) {
+            let content = Content::Snoop(
+                line,
+                snoop.expect("who is snooped is snooped for something"),
+            );
+            out.push(Sent {
+                message: Message {
+                    source: AgentId::HOME,
+                    target: agent,
+                    transaction: TransactionId(index as u16),
+                    content,
+                },
+                origin: Origin::Directory,
+            });
+        }
+        if others == 0 {
+            self.answer(index, memory, out);
+        }
+    }
+
+    fn snooped(
+        &mut self,
+        index: usize,
+        who: AgentId,
+        kept: State,
+        data: Option<&D>,
+        memory: &mut impl Backing<D>,
+        out: &mut Vec<Sent<D>>,
+    ) {
+        let active = self.active.get_mut(index).and_then(Option::as_mut);
+        let active = active.expect("an agent answers a snoop that was made");
+        let snooped = active
+            .snooped
+            .as_mut()
+            .expect("an agent answers a snoop once");
+        *snooped &= !bit(who);
+        let all = *snooped == 0;
+        let line = active.asked.line;
+        if let Some(data) = data {
+            active.forwarded = true;
+            memory.write(line, data);
+        }
+        let holders = match kept {
+            State::Invalid => self.directory.of(line).without(who),
+            State::SharedClean => match self.directory.of(line) {
+                Holders::One(one) if one == who => Holders::Readers(bit(who)),
+                other => other,
+            },
+            State::UniqueClean | State::UniqueDirty => Holders::One(who),
+        };
+        self.directory.set(line, holders);
+        if all {
+            self.answer(index, memory, out);
+        }
+    }
+
+    /// All snoops are answered: so is the request.
+    fn answer(&mut self, index: usize, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
+        let active = self.active[index]
+            .as_mut()
+            .expect("a request is served until it ends");
+        active.snooped = None;
+        let line = active.asked.line;
+        let who = active.asked.who;
+        let held = self.directory.of(line);
+        let from = if active.forwarded {
+            Origin::Agent
+        } else {
+            Origin::Memory
+        };
+        let (content, origin, holders) = match &active.asked.request {
+            Request::ReadOnce => {
+                let data = Content::CompData(Grant::Nothing, memory.read(line));
+                (data, from, held.without(who))
+            }
+            Request::ReadShared => {
+                let others = held.others(who);
+                let (grant, holders) = if others == 0 {
+                    (Grant::Unique, Holders::One(who))
+                } else {
+                    (Grant::Shared, Holders::Readers(others | bit(who)))
+                };
+                (Content::CompData(grant, memory.read(line)), from, holders)
+            }
+            Request::CleanUnique if held.include(who) => (
+                Content::Comp(Grant::Unique),
+                Origin::Directory,
+                Holders::One(who),
+            ),
+            Request::ReadUnique | Request::CleanUnique => {
+                let data = Content::CompData(Grant::Unique, memory.read(line));
+                (data, from, Holders::One(who))
+            }
+            Request::MakeUnique => (
+                Content::Comp(Grant::Unique),
+                Origin::Directory,
+                Holders::One(who),
+            ),
+            Request::WriteBackFull(data) => {
+                // Otherwise a snoop has taken it on its way, and somebody else may have written it since.
+                if held == Holders::One(who) {
+                    memory.write(line, data);
+                }
+                (
+                    Content::Comp(Grant::Nothing),
+                    Origin::Directory,
+                    held.without(who),
+                )
+            }
+            Request::WriteUnique(range, data) => {
+                let mut there = if range.is_full() {
+                    data.clone()
+                } else {
+                    memory.read(line)
+                };
+                there.merge(data, *range);
+                memory.write(line, &there);
+                (
+                    Content::Comp(Grant::Nothing),
+                    Origin::Directory,
+                    Holders::Nobody,
+                )
+            }
+            Request::Atomic(atomic) => {
+                let mut there = memory.read(line);
+                let old = there.change(atomic);
+                memory.write(line, &there);
+                let content = if atomic.returns() {
+                    Content::CompAtomic(atomic.width() as u8, old)
+                } else {
+                    Content::Comp(Grant::Nothing)
+                };
+                (content, from, Holders::Nobody)
+            }
+        };
+        let transaction = active.asked.transaction;
+        let acknowledged = active.asked.request.is_acknowledged();
+        self.directory.set(line, holders);
+        out.push(Sent {
+            message: Message {
+                source: AgentId::HOME,
+                target: who,
+                transaction,
+                content,
+            },
+            origin,
+        });
+        if !acknowledged {
+            self.finish(index, memory, out);
+        }
+    }
+
+    /// A request has ended: the next one for its line begins.
+    fn finish(&mut self, index: usize, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
+        let active = self.active[index].take().expect("a request ends once");
+        let busy = self.busy.remove(&active.asked.line);
+        let mut waiting = busy.expect("its line was busy until now").waiting;
+        if let Some(next) = waiting.pop_front() {
+            self.begin(next, waiting, memory, out);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A set-associative table: where a line may stand, and which one goes when there is no room.
+
+use protocol::coherence::{LINE_BYTES, Line};
+use thiserror::Error;
+
+/// How many lines there is room for, and how many places each may stand at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    sets: usize,
+    ways: usize,
+}
+
+/// Why a cache cannot be built so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum GeometryError {
+    /// Its size is no power of two.
+    #[error(
+        "a cache of {0} bytes has no whole number of index bits: a power of two, 64 or more, has"
+    )]
+    Size(u64),
+    /// Its ways are no power of two, or more than it has lines.
+    #[error("{ways} ways do not divide {lines} lines into sets: a power of two up to {lines} does")]
+    Ways {
+        /// Ways asked for.
+        ways: u32,
+        /// Lines that there are.
+        lines: u64,
+    },
+}
+
+impl Geometry {
+    /// A cache of `bytes` bytes in which a line has `ways` places.
+    pub fn new(bytes: u64, ways: u32) -> Result<Self, GeometryError> {
+        if !bytes.is_power_of_two() || bytes < LINE_BYTES as u64 {
+            return Err(GeometryError::Size(bytes));
+        }
+        let lines = bytes / LINE_BYTES as u64;
+        if !ways.is_power_of_two() || u64::from(ways) > lines.min(128) {
+            return Err(GeometryError::Ways { ways, lines });
+        }
+        Ok(Geometry {
+            sets: (lines / u64::from(ways)) as usize,
+            ways: ways as usize,
+        })
+    }
+
+    /// Sets.
+    pub fn sets(self) -> usize {
+        self.sets
+    }
+
+    /// Places in each.
+    pub fn ways(self) -> usize {
+        self.ways
+    }
+}
+
+/// A table from lines to `T`, in which the line that was looked at longest ago gives way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SetAssociative<T> {
+    ways: usize,
+    sets: usize,
+    places: Vec<Option<(Line, T)>>,
+    /// Of each place, how many of its set were looked at since.
+    ages: Vec<u8>,
+}
+
+impl<T> SetAssociative<T> {
+    /// An empty table.
+    pub fn new(geometry: Geometry) -> Self {
+        let count = geometry.sets * geometry.ways;
+        SetAssociative {
+            ways: geometry.ways,
+            sets: geometry.sets,
+            places: std::iter::repeat_with(|| None).take(count).collect(),
+            ages: (0..count)
+                .map(|place| (place % geometry.ways) as u8)
+                .collect(),
+        }
+    }
+
+    fn set(&self, line: Line) -> std::ops::Range<usize> {
+        let first = (line.number() as usize & (self.sets - 1)) * self.ways;
+        first..first + self.ways
+    }
+
+    fn place(&self, line: Line) -> Option<usize> {
+        self.set(line)
+            .find(|place| matches!(&self.places[*place], Some((there, _)) if *there == line))
+    }
+
+    /// What is kept of a line.
+    #[inline]
+    pub fn get(&self, line: Line) -> Option<&T> {
+        self.places[self.place(line)?]
+            .as_ref()
+            .map(|(_, what)| what)
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, line: Line) -> Option<&mut T> {
+        let place = self.place(line)?;
+        self.places[place].as_mut().map(|(_, what)| what)
+    }
+
+    /// The line is looked at. False if it is not there.
+    pub fn touch(&mut self, line: Line) -> bool {
+        let place = self.place(line);
+        if let Some(place) = place {
+            self.renew(place, line);
+        }
+        place.is_some()
+    }
+
+    fn renew(&mut self, place: usize, line: Line) {
+        let age = self.ages[place];
+        let set = self.set(line);
+        for other in &mut self.ages[set] {
+            *other += u8::from(*other < age);
+        }
+        self.ages[place] = 0;
+    }
+
+    /// Which line gives way to `line`, if there is no room: the oldest of those that `may_go`. `Err` if none may.
+    #[expect(clippy::result_unit_err, reason = "there is nothing more to say")]
+    pub fn victim(&self, line: Line, may_go: impl Fn(&T) -> bool) -> Result<Option<Line>, ()> {
+        let mut oldest = None;
+        for place in self.set(line) {
+            match &self.places[place] {
+                None => return Ok(None),
+                Some((there, what)) if may_go(what) => {
+                    oldest = oldest.max(Some((self.ages[place], *there)));
+                }
+                Some(_) => {}
+            }
+        }
+        oldest.map(|(_, line)| Some(line)).ok_or(())
+    }
+
+    /// Puts a line that is not there where there is room.
+    pub fn insert(&mut self, line: Line, what: T) {
+        let free = self.set(line).find(|place| self.places[*place].is_none());
+        let free = free.expect("a line is put where another has given way");
+        self.places[free] = Some((line, what));
+        self.renew(free, line);
+    }
+
+    /// Takes a line out.
+    pub fn remove(&mut self, line: Line) -> Option<T> {
+        let place = self.place(line)?;
+        self.places[place].take().map(|(_, what)| what)
+    }
+
+    /// The same line, or one that gives way, makes room for `line`, which is looked at. For tables without anything to
+    /// give back.
+    pub fn admit(&mut self, line: Line, what: T) {
+        if self.touch(line) {
+            return;
+        }
+        if let Ok(Some(victim)) = self.victim(line, |_| true) {
+            self.remove(victim);
+        }
+        self.insert(line, what);
+    }
+
+    /// Everything that is kept, set after set.
+    pub fn iter(&self) -> impl Iterator<Item = (Line, &T)> {
+        let places = self.places.iter().flatten();
+        places.map(|(line, what)| (*line, what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(number: u64) -> Line {
+        Line::of(number * LINE_BYTES as u64)
+    }
+
+    #[test]
+    fn the_line_that_was_looked_at_longest_ago_gives_way() {
+        let geometry = Geometry::new(4 * 64, 2).expect("two sets of two");
+        let mut table = SetAssociative::new(geometry);
+        for number in [0, 2] {
+            table.insert(line(number), number);
+        }
+        assert_eq!(table.victim(line(4), |_| true), Ok(Some(line(0))));
+        assert!(table.touch(line(0)));
+        assert_eq!(table.victim(line(4), |_| true), Ok(Some(line(2))));
+        assert_eq!(table.victim(line(4), |what| *what == 0), Ok(Some(line(0))));
+        assert_eq!(table.victim(line(4), |_| false), Err(()));
+        assert_eq!(table.victim(line(1), |_| true), Ok(None));
+        table.admit(line(4), 4);
+        assert_eq!(table.get(line(2)), None);
+        assert_eq!(table.get(line(4)), Some(&4));
+    }
+
+    #[test]
+    fn sizes_and_ways_are_powers_of_two() {
+        assert_eq!(Geometry::new(3 * 64, 1), Err(GeometryError::Size(192)));
+        assert_eq!(Geometry::new(32, 1), Err(GeometryError::Size(32)));
+        let wrong = |ways| GeometryError::Ways { ways, lines: 16 };
+        assert_eq!(Geometry::new(1024, 3), Err(wrong(3)));
+        assert_eq!(Geometry::new(1024, 32), Err(wrong(32)));
+        let geometry = Geometry::new(1024, 4).expect("four sets of four");
+        assert_eq!((geometry.sets(), geometry.ways()), (4, 4));
+    }
+}

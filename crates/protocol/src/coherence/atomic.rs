@@ -1,0 +1,191 @@
+//! Atomic operations on a part of a line: what they leave there.
+
+use super::LINE_BYTES;
+
+/// What an atomic operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AtomicChange {
+    /// `AtomicStore`: a function of memory and operand takes the place of memory; nothing comes back.
+    Store(AtomicFunction),
+    /// `AtomicLoad`: the same, and what was there before comes back.
+    Load(AtomicFunction),
+    /// `AtomicSwap`: the operand takes the place of memory; what was there before comes back.
+    Swap,
+    /// `AtomicCompare`: the second operand does, if the first equals memory; what was there before comes back.
+    Compare,
+}
+
+/// What an atomic store or load makes of memory and operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AtomicFunction {
+    /// Their sum, modulo the width.
+    Add,
+    /// Memory without the bits of the operand.
+    Clear,
+    /// The bits in which they differ.
+    ExclusiveOr,
+    /// The bits of both.
+    Set,
+    /// The larger, as signed numbers.
+    SignedMaximum,
+    /// The smaller, as signed numbers.
+    SignedMinimum,
+    /// The larger, as unsigned numbers.
+    UnsignedMaximum,
+    /// The smaller, as unsigned numbers.
+    UnsignedMinimum,
+}
+
+impl AtomicFunction {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Add,
+        Self::Clear,
+        Self::ExclusiveOr,
+        Self::Set,
+        Self::SignedMaximum,
+        Self::SignedMinimum,
+        Self::UnsignedMaximum,
+        Self::UnsignedMinimum,
+    ];
+
+    /// What takes the place of `memory`, both of `bits` bits.
+    fn of(self, memory: u128, operand: u128, bits: u32) -> u128 {
+        let signed = |number: u128| (number << (128 - bits)).cast_signed();
+        match self {
+            Self::Add => memory.wrapping_add(operand),
+            Self::Clear => memory & !operand,
+            Self::ExclusiveOr => memory ^ operand,
+            Self::Set => memory | operand,
+            Self::SignedMaximum if signed(memory) < signed(operand) => operand,
+            Self::SignedMinimum if signed(memory) > signed(operand) => operand,
+            Self::SignedMaximum | Self::SignedMinimum => memory,
+            Self::UnsignedMaximum => memory.max(operand),
+            Self::UnsignedMinimum => memory.min(operand),
+        }
+    }
+}
+
+/// An atomic operation on 4, 8 or 16 bytes of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LineAtomic {
+    change: AtomicChange,
+    offset: u8,
+    width: u8,
+    operands: [u128; 2],
+}
+
+impl LineAtomic {
+    /// An operation on `width` bytes (4, 8 or 16) at `offset` in a line, a multiple of that. `operands` are the operand, or
+    /// what an `AtomicCompare` compares with and puts there. None if there is no such operation.
+    pub fn new(
+        change: AtomicChange,
+        offset: usize,
+        width: usize,
+        operands: [u128; 2],
+    ) -> Option<Self> {
+        let fits = matches!(width, 4 | 8 | 16)
+            && offset.is_multiple_of(width)
+            && offset + width <= LINE_BYTES;
+        let mask = u128::MAX >> (128 - width.min(16) * 8).min(127);
+        fits.then_some(LineAtomic {
+            change,
+            offset: offset as u8,
+            width: width as u8,
+            operands: operands.map(|operand| operand & mask),
+        })
+    }
+
+    /// What it does.
+    pub const fn change(&self) -> AtomicChange {
+        self.change
+    }
+
+    /// Where in the line.
+    pub const fn offset(&self) -> usize {
+        self.offset as usize
+    }
+
+    /// Bytes of the value, and of each operand.
+    pub const fn width(&self) -> usize {
+        self.width as usize
+    }
+
+    /// Its operands; the second is that of an `AtomicCompare`.
+    pub const fn operands(&self) -> [u128; 2] {
+        self.operands
+    }
+
+    /// How many of them a message carries.
+    pub const fn operand_count(&self) -> usize {
+        match self.change {
+            AtomicChange::Compare => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether what was there before comes back.
+    pub const fn returns(&self) -> bool {
+        !matches!(self.change, AtomicChange::Store(_))
+    }
+
+    /// What takes the place of `old`.
+    pub fn applied(&self, old: u128) -> u128 {
+        let [first, second] = self.operands;
+        match self.change {
+            AtomicChange::Store(function) | AtomicChange::Load(function) => {
+                let bits = u32::from(self.width) * 8;
+                function.of(old, first, bits) & (u128::MAX >> (128 - bits))
+            }
+            AtomicChange::Swap => first,
+            AtomicChange::Compare if old == first => second,
+            AtomicChange::Compare => old,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(change: AtomicChange, old: u128, operands: [u128; 2]) -> u128 {
+        LineAtomic::new(change, 8, 4, operands)
+            .expect("four bytes at eight")
+            .applied(old)
+    }
+
+    #[test]
+    fn every_function_does_what_it_says() {
+        let [old, operand] = [0x8000_00f0, 0x0000_000f];
+        let expected = [
+            0x8000_00ff,
+            0x8000_00f0,
+            0x8000_00ff,
+            0x8000_00ff,
+            0x0000_000f,
+            0x8000_00f0,
+            0x8000_00f0,
+            0x0000_000f,
+        ];
+        for (function, expected) in AtomicFunction::ALL.into_iter().zip(expected) {
+            let load = AtomicChange::Load(function);
+            assert_eq!(after(load, old, [operand, 0]), expected, "{function:?}");
+        }
+        let store = AtomicChange::Store(AtomicFunction::Add);
+        assert_eq!(after(store, 0xffff_ffff, [2, 0]), 1);
+    }
+
+    #[test]
+    fn a_compare_puts_its_second_operand_where_the_first_stood() {
+        assert_eq!(after(AtomicChange::Compare, 7, [7, 9]), 9);
+        assert_eq!(after(AtomicChange::Compare, 8, [7, 9]), 8);
+        assert_eq!(after(AtomicChange::Swap, 8, [7, 0]), 7);
+    }
+
+    #[test]
+    fn an_operation_stays_in_its_line_and_at_multiples_of_its_width() {
+        let at = |offset, width| LineAtomic::new(AtomicChange::Swap, offset, width, [0; 2]);
+        assert!(at(48, 16).is_some() && at(60, 4).is_some());
+        assert!(at(56, 16).is_none() && at(4, 8).is_none() && at(0, 2).is_none());
+    }
+}
