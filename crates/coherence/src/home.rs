@@ -19,8 +19,8 @@ pub trait Backing<D> {
 /// A home agent with its directory.
 ///
 /// It serves one request for a line at a time, from its first snoop to the requester's word that it has the line: no snoop
-/// meets a grant on its way, and every agent can answer every snoop at once. What an agent sends to it must arrive in order, as
-/// it does on a link; what it sends may arrive in any order.
+/// meets a grant on its way, and every agent can answer every snoop at once. Messages may arrive in any order, but nothing that
+/// an agent sends passes a `CompAck` that it sent before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Home<D> {
     directory: Directory,

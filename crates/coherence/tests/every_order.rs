@@ -99,7 +99,7 @@ struct World {
     memory: Memory,
     /// What is on its way from the home agent: it arrives in any order.
     flying: Vec<Message<Value>>,
-    /// What is on its way from each agent to the home agent: that arrives in order, as on a link.
+    /// What is on its way from each agent to the home agent, where nothing passes a `CompAck`.
     rising: Vec<VecDeque<Message<Value>>>,
     /// What was written last to each line.
     last: Vec<Value>,
@@ -112,7 +112,7 @@ enum Step {
     Begin(usize, Task),
     TryAgain(usize),
     Arrive(Message<Value>),
-    ArriveHome(usize),
+    ArriveHome(usize, usize),
 }
 
 /// Which agents there are, and what they do.
@@ -338,8 +338,12 @@ impl Model for Case {
             }
         }
         steps.extend(world.flying.iter().cloned().map(Step::Arrive));
-        let rising = (0..self.agents).filter(|agent| !world.rising[*agent].is_empty());
-        steps.extend(rising.map(Step::ArriveHome));
+        for (agent, rising) in world.rising.iter().enumerate() {
+            let is_ack = |message: &Message<Value>| message.content == Content::CompAck;
+            let first_ack = rising.iter().position(is_ack);
+            let free = first_ack.map_or(rising.len(), |ack| ack + 1);
+            steps.extend((0..free).map(|place| Step::ArriveHome(agent, place)));
+        }
     }
 
     fn next_state(&self, world: &World, step: Step) -> Option<World> {
@@ -358,8 +362,8 @@ impl Model for Case {
                 next.attempt(index);
             }
             Step::TryAgain(index) => next.attempt(index),
-            Step::ArriveHome(index) => {
-                let message = next.rising[index].pop_front()?;
+            Step::ArriveHome(index, place) => {
+                let message = next.rising[index].remove(place)?;
                 next.arrive_home(message);
             }
             Step::Arrive(message) => {

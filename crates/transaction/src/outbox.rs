@@ -1,0 +1,166 @@
+//! Coherence messages that wait for a link, and the packets that they make.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use kernel::Time;
+use link::{PacketId, Packets, Stamp};
+use protocol::Header;
+use protocol::coherence::{LineData, Message, PacketFormat};
+
+/// How messages are made into packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packing {
+    /// Which header they get.
+    pub format: PacketFormat,
+    /// Whether several go in one packet.
+    pub packs: bool,
+    /// Bytes of messages in a packet at most.
+    pub largest: usize,
+}
+
+/// The messages of one end of a link that wait to be sent.
+#[derive(Debug)]
+pub struct Outbox {
+    packing: Packing,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    pushed: u64,
+    /// Bytes of the packet that is being made.
+    bytes: Vec<u8>,
+}
+
+/// A message, and when it is ready to go.
+#[derive(Debug)]
+struct Waiting {
+    ready: Time,
+    order: u64,
+    message: Message<LineData>,
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.ready, self.order).cmp(&(other.ready, other.order))
+    }
+}
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for Waiting {}
+
+impl Outbox {
+    /// One in which nothing waits.
+    pub fn new(packing: Packing) -> Self {
+        Outbox {
+            packing,
+            waiting: BinaryHeap::new(),
+            pushed: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// A message is ready to go at `ready`: behind all that are ready earlier, or then and were put in earlier.
+    pub fn push(&mut self, ready: Time, message: Message<LineData>) {
+        self.pushed += 1;
+        self.waiting.push(Reverse(Waiting {
+            ready,
+            order: self.pushed,
+            message,
+        }));
+    }
+
+    /// When the next message is ready.
+    pub fn next_time(&self) -> Option<Time> {
+        self.waiting.peek().map(|Reverse(first)| first.ready)
+    }
+
+    /// The next packet: of as many messages that are ready as it may hold.
+    pub fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
+        self.bytes.clear();
+        while let Some(Reverse(first)) = self.waiting.peek() {
+            let full = self.bytes.len() + first.message.len() > self.packing.largest;
+            let stops = full || !self.packing.packs;
+            if first.ready > now || stops && !self.bytes.is_empty() {
+                break;
+            }
+            first.message.emit(&mut self.bytes);
+            self.waiting.pop();
+        }
+        if self.bytes.is_empty() {
+            return None;
+        }
+        let header = Header::coherence(self.packing.format, self.bytes.len() as u16 / 4);
+        let packet = packets.claim();
+        packets[packet]
+            .write(header, Stamp::default())
+            .copy_from_slice(&self.bytes);
+        Some(packet)
+    }
+}
+
+/// The messages in the payload of a packet. What is none, and all behind it, is left out.
+pub fn messages(mut payload: &[u8]) -> impl Iterator<Item = Message<LineData>> {
+    std::iter::from_fn(move || {
+        let message = Message::parse(payload).ok()?;
+        payload = &payload[message.len()..];
+        Some(message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::coherence::{AgentId, Content, Line, Request, TransactionId};
+
+    fn request(number: u16) -> Message<LineData> {
+        Message {
+            source: AgentId::HOME,
+            target: AgentId::HOME,
+            transaction: TransactionId(number),
+            content: Content::Request(Line::numbered(3), Request::ReadShared),
+        }
+    }
+
+    fn at(ns: u64) -> Time {
+        Time::ZERO + kernel::Span::from_ns(ns)
+    }
+
+    fn sent(packs: bool, now: u64) -> Vec<Vec<u16>> {
+        let mut outbox = Outbox::new(Packing {
+            format: PacketFormat::Optimized,
+            packs,
+            largest: 32,
+        });
+        for (ready, number) in [(5, 1), (3, 2), (5, 3), (9, 4)] {
+            outbox.push(at(ready), request(number));
+        }
+        let mut packets = Packets::default();
+        let next = || outbox.next(at(now), &mut packets);
+        let ids: Vec<PacketId> = std::iter::from_fn(next).collect();
+        let numbers = |id: &PacketId| {
+            let payload = packets[*id].payload();
+            messages(payload)
+                .map(|message| message.transaction.0)
+                .collect()
+        };
+        ids.iter().map(numbers).collect()
+    }
+
+    #[test]
+    fn messages_that_are_ready_share_packets_up_to_the_largest() {
+        assert_eq!(sent(true, 5), [vec![2, 1], vec![3]]);
+        assert_eq!(sent(true, 9), [vec![2, 1], vec![3, 4]]);
+        assert_eq!(sent(true, 2), Vec::<Vec<u16>>::new());
+    }
+
+    #[test]
+    fn without_packing_every_message_has_a_packet() {
+        assert_eq!(sent(false, 9), [[2], [1], [3], [4]]);
+    }
+}
