@@ -320,8 +320,8 @@ impl Endpoint {
             Kind::Completion(_) => {
                 return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
             }
-            // No device here completes atomic operations (Device Capabilities 2).
-            Kind::Atomic(_) | Kind::Network(_) => {
+            // No device here completes atomic operations (Device Capabilities 2), or serves messages.
+            Kind::Atomic(_) | Kind::Message(_) | Kind::Network(_) => {
                 return self.refuse(packet, Refusal::UnsupportedRequest, fx);
             }
         }
@@ -333,7 +333,7 @@ impl Endpoint {
         self.check_size(header)?;
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) if self.holds(request) => Ok(()),
-            Kind::MemoryRead(_) | Kind::MemoryWrite(_) | Kind::Network(_) => {
+            Kind::MemoryRead(_) | Kind::MemoryWrite(_) | Kind::Message(_) | Kind::Network(_) => {
                 Err(Refusal::UnsupportedRequest)
             }
             _ => Ok(()),

@@ -93,7 +93,11 @@ impl MemoryController {
         &mut self.bytes
     }
 
+    /// Whether a request is for bytes of this memory, rather than for what a translation agent knows of them.
     pub(crate) fn holds(&self, request: &MemoryRequest) -> bool {
+        if request.translations() > 0 {
+            return false;
+        }
         let offset = request.first_byte().checked_sub(self.base);
         offset.is_some_and(|offset| self.bytes.holds(offset, u64::from(request.byte_len())))
     }

@@ -304,7 +304,7 @@ impl<C: Cpu> RootComplex<C> {
         if header.payload_len() as u32 > self.ports[port.index()].max_payload {
             return self.refuse(port, packet, &header, Refusal::MalformedTlp, fx);
         }
-        if !self.ports[port.index()].forwards && header.class() != Class::Completion {
+        if !self.ports[port.index()].forwards && header.needs_bus_master() {
             return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
         }
         if self.sockets.is_some() && self.crosses_in(port, packet, &header, fx) {

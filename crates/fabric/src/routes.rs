@@ -1,7 +1,7 @@
 //! Where a packet goes: by address through the windows of the bridges, by ID through their bus numbers.
 
 use kernel::Port;
-use protocol::{ConfigSpace, FunctionId, Header, Interval, Kind};
+use protocol::{ConfigSpace, FunctionId, Header, Interval, Kind, MessageRouting};
 use transaction::{Functions, Place};
 
 /// Where a packet goes from here.
@@ -76,6 +76,10 @@ impl Routes {
             }
             Kind::Atomic(request) => self.of_address(request.address()),
             Kind::Completion(completion) => self.of_id(completion.requester),
+            Kind::Message(request) => match request.message.routing() {
+                MessageRouting::ToRoot => Route::Elsewhere,
+                MessageRouting::ById(target) => self.of_id(target),
+            },
             Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Configuration,
             // Only controllers know the way of these.
             Kind::Network(_) => Route::Nowhere,
@@ -172,6 +176,7 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use protocol::{Access, InvalidateTag, Message, Page, PageGroup, PageRequest};
 
     #[test]
     fn an_address_goes_to_the_window_that_holds_it() {
@@ -191,6 +196,31 @@ mod tests {
         let answer =
             Header::completion_with_data(&read, FunctionId(0), 0, 4).expect("the answer to a read");
         assert_eq!(routes.of(&answer), Route::Down(Port(2)));
+    }
+
+    #[test]
+    fn a_message_goes_up_or_to_the_bus_of_its_target() {
+        let one = Route::Down(Port(1));
+        let routes = Routes {
+            memory: Table::default(),
+            buses: Table::of(&[((3, 4), one)]),
+        };
+        let message = |message| Header::message(FunctionId(0), message);
+        let invalidate = |target| {
+            let tag = InvalidateTag::default();
+            message(Message::InvalidateRequest { target, tag })
+        };
+        assert_eq!(routes.of(&invalidate(FunctionId::new(4, 0, 0))), one);
+        let elsewhere = routes.of(&invalidate(FunctionId::new(5, 0, 0)));
+        assert_eq!(elsewhere, Route::Elsewhere);
+        let request = PageRequest {
+            page: Page::of(0),
+            group: PageGroup::default(),
+            is_last: true,
+            access: Access::Read,
+        };
+        let up = routes.of(&message(Message::PageRequest(request)));
+        assert_eq!(up, Route::Elsewhere);
     }
 
     #[test]

@@ -214,7 +214,7 @@ impl Switch {
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
         let route = self.routes.of(header);
         let ingress = &self.ports[from.index()];
-        if ingress.restricts && header.class() != Class::Completion {
+        if ingress.restricts && header.needs_bus_master() {
             return self.restricted(from, route);
         }
         match route {

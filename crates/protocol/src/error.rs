@@ -15,13 +15,13 @@ pub enum TlpError {
     },
     /// Format and type of a packet that is not modelled.
     #[error(
-        "format and type {0:#04x} are not modelled; memory, atomic operations, configuration and completion are"
+        "format and type {0:#04x} are not modelled; memory, atomic operations, configuration, messages and completion are"
     )]
     Unsupported(u8),
     /// TLP digest: the end-to-end CRC is not modelled.
     #[error("the header announces a TLP digest (TD); end-to-end CRC is not modelled")]
     Digest,
-    /// Processing hints, lightweight notification, address type or byte-count-modified are set.
+    /// Processing hints, lightweight notification, address type of an atomic operation or byte-count-modified are set.
     #[error("the header uses {0}, which is not modelled")]
     Feature(&'static str),
     /// PCIe Base 2.2.7: a request stays in its 4 KiB page.
@@ -53,6 +53,57 @@ pub enum TlpError {
         /// Bytes of it.
         width: u32,
     },
+    /// PCIe Base 10.2.1: the address type is reserved, or says that a write asks for translations.
+    #[error("a {request} cannot have address type {address_type:#04b}")]
+    AddressType {
+        /// What has it.
+        request: &'static str,
+        /// The field.
+        address_type: u8,
+    },
+    /// PCIe Base 10.2.2.2: a translation has 8 bytes, and as many are asked for as fit in the read completion boundary.
+    #[error(
+        "a translation request has {0} dwords; it must have two for each of 1 to 16 translations"
+    )]
+    TranslationLength(u16),
+    /// The translations of a completion are none, more than those asked for, or more than the boundary has room for.
+    #[error(
+        "{translations} translations do not answer a request for {asked} at a read completion boundary of {boundary} bytes"
+    )]
+    Translations {
+        /// Those of the completion.
+        translations: u16,
+        /// Those of the request.
+        asked: u16,
+        /// Read completion boundary.
+        boundary: u16,
+    },
+    /// PCIe Base 10.2.3.2: a range is a power of two of bytes, 4096 at least, at a multiple of that.
+    #[error(
+        "{size} bytes at {first:#x} are no range; it has a power of two of bytes, 4096 at least, at a multiple of them"
+    )]
+    Range {
+        /// First address.
+        first: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// PCIe Base 10.2.3.2: S and all address bits are set, which has no meaning.
+    #[error("the size of a range is encoded by ones up to bit 63; it must end before")]
+    EndlessRange,
+    /// Format, routing and code of a message that is not modelled.
+    #[error(
+        "a message of format and type {kind:#04x} with code {code:#04x} is not modelled; those of address translation are"
+    )]
+    Message {
+        /// Format and type.
+        kind: u8,
+        /// Message Code.
+        code: u8,
+    },
+    /// PCIe Base 10.3.1: the data of an Invalidate Request is one range.
+    #[error("an Invalidate Request has {0} dwords of data; it must have 2")]
+    InvalidateLength(u16),
     /// A configuration request is always one dword.
     #[error("a configuration request has {0} dwords; it must have 1")]
     ConfigLength(u16),

@@ -15,10 +15,12 @@ mod envelope;
 mod error;
 mod generation;
 mod id;
+mod message;
 mod network;
 mod ordering;
 mod request;
 mod tlp;
+mod translation;
 mod wire;
 
 pub use atomic::{AtomicOperation, AtomicRequest};
@@ -35,7 +37,12 @@ pub use envelope::{Content, Envelope, EnvelopeError};
 pub use error::TlpError;
 pub use generation::{Generation, SIMPLIFIED_REPLAY_TIMER, SkipOrderedSet, lanes_exist};
 pub use id::{FunctionId, NotAFunction, Tag};
+pub use message::{Message, MessageRequest, MessageRouting};
 pub use network::{NetworkError, NetworkHeader, PacketType, QueuePairId};
 pub use ordering::{Passing, Row, may_pass};
-pub use request::{ConfigKind, ConfigRequest, MemoryRequest};
+pub use request::{AddressType, ConfigKind, ConfigRequest, MemoryRequest};
 pub use tlp::{Header, Kind, TLP_FRAMING};
+pub use translation::{
+    Access, CompletionCount, InvalidateTag, InvalidateTags, Invalidation, Page, PageGroup,
+    PageRange, PageRequest, PageResponse, Translation,
+};

@@ -62,7 +62,9 @@ impl Header {
     #[inline]
     pub const fn row(&self) -> Row {
         match self.kind {
-            Kind::MemoryWrite(_) | Kind::Network(_) | Kind::Coherence(_) => Row::Posted,
+            Kind::MemoryWrite(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
+                Row::Posted
+            }
             Kind::MemoryRead(_) | Kind::ConfigRead(_) => Row::Read,
             Kind::ConfigWrite(_) | Kind::Atomic(_) => Row::NonPostedWithData,
             Kind::Completion(_) => Row::Completion,

@@ -1,6 +1,6 @@
 //! Requests: what a requester asks of memory or of a configuration space.
 
-use crate::{FunctionId, Tag, TlpError};
+use crate::{FunctionId, Page, Tag, TlpError};
 
 /// A memory read or write: where, how much, and which bytes of the first and last dword (PCIe Base 2.2.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,13 +11,32 @@ pub struct MemoryRequest {
     pub tag: Tag,
     address: u64,
     dwords: u16,
-    first_be: u8,
-    last_be: u8,
+    /// Last and first byte enables, as the header has them. That they share a byte keeps a header at 32.
+    enables: u8,
+    address_type: AddressType,
+}
+
+/// What the address of a memory request is (PCIe Base 10.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AddressType {
+    /// It is translated on the way, if anybody translates.
+    #[default]
+    Untranslated,
+    /// Its translation is what the request asks for.
+    TranslationRequest {
+        /// The requester is not going to write there (NW).
+        no_write: bool,
+    },
+    /// It was translated before.
+    Translated,
 }
 
 impl MemoryRequest {
     /// Most dwords that one request can name.
     pub const MAX_DWORDS: u16 = 1024;
+    /// Most translations that one request can ask for: those that fit in the largest read completion boundary (PCIe Base
+    /// 10.2.2.2).
+    pub const MAX_TRANSLATIONS: u16 = 16;
 
     /// A request for `len` bytes (0..=4096) at any byte address, within one 4 KiB page.
     ///
@@ -34,9 +53,61 @@ impl MemoryRequest {
             tag,
             address: address & !3,
             dwords: (offset + len).div_ceil(4).max(1) as u16,
-            first_be,
-            last_be,
+            enables: last_be << 4 | first_be,
+            address_type: AddressType::Untranslated,
         })
+    }
+
+    /// A request for as many translations (1..=16) of what lies from `page` on.
+    ///
+    /// Of those 16 a root port with a read completion boundary of 64 bytes has room for eight.
+    pub fn translation(
+        (requester, tag): (FunctionId, Tag),
+        page: Page,
+        translations: u16,
+        no_write: bool,
+    ) -> Result<Self, TlpError> {
+        if !(1..=Self::MAX_TRANSLATIONS).contains(&translations) {
+            let dwords = translations.saturating_mul(TRANSLATION_DWORDS);
+            return Err(TlpError::TranslationLength(dwords));
+        }
+        Ok(Self {
+            requester,
+            tag,
+            address: page.address(),
+            dwords: translations * TRANSLATION_DWORDS,
+            enables: ALL_BYTES,
+            address_type: AddressType::TranslationRequest { no_write },
+        })
+    }
+
+    /// The same request, whose address was translated.
+    #[inline]
+    #[must_use]
+    pub const fn translated(self) -> Self {
+        Self {
+            address_type: AddressType::Translated,
+            ..self
+        }
+    }
+
+    /// The translation request that a header's fields describe, if they keep the rules of PCIe Base 10.2.2.
+    pub(crate) fn translation_from_fields(
+        transaction: (FunctionId, Tag),
+        address: u64,
+        dwords: u16,
+        enables: u8,
+    ) -> Result<Self, TlpError> {
+        if !dwords.is_multiple_of(TRANSLATION_DWORDS) {
+            return Err(TlpError::TranslationLength(dwords));
+        }
+        if enables != ALL_BYTES {
+            let (first_be, last_be) = (enables & 0xf, enables >> 4);
+            return Err(TlpError::ByteEnables { first_be, last_be });
+        }
+        let no_write = address & NO_WRITE != 0;
+        let translations = dwords / TRANSLATION_DWORDS;
+        Self::translation(transaction, Page::of(address), translations, no_write)
     }
 
     /// The request that a header's fields describe, if they keep the rules of PCIe Base 2.2.5 and 2.2.7.
@@ -46,8 +117,9 @@ impl MemoryRequest {
         tag: Tag,
         address: u64,
         dwords: u16,
-        (first_be, last_be): (u8, u8),
+        enables: u8,
     ) -> Result<Self, TlpError> {
+        let (first_be, last_be) = (enables & 0xf, enables >> 4);
         let len = u32::from(dwords) * 4;
         if (address & PAGE_MASK) as u32 + len > PAGE {
             return Err(TlpError::CrossesPage { address, len });
@@ -60,8 +132,8 @@ impl MemoryRequest {
             tag,
             address,
             dwords,
-            first_be,
-            last_be,
+            enables,
+            address_type: AddressType::Untranslated,
         })
     }
 
@@ -86,19 +158,50 @@ impl MemoryRequest {
     /// Byte enables of the first dword.
     #[inline]
     pub const fn first_be(&self) -> u8 {
-        self.first_be
+        self.enables & 0xf
     }
 
     /// Byte enables of the last dword; 0 when there is only one.
     #[inline]
     pub const fn last_be(&self) -> u8 {
-        self.last_be
+        self.enables >> 4
+    }
+
+    /// Both, those of the last dword above.
+    #[inline]
+    pub(crate) const fn enables(&self) -> u8 {
+        self.enables
+    }
+
+    /// What its address is.
+    #[inline]
+    pub const fn address_type(&self) -> AddressType {
+        self.address_type
+    }
+
+    /// The low half of the address field: of a translation request, with its flag.
+    #[inline]
+    pub(crate) const fn address_field(&self) -> u32 {
+        let flag = match self.address_type {
+            AddressType::TranslationRequest { no_write: true } => NO_WRITE,
+            _ => 0,
+        };
+        (self.address | flag) as u32
+    }
+
+    /// How many translations it asks for; none unless it is a translation request.
+    #[inline]
+    pub const fn translations(&self) -> u16 {
+        match self.address_type {
+            AddressType::TranslationRequest { .. } => self.dwords / TRANSLATION_DWORDS,
+            AddressType::Untranslated | AddressType::Translated => 0,
+        }
     }
 
     /// Address of the first enabled byte; of the dword when none is.
     #[inline]
     pub const fn first_byte(&self) -> u64 {
-        self.address + skipped_low(self.first_be) as u64
+        self.address + skipped_low(self.first_be()) as u64
     }
 
     /// Bytes from the first enabled one to the last; 0 for a zero-length request.
@@ -108,11 +211,11 @@ impl MemoryRequest {
             return 0;
         }
         let last = if self.dwords == 1 {
-            self.first_be
+            self.first_be()
         } else {
-            self.last_be
+            self.last_be()
         };
-        self.dwords as u32 * 4 - skipped_low(self.first_be) - skipped_high(last)
+        self.dwords as u32 * 4 - skipped_low(self.first_be()) - skipped_high(last)
     }
 
     /// Byte Count of the first completion of this read: a zero-length read counts one (PCIe Base 2.3.1.1).
@@ -128,7 +231,7 @@ impl MemoryRequest {
     /// Whether no byte is enabled: the request only flushes what went before it.
     #[inline]
     pub const fn is_zero_length(&self) -> bool {
-        self.first_be == 0
+        self.first_be() == 0
     }
 
     /// Whether the address needs the 4-dword header.
@@ -170,6 +273,11 @@ pub enum ConfigKind {
 }
 
 const PAGE: u32 = 4096;
+const TRANSLATION_DWORDS: u16 = 2;
+/// Byte enables of a translation request.
+const ALL_BYTES: u8 = 0xff;
+/// NW, in the lowest bit of the address of a translation request.
+const NO_WRITE: u64 = 1;
 const PAGE_MASK: u64 = 0xfff;
 
 /// First and last byte enables of `len` bytes that start `offset` bytes into a dword.
@@ -256,9 +364,29 @@ mod tests {
     }
 
     #[test]
+    fn a_translation_request_has_two_dwords_for_each_of_at_most_16_translations() {
+        let asked = |translations| {
+            let transaction = (FunctionId(0), Tag(0));
+            MemoryRequest::translation(transaction, Page::of(0x1fff), translations, false)
+        };
+        let most = asked(16).unwrap();
+        assert_eq!((most.address(), most.dwords()), (0x1000, 32));
+        assert_eq!((most.translations(), most.completion_bytes()), (16, 128));
+        assert_eq!(asked(0), Err(TlpError::TranslationLength(0)));
+        assert_eq!(asked(17), Err(TlpError::TranslationLength(34)));
+        assert!(asked(u16::MAX).is_err());
+        assert_eq!(request(0x1000, 16).unwrap().translations(), 0);
+    }
+
+    #[test]
+    fn what_an_address_is_takes_no_room() {
+        assert_eq!(size_of::<MemoryRequest>(), 16);
+    }
+
+    #[test]
     fn only_an_aligned_quadword_may_have_holes() {
         let at = |address, dwords| {
-            MemoryRequest::from_fields(FunctionId(0), Tag(0), address, dwords, (0b0101, 0b1010))
+            MemoryRequest::from_fields(FunctionId(0), Tag(0), address, dwords, 0b1010_0101)
         };
         assert!(at(8, 2).is_ok());
         assert!(at(4, 2).is_err());

@@ -3,7 +3,7 @@
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
     AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigKind, ConfigRequest,
-    FunctionId, MemoryRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
+    FunctionId, MemoryRequest, MessageRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
 };
 
 /// Bytes that the link adds to header and data: STP, sequence, LCRC and END, or STP token and LCRC.
@@ -37,6 +37,8 @@ pub enum Kind {
     ConfigRead(ConfigRequest),
     /// Carries a dword to configuration space.
     ConfigWrite(ConfigRequest),
+    /// Tells somebody something.
+    Message(MessageRequest),
     /// Goes from one network interface controller to another.
     Network(NetworkHeader),
     /// Carries messages between coherent agents.
@@ -188,7 +190,9 @@ impl Header {
     #[inline]
     pub const fn class(&self) -> Class {
         match self.kind {
-            Kind::MemoryWrite(_) | Kind::Network(_) | Kind::Coherence(_) => Class::Posted,
+            Kind::MemoryWrite(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
+                Class::Posted
+            }
             Kind::MemoryRead(_) | Kind::Atomic(_) | Kind::ConfigRead(_) | Kind::ConfigWrite(_) => {
                 Class::NonPosted
             }
@@ -202,12 +206,20 @@ impl Header {
         matches!(self.kind, Kind::ConfigRead(_) | Kind::ConfigWrite(_))
     }
 
-    /// Bytes of the header: 12, or 16 when an address is 4 GiB or above; of coherence messages 4 or 16.
+    /// Whether bridges let it up only while they may be masters of the bus, and redirect it as requests between peers are: that
+    /// is of requests for memory (PCIe Base 7.5.1.1.3, 6.12.3).
+    #[inline]
+    pub const fn needs_bus_master(&self) -> bool {
+        !matches!(self.kind, Kind::Completion(_) | Kind::Message(_))
+    }
+
+    /// Bytes of the header: 12, or 16 of a message, and when an address is 4 GiB or above; of coherence messages 4 or 16.
     #[inline]
     pub const fn header_len(&self) -> usize {
         match self.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) if request.is_wide() => 16,
             Kind::Atomic(request) if request.is_wide() => 16,
+            Kind::Message(_) => 16,
             Kind::Network(_) => NetworkHeader::BYTES,
             Kind::Coherence(packet) => packet.header_len(),
             _ => 12,
@@ -234,6 +246,7 @@ impl Header {
             Kind::Atomic(request) => request.requester,
             Kind::Completion(completion) => completion.requester,
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.requester,
+            Kind::Message(message) => message.requester,
             Kind::Network(network) => network.requester,
             Kind::Coherence(_) => FunctionId(0),
         }
@@ -247,7 +260,7 @@ impl Header {
             Kind::Atomic(request) => request.tag,
             Kind::Completion(completion) => completion.tag,
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => request.tag,
-            Kind::Network(_) | Kind::Coherence(_) => Tag(0),
+            Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => Tag(0),
         }
     }
 
@@ -258,6 +271,7 @@ impl Header {
             Kind::Atomic(request) => request.dwords(),
             Kind::Completion(completion) => completion.dwords,
             Kind::ConfigWrite(_) => 1,
+            Kind::Message(request) => request.message.dwords(),
             Kind::Network(network) => network.dwords(),
             Kind::Coherence(packet) => packet.dwords,
             Kind::MemoryRead(_) | Kind::ConfigRead(_) => 0,
@@ -297,9 +311,11 @@ impl Header {
                 first_byte: 0,
                 bytes: 4,
             }),
-            Kind::MemoryWrite(_) | Kind::Completion(_) | Kind::Network(_) | Kind::Coherence(_) => {
-                None
-            }
+            Kind::MemoryWrite(_)
+            | Kind::Completion(_)
+            | Kind::Message(_)
+            | Kind::Network(_)
+            | Kind::Coherence(_) => None,
         }
     }
 

@@ -2,21 +2,26 @@
 
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
-    AtomicOperation, AtomicRequest, Attributes, Completion, ConfigKind, ConfigRequest, FunctionId,
-    Header, Kind, MemoryRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
+    AddressType, AtomicOperation, AtomicRequest, Attributes, Completion, ConfigKind, ConfigRequest,
+    FunctionId, Header, Kind, MemoryRequest, MessageRequest, NetworkHeader, Status, Tag, TlpError,
+    TrafficClass,
 };
 
 impl Header {
     /// The bytes of the wire, and how many of them the header has. Bits beyond a field's width are dropped.
     #[inline]
     pub fn emit(&self) -> ([u8; 16], usize) {
-        let (kind, length, tag, rest) = match &self.kind {
+        let (kind, low, tag, rest) = match &self.kind {
             Kind::MemoryRead(request) => memory(MEMORY_READ, request),
             Kind::MemoryWrite(request) => memory(MEMORY_WRITE, request),
             Kind::Atomic(request) => atomic(request),
             Kind::Completion(completion) => completion_words(completion),
-            Kind::ConfigRead(request) => config(CONFIG_READ_0, request, 1),
-            Kind::ConfigWrite(request) => config(CONFIG_WRITE_0, request, 1),
+            Kind::ConfigRead(request) => config(CONFIG_READ_0, request),
+            Kind::ConfigWrite(request) => config(CONFIG_WRITE_0, request),
+            Kind::Message(message) => {
+                let (kind, dwords, rest) = message.words();
+                (kind, length(dwords), Tag(0), rest)
+            }
             Kind::Network(network) => return (network.emit(), NetworkHeader::BYTES),
             Kind::Coherence(packet) => {
                 let (kind, words) = packet.words();
@@ -31,7 +36,7 @@ impl Header {
             | (attributes & 4) << 16
             | u32::from(self.poisoned) << 14
             | (attributes & 3) << 12
-            | u32::from(length & 0x3ff);
+            | u32::from(low);
         (bytes([first, rest[0], rest[1], rest[2]]), self.header_len())
     }
 
@@ -80,6 +85,12 @@ impl Header {
             COMPLETION_WITH_DATA => (Kind::Completion(fields.completion(fields.length())?), 12),
             CONFIG_READ_0 | CONFIG_READ_1 => (Kind::ConfigRead(fields.config()?), 12),
             CONFIG_WRITE_0 | CONFIG_WRITE_1 => (Kind::ConfigWrite(fields.config()?), 12),
+            kind if MessageRequest::is_kind(kind) => {
+                let long = bytes.first_chunk::<16>().ok_or(truncated(16))?;
+                let rest = [fields.second, fields.third, word(long, 12)];
+                let message = MessageRequest::from_words(kind, fields.length(), rest)?;
+                (Kind::Message(message), 16)
+            }
             unsupported => return Err(TlpError::Unsupported(unsupported)),
         };
         refuse_features(first)?;
@@ -160,6 +171,11 @@ impl Fields {
 
     /// Byte enables are reserved in an atomic operation.
     fn atomic(&self, kind: u8, address: u64) -> Result<AtomicRequest, TlpError> {
+        if self.address_type() != UNTRANSLATED {
+            return Err(TlpError::Feature(
+                "the address type (AT) of an atomic operation",
+            ));
+        }
         let operation = match kind & !FOUR_DWORDS {
             FETCH_ADD => AtomicOperation::FetchAdd,
             SWAP => AtomicOperation::Swap,
@@ -174,14 +190,29 @@ impl Fields {
     }
 
     #[inline]
+    const fn address_type(&self) -> u8 {
+        (self.first >> 10 & 3) as u8
+    }
+
+    #[inline]
     fn memory_at(&self, address: u64) -> Result<MemoryRequest, TlpError> {
-        MemoryRequest::from_fields(
-            FunctionId((self.second >> 16) as u16),
-            self.tag(self.second),
-            address & !3,
-            self.length(),
-            (self.second as u8 & 0xf, self.second as u8 >> 4),
-        )
+        let requester = FunctionId((self.second >> 16) as u16);
+        let tag = self.tag(self.second);
+        let (length, enables) = (self.length(), self.second as u8);
+        let plain = || MemoryRequest::from_fields(requester, tag, address & !3, length, enables);
+        let is_write = self.first & WITH_DATA != 0;
+        match self.address_type() {
+            UNTRANSLATED => plain(),
+            TRANSLATED => Ok(plain()?.translated()),
+            TRANSLATION_REQUEST if !is_write => {
+                let transaction = (requester, tag);
+                MemoryRequest::translation_from_fields(transaction, address, length, enables)
+            }
+            address_type => Err(TlpError::AddressType {
+                request: if is_write { "write" } else { "read" },
+                address_type,
+            }),
+        }
     }
 
     #[inline]
@@ -227,21 +258,25 @@ impl Fields {
     }
 }
 
-/// Format and type, length, tag, and the dwords after the first.
+/// Format and type, the low twelve bits of the first dword, tag, and the dwords after the first.
 type Words = (u8, u16, Tag, [u32; 3]);
 
 #[inline]
 fn memory(kind: u8, request: &MemoryRequest) -> Words {
     let second = u32::from(request.requester.0) << 16
         | u32::from(request.tag.0 & 0xff) << 8
-        | u32::from(request.last_be()) << 4
-        | u32::from(request.first_be());
-    let [high, low] = [(request.address() >> 32) as u32, request.address() as u32];
+        | u32::from(request.enables());
+    let address_type = match request.address_type() {
+        AddressType::Untranslated => UNTRANSLATED,
+        AddressType::TranslationRequest { .. } => TRANSLATION_REQUEST,
+        AddressType::Translated => TRANSLATED,
+    };
+    let first = u16::from(address_type) << 10 | length(request.dwords());
+    let [high, low] = [(request.address() >> 32) as u32, request.address_field()];
     if request.is_wide() {
-        let words = [second, high, low];
-        (kind | FOUR_DWORDS, request.dwords(), request.tag, words)
+        (kind | FOUR_DWORDS, first, request.tag, [second, high, low])
     } else {
-        (kind, request.dwords(), request.tag, [second, low, 0])
+        (kind, first, request.tag, [second, low, 0])
     }
 }
 
@@ -253,11 +288,11 @@ fn atomic(request: &AtomicRequest) -> Words {
     };
     let second = u32::from(request.requester.0) << 16 | u32::from(request.tag.0 & 0xff) << 8;
     let [high, low] = [(request.address() >> 32) as u32, request.address() as u32];
+    let first = length(request.dwords());
     if request.is_wide() {
-        let words = [second, high, low];
-        (kind | FOUR_DWORDS, request.dwords(), request.tag, words)
+        (kind | FOUR_DWORDS, first, request.tag, [second, high, low])
     } else {
-        (kind, request.dwords(), request.tag, [second, low, 0])
+        (kind, first, request.tag, [second, low, 0])
     }
 }
 
@@ -274,11 +309,12 @@ fn completion_words(completion: &Completion) -> Words {
     let third = u32::from(completion.requester.0) << 16
         | u32::from(completion.tag.0 & 0xff) << 8
         | u32::from(completion.lower_address & 0x7f);
-    (kind, completion.dwords, completion.tag, [second, third, 0])
+    let first = length(completion.dwords);
+    (kind, first, completion.tag, [second, third, 0])
 }
 
 #[inline]
-fn config(kind: u8, request: &ConfigRequest, length: u16) -> Words {
+fn config(kind: u8, request: &ConfigRequest) -> Words {
     let kind = match request.kind {
         ConfigKind::Type0 => kind,
         ConfigKind::Type1 => kind | 1,
@@ -287,7 +323,13 @@ fn config(kind: u8, request: &ConfigRequest, length: u16) -> Words {
         | u32::from(request.tag.0 & 0xff) << 8
         | u32::from(request.first_be & 0xf);
     let third = u32::from(request.target.0) << 16 | u32::from(request.register & 0x3ff) << 2;
-    (kind, length, request.tag, [second, third, 0])
+    (kind, length(1), request.tag, [second, third, 0])
+}
+
+/// The field for so many dwords, of which 1024 are written as 0.
+#[inline]
+const fn length(dwords: u16) -> u16 {
+    dwords & 0x3ff
 }
 
 #[inline]
@@ -306,25 +348,28 @@ fn word<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
 
 #[inline]
 fn refuse_features(first: u32) -> Result<(), TlpError> {
-    if first & (DIGEST | HINTS | NOTIFICATION | ADDRESS_TYPE) == 0 {
+    if first & (DIGEST | HINTS | NOTIFICATION) == 0 {
         return Ok(());
     }
     Err(if first & DIGEST != 0 {
         TlpError::Digest
     } else if first & HINTS != 0 {
         TlpError::Feature("processing hints (TH)")
-    } else if first & NOTIFICATION != 0 {
-        TlpError::Feature("lightweight notification (LN)")
     } else {
-        TlpError::Feature("a translated address (AT)")
+        TlpError::Feature("lightweight notification (LN)")
     })
 }
 
+/// Values of the address type (AT), PCIe Base table 10-1; 3 is reserved.
+const UNTRANSLATED: u8 = 0;
+const TRANSLATION_REQUEST: u8 = 1;
+const TRANSLATED: u8 = 2;
+
+const WITH_DATA: u32 = 1 << 30;
 const NOTIFICATION: u32 = 1 << 17;
 const HINTS: u32 = 1 << 16;
 const DIGEST: u32 = 1 << 15;
 const POISONED: u32 = 1 << 14;
-const ADDRESS_TYPE: u32 = 3 << 10;
 const BYTE_COUNT_MODIFIED: u32 = 1 << 12;
 const CONFIG_TYPE_1: u32 = 1 << 24;
 
@@ -350,6 +395,7 @@ const COMPLETION_WITH_DATA: u8 = 0x4a;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Page;
 
     #[test]
     fn a_write_of_32_bits_address_has_its_bits_in_place() {
@@ -415,7 +461,6 @@ mod tests {
         assert_eq!(with(2, 0x80), TlpError::Digest);
         assert!(matches!(with(1, 0x01), TlpError::Feature(name) if name.contains("TH")));
         assert!(matches!(with(1, 0x02), TlpError::Feature(name) if name.contains("LN")));
-        assert!(matches!(with(2, 0x08), TlpError::Feature(name) if name.contains("AT")));
         assert_eq!(with(0, 0x02), TlpError::Unsupported(0x42));
     }
 
@@ -437,6 +482,55 @@ mod tests {
             Header::parse(&odd),
             Err(TlpError::Operand { width: 18, .. })
         ));
+    }
+
+    #[test]
+    fn a_translation_request_has_its_bits_in_place() {
+        let device = FunctionId::new(2, 0, 1);
+        let asked = |address, translations, no_write| {
+            let page = Page::of(address);
+            Header::translation_request(device, Tag(0x21), page, translations, no_write).unwrap()
+        };
+        let (short, wide) = (
+            asked(0xc012_3456, 2, true),
+            asked(0x12_3456_7abc, 16, false),
+        );
+        let (bytes, len) = short.emit();
+        let expected = [0, 0, 4, 4, 0x02, 0x01, 0x21, 0xff, 0xc0, 0x12, 0x30, 0x01];
+        assert_eq!((&bytes[..len], len), (&expected[..], 12));
+        assert_eq!(Header::parse(&bytes), Ok((short, len)));
+        let (bytes, len) = wide.emit();
+        let expected = [
+            0x20, 0, 4, 0x20, 0x02, 0x01, 0x21, 0xff, 0, 0, 0, 0x12, 0x34, 0x56, 0x70, 0,
+        ];
+        assert_eq!((bytes, len), (expected, 16));
+        assert_eq!(Header::parse(&bytes), Ok((wide, len)));
+    }
+
+    #[test]
+    fn an_address_type_that_its_request_cannot_have_is_refused() {
+        let with = |kind: u8, address_type: u8, length: u8| {
+            let mut bytes = [0; 16];
+            (bytes[0], bytes[2], bytes[3], bytes[7]) = (kind, address_type << 2, length, 0xff);
+            Header::parse(&bytes).map(|(header, _)| header)
+        };
+        let wrong = |request, address_type| {
+            Err(TlpError::AddressType {
+                request,
+                address_type,
+            })
+        };
+        assert_eq!(with(MEMORY_READ, 3, 2), wrong("read", 3));
+        assert_eq!(with(MEMORY_WRITE, 3, 2), wrong("write", 3));
+        assert_eq!(with(MEMORY_WRITE, 1, 2), wrong("write", 1));
+        assert!(with(MEMORY_WRITE, 2, 2).is_ok() && with(MEMORY_READ, 1, 32).is_ok());
+        for odd in [1, 33, 34] {
+            let refused = with(MEMORY_READ, 1, odd);
+            assert_eq!(refused, Err(TlpError::TranslationLength(odd.into())));
+        }
+        assert!(matches!(with(FETCH_ADD, 2, 1), Err(TlpError::Feature(_))));
+        // Elsewhere the field is reserved (PCIe Base 10.2.1).
+        assert!(with(COMPLETION, 3, 0).is_ok());
     }
 
     #[test]

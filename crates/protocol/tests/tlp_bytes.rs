@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use protocol::{
-    Attributes, Completion, ConfigKind, ConfigRequest, FunctionId, Header, Kind, MemoryRequest,
-    Status, Tag, TrafficClass,
+    Access, Attributes, Completion, CompletionCount, ConfigKind, ConfigRequest, FunctionId, Header,
+    InvalidateTag, InvalidateTags, Kind, MemoryRequest, Message, MessageRequest, Page, PageGroup,
+    PageRequest, PageResponse, Status, Tag, TrafficClass,
 };
 
 proptest! {
@@ -45,6 +46,60 @@ fn memory_request() -> impl Strategy<Value = MemoryRequest> {
             MemoryRequest::new(requester, tag, page << 12 | u64::from(offset), len).unwrap()
         },
     )
+}
+
+fn page() -> impl Strategy<Value = Page> {
+    prop_oneof![0..1_u64 << 32, any::<u64>()].prop_map(Page::of)
+}
+
+fn translation_request() -> impl Strategy<Value = MemoryRequest> {
+    (id(), tag(), page(), 1..=16_u16, any::<bool>()).prop_map(
+        |(requester, tag, page, translations, no_write)| {
+            MemoryRequest::translation((requester, tag), page, translations, no_write).unwrap()
+        },
+    )
+}
+
+fn page_group() -> impl Strategy<Value = PageGroup> {
+    (0..PageGroup::COUNT).prop_map(|number| PageGroup::new(number).unwrap())
+}
+
+fn message() -> impl Strategy<Value = MessageRequest> {
+    let tag = (0..InvalidateTag::COUNT).prop_map(|number| InvalidateTag::new(number).unwrap());
+    let count = (1..=8_u8).prop_map(|number| CompletionCount::new(number).unwrap());
+    let access = prop::sample::select(&Access::ALL);
+    let response = prop::sample::select(vec![
+        PageResponse::Success,
+        PageResponse::InvalidRequest,
+        PageResponse::Failure,
+    ]);
+    let message = prop_oneof![
+        (id(), tag).prop_map(|(target, tag)| Message::InvalidateRequest { target, tag }),
+        (id(), count, any::<u32>()).prop_map(|(target, count, tags)| {
+            let tags = InvalidateTags(tags);
+            Message::InvalidateCompletion {
+                target,
+                count,
+                tags,
+            }
+        }),
+        (page(), page_group(), any::<bool>(), access).prop_map(|(page, group, is_last, access)| {
+            Message::PageRequest(PageRequest {
+                page,
+                group,
+                is_last,
+                access,
+            })
+        }),
+        (id(), page_group(), response).prop_map(|(target, group, response)| {
+            Message::PageGroupResponse {
+                target,
+                group,
+                response,
+            }
+        }),
+    ];
+    (id(), message).prop_map(|(requester, message)| MessageRequest { requester, message })
 }
 
 fn completion() -> impl Strategy<Value = Completion> {
@@ -94,6 +149,10 @@ fn header() -> impl Strategy<Value = Header> {
     let kind = prop_oneof![
         memory_request().prop_map(Kind::MemoryRead),
         memory_request().prop_map(Kind::MemoryWrite),
+        memory_request().prop_map(|request| Kind::MemoryRead(request.translated())),
+        memory_request().prop_map(|request| Kind::MemoryWrite(request.translated())),
+        translation_request().prop_map(Kind::MemoryRead),
+        message().prop_map(Kind::Message),
         completion().prop_map(Kind::Completion),
         config_request().prop_map(Kind::ConfigRead),
         config_request().prop_map(Kind::ConfigWrite),
@@ -111,14 +170,17 @@ fn likely_header() -> impl Strategy<Value = [u8; 16]> {
     let kind = prop::sample::select(&KINDS);
     let length = prop_oneof![1..3_u16, 0..1024_u16];
     let enables = prop_oneof![Just(0x0f_u8), Just(0xff), any::<u8>()];
-    (kind, any::<[u8; 16]>(), length, enables).prop_map(|(kind, mut bytes, length, enables)| {
+    let fields = (length, enables, 0..7_u8);
+    (kind, any::<[u8; 16]>(), fields).prop_map(|(kind, mut bytes, (length, enables, code))| {
         let [high, low] = length.to_be_bytes();
         bytes[0] = kind;
         bytes[1] &= 0xfc; // neither LN nor TH
-        bytes[2] = bytes[2] & 0x70 | high; // neither TD nor AT
+        bytes[2] = bytes[2] & 0x7c | high; // no TD
         bytes[3] = low;
-        if kind & 0x0f == COMPLETION {
+        if kind & 0x1f == COMPLETION {
             bytes[6] &= !0x10; // no BCM
+        } else if is_message(kind) {
+            bytes[7] = code;
         } else {
             bytes[7] = enables;
         }
@@ -129,7 +191,11 @@ fn likely_header() -> impl Strategy<Value = [u8; 16]> {
 /// `bytes` with the reserved bits of its format cleared, those that the specification lets a sender leave out.
 fn without_reserved(mut bytes: [u8; 16], len: usize) -> [u8; 16] {
     bytes[len..].fill(0);
+    if bytes[0] & 0x1f != 0 {
+        bytes[2] &= 0xf3;
+    }
     match bytes[0] {
+        kind if is_message(kind) => without_reserved_of_message(&mut bytes),
         COMPLETION | COMPLETION_WITH_DATA => {
             bytes[11] &= 0x7f;
             let status = Status::from_bits(bytes[6] >> 5).bits();
@@ -143,13 +209,50 @@ fn without_reserved(mut bytes: [u8; 16], len: usize) -> [u8; 16] {
             bytes[10] &= 0x0f;
             bytes[11] &= 0xfc;
         }
+        // A translation request has a flag in the lowest of the bits that say where in a page an address is.
+        _ if bytes[2] & 0x0c == TRANSLATION_REQUEST => {
+            bytes[len - 2] &= 0xf0;
+            bytes[len - 1] &= 0x01;
+        }
         _ => bytes[len - 1] &= 0xfc,
     }
     bytes
 }
 
-/// Fmt and Type of what is modelled: memory, configuration, completions.
-const KINDS: [u8; 10] = [
+fn is_message(kind: u8) -> bool {
+    kind & 0x38 == 0x30
+}
+
+fn without_reserved_of_message(bytes: &mut [u8; 16]) {
+    bytes[1] &= 0x77; // T9 and T8
+    if bytes[0] != MESSAGE_WITH_DATA_BY_ID {
+        bytes[2] &= 0xf0;
+        bytes[3] = 0;
+    }
+    let code = bytes[7];
+    let zero = match code {
+        1 => 10..16,
+        2 => {
+            bytes[11] &= 0x07;
+            10..11
+        }
+        4 => 6..6,
+        _ => {
+            let response = if bytes[10] >= 0x20 {
+                0xf0
+            } else {
+                bytes[10] & 0xf0
+            };
+            bytes[10] = response | bytes[10] & 1;
+            12..16
+        }
+    };
+    bytes[zero].fill(0);
+    bytes[6] &= if code == 1 { 0x1f } else { 0 };
+}
+
+/// Fmt and Type of what is modelled but for atomic operations: memory, configuration, completions, messages.
+const KINDS: [u8; 13] = [
     0x00,
     0x20,
     0x40,
@@ -160,6 +263,12 @@ const KINDS: [u8; 10] = [
     0x45,
     COMPLETION,
     COMPLETION_WITH_DATA,
+    0x30,
+    0x32,
+    MESSAGE_WITH_DATA_BY_ID,
 ];
+const MESSAGE_WITH_DATA_BY_ID: u8 = 0x72;
+/// AT in its byte.
+const TRANSLATION_REQUEST: u8 = 0x04;
 const COMPLETION: u8 = 0x0a;
 const COMPLETION_WITH_DATA: u8 = 0x4a;

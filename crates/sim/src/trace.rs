@@ -6,7 +6,10 @@ use std::io::{BufWriter, Write};
 use kernel::Observed;
 use link::optical::{Block, LightFrame};
 use link::{Carried, Observation, Packet, Packets};
-use protocol::{AtomicOperation, Class, Dllp, Header, Kind, MemoryRequest, PacketType, Status};
+use protocol::{
+    AddressType, AtomicOperation, Class, Dllp, Header, Kind, MemoryRequest, Message,
+    MessageRouting, PacketType, Status,
+};
 use serde::Serialize;
 
 use crate::build::{self, Parts};
@@ -106,11 +109,17 @@ struct Tlp {
     tag: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
+    /// Unless the address is untranslated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address_type: Option<&'static str>,
     /// Bytes that a request carries or asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     length: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     completer: Option<String>,
+    /// The function that a message is routed to by its ID.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,6 +265,7 @@ fn tlp(header: &Header) -> Tlp {
         requester: header.requester().to_string(),
         tag: header.tag().0,
         bytes: header.payload_len(),
+        address_type: address_type(header),
         ..Tlp::default()
     };
     let request = |kind, request: &MemoryRequest| {
@@ -291,6 +301,7 @@ fn tlp(header: &Header) -> Tlp {
             let address = format!("{:#x}", atomic.address());
             (kind, Some(address), Some(atomic.width()))
         }
+        Kind::Message(request) => return message(&request.message, common),
         Kind::ConfigRead(_) => ("CfgRd", None, None),
         Kind::ConfigWrite(_) => ("CfgWr", None, None),
         Kind::Network(network) => {
@@ -307,6 +318,35 @@ fn tlp(header: &Header) -> Tlp {
         kind,
         address,
         length,
+        ..common
+    }
+}
+
+fn address_type(header: &Header) -> Option<&'static str> {
+    let (Kind::MemoryRead(request) | Kind::MemoryWrite(request)) = &header.kind else {
+        return None;
+    };
+    match request.address_type() {
+        AddressType::Untranslated => None,
+        AddressType::TranslationRequest { .. } => Some("translation request"),
+        AddressType::Translated => Some("translated"),
+    }
+}
+
+fn message(message: &Message, common: Tlp) -> Tlp {
+    let (kind, address) = match message {
+        Message::InvalidateRequest { .. } => ("InvReq", None),
+        Message::InvalidateCompletion { .. } => ("InvCpl", None),
+        Message::PageRequest(request) => ("PageReq", Some(request.page)),
+        Message::PageGroupResponse { .. } => ("PrgRsp", None),
+    };
+    Tlp {
+        kind,
+        address: address.map(|page| format!("{:#x}", page.address())),
+        target: match message.routing() {
+            MessageRouting::ById(target) => Some(target.to_string()),
+            MessageRouting::ToRoot => None,
+        },
         ..common
     }
 }

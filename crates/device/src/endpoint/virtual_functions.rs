@@ -4,7 +4,7 @@
 
 use kernel::Effects;
 use link::PacketId;
-use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest};
+use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
 use transaction::{Memory, Place, Requester, deliver};
 
 use super::{Device, Endpoint};
@@ -105,13 +105,17 @@ impl Endpoint {
         there.then(|| self.functions.space(place))
     }
 
-    /// The function that a packet is for: that of its address, or the requester of a completion.
+    /// The function that a packet is for: that of its address, the requester of a completion, or whom a message names.
     pub(super) fn addressee(&self, header: &Header) -> Place {
         let found = match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => self
                 .locate(request.first_byte())
                 .map(|(number, _)| Place::Virtual(number)),
             Kind::Completion(completion) => self.functions.place_of(completion.requester),
+            Kind::Message(request) => match request.message.routing() {
+                MessageRouting::ById(target) => self.functions.place_of(target),
+                MessageRouting::ToRoot => None,
+            },
             _ => None,
         };
         found.unwrap_or(Place::Own)
