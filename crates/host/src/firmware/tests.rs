@@ -84,6 +84,7 @@ impl Tree {
                             msix: None,
                             express: express(PortType::Endpoint, *supported),
                             virtual_functions: virtual_functions.clone(),
+                            address_translation: None,
                         })
                     })
                 }

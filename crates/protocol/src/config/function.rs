@@ -1,7 +1,7 @@
 //! Whole functions: a host bridge, an endpoint, a bridge, each with its header and its capabilities in order.
 
-use super::{Bar, ConfigSpace, Express, Identity, MsixTable, PortType, SrIov};
-use super::{acs, errors, express, interrupts, power, sriov};
+use super::{Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, PortType, SrIov};
+use super::{acs, ats, errors, express, interrupts, page_requests, power, sriov};
 
 /// An endpoint's function, and the virtual functions that it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,17 @@ pub struct EndpointFunction {
     pub express: Express,
     /// Its virtual functions, if it can have any.
     pub virtual_functions: Option<SrIov>,
+    /// What it does about translated addresses, if anything.
+    pub address_translation: Option<AddressTranslation>,
+}
+
+/// A function that asks for translations, and perhaps for pages, which nobody does who has no translations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressTranslation {
+    /// Its translation cache.
+    pub ats: Ats,
+    /// Its page requests, if it makes any.
+    pub page_requests: Option<PageRequests>,
 }
 
 /// A root port or a port of a switch.
@@ -54,10 +65,17 @@ impl ConfigSpace {
             None => last,
         };
         space.declare_rest(last, &function.express);
-        if let Some(virtual_functions) = &function.virtual_functions {
-            let last = Some(errors::AER_BYTES);
-            space.declare_extended(last, sriov::SRIOV_BYTES, sriov::ID, 1);
-            space.declare_sriov(virtual_functions);
+        let last = match &function.virtual_functions {
+            Some(virtual_functions) => {
+                let last = Some(errors::AER_BYTES);
+                space.declare_extended(last, sriov::SRIOV_BYTES, sriov::ID, 1);
+                space.declare_sriov(virtual_functions);
+                sriov::SRIOV_BYTES
+            }
+            None => errors::AER_BYTES,
+        };
+        if let Some(translation) = function.address_translation {
+            space.declare_translation(last, translation);
         }
         space
     }
@@ -78,6 +96,10 @@ impl ConfigSpace {
         space.declare_virtual_express(&function.express);
         space.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
         space.declare_virtual_errors();
+        if let Some(AddressTranslation { ats, .. }) = &function.address_translation {
+            space.declare_extended(Some(errors::AER_BYTES), ats::ATS_BYTES, ats::ID, 1);
+            space.declare_virtual_ats(ats);
+        }
         Some(space)
     }
 
@@ -94,6 +116,18 @@ impl ConfigSpace {
             space.declare_acs();
         }
         space
+    }
+
+    /// Translation, and the page requests that go with it. Those of virtual functions are their physical function's (PCIe Base
+    /// 10.5.2).
+    fn declare_translation(&mut self, last: u16, translation: AddressTranslation) {
+        self.declare_extended(Some(last), ats::ATS_BYTES, ats::ID, 1);
+        self.declare_ats(&translation.ats);
+        if let Some(requests) = translation.page_requests {
+            let (last, at) = (ats::ATS_BYTES, page_requests::PAGE_REQUESTS_BYTES);
+            self.declare_extended(Some(last), at, page_requests::ID, 1);
+            self.declare_page_requests(requests);
+        }
     }
 
     /// Power management and MSI; where the latter is.
@@ -180,6 +214,20 @@ mod tests {
             msix,
             express: express(PortType::Endpoint),
             virtual_functions: None,
+            address_translation: None,
+        }
+    }
+
+    fn with_translation(capacity: Option<u32>) -> EndpointFunction {
+        EndpointFunction {
+            address_translation: Some(AddressTranslation {
+                ats: Ats {
+                    invalidate_queue_depth: 16,
+                    global_invalidate: false,
+                },
+                page_requests: capacity.map(|capacity| PageRequests { capacity }),
+            }),
+            ..with_virtual_functions()
         }
     }
 
@@ -240,6 +288,35 @@ mod tests {
         assert_eq!(space.msi(1).map(|(address, _)| address), Some(!3));
         assert_eq!(capabilities(&space), [0x05, 0x10]);
         assert_eq!(extended(&space), [0x0001]);
+    }
+
+    #[test]
+    fn a_function_that_translates_says_so_and_is_else_the_same() {
+        let plain = ConfigSpace::endpoint(&with_virtual_functions());
+        let cache = ConfigSpace::endpoint(&with_translation(None));
+        let pages = ConfigSpace::endpoint(&with_translation(Some(32)));
+        assert_eq!(extended(&cache), [0x0001, 0x0010, 0x000f]);
+        assert_eq!(extended(&pages), [0x0001, 0x0010, 0x000f, 0x0013]);
+        let alone = EndpointFunction {
+            virtual_functions: None,
+            ..with_translation(None)
+        };
+        assert_eq!(extended(&ConfigSpace::endpoint(&alone)), [0x0001, 0x000f]);
+        let pointer = usize::from(sriov::SRIOV_BYTES) + 2;
+        let own = usize::from(ats::ATS_BYTES)..usize::from(ats::ATS_BYTES) + 0x20;
+        for (at, (byte, other)) in plain.bytes().iter().zip(pages.bytes()).enumerate() {
+            assert!(*byte == other || (pointer..pointer + 2).contains(&at) || own.contains(&at));
+        }
+    }
+
+    #[test]
+    fn a_virtual_function_enables_translation_in_the_units_and_queue_of_its_physical_one() {
+        let own = ConfigSpace::virtual_function(&with_translation(Some(32)));
+        let mut space = own.expect("it can have some");
+        assert_eq!(extended(&space), [0x0001, 0x000f]);
+        assert_eq!(space.read(ats::ATS), 0x20);
+        space.write(ats::ATS, u32::MAX, 0xf);
+        assert_eq!(space.read(ats::ATS), ats::ATS_ENABLE | 0x20);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Registers are dwords, numbered from 0. Each capability is one file: its registers, and how its component reads them.
 
 mod acs;
+mod ats;
 mod bar;
 mod bridge;
 mod errors;
@@ -10,23 +11,27 @@ mod express;
 mod function;
 mod header;
 mod interrupts;
+mod page_requests;
 mod power;
 mod space;
 mod sriov;
 
+pub use ats::Ats;
 pub use bar::Bar;
 pub use bridge::{Interval, WINDOW_BYTES};
 pub use errors::{CorrectableError, ErrorControl, ErrorRecord, UncorrectableError};
 pub use express::{Express, PortType};
-pub use function::{BridgeFunction, EndpointFunction};
+pub use function::{AddressTranslation, BridgeFunction, EndpointFunction};
 pub use header::Identity;
 pub use interrupts::MsixTable;
+pub use page_requests::PageRequests;
 pub use space::ConfigSpace;
 pub use sriov::{SrIov, VirtualBar};
 
 /// Names of the registers that software finds by number, and of the bits in them.
 pub mod register {
     pub use super::acs::{ACS, ID as ACS_ID, P2P_REQUEST_REDIRECT};
+    pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};
     pub use super::bridge::{
         BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
         SECONDARY_STATUS,
@@ -41,6 +46,10 @@ pub mod register {
         HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, TYPE_1,
     };
     pub use super::interrupts::{MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID};
+    pub use super::page_requests::{
+        ID as PAGE_REQUESTS_ID, PAGE_REQUEST_ALLOCATION, PAGE_REQUEST_CAPACITY,
+        PAGE_REQUEST_ENABLE, PAGE_REQUEST_RESET, PAGE_REQUESTS,
+    };
     pub use super::sriov::{
         ID as SRIOV_ID, NUM_VFS, SRIOV, SRIOV_CONTROL, SYSTEM_PAGE_SIZE, TOTAL_VFS, VF_BARS,
         VF_ENABLE, VF_MEMORY_SPACE, VF_OFFSET_AND_STRIDE,

@@ -69,6 +69,7 @@ fn device(virtual_functions: Option<SrIov>) -> Functions {
         msix: None,
         express: express(PortType::Endpoint),
         virtual_functions,
+        address_translation: None,
     })
 }
 

@@ -46,6 +46,7 @@ fn function() -> EndpointFunction {
             read_completion_boundary: 64,
         },
         virtual_functions: parameters().sriov(2, 1),
+        address_translation: None,
     }
 }
 

@@ -1,0 +1,115 @@
+//! Address Translation Services (PCIe Base 7.8.9 and 10.5.1): whether a function may ask for translations and keep them.
+
+use super::ConfigSpace;
+
+/// The register of ATS Control, above that of ATS Capability.
+pub const ATS: u16 = ATS_BYTES / 4 + 1;
+/// Enable, in ATS Control.
+pub const ATS_ENABLE: u32 = 1 << 31;
+/// Smallest Translation Unit, likewise: the logarithm of its pages of 4 KiB, in five bits.
+pub const ATS_UNIT_SHIFT: u32 = 16;
+
+/// Where the capability is, in bytes, beyond that for virtual functions.
+pub(super) const ATS_BYTES: u16 = 0x1a0;
+/// ID of the capability.
+pub const ID: u16 = 0x000f;
+
+const QUEUE_DEPTH: u32 = 0x1f;
+/// Translation requests name pages, not bytes: the header has no other addresses for them.
+const PAGE_ALIGNED_REQUEST: u32 = 1 << 5;
+const GLOBAL_INVALIDATE_SUPPORTED: u32 = 1 << 6;
+const UNIT: u32 = 0x1f << ATS_UNIT_SHIFT;
+const SMALLEST_UNIT: u64 = 4096;
+
+/// The translation cache of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ats {
+    /// Invalidate Requests that it takes before it holds up the link, 1 to 32.
+    pub invalidate_queue_depth: u8,
+    /// Whether it knows invalidations for all address spaces at once.
+    pub global_invalidate: bool,
+}
+
+impl ConfigSpace {
+    pub(super) fn declare_ats(&mut self, ats: &Ats) {
+        // 0 stands for 32 (PCIe Base 10.5.1.2).
+        let depth = u32::from(ats.invalidate_queue_depth.clamp(1, 32)) & QUEUE_DEPTH;
+        let global = if ats.global_invalidate {
+            GLOBAL_INVALIDATE_SUPPORTED
+        } else {
+            0
+        };
+        let capability = depth | PAGE_ALIGNED_REQUEST | global;
+        self.declare(ATS, capability, ATS_ENABLE | UNIT, 0);
+    }
+
+    /// Declares the capability of a virtual function, which has its physical function's queue and unit (PCIe Base 10.5.1).
+    pub(super) fn declare_virtual_ats(&mut self, ats: &Ats) {
+        let mut physical = Self::empty();
+        physical.declare_ats(ats);
+        let capability = physical.read(ATS) & !QUEUE_DEPTH;
+        self.declare(ATS, capability, ATS_ENABLE, 0);
+    }
+
+    /// Whether the function may ask for translations and keep them.
+    pub fn ats_enabled(&self) -> bool {
+        self.read(ATS) & ATS_ENABLE != 0
+    }
+
+    /// The bytes that each translation and invalidation is of at least, 4 KiB to 8 TiB. That of a physical function holds for
+    /// its virtual functions.
+    pub fn smallest_translation_unit(&self) -> u64 {
+        SMALLEST_UNIT << (self.read(ATS) >> ATS_UNIT_SHIFT & 0x1f)
+    }
+
+    /// How many Invalidate Requests the function takes before it holds up the link.
+    pub fn invalidate_queue_depth(&self) -> u8 {
+        match (self.read(ATS) & QUEUE_DEPTH) as u8 {
+            0 => 32,
+            depth => depth,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(invalidate_queue_depth: u8) -> ConfigSpace {
+        let mut space = ConfigSpace::empty();
+        space.declare_ats(&Ats {
+            invalidate_queue_depth,
+            global_invalidate: true,
+        });
+        space
+    }
+
+    #[test]
+    fn a_function_tells_how_many_invalidations_it_takes() {
+        for (depth, field) in [(1, 1), (31, 31), (32, 0)] {
+            let space = space(depth);
+            assert_eq!(space.read(ATS), 0x60 | field);
+            assert_eq!(space.invalidate_queue_depth(), depth);
+        }
+    }
+
+    #[test]
+    fn software_enables_translation_and_says_its_smallest_unit() {
+        let mut space = space(8);
+        assert!(!space.ats_enabled());
+        assert_eq!(space.smallest_translation_unit(), 4096);
+        space.write(ATS, u32::MAX, 0xf);
+        assert_eq!(space.read(ATS), 0x801f_0068);
+        assert!(space.ats_enabled());
+        assert_eq!(space.smallest_translation_unit(), 8 << 40);
+        space.write(ATS, 9 << ATS_UNIT_SHIFT, 0xf);
+        assert_eq!(space.smallest_translation_unit(), 2 << 20);
+    }
+
+    #[test]
+    fn a_function_without_the_capability_translates_nothing() {
+        let mut space = ConfigSpace::empty();
+        space.write(ATS, u32::MAX, 0xf);
+        assert!(!space.ats_enabled());
+    }
+}

@@ -1,0 +1,137 @@
+//! The Page Request Interface (PCIe Base 7.8.10 and 10.5.2): whether a function may ask for pages, and for how many at once.
+
+use super::ConfigSpace;
+
+/// The register of Page Request Status and Page Request Control.
+pub const PAGE_REQUESTS: u16 = PAGE_REQUESTS_BYTES / 4 + 1;
+/// Outstanding Page Request Capacity.
+pub const PAGE_REQUEST_CAPACITY: u16 = PAGE_REQUESTS + 1;
+/// Outstanding Page Request Allocation.
+pub const PAGE_REQUEST_ALLOCATION: u16 = PAGE_REQUESTS + 2;
+
+/// Enable, in Page Request Control.
+pub const PAGE_REQUEST_ENABLE: u32 = 1;
+/// Reset, likewise.
+pub const PAGE_REQUEST_RESET: u32 = 1 << 1;
+
+/// Where the capability is, in bytes, beyond that for translation.
+pub(super) const PAGE_REQUESTS_BYTES: u16 = 0x1b0;
+/// ID of the capability.
+pub const ID: u16 = 0x0013;
+
+const RESPONSE_FAILURE: u32 = 1 << 16;
+const UNEXPECTED_GROUP: u32 = 1 << 17;
+const STOPPED: u32 = 1 << 24;
+
+/// A function's page requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRequests {
+    /// How many it can have outstanding.
+    pub capacity: u32,
+}
+
+impl ConfigSpace {
+    pub(super) fn declare_page_requests(&mut self, requests: PageRequests) {
+        self.declare(
+            PAGE_REQUESTS,
+            STOPPED,
+            PAGE_REQUEST_ENABLE | PAGE_REQUEST_RESET,
+            RESPONSE_FAILURE | UNEXPECTED_GROUP,
+        );
+        self.declare(PAGE_REQUEST_CAPACITY, requests.capacity, 0, 0);
+        self.declare(PAGE_REQUEST_ALLOCATION, 0, u32::MAX, 0);
+    }
+
+    /// Whether the function may ask for pages: software lets it, and no failure has ended that (PCIe Base 10.4.2).
+    pub fn page_requests_enabled(&self) -> bool {
+        self.read(PAGE_REQUESTS) & (PAGE_REQUEST_ENABLE | RESPONSE_FAILURE) == PAGE_REQUEST_ENABLE
+    }
+
+    /// How many page requests software lets the function have outstanding.
+    pub fn page_request_allocation(&self) -> u32 {
+        self.read(PAGE_REQUEST_ALLOCATION)
+    }
+
+    /// The consequences of a write: whether the function forgets its page requests. Reset does that while they are not
+    /// enabled, and reads as 0 (PCIe Base 10.5.2.2).
+    pub fn take_page_request_reset(&mut self) -> bool {
+        let control = self.read(PAGE_REQUESTS);
+        self.update(PAGE_REQUESTS, PAGE_REQUEST_RESET, 0);
+        control & (PAGE_REQUEST_ENABLE | PAGE_REQUEST_RESET) == PAGE_REQUEST_RESET
+    }
+
+    /// Records that a group of page requests was answered with Response Failure: the function asks for no more pages.
+    pub fn record_page_response_failure(&mut self) {
+        self.raise(PAGE_REQUESTS, RESPONSE_FAILURE);
+    }
+
+    /// Records an answer to a group of page requests that the function did not make.
+    pub fn record_unexpected_page_group(&mut self) {
+        self.raise(PAGE_REQUESTS, UNEXPECTED_GROUP);
+    }
+
+    /// Records that page requests, which were not enabled, are: no status of before holds any longer (PCIe Base 10.5.2.2).
+    pub fn record_page_requests_started(&mut self) {
+        let status = STOPPED | RESPONSE_FAILURE | UNEXPECTED_GROUP;
+        self.update(PAGE_REQUESTS, status, 0);
+    }
+
+    /// Records that page requests are not enabled any more, and none is outstanding.
+    pub fn record_page_requests_stopped(&mut self) {
+        self.raise(PAGE_REQUESTS, STOPPED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space() -> ConfigSpace {
+        let mut space = ConfigSpace::empty();
+        space.declare_page_requests(PageRequests { capacity: 64 });
+        space
+    }
+
+    #[test]
+    fn software_gives_a_function_as_many_requests_as_it_likes() {
+        let mut space = space();
+        for register in PAGE_REQUESTS..=PAGE_REQUEST_ALLOCATION {
+            space.write(register, 48, 0xf);
+        }
+        assert_eq!(space.read(PAGE_REQUEST_CAPACITY), 64);
+        assert_eq!(space.page_request_allocation(), 48);
+        assert_eq!(space.read(PAGE_REQUESTS), STOPPED);
+        space.write(PAGE_REQUESTS, PAGE_REQUEST_ENABLE, 0xf);
+        assert!(space.page_requests_enabled());
+    }
+
+    #[test]
+    fn a_reset_forgets_requests_only_while_they_are_not_enabled() {
+        let mut space = space();
+        for (control, forgets) in [(0, false), (1, false), (2, true), (3, false)] {
+            space.write(PAGE_REQUESTS, control, 0b0001);
+            assert_eq!(space.take_page_request_reset(), forgets);
+            assert_eq!(space.read(PAGE_REQUESTS) & PAGE_REQUEST_RESET, 0);
+        }
+    }
+
+    #[test]
+    fn status_stays_until_software_clears_it() {
+        let mut space = space();
+        space.write(PAGE_REQUESTS, PAGE_REQUEST_ENABLE, 0b0001);
+        space.record_page_requests_started();
+        assert_eq!(space.read(PAGE_REQUESTS), PAGE_REQUEST_ENABLE);
+        space.record_unexpected_page_group();
+        assert!(space.page_requests_enabled());
+        space.record_page_response_failure();
+        assert!(!space.page_requests_enabled());
+        space.write(PAGE_REQUESTS, 0, 0b0001);
+        space.record_page_requests_stopped();
+        let status = STOPPED | RESPONSE_FAILURE | UNEXPECTED_GROUP;
+        assert_eq!(space.read(PAGE_REQUESTS), status);
+        space.write(PAGE_REQUESTS, RESPONSE_FAILURE | STOPPED, 0b1100);
+        assert_eq!(space.read(PAGE_REQUESTS), UNEXPECTED_GROUP | STOPPED);
+        space.record_page_requests_started();
+        assert_eq!(space.read(PAGE_REQUESTS), 0);
+    }
+}
