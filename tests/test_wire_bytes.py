@@ -6,6 +6,7 @@ which packet; its other keys, all integers unless said otherwise:
 - every TLP: `traffic_class` 0-7; `relaxed_ordering`, `id_ordering`, `no_snoop`, `poisoned`
   (booleans); `tag` of up to 10 bits, except in a memory write; `requester`, a function id
   (bus << 8 | device << 3 | function). All but `requester` may be absent and are then 0 or false.
+- `memory-read` and `memory-write`, also: `translated` (boolean), absent if false.
 - `memory-read`: `address` (a byte address) and `length` (bytes; of none, the zero-length read).
 - `memory-write`: `address` and `data`, the bytes as a hexadecimal string. Bytes of the first and
   last doubleword that are not written go out as zero.
@@ -16,6 +17,12 @@ which packet; its other keys, all integers unless said otherwise:
   (hexadecimal, whole doublewords) it is a completion with data.
 - `config-read` and `config-write`: `target` (a function id), `type` 0 or 1, `register` (the
   doubleword's number, 0-1023), `byte_enables` 1-15; a write has `data`, four bytes.
+- `translation-request`: `address` in the first page, `translations` 1-16, `no_write` (boolean).
+- `invalidate-request`: `target` (a function id), `itag` 0-31, `address` and `size` of the range (of
+  none, all addresses), `global` (boolean). This message has data; the next three have none.
+- `invalidate-completion`: `target`, `count` 1-8, `itags`, 32 bits.
+- `page-request`: `address` in the page, `group` 0-511, `last` (boolean), `access`, R and twice W.
+- `page-response`: `target`, `group`, `response` (`success`, `invalid-request`, `failure`).
 - `ack` and `nak`: `sequence` 0-4095. These and the next are DLLPs: six bytes with their CRC.
 - `init-fc1`, `init-fc2`, `update-fc`: `channel` 0-7, `class` (`posted`, `non-posted`,
   `completion`), `headers` 0-255, `data` 0-4095.
@@ -37,7 +44,7 @@ from peerlane import _core
 pytest.importorskip("cocotbext.pcie", reason="the independent packer is not installed")
 
 from cocotbext.pcie.core.dllp import Dllp, DllpType
-from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr, TlpTc, TlpType
+from cocotbext.pcie.core.tlp import CplStatus, MsgType, Tlp, TlpAt, TlpAttr, TlpTc, TlpType
 from cocotbext.pcie.core.utils import PcieId
 
 PAGE = 4096
@@ -49,6 +56,7 @@ STATUS = {
     "configuration-retry": CplStatus.CRS,
     "completer-abort": CplStatus.CA,
 }
+PAGE_RESPONSES = {"success": 0, "invalid-request": 1, "failure": 15}
 CREDIT_TYPES = {
     ("init-fc1", "posted"): DllpType.INIT_FC1_P,
     ("init-fc1", "non-posted"): DllpType.INIT_FC1_NP,
@@ -143,6 +151,91 @@ def test_atomic_operations(
 
 
 @thousands
+@given(fields(kind=st.sampled_from(["memory-read", "memory-write"])), spans())
+def test_translated_requests(described: dict[str, Any], span: tuple[int, int]) -> None:
+    address, length = span
+    wide = address >= FOUR_GIB
+    if described["kind"] == "memory-write":
+        tlp = judge(described, TlpType.MEM_WRITE_64 if wide else TlpType.MEM_WRITE)
+        tlp.set_addr_be_data(address, bytes(length))
+    else:
+        tlp = judge(described, TlpType.MEM_READ_64 if wide else TlpType.MEM_READ)
+        tlp.set_addr_be(address, length)
+    tlp.at = TlpAt.TRANSLATED
+    more = {"address": address, "length": length, "data": "00" * length, "translated": True}
+    assert packed(described | more) == tlp.pack()
+
+
+@thousands
+@given(fields(tag=tags, translations=st.integers(1, 16), no_write=st.booleans()), spans())
+def test_translation_requests(described: dict[str, Any], span: tuple[int, int]) -> None:
+    address, _ = span
+    tlp = judge(described, TlpType.MEM_READ_64 if address >= FOUR_GIB else TlpType.MEM_READ)
+    tlp.set_addr_be(address - address % PAGE, 8 * described["translations"])
+    tlp.at = TlpAt.TRANSLATE_REQ
+    tlp.ph = int(described["no_write"])  # The lowest bits of the address field.
+    assert packed(described | {"kind": "translation-request", "address": address}) == tlp.pack()
+
+
+@thousands
+@given(
+    fields(target=function_ids, itag=st.integers(0, 31), **{"global": st.booleans()}),
+    st.integers(0, 52),
+    st.integers(0, 2**64 - 1),
+)
+def test_invalidate_requests(described: dict[str, Any], pages: int, address: int) -> None:
+    size = PAGE << pages
+    address -= address % size
+    ones = (size >> 1) - PAGE if pages else 0
+    data = address | ones | (pages > 0) << 11 | described["global"]
+    described |= {"kind": "invalidate-request", "address": address}
+    if size < 2**64:
+        described["size"] = size
+    tag, target = described["itag"], described["target"] << 48
+    header = judge_message(described, TlpType.MSG_DATA_ID, MsgType.INVALIDATE_REQ, target, tag)
+    assert packed(described) == header + data.to_bytes(8, "big")
+
+
+@thousands
+@given(fields(target=function_ids, count=st.integers(1, 8), itags=st.integers(0, 2**32 - 1)))
+def test_invalidate_completions(described: dict[str, Any]) -> None:
+    rest = described["target"] << 48 | described["count"] % 8 << 32 | described["itags"]
+    header = judge_message(described, TlpType.MSG_ID, MsgType.INVALIDATE_CPL, rest)
+    assert packed(described | {"kind": "invalidate-completion"}) == header
+
+
+@thousands
+@given(
+    fields(
+        address=st.integers(0, 2**64 - 1),
+        group=st.integers(0, 511),
+        last=st.booleans(),
+        access=st.integers(0, 3),
+    )
+)
+def test_page_requests(described: dict[str, Any]) -> None:
+    page = described["address"] // PAGE * PAGE
+    rest = page | described["group"] << 3 | described["last"] << 2 | described["access"]
+    header = judge_message(described, TlpType.MSG_TO_RC, MsgType.PAGE_REQ, rest)
+    assert packed(described | {"kind": "page-request"}) == header
+
+
+@thousands
+@given(
+    fields(
+        target=function_ids,
+        group=st.integers(0, 511),
+        response=st.sampled_from(sorted(PAGE_RESPONSES)),
+    )
+)
+def test_page_responses(described: dict[str, Any]) -> None:
+    code = PAGE_RESPONSES[described["response"]]
+    rest = described["target"] << 48 | code << 44 | described["group"] << 32
+    header = judge_message(described, TlpType.MSG_ID, MsgType.PRG_RESP, rest)
+    assert packed(described | {"kind": "page-response"}) == header
+
+
+@thousands
 @given(
     fields(
         tag=tags,
@@ -231,6 +324,12 @@ def test_flow_control(kind: tuple[str, str], channel: int, headers: int, data: i
     [
         {"kind": "memory-read", "requester": 0, "address": 4095, "length": 2},
         {"kind": "memory-write", "requester": 0, "address": 0, "data": "0"},
+        {"kind": "translation-request", "requester": 0, "address": 0, "translations": 17},
+        {"kind": "invalidate-request", "target": 0, "itag": 32, "address": 0},
+        {"kind": "invalidate-request", "target": 0, "itag": 0, "address": 4096, "size": 8192},
+        {"kind": "invalidate-completion", "target": 0, "count": 0, "itags": 1},
+        {"kind": "page-request", "address": 0, "group": 512, "access": 1},
+        {"kind": "page-response", "target": 0, "group": 0, "response": "perhaps"},
         {"kind": "teleport"},
         {},
     ],
@@ -258,6 +357,25 @@ def judge(described: dict[str, Any], kind: TlpType) -> Tlp:
         | described["id_ordering"] * TlpAttr.IDO
     )
     return tlp
+
+
+def judge_message(
+    described: dict[str, Any], kind: TlpType, code: MsgType, rest: int, tag: int = 0
+) -> bytes:
+    """The header of a message, whose last two doublewords are `rest`, without data.
+
+    The independent packer knows types and codes of messages, but packs none. It has the common
+    fields from the header of a memory request with as many doublewords, whose byte enables and
+    address stand where a message has its code and what goes with it.
+    """
+    has_data = kind is TlpType.MSG_DATA_ID
+    tlp = judge(described | {"tag": tag}, TlpType.MEM_WRITE_64 if has_data else TlpType.MEM_READ_64)
+    tlp.first_be, tlp.last_be = code & 0xF, code >> 4
+    tlp.address, tlp.ph = rest, rest & 3
+    tlp.length = 2 if has_data else 0
+    header = bytearray(tlp.pack_header())
+    header[0] |= kind.value[1]
+    return bytes(header)
 
 
 def judge_completion(described: dict[str, Any], kind: TlpType) -> Tlp:

@@ -1,5 +1,7 @@
 //! Packets from their description, for the comparison with other packers.
 
+mod translation;
+
 use protocol::{
     AtomicOperation, Attributes, Class, Completion, ConfigKind, ConfigRequest, Credit, Dllp,
     FunctionId, Header, Kind, Status, Tag, TrafficClass,
@@ -7,6 +9,11 @@ use protocol::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
+
+use translation::{
+    InvalidateCompletion, InvalidateRequest, PageRequestMessage, PageResponseMessage,
+    TranslationRequest,
+};
 
 /// A packet as JSON describes it.
 #[derive(Deserialize)]
@@ -32,6 +39,11 @@ enum Description {
     },
     ConfigRead(Config),
     ConfigWrite(Config),
+    TranslationRequest(TranslationRequest),
+    InvalidateRequest(InvalidateRequest),
+    InvalidateCompletion(InvalidateCompletion),
+    PageRequest(PageRequestMessage),
+    PageResponse(PageResponseMessage),
     Ack {
         sequence: u16,
     },
@@ -83,6 +95,9 @@ struct Common {
     no_snoop: bool,
     #[serde(default)]
     poisoned: bool,
+    /// Of a memory read or write.
+    #[serde(default)]
+    translated: bool,
 }
 
 /// The bytes of the TLP or DLLP that the JSON object `description` describes.
@@ -152,6 +167,11 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
                 data,
             )
         }
+        Description::TranslationRequest(request) => request.packet(requester, tag)?,
+        Description::InvalidateRequest(request) => request.packet(requester)?,
+        Description::InvalidateCompletion(completion) => completion.packet(requester)?,
+        Description::PageRequest(request) => request.packet(requester)?,
+        Description::PageResponse(response) => response.packet(requester)?,
         Description::Ack { sequence } => return Ok(Dllp::Ack { sequence }.emit().to_vec()),
         Description::Nak { sequence } => return Ok(Dllp::Nak { sequence }.emit().to_vec()),
         Description::InitFc1(limits) => return Ok(Dllp::InitFc1(limits.credit()?).emit().to_vec()),
@@ -168,6 +188,9 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
         no_snoop: common.no_snoop,
     };
     header.poisoned = common.poisoned;
+    if common.translated {
+        header = header.translated();
+    }
     let (bytes, len) = header.emit();
     Ok([&bytes[..len], &data].concat())
 }
