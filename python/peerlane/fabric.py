@@ -332,9 +332,38 @@ class Fabric:
             "collectives", {"id": id, "network": network, "operation": operation, **settings}
         )
 
+    def buffer(self, name: str, host: str, **settings: Setting) -> Self:
+        """Adds a buffer in the memory of a host.
+
+        Args:
+            name: Names the buffer.
+            host: The host that has it.
+            settings: `size`, `page`, `rights`.
+        """
+        return self._add("buffers", name, {"host": host, **settings})
+
+    def accesses(
+        self,
+        by: str,
+        buffer: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Setting,
+    ) -> Self:
+        """Adds accesses to a buffer, one after the other.
+
+        Args:
+            by: The coherent host, or the accelerator, that makes them.
+            buffer: The buffer's name.
+            id: Names the accesses in the results.
+            settings: `kind`, `size`, `count`, `warm_up`, `order`, `cores`, `first_core`, `start`,
+                `interval`, `warm_translations`.
+        """
+        return self._append("accesses", {"id": id, "by": by, "buffer": buffer, **settings})
+
     def without_flows(self) -> Self:
-        """Takes all flows, all traffic and all collectives away."""
-        for work in ("flows", "traffic", "collectives"):
+        """Takes all flows, traffic, collectives and accesses away."""
+        for work in ("flows", "traffic", "collectives", "accesses"):
             self._scenario.pop(work, None)
         return self
 

@@ -140,6 +140,57 @@ class CollectiveResult:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheResult:
+    """What the cache of an accelerator did with lines, over the whole run.
+
+    `hits` it served by itself, for `misses` it asked the home agent; `snoops` are the times that
+    the home agent asked for a line.
+    """
+
+    hits: int
+    misses: int
+    snoops: int
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationResult:
+    """Translations that an accelerator asked its host for, over the whole run.
+
+    `mean_ns` goes from a request at the core of the accelerator to its answer there.
+    """
+
+    count: int
+    mean_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class AccessResult:
+    """Accesses to a buffer, one after the other, each measured until its last byte.
+
+    `count` of them have ended, `failed` of those led nowhere, or to where they were not allowed.
+    `histogram_ns` counts latencies in steps of 10 ns, by their lower bounds. `bytes_per_second` is
+    what an access moves in its mean latency, of all cores together. `cache` and `translations` are
+    of the accelerator, all its accesses together, and `None` of a host. `intact` says that none
+    failed, and that what was read was what stood there, where nobody writes.
+    """
+
+    id: str
+    by: str
+    buffer: str
+    kind: str
+    size: int
+    count: int
+    failed: int
+    latency_ns: Latency | None
+    histogram_ns: tuple[tuple[float, int], ...]
+    bytes_per_second: float | None
+    cache: CacheResult | None
+    translations: TranslationResult | None
+    completed: bool
+    intact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FibreResult:
     """One direction of one fibre, `from` (`source`) to `to` (`target`), over the whole run.
 
@@ -184,6 +235,7 @@ class RunResult:
     flows: Collection[FlowResult]
     traffic: Collection[TrafficResult]
     collectives: Collection[CollectiveResult]
+    accesses: Collection[AccessResult]
     links: Collection[LinkResult]
     fibres: Collection[FibreResult]
     errors: Collection[Fault]
@@ -200,6 +252,7 @@ class RunResult:
             flows=Collection(map(_flow, document["flows"])),
             traffic=Collection(map(_traffic, document["traffic"])),
             collectives=Collection(CollectiveResult(**one) for one in document["collectives"]),
+            accesses=Collection(map(_accesses, document["accesses"])),
             links=Collection(LinkResult(**link) for link in document["links"]),
             fibres=Collection(map(_fibre, document["fibres"])),
             errors=Collection((Fault(**fault) for fault in document["errors"]), key="where"),
@@ -215,6 +268,7 @@ class RunResult:
             "flows": [_directed(flow) for flow in self.flows],
             "traffic": [asdict(traffic) for traffic in self.traffic],
             "collectives": [asdict(one) for one in self.collectives],
+            "accesses": [asdict(one) for one in self.accesses],
             "links": [asdict(link) for link in self.links],
             "fibres": [_directed(fibre) for fibre in self.fibres],
             "errors": [asdict(fault) for fault in self.errors],
@@ -235,9 +289,10 @@ class RunResult:
         faults = [
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]
-        asked: list[tuple[str, FlowResult | TrafficResult]] = [
+        asked: list[tuple[str, FlowResult | TrafficResult | AccessResult]] = [
             *(("flow", flow) for flow in self.flows),
             *(("traffic", traffic) for traffic in self.traffic),
+            *(("accesses", accesses) for accesses in self.accesses if not accesses.failed),
         ]
         missed = [
             f"{what} {one.id}: " + (_NOT_INTACT if one.completed else "did not complete")
@@ -248,6 +303,11 @@ class RunResult:
             f"collective {one.id}: " + ("is not correct" if one.completed else "did not complete")
             for one in self.collectives
             if not one.correct
+        ]
+        missed += [
+            f"accesses {one.id}: {one.failed} of {one.count} led nowhere, or were not allowed"
+            for one in self.accesses
+            if one.failed
         ]
         if self.standing_packets:
             missed.append(f"{self.standing_packets} packets stand still for ever: a deadlock")
@@ -272,6 +332,19 @@ def _traffic(fields: dict[str, Any]) -> TrafficResult:
         latency_ns=latency and Latency(**latency),
         node_bytes_per_second=nodes and tuple(nodes),
         **rest,
+    )
+
+
+def _accesses(fields: dict[str, Any]) -> AccessResult:
+    latency, cache, translations = (
+        fields.pop(key) for key in ("latency_ns", "cache", "translations")
+    )
+    return AccessResult(
+        latency_ns=latency and Latency(**latency),
+        histogram_ns=tuple((bound, count) for bound, count in fields.pop("histogram_ns")),
+        cache=cache and CacheResult(**cache),
+        translations=translations and TranslationResult(**translations),
+        **fields,
     )
 
 

@@ -37,15 +37,17 @@ MOST_ERRORS = 16
 
 
 def run(result: RunResult, fabric: Tree) -> RenderableType:
-    """What a run measured: flows, traffic, collectives, then links, fibres and errors."""
+    """What a run measured: flows, traffic, collectives, accesses, links, fibres and errors."""
     head = Text(f"{result.name}: {duration(result.simulated_ns)} simulated, seed {result.seed}")
     parts: list[RenderableType] = [head]
-    if result.flows or not (result.traffic or result.collectives):
+    if result.flows or not (result.traffic or result.collectives or result.accesses):
         parts.append(_flows(result))
     if result.traffic:
         parts.append(_traffic(result))
     if result.collectives:
         parts.append(_collectives(result))
+    if result.accesses:
+        parts.append(_accesses(result))
     parts += _links(result.links)
     if result.fibres:
         parts += _fibres(result.fibres, fabric)
@@ -229,6 +231,33 @@ def _collectives(result: RunResult) -> Table:
     return table
 
 
+def _accesses(result: RunResult) -> Table:
+    table = blank("accesses", "by", "buffer", "kind")
+    numbers(table, "size", "count", "mean", "p50", "p99", "max", "GB/s", "hits", "translations")
+    table.add_column("data")
+    for one in result.accesses:
+        latency = one.latency_ns
+        times = (
+            (latency.mean, latency.p50, latency.p99, latency.max) if latency else (None,) * 4
+        )
+        lines = one.cache.hits + one.cache.misses if one.cache else 0
+        asked = one.translations
+        table.add_row(
+            one.id,
+            one.by,
+            one.buffer,
+            one.kind,
+            size(one.size),
+            str(one.count),
+            *map(duration, times),
+            _gigabytes(one.bytes_per_second),
+            f"{one.cache.hits / lines:.1%}" if one.cache and lines else "",
+            f"{asked.count} of {duration(asked.mean_ns)}" if asked else "",
+            _data(one, lost=bool(result.errors)),
+        )
+    return table
+
+
 def _links(links: Sequence[LinkResult]) -> Iterator[RenderableType]:
     table = blank("link", "direction")
     numbers(table, "used", "payload", "overhead", "DLLPs", "ordered sets", "replays", "stalled")
@@ -318,7 +347,7 @@ def _gigabytes(rate: float | None) -> str:
     return "-" if rate is None else f"{rate / 1e9:.4g}"
 
 
-def _data(flow: FlowResult | TrafficResult, *, lost: bool) -> Text:
+def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Text:
     """What became of the bytes; where packets were lost, some did not arrive."""
     arrived = flow.completed and not lost
     state = "intact" if flow.intact else "differs" if arrived else "incomplete"

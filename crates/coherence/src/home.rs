@@ -59,6 +59,8 @@ struct Active<D> {
 pub struct Sent<D> {
     /// The message.
     pub message: Message<D>,
+    /// The line that it is about.
+    pub line: Line,
     /// Where what it says comes from.
     pub origin: Origin,
 }
@@ -203,6 +205,7 @@ impl<D: Data> Home<D> {
                     transaction: TransactionId(index as u16),
                     content,
                 },
+                line,
                 origin: Origin::Directory,
             });
         }
@@ -336,6 +339,7 @@ impl<D: Data> Home<D> {
                 transaction,
                 content,
             },
+            line,
             origin,
         });
         if !acknowledged {

@@ -11,7 +11,7 @@ use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{
     Arrival, At, Charge, Frame, LinkEnd, LinkTimer, PacketId, Packets, Pcie, Refusal, Waiting,
 };
-use protocol::{Bar, ConfigRequest, FunctionId, Header, Kind, Status};
+use protocol::{Bar, Class, ConfigRequest, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
 use crate::EndpointParameters;
@@ -320,8 +320,8 @@ impl Endpoint {
             Kind::Completion(_) => {
                 return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
             }
-            // No device here completes atomic operations (Device Capabilities 2), or serves messages.
-            Kind::Atomic(_) | Kind::Message(_) | Kind::Network(_) => {
+            // No device here completes atomic operations (Device Capabilities 2); those that are agents look at messages before.
+            Kind::Atomic(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
                 return self.refuse(packet, Refusal::UnsupportedRequest, fx);
             }
         }
@@ -333,9 +333,11 @@ impl Endpoint {
         self.check_size(header)?;
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) if self.holds(request) => Ok(()),
-            Kind::MemoryRead(_) | Kind::MemoryWrite(_) | Kind::Message(_) | Kind::Network(_) => {
-                Err(Refusal::UnsupportedRequest)
-            }
+            Kind::MemoryRead(_)
+            | Kind::MemoryWrite(_)
+            | Kind::Message(_)
+            | Kind::Network(_)
+            | Kind::Coherence(_) => Err(Refusal::UnsupportedRequest),
             _ => Ok(()),
         }
     }
@@ -443,6 +445,23 @@ impl Endpoint {
                 None => return true,
             }
         }
+    }
+
+    /// Packets of coherence messages that wait for the wire.
+    pub(crate) fn coherence_waiting(&self) -> usize {
+        let charge = Charge {
+            traffic_class: TrafficClass::COHERENCE,
+            class: Class::Posted,
+            data: 0,
+        };
+        self.link.waiting_like(SOURCE, &charge)
+    }
+
+    /// Hands a packet that is at the end of the send path to the wire.
+    pub(crate) fn send<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
+        let now = fx.now();
+        let waiting = Waiting::new(packet, fx.store(), now);
+        self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
     }
 
     /// Whether completions wait to be sent.

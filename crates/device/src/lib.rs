@@ -2,6 +2,7 @@
 //!
 //! Each model is one file around an [`Endpoint`], which is the PCI Express core that they share.
 
+pub mod accelerator;
 mod dma;
 mod endpoint;
 mod endpoint_parameters;
@@ -10,6 +11,7 @@ mod reflector;
 pub mod router;
 pub mod sg_dma;
 
+pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer};
 pub use endpoint_parameters::EndpointParameters;

@@ -9,7 +9,7 @@ use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{Memory, Next, Place, Taken, arrived, written};
 
 use crate::sockets::Way;
-use crate::{RootComplex, RootTimer, Route};
+use crate::{CoreAccess, RootComplex, RootTimer, Route};
 
 /// Who makes requests at the top of the tree.
 pub trait Cpu: Debug {
@@ -27,6 +27,10 @@ pub trait Cpu: Debug {
     fn address_of(&self, flow: FlowId) -> Option<u64>;
     /// A message signalled interrupt has arrived: the 32 bits that its function wrote.
     fn interrupt(&mut self, message: u32);
+    /// What it does next to a line in the cache of a core, where memory is coherent.
+    fn next_access(&mut self) -> Option<CoreAccess>;
+    /// That is done: the bytes that were there, if it reads any.
+    fn accessed(&mut self, ticket: u32, bytes: Vec<u8>, now: Time);
     /// Whether it wants to know when a device writes any of those `len` bytes of memory.
     fn watches(&self, address: u64, len: u32) -> bool;
     /// A device has written them.
@@ -55,8 +59,13 @@ pub(crate) enum Notice {
 const CPU_WINDOW: usize = 16;
 
 impl<C: Cpu> RootComplex<C> {
-    /// Lets the CPU send what it may.
+    /// Lets the CPU send what it may, and its cores look at lines.
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
+        self.send_all(fx);
+        self.begin_accesses(fx);
+    }
+
+    fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
         while self.cpu_waiting < CPU_WINDOW {
             let now = fx.now();
             let memory = Ram {

@@ -1,5 +1,6 @@
 //! Switches, root complexes and host memory: what stands between the devices.
 
+mod coherent;
 mod configuration;
 mod controller;
 mod cpu;
@@ -12,6 +13,7 @@ mod routes;
 mod sockets;
 mod switch;
 
+pub use coherent::{CoherenceConfig, CoherenceParameters, CoreAccess, CoreOperation, PacketHeader};
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 pub use cpu::{Cpu, INTERRUPTS, Ram};
 pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};

@@ -150,6 +150,23 @@ impl MemoryController {
         *free
     }
 
+    /// The line at `address` is fetched for something that is there at `there`: when it is.
+    pub(crate) fn fetch(&mut self, address: u64, there: Time) -> Time {
+        let late = self.late();
+        let socket = ((address - self.base) / self.share) as usize;
+        let free = &mut self.free[socket];
+        *free = (*free).max(there) + self.line;
+        *free + self.read_latency + late
+    }
+
+    /// How much longer a read takes than it must.
+    fn late(&mut self) -> Span {
+        match self.read_jitter.as_fs() {
+            0 => Span::ZERO,
+            most => Span::from_fs(self.jitter.below(most)),
+        }
+    }
+
     /// Takes in a store of the CPU that is made at `now`: nobody waits for it.
     pub(crate) fn store(&mut self, packet: &Packet, request: &MemoryRequest, now: Time) {
         self.take_write(request, now);
@@ -165,11 +182,8 @@ impl MemoryController {
         request: &MemoryRequest,
         there: Time,
     ) -> Time {
-        let late = match self.read_jitter.as_fs() {
-            0 => 0,
-            most => self.jitter.below(most),
-        };
-        let due = self.take_lines(request, there) + self.read_latency + Span::from_fs(late);
+        let late = self.late();
+        let due = self.take_lines(request, there) + self.read_latency + late;
         self.reads_begun += 1;
         self.reads.push(Reverse(Read {
             due,

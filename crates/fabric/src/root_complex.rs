@@ -7,14 +7,15 @@ use kernel::{Component, Effects, Label, Port, Stream, Time};
 use link::{
     Arrival, At, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting,
 };
-use protocol::{AtomicRequest, Class, Header, Kind, MemoryRequest};
+use protocol::{AtomicRequest, Class, Header, Kind, MemoryRequest, TrafficClass};
 use transaction::{Completions, Functions, Memory, Pattern, Place, deliver};
 
+use crate::coherent::Coherent;
 use crate::configuration::Configuration;
 use crate::cpu::{Notice, is_interrupt};
 use crate::memory_controller::MemoryController;
 use crate::sockets::{Sockets, Way};
-use crate::{Cpu, RootComplexParameters, Route, Routes};
+use crate::{CoherenceConfig, Cpu, RootComplexParameters, Route, Routes};
 
 /// How a root complex is built.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct RootComplexConfig<C> {
     pub patterns: Arc<[Pattern]>,
     /// Draws the jitter of memory reads.
     pub jitter: Stream,
+    /// The agents that share the memory, where it is coherent.
+    pub coherence: Option<CoherenceConfig>,
     /// Who makes requests here.
     pub cpu: C,
 }
@@ -49,6 +52,8 @@ pub struct RootComplex<C> {
     pub(crate) notices: VecDeque<(Time, Notice)>,
     pub(crate) memory: MemoryController,
     pub(crate) cpu: C,
+    /// Apart, as few hosts have it.
+    pub(crate) coherent: Option<Box<Coherent>>,
     /// Requests of the CPU that wait for a wire or are on it.
     pub(crate) cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
@@ -81,10 +86,12 @@ pub enum RootTimer {
     Notice,
     /// A packet is in the socket that it goes to.
     Across,
+    /// A message between coherent agents is where it goes.
+    Coherence,
 }
 
 /// Timers of a root complex besides those of its links.
-const OWN_TIMERS: u32 = 5;
+const OWN_TIMERS: u32 = 6;
 
 impl Label for RootTimer {
     fn number(self) -> u32 {
@@ -94,6 +101,7 @@ impl Label for RootTimer {
             RootTimer::Configuration => 2,
             RootTimer::Notice => 3,
             RootTimer::Across => 4,
+            RootTimer::Coherence => 5,
             RootTimer::Link(port, timer) => {
                 OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
             }
@@ -106,6 +114,7 @@ impl Label for RootTimer {
             2 => RootTimer::Configuration,
             3 => RootTimer::Notice,
             4 => RootTimer::Across,
+            5 => RootTimer::Coherence,
             _ => {
                 let of_links = number - OWN_TIMERS;
                 RootTimer::Link(
@@ -131,14 +140,14 @@ impl<C: Cpu> Component for RootComplex<C> {
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         for port in 0..self.ports.len() as u16 {
             let finished = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
-            self.settle(finished, fx);
+            self.settle(Port(port), finished, fx);
         }
         self.ask(fx);
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
-        self.settle(finished, fx);
+        self.settle(port, finished, fx);
         if let Some(Arrival::Packet(delivery)) = arrival {
             self.take(port, delivery.packet, fx);
         }
@@ -148,7 +157,7 @@ impl<C: Cpu> Component for RootComplex<C> {
         match timer {
             RootTimer::Link(port, timer) => {
                 let finished = self.link(port).expire(timer, &mut At::new(fx, port));
-                self.settle(finished, fx);
+                self.settle(port, finished, fx);
             }
             RootTimer::Read => self.finish_reads(fx),
             RootTimer::Cpu => {
@@ -160,6 +169,7 @@ impl<C: Cpu> Component for RootComplex<C> {
             RootTimer::Notice => self.deliver_notices(fx),
             RootTimer::Configuration => self.give_up_configuration(fx),
             RootTimer::Across => self.finish_crossings(fx),
+            RootTimer::Coherence => self.go_on_coherently(fx),
         }
     }
 }
@@ -180,6 +190,7 @@ impl<C: Cpu> RootComplex<C> {
             sockets,
             patterns,
             jitter,
+            coherence,
             cpu,
         } = config;
         let port = |link| RootPort {
@@ -196,6 +207,7 @@ impl<C: Cpu> RootComplex<C> {
             notices: VecDeque::new(),
             memory: MemoryController::new(&parameters, jitter),
             cpu,
+            coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
             cpu_waiting: 0,
             cpu_wake: Time::NEVER,
             configuration: Box::new(Configuration::new(parameters.completion_timeout)),
@@ -266,13 +278,15 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// What left for another port frees the buffer that it came in by; what the CPU sent makes room for more.
-    fn settle(&mut self, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
+    fn settle(&mut self, port: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
         let Some(Finished { source, charge }) = finished else {
             return;
         };
         if let Some(ingress) = self.ports.get_mut(usize::from(source)) {
             let next = ingress.link.free(charge, &mut At::new(fx, Port(source)));
-            self.settle(next, fx);
+            self.settle(Port(source), next, fx);
+        } else if charge.traffic_class == TrafficClass::COHERENCE {
+            self.sent_messages(port, fx);
         } else if charge.class != Class::Completion {
             self.cpu_waiting -= 1;
             self.ask(fx);
@@ -283,7 +297,7 @@ impl<C: Cpu> RootComplex<C> {
         let finished = self
             .link(port)
             .free(Charge::of(header), &mut At::new(fx, port));
-        self.settle(finished, fx);
+        self.settle(port, finished, fx);
     }
 
     pub(crate) fn enqueue(
@@ -296,11 +310,16 @@ impl<C: Cpu> RootComplex<C> {
         let finished = self
             .link(port)
             .enqueue(source, waiting, &mut At::new(fx, port));
-        self.settle(finished, fx);
+        self.settle(port, finished, fx);
     }
 
     fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
+        if matches!(header.kind, Kind::Coherence(_)) && self.is_coherent(port) {
+            self.take_messages(packet, fx);
+            fx.store().release(packet);
+            return self.free(port, &header, fx);
+        }
         if header.payload_len() as u32 > self.ports[port.index()].max_payload {
             return self.refuse(port, packet, &header, Refusal::MalformedTlp, fx);
         }

@@ -81,6 +81,8 @@ impl Routes {
                 MessageRouting::ById(target) => self.of_id(target),
             },
             Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Configuration,
+            // Coherence messages are for the other end of their link.
+            Kind::Coherence(_) => Route::Elsewhere,
             // Only controllers know the way of these.
             Kind::Network(_) => Route::Nowhere,
         }

@@ -23,6 +23,8 @@ kernel::parameters! {
         poll: Span = Span::from_ns(80), from "common for a line that is in no cache any more: a memory read";
         /// Time from an interrupt's arrival to the thread that waits for it, which is on no core meanwhile.
         interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
+        /// Time that a program takes to read the clock around an access to memory that it measures.
+        timed_access: Span = Span::ZERO, from "our choice: none";
         /// Time from one thread's leaving of a barrier to the next one's.
         thread_wake: Span = Span::from_us(2), from "common on Linux: each waiter is woken in turn";
     }

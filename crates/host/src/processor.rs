@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use fabric::{Cpu, Ram};
+use fabric::{CoreAccess, Cpu, Ram};
 use kernel::Time;
 use link::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header};
@@ -30,6 +30,8 @@ pub struct Processor {
     locks: BTreeMap<u32, VecDeque<ThreadId>>,
     /// What threads load across the fabric.
     loads: Loads,
+    /// What threads do to lines in the caches of their cores, and the fabric has not heard of.
+    accesses: VecDeque<CoreAccess>,
     /// Bytes of memory that programs wait for devices to write, and how often each was that nobody has waited for yet.
     watched: BTreeMap<u64, u32>,
 }
@@ -82,6 +84,7 @@ impl Processor {
             runnable: VecDeque::new(),
             interrupts: BTreeMap::new(),
             locks: BTreeMap::new(),
+            accesses: VecDeque::new(),
             watched: BTreeMap::new(),
         }
     }
@@ -231,6 +234,16 @@ impl Processor {
                     self.loads.push(thread, address, len);
                     return None;
                 }
+                Step::Ask(Request::Access(core, address, operation)) => {
+                    self.threads[thread.0].state = State::Loading;
+                    self.accesses.push_back(CoreAccess {
+                        ticket: thread.0 as u32,
+                        core,
+                        address,
+                        operation,
+                    });
+                    return None;
+                }
                 Step::Ask(Request::Watch(address)) => {
                     self.watched.insert(address, 0);
                     continue;
@@ -371,6 +384,16 @@ impl Cpu for Processor {
 
     fn address_of(&self, flow: FlowId) -> Option<u64> {
         self.requester.address_of(flow)
+    }
+
+    fn next_access(&mut self) -> Option<CoreAccess> {
+        self.accesses.pop_front()
+    }
+
+    fn accessed(&mut self, ticket: u32, bytes: Vec<u8>, now: Time) {
+        let thread = ThreadId(ticket as usize);
+        self.threads[thread.0].loaded = bytes;
+        self.end_load(thread, now);
     }
 
     fn interrupt(&mut self, message: u32) {

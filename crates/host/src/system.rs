@@ -1,5 +1,6 @@
 //! What a program on a host can do: the operating system as it sees it.
 
+use fabric::CoreOperation;
 use kernel::{Span, Time};
 use link::Observation;
 
@@ -50,6 +51,8 @@ pub enum Request {
     Unlock(u32),
     /// To sleep until that thread has ended.
     Join(ThreadId),
+    /// To stand still on its core until that core's cache has done this to a part of a line.
+    Access(usize, u64, CoreOperation),
     /// To tell the probes.
     Tell(Observation),
 }
@@ -138,6 +141,13 @@ impl System {
     /// Sleeps until `thread` has ended.
     pub async fn join(&self, thread: ThreadId) {
         self.0.ask(Request::Join(thread)).await;
+    }
+
+    /// Has the cache of `core`, which this program runs on, do something to a part of the line that `address` is in, where memory
+    /// is coherent: the bytes that were there, of a load or an atomic operation.
+    pub async fn access(&self, core: usize, address: u64, operation: CoreOperation) -> Vec<u8> {
+        let access = Request::Access(core, address, operation);
+        self.0.ask(access).await.bytes
     }
 
     /// Tells the probes.

@@ -210,7 +210,10 @@ impl Header {
     /// is of requests for memory (PCIe Base 7.5.1.1.3, 6.12.3).
     #[inline]
     pub const fn needs_bus_master(&self) -> bool {
-        !matches!(self.kind, Kind::Completion(_) | Kind::Message(_))
+        !matches!(
+            self.kind,
+            Kind::Completion(_) | Kind::Message(_) | Kind::Coherence(_)
+        )
     }
 
     /// Bytes of the header: 12, or 16 of a message, and when an address is 4 GiB or above; of coherence messages 4 or 16.

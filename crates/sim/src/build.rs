@@ -13,6 +13,7 @@ use transaction::{Content, Direction as Way, Extent, Flow, Memory, Pattern, Plac
 
 use crate::build_messages::{self, controller, nic};
 use crate::build_network::{OpticalPort, optical_ends, router};
+use crate::build_sharing;
 use crate::model::Model;
 use crate::plan::{Amount, DownstreamPort, FlowPlan, LinkPlan, NodePlan, Plan, TransferPlan};
 use crate::scenario::{DeviceParameters, Direction, NodeKind};
@@ -103,7 +104,12 @@ pub fn parts(plan: &Plan) -> Vec<Parts> {
     let traffic = plan.traffic.iter().map(|traffic| traffic.sources.len());
     let collectives = plan.collectives.iter().map(|one| one.programs.len());
     let offers = plan.offers.iter().map(|one| one.sources.len());
-    let counts = flows.chain(traffic).chain(offers).chain(collectives);
+    let accesses = plan.accesses.iter().map(|one| one.cores.len());
+    let counts = flows
+        .chain(traffic)
+        .chain(offers)
+        .chain(collectives)
+        .chain(accesses);
     counts
         .map(|count| Parts((0..count).map(|_| number()).collect()))
         .collect()
@@ -143,6 +149,7 @@ fn component(
             sockets: sockets(plan, node),
             patterns: patterns.clone(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
+            coherence: build_sharing::coherence(plan, node),
             cpu: Processor::new(node.id, parameters.limits(node.max_payload), driver.cores),
         })),
         NodeKind::Switch(parameters) => {
@@ -169,6 +176,9 @@ fn component(
                 }
                 DeviceParameters::Nic(parameters) => {
                     Model::Nic(nic(plan, index, config, parameters))
+                }
+                DeviceParameters::Accelerator(parameters) => {
+                    Model::Accelerator(build_sharing::accelerator(plan, index, config, parameters))
                 }
                 DeviceParameters::Reflector(_) => {
                     Model::Reflector(Reflector::new(config, replies(plan, index, flows)))
@@ -238,7 +248,7 @@ fn link_end(
         generation: link.generation,
         lanes: link.lanes,
         max_payload: link.max_payload as u16,
-        channels: 1,
+        channels: 1 + usize::from(build_sharing::is_shared(plan, link)),
         sources: 1,
         weights: Vec::new(),
         cut_through: is_cut_through(node),

@@ -65,6 +65,20 @@ impl Latencies {
         self.extremes = both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
 
+    /// How many there were in each step of so many nanoseconds in which there were any, by its lower bound.
+    pub fn steps(&self, ns: u64) -> Vec<(f64, u64)> {
+        let mut steps: Vec<(f64, u64)> = Vec::new();
+        for recorded in self.histogram.iter_recorded() {
+            let bound = (recorded.value_iterated_to() / (ns * 1000) * ns) as f64;
+            let count = recorded.count_at_value().into();
+            match steps.last_mut() {
+                Some((last, sum)) if *last == bound => *sum += count,
+                _ => steps.push((bound, count)),
+            }
+        }
+        steps
+    }
+
     /// What there is to tell, if there were any.
     pub fn told(&self) -> Option<Latency> {
         let (least, most) = self.extremes?;

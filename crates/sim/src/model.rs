@@ -1,6 +1,6 @@
 //! The closed list of what stands in a fabric, and the dispatch of what happens to it.
 
-use device::{Dma, Nic, Reflector, Router, SgDma};
+use device::{Accelerator, Dma, Nic, Reflector, Router, SgDma};
 use fabric::{Controller, IoPort, Switch};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
@@ -41,6 +41,8 @@ models! {
     SgDma;
     /// A latency reflector.
     Reflector;
+    /// An accelerator with a coherent cache.
+    Accelerator;
     /// A router.
     Router;
     /// A network interface controller.
@@ -72,6 +74,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint().link()),
             Model::SgDma(dma) => Some(dma.endpoint().link()),
             Model::Reflector(reflector) => Some(reflector.endpoint().link()),
+            Model::Accelerator(one) => Some(one.endpoint().link()),
             Model::Router(router) => Some(router.endpoint().link()),
             Model::Nic(nic) => Some(nic.endpoint().link()),
             Model::Controller(controller) => controller.link(index),
@@ -87,6 +90,7 @@ impl Model {
             Model::Dma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::SgDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::Reflector(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
+            Model::Accelerator(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
             Model::Router(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
             Model::Nic(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
             Model::Controller(_) => panic!("no host sees a controller"),
@@ -109,6 +113,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint().bar()),
             Model::SgDma(dma) => Some(dma.endpoint().bar()),
             Model::Reflector(reflector) => Some(reflector.endpoint().bar()),
+            Model::Accelerator(one) => Some(one.endpoint().bar()),
             Model::Router(router) => Some(router.endpoint().bar()),
         }
     }
@@ -122,6 +127,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::SgDma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::Reflector(reflector) => Some(reflector.endpoint_mut().bar_mut()),
+            Model::Accelerator(one) => Some(one.endpoint_mut().bar_mut()),
             Model::Router(router) => Some(router.endpoint_mut().bar_mut()),
         }
     }
@@ -147,6 +153,7 @@ impl Model {
             | Model::Switch(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
+            | Model::Accelerator(_)
             | Model::Nic(_)
             | Model::Controller(_) => None,
         }
@@ -162,6 +169,7 @@ impl Model {
             | Model::Switch(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
+            | Model::Accelerator(_)
             | Model::Nic(_)
             | Model::Controller(_) => None,
         }
@@ -177,6 +185,7 @@ impl Model {
             | Model::Switch(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
+            | Model::Accelerator(_)
             | Model::Nic(_)
             | Model::Controller(_) => return false,
         }
@@ -190,6 +199,7 @@ impl Model {
             Model::Dma(dma) => dma.run(&mut world.effects(id)),
             Model::Router(router) => router.run(&mut world.effects(id)),
             Model::Nic(nic) => nic.run(&mut world.effects(id)),
+            Model::Accelerator(one) => one.run(&mut world.effects(id)),
             Model::IoPort(_)
             | Model::Switch(_)
             | Model::SgDma(_)

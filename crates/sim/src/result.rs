@@ -13,6 +13,7 @@ use crate::model::Model;
 use crate::network_result::{self, CollectiveResult, FibreResult, TrafficResult};
 use crate::plan::{FlowPlan, Plan};
 use crate::scenario::{Clock, Direction};
+use crate::sharing_result::{self, AccessResult};
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -29,6 +30,8 @@ pub struct RunResult {
     pub traffic: Vec<TrafficResult>,
     /// What the nodes of networks did together, as written.
     pub collectives: Vec<CollectiveResult>,
+    /// Accesses to buffers, as written.
+    pub accesses: Vec<AccessResult>,
     /// Both directions of every link.
     pub links: Vec<LinkResult>,
     /// Both directions of every fibre.
@@ -141,6 +144,7 @@ pub(crate) fn gather(
         flows: flows.collect(),
         traffic: network_result::traffic(plan, parts, meter),
         collectives: network_result::collectives(plan, parts, models, meter),
+        accesses: sharing_result::accesses(plan, parts, models, meter),
         links: links(plan, models, now),
         fibres: network_result::fibres(plan, models, now),
         errors: errors.collect(),

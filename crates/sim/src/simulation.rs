@@ -16,7 +16,7 @@ use crate::result::{Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
 use crate::spare::Spare;
 use crate::trace::Trace;
-use crate::{build_messages, build_network};
+use crate::{build_messages, build_network, build_sharing};
 
 /// A fabric and its workload, at some point of simulated time.
 #[derive(Debug)]
@@ -69,6 +69,7 @@ impl Simulation {
         let parts = build::parts(&plan);
         let (mut models, world) = build::fabric(&plan, &parts);
         build::fill(&plan, &mut models);
+        build_sharing::fill(&plan, &mut models);
         build_messages::open_pairs(&plan, &mut models);
         build_messages::open_offers(&plan, &mut models);
         let (flows, workloads) = parts.split_at(plan.flows.len());
@@ -179,7 +180,13 @@ impl Simulation {
         let offers = offers.map(|offer| offer.start + offer.duration);
         let networks = traffic.chain(collectives).chain(offers);
         let networks = networks.map(|time| time.max(progress) + NETWORK_PATIENCE);
-        flows.chain(networks).max().unwrap_or(Time::NEVER)
+        let accesses = self.plan.accesses.iter();
+        let accesses = accesses.map(|one| one.start.max(progress) + one.interval + PATIENCE);
+        flows
+            .chain(networks)
+            .chain(accesses)
+            .max()
+            .unwrap_or(Time::NEVER)
     }
 
     /// How far the flows are: by bytes where their amount is known, by time where they last one.
@@ -268,6 +275,8 @@ impl Simulation {
         build_network::load_traffic(&self.plan, &self.parts, up, &mut self.models);
         build_network::load_collectives(&self.plan, &self.parts, up, &mut self.models);
         build_messages::load_offers(&self.plan, &self.parts, up, &mut self.models);
+        let accesses = &self.parts[self.plan.accesses_begin()..];
+        build_sharing::load(&self.plan, accesses, up, &mut self.models);
         self.sever(up);
         for (index, model) in self.models.iter_mut().enumerate() {
             model.ask(ComponentId(index as u32), &mut self.world);

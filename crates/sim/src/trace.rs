@@ -172,6 +172,7 @@ impl Trace {
         let names = names.chain(plan.traffic.iter().map(|traffic| &traffic.id));
         let names = names.chain(plan.offers.iter().map(|offer| &offer.id));
         let names = names.chain(plan.collectives.iter().map(|one| &one.id));
+        let names = names.chain(plan.accesses.iter().map(|one| &one.id));
         let names = names.zip(flows);
         let flows = names.flat_map(|(id, parts)| vec![id.clone(); parts.0.len()]);
         Trace {
@@ -302,6 +303,7 @@ fn tlp(header: &Header) -> Tlp {
             (kind, Some(address), Some(atomic.width()))
         }
         Kind::Message(request) => return message(&request.message, common),
+        Kind::Coherence(_) => ("CCIX", None, None),
         Kind::ConfigRead(_) => ("CfgRd", None, None),
         Kind::ConfigWrite(_) => ("CfgWr", None, None),
         Kind::Network(network) => {

@@ -5,6 +5,7 @@
 //! another address space; a [`TranslationCache`] remembers where pages lead. None of them knows a link or a clock of its own.
 
 mod access;
+mod accesses;
 mod bridge;
 mod completions;
 mod flow;
@@ -22,6 +23,7 @@ mod translation_cache;
 mod writes;
 
 pub use access::{Action, ConfigAccess};
+pub use accesses::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, OneAccess};
 pub use bridge::{Bridge, BridgeConfig, BridgeSide, BridgedLoad, BridgedStore};
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};

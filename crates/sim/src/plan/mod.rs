@@ -2,6 +2,7 @@
 //!
 //! Nothing can be wrong with a plan; the run only follows it.
 
+mod accesses;
 mod address;
 mod cables;
 mod claims;
@@ -19,6 +20,7 @@ mod passage;
 mod payload;
 mod planner;
 mod room;
+mod sharing;
 mod traffic;
 mod transfer;
 mod tree;
@@ -29,6 +31,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use device::SgDmaParameters;
+use fabric::{CoherenceParameters, IommuParameters};
 use host::firmware::Setting;
 use host::queue_pair::REQUESTS;
 use kernel::{Span, Time};
@@ -36,6 +39,7 @@ use link::PortParameters;
 use protocol::{Bar, ConfigSpace, FunctionId, Generation};
 use transaction::{Functions, Place};
 
+pub use accesses::{AccessPlan, BufferPlan};
 pub use address::Region;
 pub use collective::{CollectivePlan, Face};
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
@@ -76,6 +80,10 @@ pub struct Plan {
     pub fibres: Vec<FibrePlan>,
     /// As written.
     pub flows: Vec<FlowPlan>,
+    /// Buffers in the memories of hosts, as written.
+    pub buffers: Vec<BufferPlan>,
+    /// Accesses to those, as written.
+    pub accesses: Vec<AccessPlan>,
     /// What of each host's memory no flow uses.
     pub spare: Vec<Option<Region>>,
     /// Open-loop workloads, as written.
@@ -123,6 +131,10 @@ pub struct NodePlan {
     pub downstream: Vec<DownstreamPort>,
     /// Its functions as firmware and settings left them, with the ports in the same order.
     pub functions: Functions,
+    /// What shares the memory of a host.
+    pub coherence: CoherenceParameters,
+    /// What translates addresses there.
+    pub iommu: IommuParameters,
     /// What was set after enumeration.
     pub settings: Vec<(FunctionId, Setting)>,
 }
@@ -230,6 +242,7 @@ impl Plan {
             payload::check_read_request(scenario, node)?;
             payload::check_memory(scenario, node)?;
         }
+        sharing::check(scenario, &tree)?;
         let controllers = Controllers::new(scenario)?;
         let nodes = enumerated(scenario, &tree, &controllers)?;
         for (node, planned) in scenario.nodes.iter().zip(&nodes) {
@@ -262,6 +275,8 @@ impl Plan {
             networks: networks.all,
             fibres: networks.fibres,
             flows: planned.flows,
+            buffers: planned.buffers,
+            accesses: planned.accesses,
             spare: planned.spare,
             traffic,
             collectives,
@@ -273,6 +288,11 @@ impl Plan {
     /// How many flows and workloads come before the first collective, as results count them.
     pub(crate) fn collectives_begin(&self) -> usize {
         self.flows.len() + self.traffic.len() + self.offers.len()
+    }
+
+    /// The same of the first accesses.
+    pub(crate) fn accesses_begin(&self) -> usize {
+        self.collectives_begin() + self.collectives.len()
     }
 
     /// Where in the address space of `from` that of another host, `to`, begins, and the controller between.
@@ -331,6 +351,8 @@ fn enumerated(
             upstream: tree.upstream_link(index),
             downstream: downstream(tree, index, &functions),
             functions,
+            coherence: node.coherence.clone(),
+            iommu: node.iommu.clone(),
             settings,
         });
     Ok(planned.collect())

@@ -13,12 +13,17 @@ use super::address::show;
 use super::message::TakenPairs;
 use super::network::Networks;
 use super::tree::known;
-use super::{Amount, ControllerPlan, FlowPlan, IoPortPlan, NodePlan, OfferPlan, Region};
+use super::{
+    AccessPlan, Amount, BufferPlan, ControllerPlan, FlowPlan, IoPortPlan, NodePlan, OfferPlan,
+    Region,
+};
 
 /// What programs on the hosts do.
 pub(super) struct Planned {
     pub(super) flows: Vec<FlowPlan>,
     pub(super) offers: Vec<OfferPlan>,
+    pub(super) buffers: Vec<BufferPlan>,
+    pub(super) accesses: Vec<AccessPlan>,
     /// What of each host's memory none of them uses.
     pub(super) spare: Vec<Option<Region>>,
 }
@@ -52,6 +57,8 @@ pub(super) fn plan(
             return Err(planner.error(flow, "id", &message));
         }
     }
+    let buffers = planner.buffers()?;
+    let accesses = planner.accesses(&buffers)?;
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for flow in &scenario.flows {
         let one = planner.flow(flow, &flows)?;
@@ -62,6 +69,8 @@ pub(super) fn plan(
     Ok(Planned {
         flows,
         offers,
+        buffers,
+        accesses,
         spare: spare.collect(),
     })
 }

@@ -1,7 +1,10 @@
 //! Everything that a scenario can say, for people who look for it.
 
 use device::EndpointParameters;
-use fabric::{ControllerParameters, IoPortParameters, RootComplexParameters, SwitchParameters};
+use fabric::{
+    CoherenceParameters, ControllerParameters, IoPortParameters, IommuParameters,
+    RootComplexParameters, SwitchParameters,
+};
 use host::DriverParameters;
 use host::ranks::RankParameters;
 use kernel::{Declaration, Parameters};
@@ -9,6 +12,7 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 use serde::Serialize;
 
+use super::accesses::{AccessParameters, BufferParameters};
 use super::collective::CollectiveParameters;
 use super::flow::{FlowParameters, MeasureParameters};
 use super::link::LinkParameters;
@@ -92,6 +96,8 @@ pub fn catalogue() -> Catalogue {
     );
     list("hosts", RootComplexParameters::declarations());
     list("hosts", DriverParameters::declarations());
+    list("hosts", CoherenceParameters::declarations());
+    list("hosts", IommuParameters::declarations());
     list("io_ports", IoPortParameters::declarations());
     list("switches", SwitchParameters::declarations());
     list("devices", EndpointParameters::declarations());
@@ -108,6 +114,8 @@ pub fn catalogue() -> Catalogue {
     list("networks", NetworkParameters::declarations());
     list("fibres, networks", FibreParameters::declarations());
     list("flows", FlowParameters::declarations());
+    list("buffers", BufferParameters::declarations());
+    list("accesses", AccessParameters::declarations());
     list("traffic", TrafficParameters::declarations());
     list("collectives", CollectiveParameters::declarations());
     list("measure", MeasureParameters::declarations());
@@ -245,6 +253,25 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "none",
         "The generated network whose nodes take part.",
     ),
+    (
+        "buffers",
+        "host",
+        "none",
+        "The host in whose memory the buffer is.",
+    ),
+    (
+        "accesses",
+        "id",
+        "accesses-1, ...",
+        "What the accesses are called in results.",
+    ),
+    (
+        "accesses",
+        "by",
+        "none",
+        "The coherent host, or the accelerator, that makes them.",
+    ),
+    ("accesses", "buffer", "none", "The buffer that they are to."),
     (
         "flows",
         "id",

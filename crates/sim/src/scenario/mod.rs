@@ -2,6 +2,7 @@
 //!
 //! Reading checks each value alone; how they fit together is checked when a [`Plan`](crate::plan::Plan) is made.
 
+mod accesses;
 mod catalogue;
 mod code;
 mod collective;
@@ -15,6 +16,7 @@ mod network;
 mod node;
 mod profile;
 
+pub use accesses::{Access, AccessParameters, Buffer, BufferParameters, BufferRights, Kind, Order};
 pub use catalogue::{Catalogue, catalogue};
 pub use code::Code;
 pub use collective::{Algorithm, Collective, CollectiveParameters, Operation};
@@ -63,6 +65,10 @@ pub struct Scenario {
     pub fibres: Vec<Fibre>,
     /// In the order they are written.
     pub flows: Vec<Flow>,
+    /// Buffers in the memories of hosts, in the order they are written.
+    pub buffers: Vec<Buffer>,
+    /// Accesses to those, in the order they are written.
+    pub accesses: Vec<Access>,
     /// Open-loop workloads, in the order they are written.
     pub traffic: Vec<Traffic>,
     /// What the nodes of networks do together, in the order it is written.
@@ -102,6 +108,11 @@ impl Scenario {
         let flows = root.repeated("flows")?.into_iter().enumerate();
         let flows = flows.map(|(n, section)| Flow::read(n + 1, section));
         let flows = flows.collect::<Result<_, _>>()?;
+        let buffers = root.named("buffers")?;
+        let buffers = buffers.iter().map(Buffer::read).collect::<Result<_, _>>()?;
+        let accesses = root.repeated("accesses")?.into_iter().enumerate();
+        let accesses = accesses.map(|(n, section)| Access::read(n + 1, section));
+        let accesses = accesses.collect::<Result<_, _>>()?;
         root.finish()?;
         Ok(Self {
             file: file.to_owned(),
@@ -114,6 +125,8 @@ impl Scenario {
             cables,
             fibres,
             flows,
+            buffers,
+            accesses,
             traffic,
             collectives,
         })

@@ -60,7 +60,7 @@ impl DeviceParameters {
         let own = match self {
             Self::SgDma(engine) => Some(engine.bar()),
             Self::Router(_) | Self::Nic(_) => window,
-            Self::Dma(_) | Self::Reflector(_) => None,
+            Self::Dma(_) | Self::Reflector(_) | Self::Accelerator(_) => None,
         };
         endpoint.bar().into_iter().chain(own).collect()
     }
@@ -71,6 +71,7 @@ impl DeviceParameters {
             Self::Dma(dma) => dma.tags,
             Self::SgDma(engine) => engine.tags,
             Self::Nic(nic) => nic.tags,
+            Self::Accelerator(one) => one.translation_requests,
             Self::Reflector(_) | Self::Router(_) => 0,
         }
     }
@@ -79,7 +80,11 @@ impl DeviceParameters {
     pub fn msi_vectors(&self) -> u32 {
         match self {
             Self::SgDma(_) => device::sg_dma::registers::Unit::ALL.len() as u32,
-            Self::Dma(_) | Self::Reflector(_) | Self::Router(_) | Self::Nic(_) => 1,
+            Self::Dma(_)
+            | Self::Reflector(_)
+            | Self::Router(_)
+            | Self::Nic(_)
+            | Self::Accelerator(_) => 1,
         }
     }
 }
@@ -93,6 +98,8 @@ models! {
     "router" => Router(device::RouterParameters);
     /// Sends messages between the memories of hosts that share a controller, for programs that own its queue pairs.
     "nic" => Nic(device::NicParameters);
+    /// Accesses the memory of a coherent host through a cache of its own, by virtual addresses if need be.
+    "accelerator" => Accelerator(device::AcceleratorParameters);
     /// Answers each write with a write of its own, for the measurement of latencies.
     "reflector" => Reflector(device::ReflectorParameters);
 }

@@ -1,7 +1,9 @@
 //! The nodes of a scenario: hosts, switches and devices.
 
 use device::{EndpointParameters, RouterParameters};
-use fabric::{IoPortParameters, RootComplexParameters, SwitchParameters};
+use fabric::{
+    CoherenceParameters, IoPortParameters, IommuParameters, RootComplexParameters, SwitchParameters,
+};
 use host::DriverParameters;
 use kernel::Parameters;
 use link::PortParameters;
@@ -83,6 +85,10 @@ pub struct Node {
     pub port: PortParameters,
     /// Every optical port of a router.
     pub optical: OpticalParameters,
+    /// What shares the memory of a host.
+    pub coherence: CoherenceParameters,
+    /// What translates addresses there.
+    pub iommu: IommuParameters,
     /// What is set after enumeration.
     pub settings: NodeParameters,
     /// Its link upwards.
@@ -204,11 +210,15 @@ impl Surroundings<'_> {
         };
         let mut settings = NodeParameters::default();
         let mut optical = OpticalParameters::default();
+        let mut coherence = CoherenceParameters::default();
+        let mut iommu = IommuParameters::default();
         let mut sets: Vec<&mut dyn Parameters> = vec![&mut port, &mut settings];
         match &mut kind {
             NodeKind::Host(host, driver) => {
                 sets.push(host);
                 sets.push(driver);
+                sets.push(&mut coherence);
+                sets.push(&mut iommu);
             }
             NodeKind::IoPort(port) => sets.push(port),
             NodeKind::Switch(switch) => sets.push(switch),
@@ -229,6 +239,8 @@ impl Surroundings<'_> {
             kind,
             port,
             optical,
+            coherence,
+            iommu,
             settings,
             upstream,
             owners,

@@ -1,0 +1,366 @@
+//! An accelerator with a coherent cache: accesses to the host's memory by virtual addresses, as its own logic would make them.
+//!
+//! Its agent speaks to the home agent in coherence messages, on a virtual channel of their own; translations are asked for
+//! beside them, as PCI Express asks.
+
+mod lines;
+mod parameters;
+mod translations;
+
+use coherence::Agent;
+use kernel::{Component, Effects, Port, Time};
+use link::{Frame, PacketId, Pcie, Refusal};
+use protocol::Kind;
+use protocol::coherence::{AgentId, LINE_BYTES, LineData};
+use transaction::{
+    AccessKind, AccessLoop, Accesses, Mapping, OneAccess, Packing, Place, Rights, messages,
+};
+
+use crate::{Endpoint, EndpointConfig, EndpointTimer};
+pub use lines::CacheCounters;
+use lines::{Begun, Brought, Lines, Part};
+pub use parameters::AcceleratorParameters;
+pub use translations::RoundTrips;
+use translations::{Found, Translations};
+
+/// How an accelerator is built.
+#[derive(Clone, Debug)]
+pub struct AcceleratorConfig {
+    /// Its core, and how long that takes to send.
+    pub endpoint: EndpointConfig,
+    /// Its parameters, whose caches can be built.
+    pub parameters: AcceleratorParameters,
+    /// What the host calls its agent.
+    pub agent: AgentId,
+    /// How the host wants messages packed.
+    pub packing: Packing,
+}
+
+/// An accelerator.
+#[derive(Debug)]
+pub struct Accelerator {
+    endpoint: Endpoint,
+    lines: Lines,
+    /// None where addresses are physical.
+    translations: Option<Translations>,
+    works: Vec<Work>,
+}
+
+/// Accesses one after the other, and the one that has begun.
+#[derive(Debug)]
+struct Work {
+    accesses: AccessLoop,
+    /// Whether the probes know how many there will be.
+    announced: bool,
+    current: Option<Current>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    one: OneAccess,
+    /// Bytes of which the lines were looked at.
+    issued: u64,
+    /// Lines that are awaited.
+    open: u32,
+    /// When the last of those that came are there.
+    finish: Time,
+    intact: bool,
+    /// Whether it goes no further: an address leads nowhere, or may not be written.
+    failed: bool,
+}
+
+impl Component for Accelerator {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = EndpointTimer;
+
+    fn start(&mut self, fx: &mut Effects<'_, Self>) {
+        self.endpoint.start(fx);
+    }
+
+    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        self.endpoint.receive(frame, fx);
+        self.run(fx);
+    }
+
+    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
+        self.endpoint.expire(timer, fx);
+        self.run(fx);
+    }
+}
+
+impl Accelerator {
+    /// An accelerator with nothing to do.
+    pub fn new(config: AcceleratorConfig) -> Self {
+        let AcceleratorConfig {
+            endpoint,
+            parameters,
+            agent,
+            packing,
+        } = config;
+        let send_latency = endpoint.parameters.send_latency;
+        let endpoint = Endpoint::new(endpoint);
+        let virtual_addresses = parameters.virtual_addresses;
+        Accelerator {
+            lines: Lines::new(agent, packing, send_latency, &parameters),
+            translations: virtual_addresses.then(|| Translations::new(endpoint.id(), &parameters)),
+            endpoint,
+            works: Vec::new(),
+        }
+    }
+
+    /// Its core.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its core, to be filled before a run.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Its agent.
+    pub fn agent(&self) -> &Agent<LineData> {
+        self.lines.agent()
+    }
+
+    /// What its cache has done.
+    pub fn cache(&self) -> CacheCounters {
+        self.lines.counters()
+    }
+
+    /// How long the host took to translate addresses for it.
+    pub fn round_trips(&self) -> RoundTrips {
+        let translations = self.translations.as_ref();
+        translations.map_or(RoundTrips::default(), Translations::round_trips)
+    }
+
+    /// Gives it accesses to make, one after the other.
+    pub fn add_accesses(&mut self, accesses: Accesses) {
+        self.works.push(Work {
+            accesses: AccessLoop::new(accesses),
+            announced: false,
+            current: None,
+        });
+    }
+
+    /// Gives it a translation that it need not ask for.
+    pub fn warm(&mut self, mapping: Mapping) {
+        if let Some(translations) = &mut self.translations {
+            translations.warm(mapping);
+        }
+    }
+
+    /// Takes in what has arrived, goes on with the accesses and sends what may go.
+    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(packet) = self.endpoint.take(fx) {
+            self.take(packet, fx);
+        }
+        if let Some(translations) = &mut self.translations {
+            for _ in 0..translations.give_up(fx.now()) {
+                self.endpoint.record_timeout(Place::Own);
+            }
+        }
+        for work in 0..self.works.len() {
+            while self.go_on(work, fx) {}
+        }
+        self.send(fx);
+        self.wake(fx);
+    }
+
+    fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let content = &fx.store()[packet];
+        let header = *content.header();
+        match &header.kind {
+            Kind::Coherence(_) => {
+                for message in messages(content.payload()) {
+                    match self.lines.receive(message, now) {
+                        Brought::Ready(part, end) => {
+                            let intact = self.perform(part);
+                            self.end_part(part.work, end, intact);
+                        }
+                        Brought::Done(part, end) => self.end_part(part.work, end, true),
+                        Brought::Nothing => {}
+                    }
+                }
+                fx.store().release(packet);
+            }
+            Kind::Completion(completion) => {
+                let payload = content.payload();
+                let translations = self.translations.as_mut();
+                if translations.is_none_or(|all| !all.take(completion, payload, now)) {
+                    let why = Refusal::UnexpectedCompletion;
+                    return self.endpoint.refuse(packet, why, fx);
+                }
+                fx.store().release(packet);
+            }
+            _ => self.endpoint.serve(packet, fx),
+        }
+    }
+
+    /// Goes on with the accesses of a work. True if it may go on at once.
+    fn go_on(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
+        let now = fx.now();
+        let work = &mut self.works[number];
+        if !std::mem::replace(&mut work.announced, true) {
+            fx.observe(work.accesses.announced());
+        }
+        let Some(current) = &work.current else {
+            let accesses = &mut work.accesses;
+            if accesses.is_over() || accesses.next_start() > now || !self.endpoint.is_bus_master() {
+                return false;
+            }
+            work.current = Some(Current {
+                one: accesses.begin(now),
+                issued: 0,
+                open: 0,
+                finish: now,
+                intact: true,
+                failed: false,
+            });
+            return true;
+        };
+        let all = current.failed || current.issued == work.accesses.what.size;
+        if !all {
+            return self.issue(number, fx);
+        }
+        if current.open > 0 {
+            return false;
+        }
+        let Current {
+            one,
+            finish,
+            intact,
+            failed,
+            ..
+        } = *current;
+        work.current = None;
+        let told = if failed {
+            work.accesses.fail(one, finish)
+        } else {
+            work.accesses.end(one, finish, intact)
+        };
+        if let Some(told) = told {
+            fx.foresee(finish, told);
+        }
+        true
+    }
+
+    /// Looks at the next line of the access that has begun. False if it must wait.
+    fn issue(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
+        let now = fx.now();
+        let Work {
+            accesses, current, ..
+        } = &mut self.works[number];
+        let Some(current) = current else {
+            return false;
+        };
+        let what = &accesses.what;
+        let offset = current.one.offset + current.issued;
+        let address = what.address + offset;
+        let (physical, rights) = match &mut self.translations {
+            None => (address, Rights::ReadWrite),
+            Some(translations) => match translations.find(address, now) {
+                Found::At(physical, rights) => (physical, rights),
+                Found::Later => return false,
+                Found::Nowhere => {
+                    current.failed = true;
+                    return true;
+                }
+            },
+        };
+        if rights == Rights::Read && what.kind != AccessKind::Read {
+            current.failed = true;
+            return true;
+        }
+        let room = LINE_BYTES - physical as usize % LINE_BYTES;
+        let len = room.min((what.size - current.issued) as usize);
+        let part = Part {
+            work: number,
+            kind: what.kind,
+            address: physical,
+            len,
+            offset,
+        };
+        match self.lines.begin(part, now) {
+            Begun::Wait => return false,
+            Begun::Asked => {
+                current.issued += len as u64;
+                current.open += 1;
+            }
+            Begun::Hit(end) => {
+                current.issued += len as u64;
+                current.open += 1;
+                let intact = self.perform(part);
+                self.end_part(number, end, intact);
+            }
+        }
+        true
+    }
+
+    /// Does what a part is for, as its line allows it: whether what it read was right.
+    fn perform(&mut self, part: Part) -> bool {
+        let what = &self.works[part.work].accesses.what;
+        match part.kind {
+            AccessKind::Read => {
+                !what.check || what.pattern.matches(part.offset, self.lines.read(part))
+            }
+            AccessKind::Write => {
+                let mut bytes = [0; LINE_BYTES];
+                what.pattern.fill(part.offset, &mut bytes[..part.len]);
+                self.lines.write(part, &bytes[..part.len]);
+                true
+            }
+            AccessKind::Atomic(kind) => {
+                self.lines.change(kind, part);
+                true
+            }
+        }
+    }
+
+    fn end_part(&mut self, work: usize, end: Time, intact: bool) {
+        let current = self.works[work].current.as_mut();
+        let current = current.expect("a part belongs to the access that has begun");
+        current.open -= 1;
+        current.finish = current.finish.max(end);
+        current.intact &= intact;
+    }
+
+    fn send(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while self.endpoint.is_open(fx) {
+            let next = self.translations.as_mut();
+            let Some(packet) = next.and_then(|all| all.next(now, fx.store())) else {
+                break;
+            };
+            self.endpoint.hand_over(packet, fx);
+        }
+        while self.endpoint.coherence_waiting() < AHEAD {
+            let Some(packet) = self.lines.outbox.next(now, fx.store()) else {
+                break;
+            };
+            self.endpoint.send(packet, fx);
+        }
+    }
+
+    /// Asks to be woken for what is due next.
+    fn wake(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let works = self
+            .works
+            .iter()
+            .filter(|work| work.current.is_none() && !work.accesses.is_over());
+        let works = works.map(|work| work.accesses.next_start());
+        let outbox = self.lines.outbox.next_time();
+        let translations = self.translations.as_mut();
+        let translations = translations.map(|all| all.next_time(now));
+        let all = works.chain(outbox).chain(translations);
+        if let Some(next) = all.filter(|time| *time > now && *time < Time::NEVER).min() {
+            self.endpoint.wake_engine(next, fx);
+        }
+    }
+}
+
+/// Packets of coherence messages that wait for the wire: one behind the one on it, so that later messages share the next.
+const AHEAD: usize = 1;

@@ -1,0 +1,193 @@
+//! The address translation cache of an accelerator, and what it asks the host for (PCIe Base chapter 10).
+
+use kernel::{Span, Time};
+use link::{PacketId, Packets, Stamp};
+use protocol::{Access, Completion, FunctionId, Header, Page, Status, Translation};
+use transaction::{Mapping, Outstanding, PageSize, Rights, TranslationCache};
+
+use super::AcceleratorParameters;
+
+/// Translations that it has, and those that it waits for.
+#[derive(Debug)]
+pub(super) struct Translations {
+    id: FunctionId,
+    cache: TranslationCache,
+    outstanding: Outstanding<Page>,
+    /// Pages that are missing, in the order in which they were missed.
+    missing: Vec<(Page, Stage)>,
+    /// Half of what the cache itself takes for a miss.
+    half: Span,
+    round_trips: RoundTrips,
+}
+
+/// How far the search for a page has come.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// A request may go from then on.
+    Missed(Time),
+    /// It has gone.
+    Asked(Time),
+    /// The answer may be used from then on.
+    Answered(Time, Option<Mapping>),
+}
+
+/// How long the host took to answer translation requests, from the request at the core to its answer there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// How many there were.
+    pub count: u64,
+    /// All together.
+    pub sum: Span,
+}
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// There, with what may be done.
+    At(u64, Rights),
+    /// It is being asked for.
+    Later,
+    /// Nowhere: the host says so.
+    Nowhere,
+}
+
+impl Translations {
+    pub(super) fn new(id: FunctionId, parameters: &AcceleratorParameters) -> Self {
+        let cache = parameters.translation_cache();
+        let requests = parameters.translation_requests as u16;
+        Translations {
+            id,
+            cache: cache.expect("a plan has caches that can be built"),
+            outstanding: Outstanding::new(requests, parameters.completion_timeout),
+            missing: Vec::new(),
+            half: Span::from_fs(parameters.translation_latency.as_fs() / 2),
+            round_trips: RoundTrips::default(),
+        }
+    }
+
+    pub(super) fn round_trips(&self) -> RoundTrips {
+        self.round_trips
+    }
+
+    /// Puts in a translation that nobody asked for.
+    pub(super) fn warm(&mut self, mapping: Mapping) {
+        self.cache.fill(self.id, mapping);
+    }
+
+    /// Where `address` leads; if that is not known, it is asked for.
+    pub(super) fn find(&mut self, address: u64, now: Time) -> Found {
+        if let Some(mapping) = self.cache.lookup(self.id, address) {
+            return Found::At(mapping.translate(address), mapping.rights());
+        }
+        let page = Page::of(address);
+        let Some(place) = self.missing.iter().position(|(there, _)| *there == page) else {
+            self.missing.push((page, Stage::Missed(now + self.half)));
+            return Found::Later;
+        };
+        match self.missing[place].1 {
+            Stage::Answered(due, mapping) if due <= now => {
+                self.missing.remove(place);
+                let Some(mapping) = mapping else {
+                    return Found::Nowhere;
+                };
+                self.cache.fill(self.id, mapping);
+                Found::At(mapping.translate(address), mapping.rights())
+            }
+            _ => Found::Later,
+        }
+    }
+
+    /// The next request for a translation, if one may go.
+    pub(super) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
+        let mut missing = self.missing.iter_mut();
+        let is_due = |stage: &Stage| matches!(*stage, Stage::Missed(due) if due <= now);
+        let (page, stage) = missing
+            .find(|(_, stage)| is_due(stage))
+            .filter(|_| self.outstanding.is_open())?;
+        *stage = Stage::Asked(now);
+        let tag = self
+            .outstanding
+            .begin(*page, Translation::BYTES as u32, now);
+        let header = Header::translation_request(self.id, tag, *page, 1, false);
+        let packet = packets.claim();
+        packets[packet].write(
+            header.expect("one translation can be asked for"),
+            Stamp::default(),
+        );
+        Some(packet)
+    }
+
+    /// An answer. False if nobody waits for it.
+    pub(super) fn take(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool {
+        let Some(part) = self.outstanding.take(completion) else {
+            return false;
+        };
+        let good = completion.status == Status::Successful;
+        let entry = payload.first_chunk().filter(|_| good);
+        let entry = entry.and_then(|bytes| Translation::parse(*bytes).ok());
+        self.answer(
+            part.what,
+            entry.and_then(|entry| mapping(part.what, &entry)),
+            now,
+        );
+        true
+    }
+
+    fn answer(&mut self, page: Page, mapping: Option<Mapping>, now: Time) {
+        let mut missing = self.missing.iter_mut();
+        let Some((_, stage)) = missing.find(|(there, _)| *there == page) else {
+            return;
+        };
+        if let Stage::Asked(since) = *stage {
+            self.round_trips.count += 1;
+            self.round_trips.sum += now.since(since);
+        }
+        *stage = Stage::Answered(now + self.half, mapping);
+    }
+
+    /// Gives up requests that were not answered in time: how many.
+    pub(super) fn give_up(&mut self, now: Time) -> usize {
+        let mut lost = 0;
+        while let Some(part) = self.outstanding.give_up(now) {
+            self.answer(part.what, None, now);
+            lost += 1;
+        }
+        lost
+    }
+
+    /// When something is due next after `now`.
+    pub(super) fn next_time(&mut self, now: Time) -> Time {
+        let due = |(_, stage): &(Page, Stage)| match stage {
+            Stage::Missed(due) | Stage::Answered(due, _) => Some(*due),
+            Stage::Asked(_) => None,
+        };
+        let first = self
+            .missing
+            .iter()
+            .filter_map(due)
+            .filter(|due| *due > now)
+            .min();
+        first
+            .unwrap_or(Time::NEVER)
+            .min(self.outstanding.oldest_deadline())
+    }
+}
+
+/// What an entry says of a page. Of a range that is no page of ours, the largest page within is known.
+fn mapping(page: Page, entry: &Translation) -> Option<Mapping> {
+    let rights = match entry.access {
+        Access::ReadWrite => Rights::ReadWrite,
+        Access::Read => Rights::Read,
+        Access::None | Access::Write => return None,
+    };
+    let most = entry.range.size().unwrap_or(u64::MAX);
+    let mut sizes = PageSize::ALL.into_iter().rev();
+    let size = sizes.find(|size| size.bytes() <= most)?;
+    let address = page.address();
+    Some(Mapping::around(
+        address,
+        entry.address_of(address),
+        size,
+        rights,
+    ))
+}

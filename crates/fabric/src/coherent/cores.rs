@@ -1,0 +1,175 @@
+//! The caches of a host's cores, and what programs do to lines in them.
+
+use std::collections::VecDeque;
+
+use coherence::{Access, Agent, Event, Geometry, Need, SetAssociative};
+use kernel::{Span, Time};
+use protocol::coherence::{
+    AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, TransactionId, WriteRange,
+};
+
+use super::CoherenceParameters;
+
+/// What a program does to a part of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreAccess {
+    /// Who does it, as it is told when it is done.
+    pub ticket: u32,
+    /// On which core.
+    pub core: usize,
+    /// The first byte.
+    pub address: u64,
+    /// What.
+    pub operation: CoreOperation,
+}
+
+/// What can be done to a part of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CoreOperation {
+    /// To read so many bytes.
+    Load(usize),
+    /// To write these.
+    Store(Vec<u8>),
+    /// To change a value with nothing in between.
+    Atomic(LineAtomic),
+}
+
+/// A core's access that is done at a time, with the bytes that were there.
+pub(super) type Done = (Time, u32, Vec<u8>);
+
+/// A core with its cache.
+#[derive(Debug)]
+pub(super) struct Core {
+    agent: Agent<LineData>,
+    /// The lines that are in the first level, too, as far as the core has them at all.
+    first: SetAssociative<()>,
+    /// What waits for its line.
+    asked: Vec<(TransactionId, CoreAccess)>,
+    /// What could not even ask.
+    waiting: VecDeque<CoreAccess>,
+    latency: Latency,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Latency {
+    first: Span,
+    second: Span,
+    atomic: Span,
+}
+
+impl Core {
+    pub(super) fn new(
+        id: AgentId,
+        parameters: &CoherenceParameters,
+        [cache, first]: [Geometry; 2],
+    ) -> Self {
+        Core {
+            agent: Agent::new(id, cache, parameters.core_requests as usize),
+            first: SetAssociative::new(first),
+            asked: Vec::new(),
+            waiting: VecDeque::new(),
+            latency: Latency {
+                first: parameters.first_cache_latency,
+                second: parameters.core_cache_latency,
+                atomic: parameters.atomic_latency,
+            },
+        }
+    }
+
+    pub(super) fn agent(&self) -> &Agent<LineData> {
+        &self.agent
+    }
+
+    /// Time from an access to the request that it makes where the line is not there.
+    pub(super) fn lookup(&self) -> Span {
+        self.latency.second
+    }
+
+    /// Begins an access: when it is done, if its line is there.
+    pub(super) fn begin(
+        &mut self,
+        access: CoreAccess,
+        now: Time,
+        out: &mut Vec<Message<LineData>>,
+    ) -> Option<Done> {
+        let line = Line::of(access.address);
+        match self.agent.access(line, access.operation.need(), out) {
+            Access::Hit => {
+                let near = self.first.get(line).is_some();
+                self.first.admit(line, ());
+                let latency = if near {
+                    self.latency.first
+                } else {
+                    self.latency.second
+                };
+                Some(self.perform(&access, now + latency))
+            }
+            Access::Begun(transaction) => {
+                self.asked.push((transaction, access));
+                None
+            }
+            Access::Wait => {
+                self.waiting.push_back(access);
+                None
+            }
+        }
+    }
+
+    /// A message arrives: what is done with it.
+    pub(super) fn receive(
+        &mut self,
+        message: Message<LineData>,
+        now: Time,
+        out: &mut Vec<Message<LineData>>,
+    ) -> Vec<Done> {
+        let mut done = Vec::new();
+        if let Event::Ready(transaction, line) = self.agent.receive(message, out) {
+            let asked = self.asked.iter().position(|(id, _)| *id == transaction);
+            let asked = asked.expect("a line comes to whoever asked for it");
+            let (_, access) = self.asked.swap_remove(asked);
+            self.first.admit(line, ());
+            done.push(self.perform(&access, now));
+        }
+        // Each looks again, in order, at whether its line has come or can be asked for now.
+        for access in std::mem::take(&mut self.waiting) {
+            done.extend(self.begin(access, now, out));
+        }
+        done
+    }
+
+    fn perform(&mut self, access: &CoreAccess, at: Time) -> Done {
+        let line = Line::of(access.address);
+        let offset = access.address as usize % LINE_BYTES;
+        let mut at = at;
+        let bytes = match &access.operation {
+            CoreOperation::Load(len) => {
+                let data = self.agent.data(line).expect("what may be read is there");
+                data.0[offset..offset + len].to_vec()
+            }
+            CoreOperation::Store(bytes) => {
+                let range = WriteRange::new(offset, bytes.len());
+                let range = range.expect("a core stores some bytes of a line");
+                let mut data = LineData([0; LINE_BYTES]);
+                data.0[offset..offset + bytes.len()].copy_from_slice(bytes);
+                self.agent.write(line, range, &data);
+                Vec::new()
+            }
+            CoreOperation::Atomic(atomic) => {
+                at += self.latency.atomic;
+                let old = self.agent.change(line, atomic).to_le_bytes();
+                old[..atomic.width()].to_vec()
+            }
+        };
+        (at, access.ticket, bytes)
+    }
+}
+
+impl CoreOperation {
+    fn need(&self) -> Need {
+        match self {
+            CoreOperation::Load(_) => Need::Read,
+            CoreOperation::Store(bytes) if bytes.len() == LINE_BYTES => Need::WriteAll,
+            CoreOperation::Store(_) | CoreOperation::Atomic(_) => Need::Write,
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! The coherent part of a host: its home agent, its cores' caches, and the agents below its root ports.
+
+mod cores;
+mod parameters;
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use coherence::{Agent, Backing, Home, Origin, Sent, SetAssociative};
+use kernel::{Effects, Port, Span, Time};
+use link::{PacketId, Packets, Waiting};
+use protocol::coherence::{AgentId, LINE_BYTES, Line, LineData, Message};
+use transaction::{Memory, Outbox, messages};
+
+use crate::memory_controller::MemoryController;
+use crate::{Cpu, RootComplex, RootTimer};
+use cores::Core;
+pub use cores::{CoreAccess, CoreOperation};
+pub use parameters::{CoherenceParameters, PacketHeader};
+
+/// How the coherent part of a host is built.
+#[derive(Clone, Debug)]
+pub struct CoherenceConfig {
+    /// Its parameters, whose caches can be built.
+    pub parameters: CoherenceParameters,
+    /// Cores with a cache.
+    pub cores: usize,
+    /// Whether there is an agent below each root port.
+    pub agents: Vec<bool>,
+}
+
+impl CoherenceConfig {
+    /// The ID of the agent below a root port, where `cores` cores come before.
+    pub fn agent_below(cores: usize, port: usize) -> AgentId {
+        AgentId::new((1 + cores + port) as u8).expect("a plan has few agents")
+    }
+}
+
+/// The home agent and those that share its memory.
+#[derive(Debug)]
+pub(crate) struct Coherent {
+    home: Home<LineData>,
+    /// The lines that are in the cache before the memory.
+    system_cache: SetAssociative<()>,
+    cores: Vec<Core>,
+    /// The agents below root ports.
+    below: Vec<Option<Below>>,
+    home_latency: Span,
+    system_latency: Span,
+    core_distance: Span,
+    port_distance: Span,
+    /// What is on its way within the host, the first one on top.
+    under_way: BinaryHeap<Reverse<UnderWay>>,
+    begun: u64,
+    /// When the timer is set for.
+    wake: Time,
+    sent: Vec<Sent<LineData>>,
+}
+
+/// What goes to an agent below a root port.
+#[derive(Debug)]
+struct Below {
+    outbox: Outbox,
+    /// Packets that wait for the wire or are on it.
+    ahead: usize,
+}
+
+/// Something that happens at a time.
+#[derive(Debug)]
+struct UnderWay {
+    due: Time,
+    order: u64,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// A message reaches the home agent.
+    Home(Message<LineData>),
+    /// A message reaches a core.
+    Core(usize, Message<LineData>),
+    /// A program has what it asked a core for.
+    Done(u32, Vec<u8>),
+}
+
+impl Ord for UnderWay {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.due, self.order).cmp(&(other.due, other.order))
+    }
+}
+impl PartialOrd for UnderWay {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for UnderWay {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+impl Eq for UnderWay {}
+
+/// The bytes of a memory that begins at `base`, line by line.
+struct Lines<'m> {
+    base: u64,
+    bytes: &'m mut Memory,
+}
+
+impl Backing<LineData> for Lines<'_> {
+    fn read(&mut self, line: Line) -> LineData {
+        let mut data = [0; LINE_BYTES];
+        self.bytes.read(line.address() - self.base, &mut data);
+        LineData(data)
+    }
+
+    fn write(&mut self, line: Line, data: &LineData) {
+        self.bytes.write(line.address() - self.base, &data.0);
+    }
+}
+
+impl Coherent {
+    pub(crate) fn new(config: &CoherenceConfig, memory_base: u64) -> Box<Self> {
+        let parameters = &config.parameters;
+        let geometries = parameters.geometries();
+        let [core, first, system] = geometries.expect("a plan has caches that can be built");
+        let core = |number| {
+            let id = AgentId::new(number as u8 + 1).expect("a plan has few agents");
+            Core::new(id, parameters, [core, first])
+        };
+        let below = |agent: &bool| {
+            agent.then(|| Below {
+                outbox: Outbox::new(parameters.packing()),
+                ahead: 0,
+            })
+        };
+        Box::new(Coherent {
+            home: Home::new(Line::of(memory_base)),
+            system_cache: SetAssociative::new(system),
+            cores: (0..config.cores).map(core).collect(),
+            below: config.agents.iter().map(below).collect(),
+            home_latency: parameters.home_latency,
+            system_latency: parameters.system_cache_latency,
+            core_distance: parameters.core_distance,
+            port_distance: parameters.port_distance,
+            under_way: BinaryHeap::new(),
+            begun: 0,
+            wake: Time::NEVER,
+            sent: Vec::new(),
+        })
+    }
+
+    /// The caches of the cores.
+    pub(crate) fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
+        self.cores.iter().map(Core::agent)
+    }
+
+    fn push(&mut self, due: Time, what: What) {
+        self.begun += 1;
+        self.under_way.push(Reverse(UnderWay {
+            due,
+            order: self.begun,
+            what,
+        }));
+    }
+
+    /// A core's requests and answers set out for the home agent.
+    fn rise(&mut self, at: Time, out: Vec<Message<LineData>>) {
+        for message in out {
+            self.push(at + self.core_distance, What::Home(message));
+        }
+    }
+
+    /// The home agent has a message: what it sends sets out.
+    fn at_home(&mut self, message: Message<LineData>, memory: &mut MemoryController, now: Time) {
+        let mut sent = std::mem::take(&mut self.sent);
+        let base = memory.base();
+        let mut lines = Lines {
+            base,
+            bytes: memory.bytes_mut(),
+        };
+        self.home.receive(message, &mut lines, &mut sent);
+        for Sent {
+            message,
+            line,
+            origin,
+        } in sent.drain(..)
+        {
+            let mut ready = now + self.home_latency;
+            match origin {
+                Origin::Directory => {}
+                Origin::Agent => self.system_cache.admit(line, ()),
+                Origin::Memory if self.system_cache.touch(line) => ready += self.system_latency,
+                Origin::Memory => {
+                    self.system_cache.admit(line, ());
+                    ready = memory.fetch(line.address(), ready);
+                }
+            }
+            let target = usize::from(message.target.number()) - 1;
+            match target.checked_sub(self.cores.len()) {
+                None => self.push(ready + self.core_distance, What::Core(target, message)),
+                Some(port) => {
+                    let below = self.below[port].as_mut();
+                    let below = below.expect("the home agent speaks to agents that are there");
+                    below.outbox.push(ready + self.port_distance, message);
+                }
+            }
+        }
+        self.sent = sent;
+    }
+
+    /// When something is due next after `now`. What is ready and waits for a wire needs no timer: the wire tells.
+    fn next_time(&self, now: Time) -> Option<Time> {
+        let under_way = self.under_way.peek().map(|Reverse(first)| first.due);
+        let below = self.below.iter().flatten();
+        let below = below.filter_map(|below| below.outbox.next_time());
+        let all = under_way.into_iter().chain(below);
+        all.filter(|time| *time > now).min()
+    }
+
+    /// The next packet for the agent below a root port, if it may wait for the wire now.
+    fn next_packet(&mut self, port: Port, now: Time, packets: &mut Packets) -> Option<PacketId> {
+        let below = self.below[port.index()].as_mut()?;
+        if below.ahead >= AHEAD {
+            return None;
+        }
+        let packet = below.outbox.next(now, packets)?;
+        below.ahead += 1;
+        Some(packet)
+    }
+}
+
+/// Packets of coherence messages that may wait for a wire: one, so that those behind it share the next.
+const AHEAD: usize = 1;
+
+impl<C: Cpu> RootComplex<C> {
+    /// The caches of the cores, where memory is coherent.
+    pub fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
+        self.coherent.iter().flat_map(|coherent| coherent.cores())
+    }
+
+    /// Whether a packet of coherence messages from below `port` is for somebody here.
+    pub(crate) fn is_coherent(&self, port: Port) -> bool {
+        let coherent = self.coherent.as_ref();
+        coherent.is_some_and(|coherent| coherent.below[port.index()].is_some())
+    }
+
+    /// The messages of a packet from below a root port set out for the home agent.
+    pub(crate) fn take_messages(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        let due = now + coherent.port_distance;
+        for message in messages(fx.store()[packet].payload()) {
+            coherent.push(due, What::Home(message));
+        }
+        self.go_on_coherently(fx);
+    }
+
+    /// Begins what programs do to lines in the caches of their cores.
+    pub(crate) fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        let now = fx.now();
+        let mut any = false;
+        while let Some(access) = self.cpu.next_access() {
+            any = true;
+            let mut out = Vec::new();
+            let number = access.core;
+            let done = coherent.cores[number].begin(access, now, &mut out);
+            if let Some((due, ticket, bytes)) = done {
+                coherent.push(due, What::Done(ticket, bytes));
+            }
+            coherent.rise(now + coherent.cores[number].lookup(), out);
+        }
+        if any {
+            self.go_on_coherently(fx);
+        }
+    }
+
+    /// Lets everything happen that is due.
+    pub(crate) fn go_on_coherently(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let mut told = false;
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        while let Some(Reverse(first)) = coherent.under_way.peek() {
+            if first.due > now {
+                break;
+            }
+            let Some(Reverse(UnderWay { what, .. })) = coherent.under_way.pop() else {
+                break;
+            };
+            match what {
+                What::Home(message) => coherent.at_home(message, &mut self.memory, now),
+                What::Core(number, message) => {
+                    let mut out = Vec::new();
+                    for (due, ticket, bytes) in
+                        coherent.cores[number].receive(message, now, &mut out)
+                    {
+                        coherent.push(due, What::Done(ticket, bytes));
+                    }
+                    coherent.rise(now, out);
+                }
+                What::Done(ticket, bytes) => {
+                    self.cpu.accessed(ticket, bytes, now);
+                    told = true;
+                }
+            }
+        }
+        for port in 0..coherent.below.len() as u16 {
+            self.send_messages(Port(port), fx);
+        }
+        self.wake_coherently(fx);
+        if told {
+            self.ask(fx);
+        }
+    }
+
+    /// Messages that are ready go to the wire below a root port, as far as it takes them.
+    fn send_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some(coherent) = &mut self.coherent
+            && let Some(packet) = coherent.next_packet(port, now, fx.store())
+        {
+            let waiting = Waiting::new(packet, fx.store(), now);
+            self.enqueue(port, self.own(), waiting, fx);
+        }
+    }
+
+    /// A packet of messages has left by a root port.
+    pub(crate) fn sent_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        let coherent = self.coherent.as_mut();
+        if let Some(below) = coherent.and_then(|coherent| coherent.below[port.index()].as_mut()) {
+            below.ahead -= 1;
+        }
+        self.send_messages(port, fx);
+        self.wake_coherently(fx);
+    }
+
+    fn wake_coherently(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        if coherent.wake <= now {
+            coherent.wake = Time::NEVER;
+        }
+        if let Some(next) = coherent.next_time(now)
+            && next < coherent.wake
+        {
+            coherent.wake = next;
+            fx.wake(RootTimer::Coherence, next.since(now));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Accelerators and cores that share the memory of a host: how they are built, and what they do.
+
+use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
+use fabric::{CoherenceConfig, CoreOperation};
+use host::System;
+use kernel::{Span, Stream};
+use link::FlowId;
+use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
+use transaction::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, Mapping, Pattern};
+
+use crate::build::{Parts, fill_pattern};
+use crate::model::Model;
+use crate::plan::{AccessPlan, BufferPlan, LinkPlan, NodePlan, Plan};
+use crate::scenario::{DeviceParameters, NodeKind, Order};
+
+/// The agents of a host: its cores, and the accelerators below its root ports.
+pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
+    let NodeKind::Host(_, costs) = &host.kind else {
+        return None;
+    };
+    let below = host.downstream.iter().map(|port| &plan.links[port.link]);
+    host.coherence.coherent.then(|| CoherenceConfig {
+        parameters: host.coherence.clone(),
+        cores: costs.cores as usize,
+        agents: below.map(|link| is_shared(plan, link)).collect(),
+    })
+}
+
+/// Whether coherence messages go over a link, on a virtual channel of their own.
+pub fn is_shared(plan: &Plan, link: &LinkPlan) -> bool {
+    let below = &plan.nodes[link.downstream.0].kind;
+    matches!(below, NodeKind::Device(_, DeviceParameters::Accelerator(_)))
+}
+
+/// The accelerator at node `index`.
+pub fn accelerator(
+    plan: &Plan,
+    index: usize,
+    endpoint: EndpointConfig,
+    parameters: &AcceleratorParameters,
+) -> Accelerator {
+    let host = &plan.nodes[plan.nodes[index].root];
+    let below = |port: &crate::plan::DownstreamPort| plan.links[port.link].downstream.0 == index;
+    let port = host.downstream.iter().position(below);
+    let NodeKind::Host(_, costs) = &host.kind else {
+        panic!("a host is at the root of every tree");
+    };
+    Accelerator::new(AcceleratorConfig {
+        endpoint,
+        parameters: parameters.clone(),
+        agent: CoherenceConfig::agent_below(
+            costs.cores as usize,
+            port.expect("an accelerator is below its host"),
+        ),
+        packing: host.coherence.packing(),
+    })
+}
+
+/// Fills the buffers with what reads are checked against.
+pub fn fill(plan: &Plan, models: &mut [Model]) {
+    for (number, buffer) in plan.buffers.iter().enumerate() {
+        if plan
+            .accesses
+            .iter()
+            .any(|access| access.buffer == number && access.check)
+        {
+            let base = plan.nodes[buffer.host]
+                .memory
+                .map_or(0, |memory| memory.base);
+            let memory = models[buffer.host].memory_mut().expect("a host has memory");
+            fill_pattern(
+                pattern(plan, number),
+                buffer.size,
+                buffer.address - base,
+                memory,
+            );
+        }
+    }
+}
+
+/// What a buffer holds. Its number is that of no flow.
+fn pattern(plan: &Plan, buffer: usize) -> Pattern {
+    Pattern::new(plan.seed, u32::MAX - buffer as u32)
+}
+
+/// Gives the accesses to those who make them, to begin `up` later than planned: when the links are up.
+pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
+    for (access, parts) in plan.accesses.iter().zip(parts) {
+        let buffer = &plan.buffers[access.buffer];
+        for (core, id) in access.cores.clone().zip(&parts.0) {
+            let what = accesses(plan, access, (core, *id), up);
+            match &mut models[access.by] {
+                Model::Accelerator(accelerator) => {
+                    if access.warm_translations {
+                        mappings(buffer).for_each(|mapping| accelerator.warm(mapping));
+                    }
+                    accelerator.add_accesses(what);
+                }
+                Model::Host(host) => {
+                    let NodeKind::Host(_, costs) = &plan.nodes[access.by].kind else {
+                        continue;
+                    };
+                    let costs = costs.timed_access;
+                    let start = what.start;
+                    let program = move |system| run_on_core(system, core, costs, what);
+                    host.cpu_mut().spawn(start, program);
+                }
+                _ => panic!("hosts and accelerators make accesses"),
+            }
+        }
+    }
+}
+
+/// The pages of a buffer.
+fn mappings(buffer: &BufferPlan) -> impl Iterator<Item = Mapping> {
+    let pages = (0..buffer.size).step_by(buffer.page.bytes() as usize);
+    pages.map(|offset| {
+        let at = (buffer.virtual_address + offset, buffer.address + offset);
+        Mapping::around(at.0, at.1, buffer.page, buffer.rights)
+    })
+}
+
+fn accesses(plan: &Plan, access: &AccessPlan, (core, flow): (usize, FlowId), up: Span) -> Accesses {
+    let buffer = &plan.buffers[access.buffer];
+    let is_virtual = matches!(
+        &plan.nodes[access.by].kind,
+        NodeKind::Device(_, DeviceParameters::Accelerator(one)) if one.virtual_addresses
+    );
+    let stream = || Stream::named(plan.seed, &format!("accesses {} {core}", access.id));
+    Accesses {
+        flow,
+        kind: access.kind.0,
+        address: if is_virtual {
+            buffer.virtual_address
+        } else {
+            buffer.address
+        },
+        region: buffer.size,
+        size: access.size,
+        count: access.count,
+        warm_up: access.warm_up,
+        order: match access.order {
+            Order::Sequential => AccessOrder::Sequential,
+            Order::Random => AccessOrder::Random(stream()),
+            Order::Local => AccessOrder::Local,
+        },
+        start: access.start + up,
+        interval: access.interval,
+        pattern: pattern(plan, access.buffer),
+        check: access.check,
+    }
+}
+
+/// A program that makes accesses on a core, line by line.
+async fn run_on_core(system: System, core: usize, costs: Span, what: Accesses) {
+    let mut all = AccessLoop::new(what);
+    system.tell(all.announced()).await;
+    while !all.is_over() {
+        let now = system.now().await;
+        if all.next_start() > now {
+            system.sleep(all.next_start().since(now)).await;
+        }
+        let one = all.begin(system.now().await);
+        system.work(costs).await;
+        let mut intact = true;
+        let mut done = 0;
+        while done < all.what.size {
+            let offset = one.offset + done;
+            let address = all.what.address + offset;
+            let room = LINE_BYTES as u64 - address % LINE_BYTES as u64;
+            let len = room.min(all.what.size - done) as usize;
+            let operation = operation(&all.what, offset, len);
+            let bytes = system.access(core, address, operation).await;
+            if all.what.check && all.what.kind == AccessKind::Read {
+                intact &= all.what.pattern.matches(offset, &bytes);
+            }
+            done += len as u64;
+        }
+        if let Some(told) = all.end(one, system.now().await, intact) {
+            system.tell(told).await;
+        }
+    }
+}
+
+fn operation(what: &Accesses, offset: u64, len: usize) -> CoreOperation {
+    match what.kind {
+        AccessKind::Read => CoreOperation::Load(len),
+        AccessKind::Write => {
+            let mut bytes = vec![0; len];
+            what.pattern.fill(offset, &mut bytes);
+            CoreOperation::Store(bytes)
+        }
+        AccessKind::Atomic(kind) => {
+            let (change, operands) = match kind {
+                AtomicAccess::Store => (AtomicChange::Store(AtomicFunction::Add), [1, 0]),
+                AtomicAccess::Load => (AtomicChange::Load(AtomicFunction::Add), [1, 0]),
+                AtomicAccess::Swap => (AtomicChange::Swap, [0, 0]),
+                AtomicAccess::Compare => (AtomicChange::Compare, [0, 0]),
+            };
+            let place = (what.address + offset) as usize % LINE_BYTES;
+            let atomic = LineAtomic::new(change, place, len, operands);
+            CoreOperation::Atomic(
+                atomic.expect("a plan has atomic operations at multiples of their width"),
+            )
+        }
+    }
+}

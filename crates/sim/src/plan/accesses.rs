@@ -1,0 +1,268 @@
+//! Buffers in the memories of hosts, and who accesses them.
+
+use kernel::{Bytes, Span, Time};
+use transaction::{AccessKind, PageSize, Rights};
+
+use crate::scenario::{
+    Access, Buffer, DeviceParameters, Kind, NodeKind, Order, Scenario, ScenarioError,
+};
+
+use super::address::show;
+use super::planner::Planner;
+use super::tree::known;
+
+/// A buffer in the memory of a host.
+#[derive(Clone, Debug)]
+pub struct BufferPlan {
+    /// Its name.
+    pub name: String,
+    /// The host.
+    pub host: usize,
+    /// Where it is in the memory.
+    pub address: u64,
+    /// Where it is for devices with virtual addresses.
+    pub virtual_address: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// The pages that it is on: the last one may reach beyond it.
+    pub page: PageSize,
+    /// What devices may do with it.
+    pub rights: Rights,
+}
+
+/// Accesses one after the other.
+#[derive(Clone, Debug)]
+pub struct AccessPlan {
+    /// Their name, the only one of it.
+    pub id: String,
+    /// The host or accelerator that makes them.
+    pub by: usize,
+    /// The cores that do, each with accesses of its own; one of an accelerator.
+    pub cores: std::ops::Range<usize>,
+    /// The buffer.
+    pub buffer: usize,
+    /// What each does.
+    pub kind: Kind,
+    /// Bytes of each.
+    pub size: u64,
+    /// How many there are on each core.
+    pub count: u64,
+    /// How many come before those.
+    pub warm_up: u64,
+    /// Where each is.
+    pub order: Order,
+    /// When the first begins.
+    pub start: Time,
+    /// From the end of each to the beginning of the next.
+    pub interval: Span,
+    /// Whether an accelerator has the translations before.
+    pub warm_translations: bool,
+    /// Whether nobody writes the buffer, so that what is read must be what was there.
+    pub check: bool,
+}
+
+/// Where the first buffer is for devices with virtual addresses; the others follow, each at a multiple of 1 GiB.
+const VIRTUAL: u64 = 0x40_0000_0000;
+const VIRTUAL_STEP: u64 = 1 << 30;
+
+impl Planner<'_> {
+    /// The buffers, before anything else takes memory.
+    pub(super) fn buffers(&mut self) -> Result<Vec<BufferPlan>, ScenarioError> {
+        let mut plans: Vec<BufferPlan> = Vec::new();
+        let mut next = VIRTUAL;
+        for buffer in &self.scenario.buffers {
+            let host = self.host_of(buffer)?;
+            let memory = self.nodes[host].memory.expect("a host has memory");
+            let (Bytes(size), page) = (buffer.parameters.size, buffer.parameters.page);
+            let taken = size.next_multiple_of(page.bytes());
+            let first = (memory.base + self.used[host]).next_multiple_of(page.bytes());
+            let offset = first - memory.base;
+            if offset
+                .checked_add(taken)
+                .is_none_or(|end| end > memory.size)
+            {
+                let message = format!(
+                    "{} on pages of {page} have no room in the memory of {}, of {}; write a larger memory there, or less",
+                    show(size),
+                    self.nodes[host].name,
+                    show(memory.size)
+                );
+                return Err(buffer_error(self.scenario, buffer, "size", &message));
+            }
+            self.used[host] = offset + taken;
+            plans.push(BufferPlan {
+                name: buffer.name.value.clone(),
+                host,
+                address: first,
+                virtual_address: next,
+                size,
+                page,
+                rights: buffer.parameters.rights.0,
+            });
+            next += taken.next_multiple_of(VIRTUAL_STEP);
+        }
+        Ok(plans)
+    }
+
+    fn host_of(&self, buffer: &Buffer) -> Result<usize, ScenarioError> {
+        let name = buffer.host.value.as_str();
+        let found = self.names.get(name).copied();
+        let host = found.filter(|node| matches!(self.nodes[*node].kind, NodeKind::Host(..)));
+        host.ok_or_else(|| {
+            let advice = known(self.scenario, name, |node| {
+                matches!(node.kind, NodeKind::Host(..))
+            });
+            let message = format!("there is no host {name:?}; {advice}");
+            self.scenario.error(
+                buffer.host.line,
+                format!("buffer {:?}, host: {message}", buffer.name.value),
+            )
+        })
+    }
+
+    /// The accesses to those buffers.
+    pub(super) fn accesses(
+        &self,
+        buffers: &[BufferPlan],
+    ) -> Result<Vec<AccessPlan>, ScenarioError> {
+        let mut plans = Vec::new();
+        for access in &self.scenario.accesses {
+            plans.push(self.access(access, buffers)?);
+        }
+        let written: Vec<usize> = plans
+            .iter()
+            .filter(|plan: &&AccessPlan| plan.kind.0 != AccessKind::Read)
+            .map(|plan| plan.buffer)
+            .collect();
+        for plan in &mut plans {
+            plan.check = !written.contains(&plan.buffer);
+        }
+        Ok(plans)
+    }
+
+    fn access(&self, access: &Access, buffers: &[BufferPlan]) -> Result<AccessPlan, ScenarioError> {
+        let parameters = &access.parameters;
+        let error = |key: &str, message: &str| access_error(self.scenario, access, key, message);
+        let name = &access.buffer.value;
+        let Some(buffer) = buffers.iter().position(|buffer| buffer.name == *name) else {
+            let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
+            let message = if names.is_empty() {
+                format!("there is no buffer {name:?}; write a [buffers.{name}]")
+            } else {
+                format!(
+                    "there is no buffer {name:?}; write one of {}",
+                    names.join(", ")
+                )
+            };
+            return Err(error("buffer", &message));
+        };
+        let by = self.accessor(access, &buffers[buffer])?;
+        let Bytes(size) = parameters.size;
+        if size > buffers[buffer].size {
+            let message = format!(
+                "{} are more than its buffer has; write {} at most",
+                show(size),
+                show(buffers[buffer].size)
+            );
+            return Err(error("size", &message));
+        }
+        if let AccessKind::Atomic(_) = parameters.kind.0
+            && !matches!(size, 4 | 8 | 16)
+        {
+            let message = format!(
+                "an atomic operation is not on {}; write 4 B, 8 B or 16 B",
+                show(size)
+            );
+            return Err(error("size", &message));
+        }
+        let first = parameters.first_core as usize;
+        let cores = first..first + parameters.cores as usize;
+        match &self.nodes[by].kind {
+            NodeKind::Host(_, costs) if cores.end > costs.cores as usize => {
+                let message = format!(
+                    "{} has {} cores; write fewer",
+                    self.nodes[by].name, costs.cores
+                );
+                return Err(error("cores", &message));
+            }
+            NodeKind::Host(..) => {}
+            _ => {
+                for key in ["cores", "first_core"] {
+                    if access.lines.has(key) {
+                        return Err(error(key, "an accelerator has no cores; leave it out"));
+                    }
+                }
+            }
+        }
+        Ok(AccessPlan {
+            id: access.id.value.clone(),
+            by,
+            cores,
+            buffer,
+            kind: parameters.kind,
+            size,
+            count: parameters.count,
+            warm_up: parameters.warm_up,
+            order: parameters.order,
+            start: Time::from_fs(parameters.start.as_fs()),
+            interval: parameters.interval,
+            warm_translations: parameters.warm_translations,
+            check: false,
+        })
+    }
+
+    /// Who makes the accesses: the host of the buffer, or an accelerator below it.
+    fn accessor(&self, access: &Access, buffer: &BufferPlan) -> Result<usize, ScenarioError> {
+        let name = access.by.value.as_str();
+        let error = |message: &str| access_error(self.scenario, access, "by", message);
+        let Some(&by) = self.names.get(name) else {
+            let advice = known(self.scenario, name, |node| {
+                matches!(
+                    node.kind,
+                    NodeKind::Host(..) | NodeKind::Device(_, DeviceParameters::Accelerator(_))
+                )
+            });
+            return Err(error(&format!(
+                "there is no host or accelerator {name:?}; {advice}"
+            )));
+        };
+        let host = &self.nodes[buffer.host];
+        match &self.nodes[by].kind {
+            NodeKind::Host(..) if by == buffer.host && !host.coherence.coherent => Err(error(
+                &format!("the cores of {name} have no caches; write coherent = true there"),
+            )),
+            NodeKind::Host(..) if by == buffer.host => Ok(by),
+            NodeKind::Device(_, DeviceParameters::Accelerator(_))
+                if self.nodes[by].root == buffer.host =>
+            {
+                Ok(by)
+            }
+            NodeKind::Host(..) | NodeKind::Device(_, DeviceParameters::Accelerator(_)) => {
+                Err(error(&format!(
+                    "the memory of {}, where {} is, is not in its address space; write {} or an accelerator below it",
+                    host.name, buffer.name, host.name
+                )))
+            }
+            _ => Err(error(&format!(
+                "{name} makes no accesses; write a host, or a device with model = \"accelerator\""
+            ))),
+        }
+    }
+}
+
+fn buffer_error(scenario: &Scenario, buffer: &Buffer, key: &str, message: &str) -> ScenarioError {
+    let message = format!("buffer {:?}, {key}: {message}", buffer.name.value);
+    scenario.error(buffer.lines.of(key), message)
+}
+
+fn access_error(scenario: &Scenario, access: &Access, key: &str, message: &str) -> ScenarioError {
+    let line = match key {
+        "by" => access.by.line,
+        "buffer" => access.buffer.line,
+        _ => access.lines.of(key),
+    };
+    scenario.error(
+        line,
+        format!("accesses {:?}, {key}: {message}", access.id.value),
+    )
+}

@@ -1,0 +1,82 @@
+//! Who shares the memory of a coherent host, and whether their caches can be built.
+
+use std::fmt::Display;
+
+use protocol::coherence::AgentId;
+
+use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
+
+use super::tree::Tree;
+
+/// Checks the caches of hosts and accelerators, and that each of these is where its messages arrive.
+pub(super) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioError> {
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        match &node.kind {
+            NodeKind::Host(host, costs) => {
+                check_translation(scenario, node, "iotlb_entries", node.iommu.iotlb())?;
+                if let Err((key, wrong)) = node.coherence.geometries() {
+                    return Err(error(scenario, node, key, wrong));
+                }
+                let agents = 1 + costs.cores + host.ports;
+                if node.coherence.coherent && agents as usize > AgentId::COUNT {
+                    let message = format!(
+                        "{} cores and {} ports are more agents than there can be besides the home agent: 63; write fewer cores or ports",
+                        costs.cores, host.ports
+                    );
+                    return Err(error(scenario, node, "coherent", message));
+                }
+            }
+            NodeKind::Device(_, DeviceParameters::Accelerator(accelerator)) => {
+                check_translation(
+                    scenario,
+                    node,
+                    "translations",
+                    accelerator.translation_cache(),
+                )?;
+                if let Err((key, wrong)) = accelerator.geometries() {
+                    return Err(error(scenario, node, key, wrong));
+                }
+                check_parent(scenario, tree, index)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Coherence messages end at the other end of a link.
+fn check_parent(scenario: &Scenario, tree: &Tree, index: usize) -> Result<(), ScenarioError> {
+    let node = &scenario.nodes[index];
+    let above = tree.links.iter().find(|(_, _, below)| *below == index);
+    let above = above.map(|(above, _, _)| &scenario.nodes[*above]);
+    match above {
+        Some(above) if matches!(above.kind, NodeKind::Host(..)) => {
+            if above.coherence.coherent {
+                return Ok(());
+            }
+            let message = format!(
+                "the memory of {} is not shared with caches; write coherent = true there",
+                above.name.value
+            );
+            Err(error(scenario, node, "upstream", message))
+        }
+        _ => {
+            let message = "coherence messages go no further than a link; write a host there";
+            Err(error(scenario, node, "upstream", message))
+        }
+    }
+}
+
+fn check_translation<T>(
+    scenario: &Scenario,
+    node: &Node,
+    key: &str,
+    cache: Result<T, impl Display>,
+) -> Result<(), ScenarioError> {
+    cache.map_or_else(|wrong| Err(error(scenario, node, key, wrong)), |_| Ok(()))
+}
+
+fn error(scenario: &Scenario, node: &Node, key: &str, message: impl Display) -> ScenarioError {
+    let message = format!("{}, {key}: {message}", node.name.value);
+    scenario.error(node.lines.of(key), message)
+}

@@ -1,0 +1,163 @@
+//! Closed-loop accesses: one after the other, each measured until its last byte is where it should be.
+
+use kernel::{Span, Stream, Time};
+use link::{FlowId, Observation};
+
+use crate::Pattern;
+
+/// What each access does with its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Reads them.
+    Read,
+    /// Writes them.
+    Write,
+    /// An atomic operation on each, which are a value of as many bytes.
+    Atomic(AtomicAccess),
+}
+
+/// The atomic operations that are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomicAccess {
+    /// One is added; nothing comes back.
+    Store,
+    /// One is added; what was there before comes back.
+    Load,
+    /// Zero is put there.
+    Swap,
+    /// Zero is put there if zero is there.
+    Compare,
+}
+
+/// Where the next access is.
+#[derive(Clone, Debug)]
+pub enum AccessOrder {
+    /// Behind the last one, and at the end of the region at its beginning again.
+    Sequential,
+    /// At any multiple of its size, drawn each time.
+    Random(Stream),
+    /// At the beginning.
+    Local,
+}
+
+/// Accesses to a region, one after the other.
+#[derive(Clone, Debug)]
+pub struct Accesses {
+    /// Their name to the probes.
+    pub flow: FlowId,
+    /// What each does.
+    pub kind: AccessKind,
+    /// The first address of the region.
+    pub address: u64,
+    /// Its bytes, as many as one access at least.
+    pub region: u64,
+    /// Bytes of an access.
+    pub size: u64,
+    /// How many there are.
+    pub count: u64,
+    /// How many come before those, and are not measured.
+    pub warm_up: u64,
+    /// Where each is.
+    pub order: AccessOrder,
+    /// When the first begins.
+    pub start: Time,
+    /// From the end of each to the beginning of the next.
+    pub interval: Span,
+    /// What the region holds and is written with.
+    pub pattern: Pattern,
+    /// Whether what is read must be that.
+    pub check: bool,
+}
+
+/// How far accesses have come.
+#[derive(Clone, Debug)]
+pub struct AccessLoop {
+    /// What they are.
+    pub what: Accesses,
+    begun: u64,
+    next_start: Time,
+    next_offset: u64,
+}
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OneAccess {
+    /// Where its first byte stands in the region.
+    pub offset: u64,
+    /// When it began.
+    pub born: Time,
+    /// Whether it is measured.
+    pub measured: bool,
+}
+
+impl AccessLoop {
+    /// Accesses of which none has begun.
+    pub fn new(what: Accesses) -> Self {
+        AccessLoop {
+            begun: 0,
+            next_start: what.start,
+            next_offset: 0,
+            what,
+        }
+    }
+
+    /// Whether all have begun.
+    pub fn is_over(&self) -> bool {
+        self.begun == self.what.count + self.what.warm_up
+    }
+
+    /// When the next begins.
+    pub fn next_start(&self) -> Time {
+        self.next_start
+    }
+
+    /// Begins the next, which is due and is there.
+    pub fn begin(&mut self, now: Time) -> OneAccess {
+        let places = self.what.region / self.what.size;
+        let offset = match &mut self.what.order {
+            AccessOrder::Sequential => {
+                let offset = self.next_offset;
+                self.next_offset = (offset / self.what.size + 1) % places * self.what.size;
+                offset
+            }
+            AccessOrder::Random(stream) => stream.below(places) * self.what.size,
+            AccessOrder::Local => 0,
+        };
+        self.begun += 1;
+        OneAccess {
+            offset,
+            born: now,
+            measured: self.begun > self.what.warm_up,
+        }
+    }
+
+    /// The access that had begun ends at `at`: what to tell of it, if anything.
+    pub fn end(&mut self, one: OneAccess, at: Time, intact: bool) -> Option<Observation> {
+        self.next_start = at + self.what.interval;
+        one.measured.then_some(Observation::Delivered {
+            flow: self.what.flow,
+            bytes: self.what.size as u32,
+            offset: one.offset,
+            born: one.born,
+            last: true,
+            intact,
+        })
+    }
+
+    /// The access that had begun has failed.
+    pub fn fail(&mut self, one: OneAccess, at: Time) -> Option<Observation> {
+        self.next_start = at + self.what.interval;
+        one.measured.then_some(Observation::Failed {
+            flow: self.what.flow,
+            bytes: self.what.size as u32,
+        })
+    }
+
+    /// What to tell at the beginning: how much will be asked for in all.
+    pub fn announced(&self) -> Observation {
+        Observation::Ended {
+            flow: self.what.flow,
+            bytes: self.what.size * self.what.count,
+        }
+    }
+}
