@@ -12,6 +12,7 @@ mod root_parameters;
 mod routes;
 mod sockets;
 mod switch;
+mod translation;
 
 pub use coherent::{CoherenceConfig, CoherenceParameters, CoreAccess, CoreOperation, PacketHeader};
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
@@ -25,3 +26,4 @@ pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
 pub use root_parameters::RootComplexParameters;
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};
+pub use translation::TranslationConfig;

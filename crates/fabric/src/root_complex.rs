@@ -7,7 +7,9 @@ use kernel::{Component, Effects, Label, Port, Stream, Time};
 use link::{
     Arrival, At, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting,
 };
-use protocol::{AtomicRequest, Class, Header, Kind, MemoryRequest, TrafficClass};
+use protocol::{
+    AtomicRequest, Class, Header, Kind, MemoryRequest, Message, MessageRequest, TrafficClass,
+};
 use transaction::{Completions, Functions, Memory, Pattern, Place, deliver};
 
 use crate::coherent::Coherent;
@@ -15,7 +17,8 @@ use crate::configuration::Configuration;
 use crate::cpu::{Notice, is_interrupt};
 use crate::memory_controller::MemoryController;
 use crate::sockets::{Sockets, Way};
-use crate::{CoherenceConfig, Cpu, RootComplexParameters, Route, Routes};
+use crate::translation::TranslationAgent;
+use crate::{CoherenceConfig, Cpu, RootComplexParameters, Route, Routes, TranslationConfig};
 
 /// How a root complex is built.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct RootComplexConfig<C> {
     pub jitter: Stream,
     /// The agents that share the memory, where it is coherent.
     pub coherence: Option<CoherenceConfig>,
+    /// What translates addresses, if any device has virtual ones.
+    pub translation: Option<TranslationConfig>,
     /// Who makes requests here.
     pub cpu: C,
 }
@@ -54,6 +59,8 @@ pub struct RootComplex<C> {
     pub(crate) cpu: C,
     /// Apart, as few hosts have it.
     pub(crate) coherent: Option<Box<Coherent>>,
+    /// The same.
+    pub(crate) translation: Option<Box<TranslationAgent>>,
     /// Requests of the CPU that wait for a wire or are on it.
     pub(crate) cpu_waiting: usize,
     /// When the CPU's next request is due, if a wake-up for it is on its way.
@@ -88,10 +95,12 @@ pub enum RootTimer {
     Across,
     /// A message between coherent agents is where it goes.
     Coherence,
+    /// The translation agent goes on.
+    Translation,
 }
 
 /// Timers of a root complex besides those of its links.
-const OWN_TIMERS: u32 = 6;
+const OWN_TIMERS: u32 = 7;
 
 impl Label for RootTimer {
     fn number(self) -> u32 {
@@ -102,6 +111,7 @@ impl Label for RootTimer {
             RootTimer::Notice => 3,
             RootTimer::Across => 4,
             RootTimer::Coherence => 5,
+            RootTimer::Translation => 6,
             RootTimer::Link(port, timer) => {
                 OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
             }
@@ -115,6 +125,7 @@ impl Label for RootTimer {
             3 => RootTimer::Notice,
             4 => RootTimer::Across,
             5 => RootTimer::Coherence,
+            6 => RootTimer::Translation,
             _ => {
                 let of_links = number - OWN_TIMERS;
                 RootTimer::Link(
@@ -170,6 +181,7 @@ impl<C: Cpu> Component for RootComplex<C> {
             RootTimer::Configuration => self.give_up_configuration(fx),
             RootTimer::Across => self.finish_crossings(fx),
             RootTimer::Coherence => self.go_on_coherently(fx),
+            RootTimer::Translation => self.go_on_translating(fx),
         }
     }
 }
@@ -191,8 +203,10 @@ impl<C: Cpu> RootComplex<C> {
             patterns,
             jitter,
             coherence,
+            translation,
             cpu,
         } = config;
+        let mut memory = MemoryController::new(&parameters, jitter);
         let port = |link| RootPort {
             link,
             max_payload: 0,
@@ -205,7 +219,8 @@ impl<C: Cpu> RootComplex<C> {
             sockets: Sockets::new(&parameters, &sockets),
             patterns,
             notices: VecDeque::new(),
-            memory: MemoryController::new(&parameters, jitter),
+            translation: translation.map(|config| TranslationAgent::new(config, &mut memory)),
+            memory,
             cpu,
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
             cpu_waiting: 0,
@@ -293,7 +308,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    fn free(&mut self, port: Port, header: &Header, fx: &mut Effects<'_, Self>) {
+    pub(crate) fn free(&mut self, port: Port, header: &Header, fx: &mut Effects<'_, Self>) {
         let finished = self
             .link(port)
             .free(Charge::of(header), &mut At::new(fx, port));
@@ -358,6 +373,10 @@ impl<C: Cpu> RootComplex<C> {
             (Route::Elsewhere, Kind::MemoryWrite(request)) if is_interrupt(request) => {
                 self.interrupt(port, packet, request, fx);
             }
+            (_, Kind::MemoryRead(request)) if request.translations() > 0 => {
+                self.translate(port, packet, header, fx);
+            }
+            (_, Kind::Message(request)) => self.heed(port, packet, header, request, fx),
             (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
                 let there = fx.now() + self.parameters.latency;
                 let due = self.memory.begin_read(packet, port, request, there);
@@ -380,6 +399,26 @@ impl<C: Cpu> RootComplex<C> {
             }
             _ => self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx),
         }
+    }
+
+    /// A message for the root complex, or one that goes on from here.
+    fn heed(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        request: &MessageRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let served = match request.message {
+            Message::PageRequest(wanted) => self.want(port, request.requester, wanted, fx),
+            _ => false,
+        };
+        if !served {
+            return self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx);
+        }
+        fx.store().release(packet);
+        self.free(port, header, fx);
     }
 
     /// The end of a write is known when its lines are. Its bytes are there from now on: a read that was begun earlier and
@@ -486,7 +525,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Ends a packet here: its buffer is freed, the probes are told, and a request that expects an answer gets one.
-    fn refuse(
+    pub(crate) fn refuse(
         &mut self,
         port: Port,
         packet: PacketId,

@@ -150,6 +150,7 @@ fn component(
             patterns: patterns.clone(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
             coherence: build_sharing::coherence(plan, node),
+            translation: build_sharing::translation(plan, index),
             cpu: Processor::new(node.id, parameters.limits(node.max_payload), driver.cores),
         })),
         NodeKind::Switch(parameters) => {

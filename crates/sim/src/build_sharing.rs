@@ -1,12 +1,12 @@
 //! Accelerators and cores that share the memory of a host: how they are built, and what they do.
 
 use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
-use fabric::{CoherenceConfig, CoreOperation};
+use fabric::{CoherenceConfig, CoreOperation, TranslationConfig};
 use host::System;
 use kernel::{Span, Stream};
 use link::FlowId;
 use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
-use transaction::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, Mapping, Pattern};
+use transaction::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, Pattern};
 
 use crate::build::{Parts, fill_pattern};
 use crate::model::Model;
@@ -23,6 +23,26 @@ pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
         parameters: host.coherence.clone(),
         cores: costs.cores as usize,
         agents: below.map(|link| is_shared(plan, link)).collect(),
+    })
+}
+
+/// What translates addresses at the host `index`, if any device below has virtual ones.
+pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
+    let tables = plan.page_tables[index]?;
+    let below = plan
+        .nodes
+        .iter()
+        .filter(|node| node.root == index && node.has_virtual_addresses());
+    let here = plan.buffers.iter().filter(|buffer| buffer.host == index);
+    let (present, absent): (Vec<_>, Vec<_>) = here.partition(|buffer| buffer.present);
+    let mappings =
+        |buffers: Vec<&BufferPlan>| buffers.into_iter().flat_map(BufferPlan::mappings).collect();
+    Some(TranslationConfig {
+        parameters: plan.nodes[index].iommu.clone(),
+        functions: below.map(|node| node.id).collect(),
+        tables: tables.base..tables.base + tables.size,
+        present: mappings(present),
+        absent: mappings(absent),
     })
 }
 
@@ -92,7 +112,9 @@ pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
             match &mut models[access.by] {
                 Model::Accelerator(accelerator) => {
                     if access.warm_translations {
-                        mappings(buffer).for_each(|mapping| accelerator.warm(mapping));
+                        buffer
+                            .mappings()
+                            .for_each(|mapping| accelerator.warm(mapping));
                     }
                     accelerator.add_accesses(what);
                 }
@@ -111,26 +133,13 @@ pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
     }
 }
 
-/// The pages of a buffer.
-fn mappings(buffer: &BufferPlan) -> impl Iterator<Item = Mapping> {
-    let pages = (0..buffer.size).step_by(buffer.page.bytes() as usize);
-    pages.map(|offset| {
-        let at = (buffer.virtual_address + offset, buffer.address + offset);
-        Mapping::around(at.0, at.1, buffer.page, buffer.rights)
-    })
-}
-
 fn accesses(plan: &Plan, access: &AccessPlan, (core, flow): (usize, FlowId), up: Span) -> Accesses {
     let buffer = &plan.buffers[access.buffer];
-    let is_virtual = matches!(
-        &plan.nodes[access.by].kind,
-        NodeKind::Device(_, DeviceParameters::Accelerator(one)) if one.virtual_addresses
-    );
     let stream = || Stream::named(plan.seed, &format!("accesses {} {core}", access.id));
     Accesses {
         flow,
         kind: access.kind.0,
-        address: if is_virtual {
+        address: if plan.nodes[access.by].has_virtual_addresses() {
             buffer.virtual_address
         } else {
             buffer.address

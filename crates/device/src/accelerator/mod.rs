@@ -10,8 +10,8 @@ mod translations;
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
 use link::{Frame, PacketId, Pcie, Refusal};
-use protocol::Kind;
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
+use protocol::{Kind, Message};
 use transaction::{
     AccessKind, AccessLoop, Accesses, Mapping, OneAccess, Packing, Place, Rights, messages,
 };
@@ -101,11 +101,26 @@ impl Accelerator {
         let send_latency = endpoint.parameters.send_latency;
         let endpoint = Endpoint::new(endpoint);
         let virtual_addresses = parameters.virtual_addresses;
-        Accelerator {
+        let mut accelerator = Accelerator {
             lines: Lines::new(agent, packing, send_latency, &parameters),
             translations: virtual_addresses.then(|| Translations::new(endpoint.id(), &parameters)),
             endpoint,
             works: Vec::new(),
+        };
+        accelerator.obey();
+        accelerator
+    }
+
+    /// Takes over what the registers say of translations.
+    fn obey(&mut self) {
+        let space = self.endpoint.functions().space(Place::Own);
+        if let Some(translations) = &mut self.translations {
+            let pages = if space.page_requests_enabled() {
+                space.page_request_allocation()
+            } else {
+                0
+            };
+            translations.allow(space.ats_enabled(), pages);
         }
     }
 
@@ -195,7 +210,24 @@ impl Accelerator {
                 }
                 fx.store().release(packet);
             }
-            _ => self.endpoint.serve(packet, fx),
+            Kind::Message(request) => {
+                let Message::PageGroupResponse {
+                    group, response, ..
+                } = request.message
+                else {
+                    return self.endpoint.serve(packet, fx);
+                };
+                if let Some(translations) = &mut self.translations {
+                    translations.brought_in(group, response, now);
+                }
+                fx.store().release(packet);
+            }
+            _ => {
+                self.endpoint.serve(packet, fx);
+                if matches!(header.kind, Kind::ConfigWrite(_)) {
+                    self.obey();
+                }
+            }
         }
     }
 

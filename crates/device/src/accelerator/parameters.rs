@@ -2,6 +2,7 @@
 
 use coherence::{Geometry, GeometryError};
 use kernel::{Bytes, Frequency, Span};
+use protocol::{AddressTranslation, Ats, PageRequests};
 use transaction::TranslationCache;
 
 kernel::parameters! {
@@ -41,6 +42,8 @@ kernel::parameters! {
         translation_latency: Span = Span::ZERO, from "our choice: none";
         /// Translation requests that may be under way.
         translation_requests: u32 = 16, within 1..=32, from "our choice";
+        /// Pages that it may ask the host to bring in at a time (PRI); 0 for none, where accesses to absent pages fail.
+        page_requests: u32 = 16, within 0..=512, from "our choice";
         /// How long a translation request waits for its answer.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
@@ -64,6 +67,21 @@ impl AcceleratorParameters {
     /// Its cache of translations, empty.
     pub fn translation_cache(&self) -> Result<TranslationCache, transaction::GeometryError> {
         TranslationCache::new(self.translations, self.translation_ways)
+    }
+
+    /// How the function has its addresses translated, if they are virtual.
+    pub fn address_translation(&self) -> Option<AddressTranslation> {
+        let ats = Ats {
+            invalidate_queue_depth: 32,
+            global_invalidate: true,
+        };
+        let requests = PageRequests {
+            capacity: self.page_requests,
+        };
+        self.virtual_addresses.then(|| AddressTranslation {
+            ats,
+            page_requests: (self.page_requests > 0).then_some(requests),
+        })
     }
 
     /// From one line at the port to the next.

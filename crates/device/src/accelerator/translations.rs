@@ -2,7 +2,10 @@
 
 use kernel::{Span, Time};
 use link::{PacketId, Packets, Stamp};
-use protocol::{Access, Completion, FunctionId, Header, Page, Status, Translation};
+use protocol::{
+    Access, Completion, FunctionId, Header, Message, Page, PageGroup, PageRequest, PageResponse,
+    Status, Translation,
+};
 use transaction::{Mapping, Outstanding, PageSize, Rights, TranslationCache};
 
 use super::AcceleratorParameters;
@@ -18,6 +21,10 @@ pub(super) struct Translations {
     /// Half of what the cache itself takes for a miss.
     half: Span,
     round_trips: RoundTrips,
+    /// Whether it may ask at all (ATS Control).
+    enabled: bool,
+    /// Pages that it may ask for at a time (Outstanding Page Request Allocation).
+    page_requests: u32,
 }
 
 /// How far the search for a page has come.
@@ -28,7 +35,13 @@ enum Stage {
     /// It has gone.
     Asked(Time),
     /// The answer may be used from then on.
-    Answered(Time, Option<Mapping>),
+    Answered(Time, Mapping),
+    /// The page is not there, and has not been wanted yet.
+    Absent,
+    /// The host was asked to bring it in, as the only page of a group.
+    Wanted(PageGroup),
+    /// It will never be there.
+    Nowhere,
 }
 
 /// How long the host took to answer translation requests, from the request at the core to its answer there.
@@ -62,6 +75,8 @@ impl Translations {
             missing: Vec::new(),
             half: Span::from_fs(parameters.translation_latency.as_fs() / 2),
             round_trips: RoundTrips::default(),
+            enabled: false,
+            page_requests: 0,
         }
     }
 
@@ -87,18 +102,84 @@ impl Translations {
         match self.missing[place].1 {
             Stage::Answered(due, mapping) if due <= now => {
                 self.missing.remove(place);
-                let Some(mapping) = mapping else {
-                    return Found::Nowhere;
-                };
                 self.cache.fill(self.id, mapping);
                 Found::At(mapping.translate(address), mapping.rights())
+            }
+            Stage::Nowhere => {
+                self.missing.remove(place);
+                Found::Nowhere
             }
             _ => Found::Later,
         }
     }
 
-    /// The next request for a translation, if one may go.
+    /// The next request for a page, if one may be made: one at a time for each, and as many as are allowed.
+    fn next_wanted(&mut self, packets: &mut Packets) -> Option<PacketId> {
+        let wanted = |stage: &Stage| matches!(stage, Stage::Wanted(_));
+        let under_way = self
+            .missing
+            .iter()
+            .filter(|(_, stage)| wanted(stage))
+            .count();
+        let absent = |(_, stage): &(Page, Stage)| matches!(stage, Stage::Absent);
+        let place = self.missing.iter().position(absent)?;
+        if self.page_requests == 0 {
+            self.missing[place].1 = Stage::Nowhere;
+            return None;
+        }
+        if under_way >= self.page_requests as usize {
+            return None;
+        }
+        let is_free = |group: &PageGroup| {
+            !self
+                .missing
+                .iter()
+                .any(|(_, stage)| matches!(stage, Stage::Wanted(other) if other == group))
+        };
+        let group = (0..PageGroup::COUNT)
+            .filter_map(PageGroup::new)
+            .find(is_free)?;
+        let (page, stage) = &mut self.missing[place];
+        *stage = Stage::Wanted(group);
+        let request = PageRequest {
+            page: *page,
+            group,
+            is_last: true,
+            access: Access::Read,
+        };
+        let packet = packets.claim();
+        let header = Header::message(self.id, Message::PageRequest(request));
+        packets[packet].write(header, Stamp::default());
+        Some(packet)
+    }
+
+    /// The host has brought a page in, or will not.
+    pub(super) fn brought_in(&mut self, group: PageGroup, response: PageResponse, now: Time) {
+        let mut missing = self.missing.iter_mut();
+        let wanted =
+            missing.find(|(_, stage)| matches!(stage, Stage::Wanted(other) if *other == group));
+        if let Some((_, stage)) = wanted {
+            *stage = match response {
+                PageResponse::Success => Stage::Missed(now),
+                PageResponse::InvalidRequest | PageResponse::Failure => Stage::Nowhere,
+            };
+        }
+    }
+
+    /// From now on it may ask for translations, and for so many pages at a time.
+    pub(super) fn allow(&mut self, translations: bool, pages: u32) {
+        self.enabled = translations;
+        self.page_requests = pages;
+    }
+
+    /// The next request for a translation, or for a page, if one may go.
     pub(super) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
+        if !self.enabled {
+            return None;
+        }
+        if let Some(packet) = self.next_wanted(packets) {
+            return Some(packet);
+        }
         let mut missing = self.missing.iter_mut();
         let is_due = |stage: &Stage| matches!(*stage, Stage::Missed(due) if due <= now);
         let (page, stage) = missing
@@ -142,7 +223,9 @@ impl Translations {
             self.round_trips.count += 1;
             self.round_trips.sum += now.since(since);
         }
-        *stage = Stage::Answered(now + self.half, mapping);
+        *stage = mapping.map_or(Stage::Absent, |mapping| {
+            Stage::Answered(now + self.half, mapping)
+        });
     }
 
     /// Gives up requests that were not answered in time: how many.
@@ -159,7 +242,7 @@ impl Translations {
     pub(super) fn next_time(&mut self, now: Time) -> Time {
         let due = |(_, stage): &(Page, Stage)| match stage {
             Stage::Missed(due) | Stage::Answered(due, _) => Some(*due),
-            Stage::Asked(_) => None,
+            Stage::Asked(_) | Stage::Absent | Stage::Wanted(_) | Stage::Nowhere => None,
         };
         let first = self
             .missing

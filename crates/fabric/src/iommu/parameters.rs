@@ -18,6 +18,8 @@ kernel::parameters! {
         walk_cache_entries: u32 = 0, within 0..=4096, from "our choice: none, every walk begins at the root";
         /// Time that a translation request (ATS) takes through the agent before it is looked up.
         request_latency: Span = Span::ZERO, from "our choice: none";
+        /// Time that software takes to bring in a page that a device asks for (PRI).
+        page_latency: Span = Span::from_us(10), from "common on Linux: an interrupt, a thread, and a minor page fault";
         /// Whether the page after one that is used is walked ahead while a walker is free.
         pretranslate: bool = false, from "off by default in gem5's SMMUv3, too";
     }

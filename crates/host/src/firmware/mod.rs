@@ -107,6 +107,24 @@ async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
         let tags = Express::TEN_BIT_TAG_FIELD;
         registers.replace(one.id, control, tags).await;
     }
+    if !one.is_bridge {
+        enable_translation(registers, one.id).await;
+    }
+}
+
+/// Lets a function ask for translations and pages, as many as it can.
+async fn enable_translation(registers: &Registers, id: FunctionId) {
+    let Some(ats) = registers.extended(id, register::ATS_ID).await else {
+        return;
+    };
+    let enable = (register::ATS_ENABLE, register::ATS_ENABLE);
+    registers.replace(id, ats + 1, enable).await;
+    if let Some(pages) = registers.extended(id, register::PAGE_REQUESTS_ID).await {
+        let capacity = registers.read(id, pages + 2).await;
+        registers.write(id, pages + 3, capacity).await;
+        let enable = (register::PAGE_REQUEST_ENABLE, register::PAGE_REQUEST_ENABLE);
+        registers.replace(id, pages + 1, enable).await;
+    }
 }
 
 /// Gives a function the interrupt vectors that it asks for, from `next` on; the next free one.

@@ -1,7 +1,7 @@
 //! Buffers in the memories of hosts, and who accesses them.
 
 use kernel::{Bytes, Span, Time};
-use transaction::{AccessKind, PageSize, Rights};
+use transaction::{AccessKind, Mapping, PageSize, Rights};
 
 use crate::scenario::{
     Access, Buffer, DeviceParameters, Kind, NodeKind, Order, Scenario, ScenarioError,
@@ -10,6 +10,7 @@ use crate::scenario::{
 use super::address::show;
 use super::planner::Planner;
 use super::tree::known;
+use super::{NodePlan, Region};
 
 /// A buffer in the memory of a host.
 #[derive(Clone, Debug)]
@@ -28,6 +29,28 @@ pub struct BufferPlan {
     pub page: PageSize,
     /// What devices may do with it.
     pub rights: Rights,
+    /// Whether its pages are there from the beginning.
+    pub present: bool,
+}
+
+impl BufferPlan {
+    /// Its pages, the last one whole.
+    pub fn mappings(&self) -> impl Iterator<Item = Mapping> {
+        let pages = (0..self.size).step_by(self.page.bytes() as usize);
+        pages.map(|offset| {
+            let at = (self.virtual_address + offset, self.address + offset);
+            Mapping::around(at.0, at.1, self.page, self.rights)
+        })
+    }
+
+    /// Tables that its pages need at most.
+    fn tables(&self) -> u64 {
+        let lowest = match self.page {
+            PageSize::Kib4 | PageSize::Kib64 => self.size.div_ceil(PageSize::Mib2.bytes()),
+            PageSize::Mib2 | PageSize::Mib32 | PageSize::Gib1 => 0,
+        };
+        lowest + self.size.div_ceil(PageSize::Gib1.bytes()) + 2
+    }
 }
 
 /// Accesses one after the other.
@@ -65,6 +88,9 @@ pub struct AccessPlan {
 const VIRTUAL: u64 = 0x40_0000_0000;
 const VIRTUAL_STEP: u64 = 1 << 30;
 
+/// Bytes of a page table.
+const TABLE: u64 = 4096;
+
 impl Planner<'_> {
     /// The buffers, before anything else takes memory.
     pub(super) fn buffers(&mut self) -> Result<Vec<BufferPlan>, ScenarioError> {
@@ -98,10 +124,43 @@ impl Planner<'_> {
                 size,
                 page,
                 rights: buffer.parameters.rights.0,
+                present: buffer.parameters.present,
             });
             next += taken.next_multiple_of(VIRTUAL_STEP);
         }
         Ok(plans)
+    }
+
+    /// Where in the memory of a host the page tables are, if devices have virtual addresses there.
+    pub(super) fn page_tables(
+        &mut self,
+        host: usize,
+        buffers: &[BufferPlan],
+    ) -> Result<Option<Region>, ScenarioError> {
+        let is_virtual = |node: &NodePlan| node.root == host && node.has_virtual_addresses();
+        let Some(device) = self.nodes.iter().position(is_virtual) else {
+            return Ok(None);
+        };
+        let here = buffers.iter().filter(|buffer| buffer.host == host);
+        let size = (1 + here.map(BufferPlan::tables).sum::<u64>()) * TABLE;
+        let memory = self.nodes[host].memory.expect("a host has memory");
+        match self.claim(host, memory, size) {
+            Some(offset) => Ok(Some(Region {
+                base: memory.base + offset,
+                size,
+            })),
+            None => {
+                let message = format!(
+                    "the page tables of its buffers, of {}, have no room in the memory of {}; write a larger memory there, or larger pages",
+                    show(size),
+                    self.nodes[host].name
+                );
+                let node = &self.scenario.nodes[device];
+                Err(self
+                    .scenario
+                    .error(node.lines.own(), format!("{}: {message}", node.name.value)))
+            }
+        }
     }
 
     fn host_of(&self, buffer: &Buffer) -> Result<usize, ScenarioError> {

@@ -48,7 +48,7 @@ pub(super) fn functions(
                 express: express(node, PortType::Endpoint, node, 0),
                 // The ID after that of the physical function, as several makers have it.
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
-                address_translation: None,
+                address_translation: device.address_translation(),
             })
         }
     }

@@ -84,6 +84,8 @@ pub struct Plan {
     pub buffers: Vec<BufferPlan>,
     /// Accesses to those, as written.
     pub accesses: Vec<AccessPlan>,
+    /// Where the page tables of each node are, if it is a host with devices that have virtual addresses.
+    pub page_tables: Vec<Option<Region>>,
     /// What of each host's memory no flow uses.
     pub spare: Vec<Option<Region>>,
     /// Open-loop workloads, as written.
@@ -140,6 +142,14 @@ pub struct NodePlan {
 }
 
 impl NodePlan {
+    /// Whether its requests have virtual addresses.
+    pub fn has_virtual_addresses(&self) -> bool {
+        match &self.kind {
+            NodeKind::Device(_, device) => device.address_translation().is_some(),
+            _ => false,
+        }
+    }
+
     /// Its parameters, if it is a scatter/gather engine, whose flows a driver moves.
     pub fn engine(&self) -> Option<&SgDmaParameters> {
         match &self.kind {
@@ -277,6 +287,7 @@ impl Plan {
             flows: planned.flows,
             buffers: planned.buffers,
             accesses: planned.accesses,
+            page_tables: planned.page_tables,
             spare: planned.spare,
             traffic,
             collectives,

@@ -24,6 +24,8 @@ pub(super) struct Planned {
     pub(super) offers: Vec<OfferPlan>,
     pub(super) buffers: Vec<BufferPlan>,
     pub(super) accesses: Vec<AccessPlan>,
+    /// Where the page tables of each host are, if it has any.
+    pub(super) page_tables: Vec<Option<Region>>,
     /// What of each host's memory none of them uses.
     pub(super) spare: Vec<Option<Region>>,
 }
@@ -59,6 +61,8 @@ pub(super) fn plan(
     }
     let buffers = planner.buffers()?;
     let accesses = planner.accesses(&buffers)?;
+    let tables = (0..nodes.len()).map(|host| planner.page_tables(host, &buffers));
+    let page_tables = tables.collect::<Result<_, _>>()?;
     let mut flows = Vec::with_capacity(scenario.flows.len());
     for flow in &scenario.flows {
         let one = planner.flow(flow, &flows)?;
@@ -71,6 +75,7 @@ pub(super) fn plan(
         offers,
         buffers,
         accesses,
+        page_tables,
         spare: spare.collect(),
     })
 }

@@ -74,6 +74,8 @@ kernel::parameters! {
         size: Bytes = Bytes(1 << 20), within Bytes(64)..=Bytes(1 << 36), from "our choice";
         /// The pages that it is on, as devices see it that have virtual addresses; it begins with one.
         page: PageSize = PageSize::Kib4, from "common on Linux";
+        /// Whether its pages are there before such a device asks for them (PRI).
+        present: bool = true, from "pinned, as drivers do";
         /// What those may do with it: "read-write" or "read".
         rights: BufferRights = BufferRights(Rights::ReadWrite), from "the usual one";
     }

@@ -2,7 +2,7 @@
 
 use device::EndpointParameters;
 use kernel::{Bytes, Parameters};
-use protocol::Bar;
+use protocol::{AddressTranslation, Bar};
 
 use super::Code;
 
@@ -73,6 +73,14 @@ impl DeviceParameters {
             Self::Nic(nic) => nic.tags,
             Self::Accelerator(one) => one.translation_requests,
             Self::Reflector(_) | Self::Router(_) => 0,
+        }
+    }
+
+    /// How a device with this model has its addresses translated, if they are virtual.
+    pub fn address_translation(&self) -> Option<AddressTranslation> {
+        match self {
+            Self::Accelerator(one) => one.address_translation(),
+            _ => None,
         }
     }
 

@@ -1,0 +1,268 @@
+//! The translation agent in its host: what devices ask it, what its walks read, and the pages that software brings in when
+//! a device asks for them.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use kernel::{Effects, Port, Span, Time};
+use link::{PacketId, Refusal, Stamp};
+use protocol::{
+    Access, FunctionId, Header, Kind, MemoryRequest, Message, PageRange, PageRequest, PageResponse,
+    Translation,
+};
+use transaction::{Mapping, Rights};
+
+use crate::iommu::{Answer, Ask, DescriptorReads, Iommu, PageTable, Purpose};
+use crate::memory_controller::MemoryController;
+use crate::{Cpu, IommuParameters, RootComplex, RootTimer};
+
+/// Bytes of the smallest page.
+const PAGE: u64 = 4096;
+
+/// How the translation agent of a host is built, and what software tells it.
+#[derive(Clone, Debug)]
+pub struct TranslationConfig {
+    /// Its parameters, whose cache can be built.
+    pub parameters: IommuParameters,
+    /// The functions whose addresses are virtual: they share an address space.
+    pub functions: Vec<FunctionId>,
+    /// Where in memory the page tables are.
+    pub tables: Range<u64>,
+    /// The pages that are there.
+    pub present: Vec<Mapping>,
+    /// Those that are there once somebody has asked for them.
+    pub absent: Vec<Mapping>,
+}
+
+/// A translation agent, and the software that serves it.
+#[derive(Debug)]
+pub(crate) struct TranslationAgent {
+    iommu: Iommu,
+    table: PageTable,
+    absent: Vec<Mapping>,
+    /// Translation requests that are not answered, by ticket.
+    asked: Vec<Option<(Port, PacketId)>>,
+    /// Page requests that software works on, in order.
+    wanted: VecDeque<(Time, Port, FunctionId, PageRequest)>,
+    page_latency: Span,
+    wake: Time,
+}
+
+struct Descriptors<'m>(&'m mut MemoryController);
+
+impl DescriptorReads for Descriptors<'_> {
+    fn read(&mut self, physical: u64, at: Time) -> (u64, Time) {
+        let Some(offset) = physical.checked_sub(self.0.base()) else {
+            return (0, at);
+        };
+        if !self.0.bytes().holds(offset, 8) {
+            return (0, at);
+        }
+        let mut bytes = [0; 8];
+        self.0.bytes().read(offset, &mut bytes);
+        (u64::from_le_bytes(bytes), self.0.fetch(physical, at))
+    }
+}
+
+impl TranslationAgent {
+    /// Its page tables are made in `memory`.
+    pub(crate) fn new(config: TranslationConfig, memory: &mut MemoryController) -> Box<Self> {
+        let base = memory.base();
+        let bytes = memory.bytes_mut();
+        let table = PageTable::new(config.tables, base, bytes);
+        let mut table = table.expect("a plan has room for page tables");
+        for mapping in &config.present {
+            table
+                .map(mapping, bytes)
+                .expect("a plan has room for every page");
+        }
+        let iommu = Iommu::new(&config.parameters);
+        let mut iommu = iommu.expect("a plan has caches that can be built");
+        for function in config.functions {
+            iommu.attach(function, table.root());
+        }
+        Box::new(TranslationAgent {
+            iommu,
+            table,
+            absent: config.absent,
+            asked: Vec::new(),
+            wanted: VecDeque::new(),
+            page_latency: config.parameters.page_latency,
+            wake: Time::NEVER,
+        })
+    }
+
+    fn ask(&mut self, port: Port, packet: PacketId, request: &MemoryRequest, now: Time) {
+        let free = self.asked.iter().position(Option::is_none);
+        let ticket = free.unwrap_or_else(|| {
+            self.asked.push(None);
+            self.asked.len() - 1
+        });
+        self.asked[ticket] = Some((port, packet));
+        let ask = Ask {
+            who: request.requester,
+            address: request.address(),
+            purpose: Purpose::Translation,
+            ticket: ticket as u32,
+        };
+        self.iommu.ask(ask, now);
+    }
+
+    fn next_time(&self) -> Time {
+        let wanted = self.wanted.front().map_or(Time::NEVER, |(due, ..)| *due);
+        self.iommu.next_time().min(wanted)
+    }
+
+    /// Software looks at a page request: what it answers.
+    fn bring_in(&mut self, request: &PageRequest, memory: &mut MemoryController) -> PageResponse {
+        let address = request.page.address();
+        let bytes = memory.bytes_mut();
+        let found = self.table.find(address, bytes).ok();
+        let place = self
+            .absent
+            .iter()
+            .position(|mapping| mapping.covers(address));
+        let mapping = match (found, place) {
+            (Some(mapping), _) => mapping,
+            (None, Some(place)) => {
+                let mapping = self.absent.swap_remove(place);
+                self.table
+                    .map(&mapping, bytes)
+                    .expect("a plan has room for every page");
+                mapping
+            }
+            (None, None) => return PageResponse::InvalidRequest,
+        };
+        if request.access.writes() && mapping.rights() == Rights::Read {
+            return PageResponse::InvalidRequest;
+        }
+        PageResponse::Success
+    }
+}
+
+impl<C: Cpu> RootComplex<C> {
+    /// What the translation agent has done, if there is one.
+    pub fn iommu(&self) -> Option<crate::IommuCounters> {
+        self.translation
+            .as_ref()
+            .map(|agent| agent.iommu.counters())
+    }
+
+    /// A translation request that has come in at `port`.
+    pub(crate) fn translate(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let due = fx.now() + self.parameters.latency;
+        match (&mut self.translation, &header.kind) {
+            (Some(agent), Kind::MemoryRead(request)) => {
+                agent.ask(port, packet, request, due);
+                self.go_on_translating(fx);
+            }
+            _ => self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx),
+        }
+    }
+
+    /// A page request that has come in at `port`. False if nobody serves any.
+    pub(crate) fn want(
+        &mut self,
+        port: Port,
+        who: FunctionId,
+        request: PageRequest,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(agent) = &mut self.translation else {
+            return false;
+        };
+        let due = fx.now() + self.parameters.latency + agent.page_latency;
+        agent.wanted.push_back((due, port, who, request));
+        self.go_on_translating(fx);
+        true
+    }
+
+    pub(crate) fn go_on_translating(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let Some(agent) = &mut self.translation else {
+            return;
+        };
+        let answers: Vec<Answer> = agent
+            .iommu
+            .advance(now, &mut Descriptors(&mut self.memory))
+            .collect();
+        let mut done = Vec::new();
+        for Answer { ticket, outcome } in answers {
+            let asked = agent.asked[ticket as usize].take();
+            let (port, packet) = asked.expect("a question is answered once");
+            done.push((port, packet, outcome.ok()));
+        }
+        let mut responses = Vec::new();
+        while let Some((_, port, who, request)) = agent.wanted.pop_front_if(|(due, ..)| *due <= now)
+        {
+            let response = agent.bring_in(&request, &mut self.memory);
+            if request.is_last {
+                responses.push((port, who, request.group, response));
+            }
+        }
+        if agent.wake <= now {
+            agent.wake = Time::NEVER;
+        }
+        let next = agent.next_time();
+        if next < agent.wake {
+            agent.wake = next;
+            fx.wake(RootTimer::Translation, next.since(now));
+        }
+        for (port, packet, mapping) in done {
+            self.answer_translation(port, packet, mapping, fx);
+        }
+        for (port, target, group, response) in responses {
+            let message = Message::PageGroupResponse {
+                target,
+                group,
+                response,
+            };
+            let packet = fx.store().claim();
+            let header = Header::message(self.functions.id(), message);
+            fx.store()[packet].write(header, Stamp::default());
+            self.cpu_waiting += 1;
+            self.put_down(port, packet, fx);
+        }
+    }
+
+    fn answer_translation(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        mapping: Option<Mapping>,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let header = *fx.store()[packet].header();
+        let entry = mapping.map_or_else(
+            || Translation::absent(PAGE).expect("a page has a size"),
+            |mapping| {
+                let size = mapping.size().bytes();
+                let range = PageRange::new(mapping.physical_base(), size);
+                let access = match mapping.rights() {
+                    Rights::Read => Access::Read,
+                    Rights::ReadWrite => Access::ReadWrite,
+                };
+                Translation::new(
+                    range.expect("a page begins at a multiple of its size"),
+                    access,
+                )
+            },
+        );
+        let boundary = self.parameters.read_completion_boundary.0 as u16;
+        let answer = Header::translation_completion(&header, self.functions.id(), 1, boundary);
+        let completion = fx.store().claim();
+        let stamp = fx.store()[packet].stamp;
+        fx.store()[completion]
+            .write(answer.expect("one translation was asked for"), stamp)
+            .copy_from_slice(&entry.emit());
+        fx.store().release(packet);
+        self.free(port, &header, fx);
+        self.put_down(port, completion, fx);
+    }
+}
