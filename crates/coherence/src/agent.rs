@@ -16,8 +16,11 @@ pub struct Agent<D> {
     lines: SetAssociative<Held<D>>,
     /// What it has asked for, by number.
     transactions: Vec<Option<Transaction<D>>>,
-    /// How many of those are there.
+    /// The numbers that are free, as bits.
+    free: Vec<u64>,
+    /// How many transactions are under way, and how many of those keep no place in the cache.
     under_way: usize,
+    placeless: usize,
 }
 
 /// What it holds of a line.
@@ -39,16 +42,6 @@ enum Transaction<D> {
     WriteBack(Line, Option<D>),
     /// To do something to a line of which it holds nothing.
     AtHome(Line),
-}
-
-impl<D> Transaction<D> {
-    fn line(&self) -> Line {
-        match self {
-            Transaction::Fill(line)
-            | Transaction::WriteBack(line, _)
-            | Transaction::AtHome(line) => *line,
-        }
-    }
 }
 
 /// What somebody wants to do with a line.
@@ -102,7 +95,11 @@ impl<D: Data> Agent<D> {
             id,
             lines: SetAssociative::new(geometry),
             transactions: vec![None; transactions],
+            free: (0..transactions.div_ceil(64))
+                .map(|word| u64::MAX >> (64 - (transactions - word * 64).min(64)))
+                .collect(),
             under_way: 0,
+            placeless: 0,
         }
     }
 
@@ -148,6 +145,12 @@ impl<D: Data> Agent<D> {
         self.lines.get(line)?.data.as_ref()
     }
 
+    /// Whether it may ask for anything now.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.free() > 0
+    }
+
     /// Whether it waits for anything.
     pub fn is_idle(&self) -> bool {
         self.under_way == 0
@@ -168,7 +171,7 @@ impl<D: Data> Agent<D> {
             self.lines.touch(line);
             return Access::Hit;
         }
-        if self.is_under_way(line) {
+        if self.is_placeless(line) {
             return Access::Wait;
         }
         let request = match (need, state) {
@@ -373,9 +376,17 @@ impl<D: Data> Agent<D> {
         (State::Invalid, data)
     }
 
+    /// Whether it has asked for something to do with a line that has a place in the cache, or is given back.
     fn is_under_way(&self, line: Line) -> bool {
-        let mut all = self.transactions.iter().flatten();
-        self.under_way > 0 && all.any(|transaction| transaction.line() == line)
+        self.lines.get(line).is_some_and(|held| held.pending) || self.is_placeless(line)
+    }
+
+    fn is_placeless(&self, line: Line) -> bool {
+        let is = |transaction: &Transaction<D>| match transaction {
+            Transaction::Fill(_) => false,
+            Transaction::WriteBack(there, _) | Transaction::AtHome(there) => *there == line,
+        };
+        self.placeless > 0 && self.transactions.iter().flatten().any(is)
     }
 
     /// Transactions that may still begin.
@@ -383,17 +394,25 @@ impl<D: Data> Agent<D> {
         self.transactions.len() - self.under_way
     }
 
+    /// Begins a transaction under the lowest number that is free.
     fn begin(&mut self, transaction: Transaction<D>) -> Option<TransactionId> {
-        let id = self.transactions.iter().position(Option::is_none)?;
-        self.transactions[id] = Some(transaction);
+        let word = self.free.iter().position(|word| *word != 0)?;
+        let id = word * 64 + self.free[word].trailing_zeros() as usize;
+        self.free[word] &= self.free[word] - 1;
+        self.placeless += usize::from(!matches!(transaction, Transaction::Fill(_)));
         self.under_way += 1;
+        self.transactions[id] = Some(transaction);
         Some(TransactionId(id as u16))
     }
 
     fn close(&mut self, id: TransactionId) -> Transaction<D> {
+        let number = usize::from(id.0);
+        let closed = self.transactions.get_mut(number).and_then(Option::take);
+        let closed = closed.expect("the home agent answers what it was asked, once");
+        self.free[number / 64] |= 1 << (number % 64);
+        self.placeless -= usize::from(!matches!(closed, Transaction::Fill(_)));
         self.under_way -= 1;
-        let closed = self.transactions[usize::from(id.0)].take();
-        closed.expect("the home agent answers what it was asked, once")
+        closed
     }
 
     fn request(&self, id: TransactionId, line: Line, request: Request<D>) -> Message<D> {

@@ -1,5 +1,6 @@
 //! Simulated time, the event queue, arenas, random streams, and the contract of a component.
 
+mod agenda;
 mod arena;
 mod component;
 mod parameters;
@@ -8,6 +9,7 @@ mod queue;
 mod random;
 mod time;
 
+pub use agenda::Agenda;
 pub use arena::{Arena, Id};
 pub use component::{
     Action, Component, ComponentId, Effects, FrameOf, Label, Observed, Occurrence, Port, Traffic,

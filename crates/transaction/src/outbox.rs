@@ -1,9 +1,6 @@
 //! Coherence messages that wait for a link, and the packets that they make.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
-use kernel::Time;
+use kernel::{Agenda, Time};
 use link::{PacketId, Packets, Stamp};
 use protocol::Header;
 use protocol::coherence::{LineData, Message, PacketFormat};
@@ -23,74 +20,41 @@ pub struct Packing {
 #[derive(Debug)]
 pub struct Outbox {
     packing: Packing,
-    waiting: BinaryHeap<Reverse<Waiting>>,
-    pushed: u64,
+    waiting: Agenda<Message<LineData>>,
     /// Bytes of the packet that is being made.
     bytes: Vec<u8>,
 }
-
-/// A message, and when it is ready to go.
-#[derive(Debug)]
-struct Waiting {
-    ready: Time,
-    order: u64,
-    message: Message<LineData>,
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.ready, self.order).cmp(&(other.ready, other.order))
-    }
-}
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Waiting {}
 
 impl Outbox {
     /// One in which nothing waits.
     pub fn new(packing: Packing) -> Self {
         Outbox {
             packing,
-            waiting: BinaryHeap::new(),
-            pushed: 0,
+            waiting: Agenda::default(),
             bytes: Vec::new(),
         }
     }
 
     /// A message is ready to go at `ready`: behind all that are ready earlier, or then and were put in earlier.
     pub fn push(&mut self, ready: Time, message: Message<LineData>) {
-        self.pushed += 1;
-        self.waiting.push(Reverse(Waiting {
-            ready,
-            order: self.pushed,
-            message,
-        }));
+        self.waiting.push(ready, message);
     }
 
     /// When the next message is ready.
     pub fn next_time(&self) -> Option<Time> {
-        self.waiting.peek().map(|Reverse(first)| first.ready)
+        self.waiting.next_time()
     }
 
     /// The next packet: of as many messages that are ready as it may hold.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
         self.bytes.clear();
-        while let Some(Reverse(first)) = self.waiting.peek() {
-            let full = self.bytes.len() + first.message.len() > self.packing.largest;
-            let stops = full || !self.packing.packs;
-            if first.ready > now || stops && !self.bytes.is_empty() {
+        while let Some(first) = self.waiting.first(now) {
+            let full = self.bytes.len() + first.len() > self.packing.largest;
+            if (full || !self.packing.packs) && !self.bytes.is_empty() {
                 break;
             }
-            first.message.emit(&mut self.bytes);
-            self.waiting.pop();
+            first.emit(&mut self.bytes);
+            self.waiting.pop(now);
         }
         if self.bytes.is_empty() {
             return None;

@@ -20,7 +20,8 @@ pub(super) struct Lines {
     latencies: Latencies,
     /// When the port takes the next line.
     free: Time,
-    asked: Vec<(TransactionId, Part)>,
+    /// The parts that wait for their lines, by transaction.
+    asked: Vec<Option<Part>>,
     out: Vec<Message<LineData>>,
     counters: CacheCounters,
 }
@@ -107,7 +108,7 @@ impl Lines {
                 interval: parameters.line_interval(),
             },
             free: Time::ZERO,
-            asked: Vec::new(),
+            asked: vec![None; parameters.outstanding as usize],
             out: Vec::new(),
             counters: CacheCounters::default(),
         }
@@ -119,6 +120,11 @@ impl Lines {
 
     pub(super) fn counters(&self) -> CacheCounters {
         self.counters
+    }
+
+    /// Whether it may ask for a line now.
+    pub(super) fn is_open(&self) -> bool {
+        self.agent.is_open()
     }
 
     /// When the port takes a line that is there `now`.
@@ -161,7 +167,7 @@ impl Lines {
         }
         match access {
             Access::Begun(transaction) => {
-                self.asked.push((transaction, part));
+                self.asked[usize::from(transaction.0)] = Some(part);
                 Begun::Asked
             }
             _ => Begun::Hit(at + lookup + self.behind(part.kind)),
@@ -210,9 +216,8 @@ impl Lines {
     }
 
     fn asker(&mut self, transaction: TransactionId) -> Part {
-        let asked = self.asked.iter().position(|(id, _)| *id == transaction);
-        let asked = asked.expect("a line comes to whoever asked for it");
-        self.asked.swap_remove(asked).1
+        let asked = self.asked[usize::from(transaction.0)].take();
+        asked.expect("a line comes to whoever asked for it")
     }
 
     /// The bytes of a part that may be read.

@@ -281,6 +281,9 @@ impl Accelerator {
 
     /// Looks at the next line of the access that has begun. False if it must wait.
     fn issue(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
+        if !self.lines.is_open() {
+            return false;
+        }
         let now = fx.now();
         let Work {
             accesses, current, ..

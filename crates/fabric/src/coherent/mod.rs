@@ -3,11 +3,8 @@
 mod cores;
 mod parameters;
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
 use coherence::{Agent, Backing, Home, Origin, Sent, SetAssociative};
-use kernel::{Effects, Port, Span, Time};
+use kernel::{Agenda, Effects, Port, Span, Time};
 use link::{PacketId, Packets, Waiting};
 use protocol::coherence::{AgentId, LINE_BYTES, Line, LineData, Message};
 use transaction::{Memory, Outbox, messages};
@@ -49,9 +46,8 @@ pub(crate) struct Coherent {
     system_latency: Span,
     core_distance: Span,
     port_distance: Span,
-    /// What is on its way within the host, the first one on top.
-    under_way: BinaryHeap<Reverse<UnderWay>>,
-    begun: u64,
+    /// What is on its way within the host.
+    under_way: Agenda<What>,
     /// When the timer is set for.
     wake: Time,
     sent: Vec<Sent<LineData>>,
@@ -65,14 +61,7 @@ struct Below {
     ahead: usize,
 }
 
-/// Something that happens at a time.
-#[derive(Debug)]
-struct UnderWay {
-    due: Time,
-    order: u64,
-    what: What,
-}
-
+/// What is on its way within the host.
 #[derive(Debug)]
 enum What {
     /// A message reaches the home agent.
@@ -82,23 +71,6 @@ enum What {
     /// A program has what it asked a core for.
     Done(u32, Vec<u8>),
 }
-
-impl Ord for UnderWay {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.due, self.order).cmp(&(other.due, other.order))
-    }
-}
-impl PartialOrd for UnderWay {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for UnderWay {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for UnderWay {}
 
 /// The bytes of a memory that begins at `base`, line by line.
 struct Lines<'m> {
@@ -142,8 +114,7 @@ impl Coherent {
             system_latency: parameters.system_cache_latency,
             core_distance: parameters.core_distance,
             port_distance: parameters.port_distance,
-            under_way: BinaryHeap::new(),
-            begun: 0,
+            under_way: Agenda::default(),
             wake: Time::NEVER,
             sent: Vec::new(),
         })
@@ -154,19 +125,11 @@ impl Coherent {
         self.cores.iter().map(Core::agent)
     }
 
-    fn push(&mut self, due: Time, what: What) {
-        self.begun += 1;
-        self.under_way.push(Reverse(UnderWay {
-            due,
-            order: self.begun,
-            what,
-        }));
-    }
-
     /// A core's requests and answers set out for the home agent.
     fn rise(&mut self, at: Time, out: Vec<Message<LineData>>) {
         for message in out {
-            self.push(at + self.core_distance, What::Home(message));
+            self.under_way
+                .push(at + self.core_distance, What::Home(message));
         }
     }
 
@@ -197,7 +160,9 @@ impl Coherent {
             }
             let target = usize::from(message.target.number()) - 1;
             match target.checked_sub(self.cores.len()) {
-                None => self.push(ready + self.core_distance, What::Core(target, message)),
+                None => self
+                    .under_way
+                    .push(ready + self.core_distance, What::Core(target, message)),
                 Some(port) => {
                     let below = self.below[port].as_mut();
                     let below = below.expect("the home agent speaks to agents that are there");
@@ -210,7 +175,7 @@ impl Coherent {
 
     /// When something is due next after `now`. What is ready and waits for a wire needs no timer: the wire tells.
     fn next_time(&self, now: Time) -> Option<Time> {
-        let under_way = self.under_way.peek().map(|Reverse(first)| first.due);
+        let under_way = self.under_way.next_time();
         let below = self.below.iter().flatten();
         let below = below.filter_map(|below| below.outbox.next_time());
         let all = under_way.into_iter().chain(below);
@@ -252,7 +217,7 @@ impl<C: Cpu> RootComplex<C> {
         };
         let due = now + coherent.port_distance;
         for message in messages(fx.store()[packet].payload()) {
-            coherent.push(due, What::Home(message));
+            coherent.under_way.push(due, What::Home(message));
         }
         self.go_on_coherently(fx);
     }
@@ -270,7 +235,7 @@ impl<C: Cpu> RootComplex<C> {
             let number = access.core;
             let done = coherent.cores[number].begin(access, now, &mut out);
             if let Some((due, ticket, bytes)) = done {
-                coherent.push(due, What::Done(ticket, bytes));
+                coherent.under_way.push(due, What::Done(ticket, bytes));
             }
             coherent.rise(now + coherent.cores[number].lookup(), out);
         }
@@ -286,13 +251,7 @@ impl<C: Cpu> RootComplex<C> {
         let Some(coherent) = &mut self.coherent else {
             return;
         };
-        while let Some(Reverse(first)) = coherent.under_way.peek() {
-            if first.due > now {
-                break;
-            }
-            let Some(Reverse(UnderWay { what, .. })) = coherent.under_way.pop() else {
-                break;
-            };
+        while let Some(what) = coherent.under_way.pop(now) {
             match what {
                 What::Home(message) => coherent.at_home(message, &mut self.memory, now),
                 What::Core(number, message) => {
@@ -300,7 +259,7 @@ impl<C: Cpu> RootComplex<C> {
                     for (due, ticket, bytes) in
                         coherent.cores[number].receive(message, now, &mut out)
                     {
-                        coherent.push(due, What::Done(ticket, bytes));
+                        coherent.under_way.push(due, What::Done(ticket, bytes));
                     }
                     coherent.rise(now, out);
                 }
