@@ -91,9 +91,14 @@ impl<D: Data> Home<D> {
         self.busy.is_empty()
     }
 
-    /// Whether any agent may hold a line of which memory is behind, or memory is being changed.
+    /// Whether it serves a request for a line.
+    pub fn is_busy(&self, line: Line) -> bool {
+        self.busy.contains_key(&line)
+    }
+
+    /// Whether any agent may hold a line, or it is being asked for.
     pub fn is_held(&self, line: Line) -> bool {
-        self.directory.of(line) != Holders::Nobody || self.busy.contains_key(&line)
+        self.directory.of(line) != Holders::Nobody || self.is_busy(line)
     }
 
     /// The lines that an agent may hold, and whether it may have written them.

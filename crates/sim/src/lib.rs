@@ -6,6 +6,7 @@ mod build;
 mod build_messages;
 mod build_network;
 mod build_sharing;
+mod coherence_probe;
 mod configuration;
 pub mod job;
 mod latency;

@@ -9,6 +9,7 @@ use transaction::{Content, Direction, Extent, Flow};
 
 use crate::access::AccessError;
 use crate::build::{self, Parts};
+use crate::coherence_probe::{self, Incoherence};
 use crate::meter::Meter;
 use crate::model::Model;
 use crate::plan::{Amount, NodePlan, Plan};
@@ -331,6 +332,11 @@ impl Simulation {
         self.world.observations.clear();
     }
 
+    /// Looks at every line in any cache of a coherent host or an accelerator below it, whether it is as coherence has it: how many there are.
+    pub fn check_coherence(&self) -> Result<usize, Incoherence> {
+        coherence_probe::check(&self.plan, &self.models)
+    }
+
     /// What has been measured so far.
     pub fn result(&self) -> RunResult {
         let result = gather(
@@ -444,13 +450,14 @@ impl Simulation {
     }
 
     /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access. A write that
-    /// waits its turn at the memory shows already.
+    /// waits its turn at the memory shows already, and so does what a cache holds of which memory is behind.
     pub fn memory(&self, name: &str, address: u64, len: u64) -> Result<Vec<u8>, AccessError> {
         let (index, offset) = self.locate(name, address, len)?;
         let mut bytes = vec![0; len as usize];
         if let Some(memory) = self.models[index].memory() {
             memory.read(offset, &mut bytes);
         }
+        coherence_probe::overlay(&self.plan, &self.models, index, (address, &mut bytes));
         Ok(bytes)
     }
 

@@ -203,6 +203,12 @@ impl<C: Cpu> RootComplex<C> {
         self.coherent.iter().flat_map(|coherent| coherent.cores())
     }
 
+    /// Whether the home agent has word of a line under way.
+    pub fn is_changing(&self, line: Line) -> bool {
+        let coherent = self.coherent.as_ref();
+        coherent.is_some_and(|coherent| coherent.home.is_busy(line))
+    }
+
     /// Whether a packet of coherence messages from below `port` is for somebody here.
     pub(crate) fn is_coherent(&self, port: Port) -> bool {
         let coherent = self.coherent.as_ref();

@@ -5,6 +5,7 @@ mod bit_errors;
 mod bytes;
 #[path = "../../../link/tests/laws/cases.rs"]
 mod cases;
+mod coherence;
 mod completions;
 mod enumeration;
 mod fixture;

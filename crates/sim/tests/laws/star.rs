@@ -260,6 +260,8 @@ impl Star {
                     .collect(),
                 patterns: Arc::new([]),
                 jitter: Stream::named(1, "jitter"),
+                coherence: None,
+                translation: None,
                 cpu: Processor::new(FunctionId(0), parameters.limits(512), 1),
                 parameters,
             })))

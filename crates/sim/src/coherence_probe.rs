@@ -1,0 +1,140 @@
+//! The invariants of coherence, looked at while a fabric runs: whoever may write a line holds it alone, and all who may read
+//! it have the same bytes, which are those of memory once nobody has written them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use coherence::Agent;
+use host::Host;
+use protocol::coherence::{LINE_BYTES, Line, LineData, State};
+
+use crate::model::Model;
+use crate::plan::Plan;
+
+/// Which invariant does not hold, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoherence {
+    /// The first byte of the line.
+    pub address: u64,
+    /// Who holds it, and how.
+    pub holders: Vec<(String, State)>,
+    /// What does not hold.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Incoherence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let holders = self.holders.iter();
+        let holders: Vec<String> = holders
+            .map(|(name, state)| format!("{name} {state:?}"))
+            .collect();
+        write!(
+            formatter,
+            "line {:#x}: {} ({})",
+            self.address,
+            self.what,
+            holders.join(", ")
+        )
+    }
+}
+
+/// Looks at every line that anybody holds: how many there are.
+pub fn check(plan: &Plan, models: &[Model]) -> Result<usize, Incoherence> {
+    let mut lines = 0;
+    for (index, model) in models.iter().enumerate() {
+        if let Model::Host(host) = model {
+            lines += check_host(plan, models, index, host)?;
+        }
+    }
+    Ok(lines)
+}
+
+/// Puts over `bytes`, which memory has from `address` on, what caches hold of which it is behind.
+pub fn overlay(plan: &Plan, models: &[Model], host: usize, (address, bytes): (u64, &mut [u8])) {
+    let end = address + bytes.len() as u64;
+    let mut put = |line: Line, data: &LineData| {
+        for (at, byte) in (line.address()..).zip(&data.0) {
+            if (address..end).contains(&at) {
+                bytes[(at - address) as usize] = *byte;
+            }
+        }
+    };
+    if let Model::Host(root) = &models[host] {
+        root.cores()
+            .flat_map(Agent::dirty)
+            .for_each(|(line, data)| put(line, data));
+    }
+    for (node, model) in plan.nodes.iter().zip(models) {
+        if let Model::Accelerator(accelerator) = model
+            && node.root == host
+        {
+            accelerator
+                .agent()
+                .dirty()
+                .for_each(|(line, data)| put(line, data));
+        }
+    }
+}
+
+type Holders<'a> = BTreeMap<Line, Vec<(String, State, &'a LineData)>>;
+
+fn check_host(
+    plan: &Plan,
+    models: &[Model],
+    index: usize,
+    host: &Host,
+) -> Result<usize, Incoherence> {
+    let name = &plan.nodes[index].name;
+    let mut holders = Holders::new();
+    for (core, agent) in host.cores().enumerate() {
+        gather(&format!("core {core} of {name}"), agent, &mut holders);
+    }
+    for (node, model) in plan.nodes.iter().zip(models) {
+        if let Model::Accelerator(accelerator) = model
+            && node.root == index
+        {
+            gather(&node.name, accelerator.agent(), &mut holders);
+        }
+    }
+    for (line, holders) in &holders {
+        let wrong = |what| {
+            Err(Incoherence {
+                address: line.address(),
+                holders: holders
+                    .iter()
+                    .map(|(name, state, _)| (name.clone(), *state))
+                    .collect(),
+                what,
+            })
+        };
+        let writers = holders
+            .iter()
+            .filter(|(_, state, _)| state.may_write())
+            .count();
+        if writers > 0 && holders.len() > 1 {
+            return wrong("who may write it does not hold it alone");
+        }
+        let (_, state, bytes) = &holders[0];
+        if holders.iter().any(|(_, _, other)| other != bytes) {
+            return wrong("those who may read it have different bytes");
+        }
+        if *state != State::UniqueDirty && !host.is_changing(*line) {
+            let mut there = [0; LINE_BYTES];
+            let base = plan.nodes[index].memory.map_or(0, |memory| memory.base);
+            host.memory().read(line.address() - base, &mut there);
+            if there != bytes.0 {
+                return wrong("nobody has written it, and memory has other bytes");
+            }
+        }
+    }
+    Ok(holders.len())
+}
+
+fn gather<'a>(name: &str, agent: &'a Agent<LineData>, holders: &mut Holders<'a>) {
+    for (line, state) in agent.lines() {
+        if let (true, Some(data)) = (state.may_read(), agent.data(line)) {
+            let all = holders.entry(line).or_default();
+            all.push((name.to_owned(), state, data));
+        }
+    }
+}

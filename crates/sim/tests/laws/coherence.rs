@@ -1,0 +1,172 @@
+//! Cores and accelerators that share a memory, by messages that take time.
+
+use std::fmt::Write;
+
+use kernel::{Span, Time};
+use proptest::prelude::*;
+use sim::Simulation;
+
+use crate::fixture::simulation;
+
+/// A coherent host whose caches are small, and `cards` accelerators below it.
+fn host(cards: usize) -> String {
+    let mut text = String::from(
+        "[links]\ngeneration = 4\nlanes = 8\n[hosts.h0]\ncoherent = true\ncore_cache = \"2 KiB\"\ncore_cache_ways = 2\nfirst_cache = \"1 KiB\"\nfirst_cache_ways = 2\nmemory = \"16 MiB\"\nsystem_cache = \"64 KiB\"\n",
+    );
+    for card in 0..cards {
+        write!(
+            text,
+            "[devices.card{card}]\nupstream = \"h0\"\nmodel = \"accelerator\"\ncache = \"1 KiB\"\ncache_ways = 2\nsend_latency = \"{0} ns\"\nreceive_latency = \"{0} ns\"\n",
+            10 + 40 * card
+        )
+        .expect("a text takes all");
+    }
+    text
+}
+
+/// Runs to the end, with a look at all caches every so many events.
+fn run_coherently(simulation: &mut Simulation, every: u32) {
+    loop {
+        for _ in 0..every {
+            if !simulation.step() {
+                break;
+            }
+        }
+        if let Err(wrong) = simulation.check_coherence() {
+            panic!("{wrong}");
+        }
+        let result = simulation.result();
+        if result.accesses.iter().all(|accesses| accesses.completed) {
+            break;
+        }
+        assert!(
+            simulation.now() < Time::ZERO + Span::from_us(100_000),
+            "it stands still"
+        );
+    }
+    let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
+    simulation.run_until(rest, &mut || true);
+    if let Err(wrong) = simulation.check_coherence() {
+        panic!("{wrong}");
+    }
+}
+
+fn accesses(text: &mut String, by: &str, settings: &str) {
+    writeln!(
+        text,
+        "[[accesses]]\nby = \"{by}\"\nbuffer = \"b\"\n{settings}"
+    )
+    .expect("a text takes all");
+}
+
+#[test]
+fn additions_of_cores_and_accelerators_are_all_there() {
+    let mut text = host(2);
+    text += "[buffers.b]\nhost = \"h0\"\nsize = \"64 B\"\n";
+    let add = "kind = \"atomic-load\"\nsize = \"8 B\"\norder = \"local\"\ncount = 300";
+    accesses(&mut text, "h0", &format!("{add}\ncores = 3"));
+    accesses(&mut text, "card0", add);
+    accesses(&mut text, "card1", &add.replace("load", "store"));
+    let mut simulation = simulation(&text);
+    let before = simulation
+        .memory("h0", 0, 8)
+        .expect("the buffer is at the beginning");
+    run_coherently(&mut simulation, 100);
+    let after = simulation.memory("h0", 0, 8).expect("it is still there");
+    let number = |bytes: Vec<u8>| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    assert_eq!(number(after), number(before) + 5 * 300);
+}
+
+#[test]
+fn a_dirty_line_of_an_accelerator_goes_to_the_core_that_wants_it() {
+    let mut text = host(1);
+    text += "[buffers.b]\nhost = \"h0\"\nsize = \"64 B\"\n";
+    accesses(&mut text, "card0", "kind = \"write\"\ncount = 1");
+    accesses(
+        &mut text,
+        "h0",
+        "kind = \"write\"\ncount = 1\nstart = \"10 us\"",
+    );
+    accesses(
+        &mut text,
+        "h0",
+        "kind = \"write\"\ncount = 1\nstart = \"20 us\"\nfirst_core = 1",
+    );
+    let mut simulation = simulation(&text);
+    run_coherently(&mut simulation, 1);
+    let result = simulation.result();
+    let ns = |number: usize| {
+        result.accesses[number]
+            .latency_ns
+            .expect("one was measured")
+            .mean
+    };
+    // Over the link and back, against across the host and back.
+    assert!(ns(1) > 200.0 && ns(2) < 60.0, "{} {}", ns(1), ns(2));
+}
+
+#[test]
+fn reads_of_a_buffer_that_nobody_writes_are_hits_where_it_fits() {
+    let mut text = host(1);
+    text += "[buffers.b]\nhost = \"h0\"\nsize = \"512 B\"\n";
+    accesses(&mut text, "card0", "count = 500\nsize = \"64 B\"");
+    let mut simulation = simulation(&text);
+    run_coherently(&mut simulation, 1000);
+    let result = simulation.result();
+    let cache = result.accesses[0]
+        .cache
+        .expect("an accelerator has a cache");
+    assert_eq!((cache.hits, cache.misses), (492, 8));
+    assert!(result.accesses[0].intact);
+}
+
+fn settings() -> impl Strategy<Value = String> {
+    let kind = prop::sample::select(vec![
+        "read",
+        "write",
+        "atomic-store",
+        "atomic-load",
+        "atomic-swap",
+        "atomic-compare",
+    ]);
+    let order = prop::sample::select(vec!["random", "sequential", "local"]);
+    (kind, order, 0..3_usize, 1..60_u32, 0..900_u32).prop_map(|(kind, order, size, count, start)| {
+        let size = if kind.starts_with("atomic") {
+            [4, 8, 16][size]
+        } else {
+            [8, 64, 200][size]
+        };
+        format!(
+            "kind = \"{kind}\"\norder = \"{order}\"\nsize = \"{size} B\"\ncount = {count}\nstart = \"{start} ns\""
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whoever_does_whatever_memory_stays_coherent(
+        cards in 1_usize..4,
+        buffer in prop::sample::select(vec![256_u32, 1024, 8192]),
+        all in prop::collection::vec((0_usize..6, settings()), 1..8),
+        packing in any::<bool>(),
+    ) {
+        let mut text = host(cards);
+        if !packing {
+            text = text.replace("coherent = true", "coherent = true\nmessage_packing = false\npacket_header = \"compatible\"");
+        }
+        write!(text, "[buffers.b]\nhost = \"h0\"\nsize = \"{buffer} B\"\n").expect("a text takes all");
+        for (who, settings) in &all {
+            match who.checked_sub(3) {
+                None => accesses(&mut text, "h0", &format!("{settings}\nfirst_core = {who}")),
+                Some(card) => accesses(&mut text, &format!("card{}", card % cards), settings),
+            }
+        }
+        let mut simulation = simulation(&text);
+        run_coherently(&mut simulation, 40);
+        let result = simulation.result();
+        prop_assert!(result.accesses.iter().all(|one| one.intact), "{:?}", result.accesses);
+        prop_assert_eq!(simulation.packets_in_use(), 0);
+    }
+}
