@@ -14,7 +14,9 @@ mod sockets;
 mod switch;
 mod translation;
 
-pub use coherent::{CoherenceConfig, CoherenceParameters, CoreAccess, CoreOperation, PacketHeader};
+pub use coherent::{
+    CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, PacketHeader,
+};
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 pub use cpu::{Cpu, INTERRUPTS, Ram};
 pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use fabric::{CoreAccess, Cpu, Ram};
+use fabric::{CoreAccess, CoreOperation, Cpu, Ram};
 use kernel::Time;
 use link::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header};
@@ -131,6 +131,23 @@ impl Processor {
         thread
     }
 
+    /// A thread stands still until the cache of its core has done something to a line.
+    fn begin_access(
+        &mut self,
+        thread: ThreadId,
+        core: usize,
+        address: u64,
+        operation: CoreOperation,
+    ) {
+        self.threads[thread.0].state = State::Loading;
+        self.accesses.push_back(CoreAccess {
+            ticket: thread.0 as u32,
+            core,
+            address,
+            operation,
+        });
+    }
+
     /// A thread has on its core what it has loaded.
     fn end_load(&mut self, thread: ThreadId, now: Time) {
         self.threads[thread.0].state = State::Working;
@@ -235,13 +252,7 @@ impl Processor {
                     return None;
                 }
                 Step::Ask(Request::Access(core, address, operation)) => {
-                    self.threads[thread.0].state = State::Loading;
-                    self.accesses.push_back(CoreAccess {
-                        ticket: thread.0 as u32,
-                        core,
-                        address,
-                        operation,
-                    });
+                    self.begin_access(thread, core, address, operation);
                     return None;
                 }
                 Step::Ask(Request::Watch(address)) => {

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use coherence::{Access, Agent, Event, Geometry, Need, SetAssociative};
+use coherence::{Access, Agent, Answer, Event, Geometry, Need, SetAssociative};
 use kernel::{Span, Time};
 use protocol::coherence::{
-    AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, TransactionId, WriteRange,
+    AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, Request, TransactionId, WriteRange,
 };
 
-use super::CoherenceParameters;
+use super::{CoherenceParameters, CoreAtomics};
 
 /// What a program does to a part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +47,7 @@ pub(super) struct Core {
     asked: Vec<(TransactionId, CoreAccess)>,
     /// What could not even ask.
     waiting: VecDeque<CoreAccess>,
+    atomics: CoreAtomics,
     latency: Latency,
 }
 
@@ -55,6 +56,7 @@ struct Latency {
     first: Span,
     second: Span,
     atomic: Span,
+    snoop: Span,
 }
 
 impl Core {
@@ -68,10 +70,12 @@ impl Core {
             first: SetAssociative::new(first),
             asked: Vec::new(),
             waiting: VecDeque::new(),
+            atomics: parameters.core_atomics,
             latency: Latency {
                 first: parameters.first_cache_latency,
                 second: parameters.core_cache_latency,
                 atomic: parameters.atomic_latency,
+                snoop: parameters.core_snoop_latency,
             },
         }
     }
@@ -93,7 +97,14 @@ impl Core {
         out: &mut Vec<Message<LineData>>,
     ) -> Option<Done> {
         let line = Line::of(access.address);
-        match self.agent.access(line, access.operation.need(), out) {
+        let far = self.atomics == CoreAtomics::Far && !self.agent.state(line).may_write();
+        let begun = match &access.operation {
+            CoreOperation::Atomic(atomic) if far => {
+                self.agent.at_home(line, Request::Atomic(*atomic), out)
+            }
+            operation => self.agent.access(line, operation.need(), out),
+        };
+        match begun {
             Access::Hit => {
                 let near = self.first.get(line).is_some();
                 self.first.admit(line, ());
@@ -123,18 +134,40 @@ impl Core {
         out: &mut Vec<Message<LineData>>,
     ) -> Vec<Done> {
         let mut done = Vec::new();
-        if let Event::Ready(transaction, line) = self.agent.receive(message, out) {
-            let asked = self.asked.iter().position(|(id, _)| *id == transaction);
-            let asked = asked.expect("a line comes to whoever asked for it");
-            let (_, access) = self.asked.swap_remove(asked);
-            self.first.admit(line, ());
-            done.push(self.perform(&access, now));
+        match self.agent.receive(message, out) {
+            Event::Ready(transaction, line) => {
+                let access = self.asker(transaction);
+                self.first.admit(line, ());
+                done.push(self.perform(&access, now));
+            }
+            Event::Done(transaction, answer) => {
+                let access = self.asker(transaction);
+                let bytes = match (answer, &access.operation) {
+                    (Answer::Old(old), CoreOperation::Atomic(atomic)) => {
+                        old.to_le_bytes()[..atomic.width()].to_vec()
+                    }
+                    _ => Vec::new(),
+                };
+                done.push((now, access.ticket, bytes));
+            }
+            Event::Room => {}
         }
         // Each looks again, in order, at whether its line has come or can be asked for now.
         for access in std::mem::take(&mut self.waiting) {
             done.extend(self.begin(access, now, out));
         }
         done
+    }
+
+    fn asker(&mut self, transaction: TransactionId) -> CoreAccess {
+        let asked = self.asked.iter().position(|(id, _)| *id == transaction);
+        let asked = asked.expect("a line comes to whoever asked for it");
+        self.asked.swap_remove(asked).1
+    }
+
+    /// Time from a snoop to its answer.
+    pub(super) fn snoop(&self) -> Span {
+        self.latency.snoop
     }
 
     fn perform(&mut self, access: &CoreAccess, at: Time) -> Done {

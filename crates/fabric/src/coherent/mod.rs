@@ -6,14 +6,14 @@ mod parameters;
 use coherence::{Agent, Backing, Home, Origin, Sent, SetAssociative};
 use kernel::{Agenda, Effects, Port, Span, Time};
 use link::{PacketId, Packets, Waiting};
-use protocol::coherence::{AgentId, LINE_BYTES, Line, LineData, Message};
+use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
 use transaction::{Memory, Outbox, messages};
 
 use crate::memory_controller::MemoryController;
 use crate::{Cpu, RootComplex, RootTimer};
 use cores::Core;
 pub use cores::{CoreAccess, CoreOperation};
-pub use parameters::{CoherenceParameters, PacketHeader};
+pub use parameters::{CoherenceParameters, CoreAtomics, PacketHeader};
 
 /// How the coherent part of a host is built.
 #[derive(Clone, Debug)]
@@ -262,12 +262,13 @@ impl<C: Cpu> RootComplex<C> {
                 What::Home(message) => coherent.at_home(message, &mut self.memory, now),
                 What::Core(number, message) => {
                     let mut out = Vec::new();
-                    for (due, ticket, bytes) in
-                        coherent.cores[number].receive(message, now, &mut out)
-                    {
+                    let snoops = matches!(message.content, Content::Snoop(..));
+                    let core = &mut coherent.cores[number];
+                    let answered = if snoops { core.snoop() } else { Span::ZERO };
+                    for (due, ticket, bytes) in core.receive(message, now, &mut out) {
                         coherent.under_way.push(due, What::Done(ticket, bytes));
                     }
-                    coherent.rise(now, out);
+                    coherent.rise(now + answered, out);
                 }
                 What::Done(ticket, bytes) => {
                     self.cpu.accessed(ticket, bytes, now);

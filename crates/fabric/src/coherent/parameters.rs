@@ -24,6 +24,10 @@ kernel::parameters! {
         first_cache_latency: Span = Span::from_fs(1_538_000), from "Arm Neoverse N1: 4 cycles, here of 2.6 GHz";
         /// Lines that a core may have asked for at a time.
         core_requests: u32 = 16, within 1..=1024, from "common among server cores: line fill buffers";
+        /// Time from a snoop to a core's answer.
+        core_snoop_latency: Span = Span::from_ns(15), from "our choice: a look at both levels, some 40 cycles";
+        /// Where atomic operations of cores happen: "near", in the core's cache, which gets the line, or "far", at the home agent unless the core holds the line alone.
+        core_atomics: CoreAtomics = CoreAtomics::Near, from "our choice; Armv8.1 cores have both";
         /// Time that a core takes for an atomic operation on a line that it holds, beyond a load's.
         atomic_latency: Span = Span::from_ns(8), from "common among server cores: some 20 cycles";
         /// Time from a core to the home agent, one way.
@@ -56,6 +60,19 @@ pub enum PacketHeader {
     Compatible,
 }
 
+/// Where atomic operations of cores happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoreAtomics {
+    /// In the core's cache.
+    Near,
+    /// At the home agent, unless the core holds the line alone.
+    Far,
+}
+
+impl CoreAtomics {
+    const NAMES: [(&str, Self); 2] = [("near", Self::Near), ("far", Self::Far)];
+}
+
 impl PacketHeader {
     const NAMES: [(&str, Self); 2] = [
         ("optimized", Self::Optimized),
@@ -63,6 +80,7 @@ impl PacketHeader {
     ];
 }
 
+kernel::choices!(CoreAtomics);
 kernel::choices!(PacketHeader);
 
 impl CoherenceParameters {
