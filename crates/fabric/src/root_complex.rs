@@ -361,6 +361,21 @@ impl<C: Cpu> RootComplex<C> {
         header: &Header,
         fx: &mut Effects<'_, Self>,
     ) {
+        if self.coherent.is_some() && self.waits_for_caches(port, packet, header, fx) {
+            return;
+        }
+        self.pass_on_now(port, packet, header, fx);
+    }
+
+    /// The same, of what caches have nothing to say to.
+    #[inline(always)]
+    pub(crate) fn pass_on_now(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) {
         match (self.routes.of(header), &header.kind) {
             (Route::Down(to), _) if self.lets_across(header) => {
                 let ready = fx.now() + self.parameters.peer_latency;
@@ -484,17 +499,21 @@ impl<C: Cpu> RootComplex<C> {
         self.memory.bytes().read(offset, &mut old);
         let new = request.operation().applied(&old, content.payload());
         self.memory.bytes_mut().write(offset, &new);
-        let (first, len) = (request.address(), request.width());
-        if self.cpu.watches(first, len) {
-            self.notify(fx.now(), Notice::Written(first, len), fx);
-        }
-        let answer = Header::completion_with_data(&header, self.functions.id(), 0, len)
+        self.told_of_write(request.address(), request.width(), fx);
+        let answer = Header::completion_with_data(&header, self.functions.id(), 0, request.width())
             .expect("an atomic operation is answered with its width");
         let completion = fx.store().claim();
         fx.store()[completion]
             .write(answer, stamp)
             .copy_from_slice(&old);
         completion
+    }
+
+    /// The CPU hears of a change that has just been made, if it wants to.
+    pub(crate) fn told_of_write(&mut self, first: u64, len: u32, fx: &mut Effects<'_, Self>) {
+        if self.cpu.watches(first, len) {
+            self.notify(fx.now(), Notice::Written(first, len), fx);
+        }
     }
 
     fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {

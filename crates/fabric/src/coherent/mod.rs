@@ -1,6 +1,7 @@
 //! The coherent part of a host: its home agent, its cores' caches, and the agents below its root ports.
 
 mod cores;
+mod io;
 mod parameters;
 
 use coherence::{Agent, Backing, Home, Origin, Sent, SetAssociative};
@@ -13,6 +14,7 @@ use crate::memory_controller::MemoryController;
 use crate::{Cpu, RootComplex, RootTimer};
 use cores::Core;
 pub use cores::{CoreAccess, CoreOperation};
+use io::{IO, Io};
 pub use parameters::{CoherenceParameters, CoreAtomics, PacketHeader};
 
 /// How the coherent part of a host is built.
@@ -51,6 +53,7 @@ pub(crate) struct Coherent {
     /// When the timer is set for.
     wake: Time,
     sent: Vec<Sent<LineData>>,
+    io: Io,
 }
 
 /// What goes to an agent below a root port.
@@ -66,6 +69,8 @@ struct Below {
 enum What {
     /// A message reaches the home agent.
     Home(Message<LineData>),
+    /// A message reaches whoever speaks for devices without caches.
+    Io(Message<LineData>),
     /// A message reaches a core.
     Core(usize, Message<LineData>),
     /// A program has what it asked a core for.
@@ -117,6 +122,7 @@ impl Coherent {
             under_way: Agenda::default(),
             wake: Time::NEVER,
             sent: Vec::new(),
+            io: Io::default(),
         })
     }
 
@@ -158,6 +164,10 @@ impl Coherent {
                     ready = memory.fetch(line.address(), ready);
                 }
             }
+            if message.target == IO {
+                self.under_way.push(ready, What::Io(message));
+                continue;
+            }
             let target = usize::from(message.target.number()) - 1;
             match target.checked_sub(self.cores.len()) {
                 None => self
@@ -171,6 +181,18 @@ impl Coherent {
             }
         }
         self.sent = sent;
+    }
+
+    /// A core has a message: what it answers sets out, and what programs wait for.
+    fn at_core(&mut self, number: usize, message: Message<LineData>, now: Time) {
+        let mut out = Vec::new();
+        let snoops = matches!(message.content, Content::Snoop(..));
+        let core = &mut self.cores[number];
+        let answered = if snoops { core.snoop() } else { Span::ZERO };
+        for (due, ticket, bytes) in core.receive(message, now, &mut out) {
+            self.under_way.push(due, What::Done(ticket, bytes));
+        }
+        self.rise(now + answered, out);
     }
 
     /// When something is due next after `now`. What is ready and waits for a wire needs no timer: the wire tells.
@@ -254,29 +276,24 @@ impl<C: Cpu> RootComplex<C> {
     pub(crate) fn go_on_coherently(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let mut told = false;
-        let Some(coherent) = &mut self.coherent else {
-            return;
-        };
-        while let Some(what) = coherent.under_way.pop(now) {
+        while let Some(coherent) = &mut self.coherent
+            && let Some(what) = coherent.under_way.pop(now)
+        {
             match what {
                 What::Home(message) => coherent.at_home(message, &mut self.memory, now),
-                What::Core(number, message) => {
-                    let mut out = Vec::new();
-                    let snoops = matches!(message.content, Content::Snoop(..));
-                    let core = &mut coherent.cores[number];
-                    let answered = if snoops { core.snoop() } else { Span::ZERO };
-                    for (due, ticket, bytes) in core.receive(message, now, &mut out) {
-                        coherent.under_way.push(due, What::Done(ticket, bytes));
-                    }
-                    coherent.rise(now + answered, out);
-                }
+                What::Core(number, message) => coherent.at_core(number, message, now),
+                What::Io(message) => self.done_for_io(&message, fx),
                 What::Done(ticket, bytes) => {
                     self.cpu.accessed(ticket, bytes, now);
                     told = true;
                 }
             }
         }
-        for port in 0..coherent.below.len() as u16 {
+        let ports = self
+            .coherent
+            .as_ref()
+            .map_or(0, |coherent| coherent.below.len());
+        for port in 0..ports as u16 {
             self.send_messages(Port(port), fx);
         }
         self.wake_coherently(fx);

@@ -18,9 +18,9 @@ pub(super) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioErro
                     return Err(error(scenario, node, key, wrong));
                 }
                 let agents = 1 + costs.cores + host.ports;
-                if node.coherence.coherent && agents as usize > AgentId::COUNT {
+                if node.coherence.coherent && agents as usize >= AgentId::COUNT {
                     let message = format!(
-                        "{} cores and {} ports are more agents than there can be besides the home agent: 63; write fewer cores or ports",
+                        "{} cores and {} ports are more agents than there can be besides the host itself: 62; write fewer cores or ports",
                         costs.cores, host.ports
                     );
                     return Err(error(scenario, node, "coherent", message));

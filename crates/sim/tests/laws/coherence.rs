@@ -154,8 +154,12 @@ proptest! {
         buffer in prop::sample::select(vec![256_u32, 1024, 8192]),
         all in prop::collection::vec((0_usize..6, settings()), 1..8),
         packing in any::<bool>(),
+        dma in prop::option::of(prop::sample::select(vec!["write", "read", "both"])),
     ) {
         let mut text = host(cards);
+        if dma.is_some() {
+            text += "[devices.dma]\nupstream = \"h0\"\nmodel = \"dma\"\n";
+        }
         if !packing {
             text = text.replace("coherent = true", "coherent = true\nmessage_packing = false\npacket_header = \"compatible\"");
         }
@@ -166,10 +170,83 @@ proptest! {
                 Some(card) => accesses(&mut text, &format!("card{}", card % cards), settings),
             }
         }
+        if let Some(direction) = dma {
+            // In requests of odd sizes, over the buffer again and again; others write there, too.
+            write!(text, "[[flows]]\nfrom = \"dma\"\nto = \"h0\"\ndirection = \"{direction}\"\nsize = \"20 kB\"\nrequest_size = \"200 B\"\noffset = \"0 B\"\nwindow = \"{buffer} B\"\n").expect("a text takes all");
+        }
         let mut simulation = simulation(&text);
         run_coherently(&mut simulation, 40);
         let result = simulation.result();
-        prop_assert!(result.accesses.iter().all(|one| one.intact), "{:?}", result.accesses);
+        let undisturbed = dma.is_none_or(|direction| direction == "read");
+        prop_assert!(result.accesses.iter().all(|one| one.completed && (one.intact || !undisturbed)), "{:?}", result.accesses);
+        prop_assert!(result.flows.iter().all(|flow| flow.completed), "{:?}", result.flows);
         prop_assert_eq!(simulation.packets_in_use(), 0);
     }
+}
+
+/// A host with an accelerator and a DMA engine, and one buffer that the engine reads and writes as well.
+fn with_dma() -> String {
+    let mut text = host(1);
+    text += "[devices.dma]\nupstream = \"h0\"\nmodel = \"dma\"\n[buffers.b]\nhost = \"h0\"\nsize = \"4 KiB\"\n";
+    text
+}
+
+#[test]
+fn a_dma_engine_reads_what_caches_hold() {
+    let mut text = with_dma();
+    accesses(
+        &mut text,
+        "card0",
+        "kind = \"write\"\norder = \"sequential\"\ncount = 8",
+    );
+    accesses(
+        &mut text,
+        "h0",
+        "kind = \"write\"\norder = \"sequential\"\ncount = 4\nstart = \"50 us\"",
+    );
+    let mut simulation = simulation(&text);
+    run_coherently(&mut simulation, 10);
+    let there = simulation
+        .memory("h0", 0, 512)
+        .expect("the buffer is at the beginning");
+    let read = simulation
+        .read_back("dma", 0, 512, &mut || true)
+        .expect("memory answers");
+    assert!(there.iter().any(|byte| *byte != 0));
+    assert_eq!(read, there);
+    simulation.check_coherence().expect("the caches agree");
+}
+
+#[test]
+fn what_a_dma_engine_writes_is_what_caches_have_next() {
+    let mut text = with_dma();
+    accesses(
+        &mut text,
+        "card0",
+        "kind = \"write\"\norder = \"sequential\"\ncount = 8",
+    );
+    accesses(
+        &mut text,
+        "h0",
+        "kind = \"write\"\norder = \"sequential\"\ncount = 4\nstart = \"50 us\"",
+    );
+    let mut simulation = simulation(&text);
+    run_coherently(&mut simulation, 10);
+    let bytes: Vec<u8> = (0..300_u32)
+        .map(|number| (number % 251) as u8 + 1)
+        .collect();
+    simulation
+        .write("dma", 33, bytes.clone())
+        .expect("it may write");
+    let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
+    simulation.run_until(rest, &mut || true);
+    assert_eq!(
+        simulation.memory("h0", 33, 300).expect("it is there"),
+        bytes
+    );
+    simulation.check_coherence().expect("the caches agree");
+    let read = simulation
+        .read_back("dma", 33, 300, &mut || true)
+        .expect("memory answers");
+    assert_eq!(read, bytes);
 }

@@ -1,0 +1,257 @@
+//! Requests of devices without caches to a coherent memory: they wait until the home agent has done what caches make necessary.
+
+use std::collections::VecDeque;
+
+use kernel::{Effects, Port};
+use link::{PacketId, Refusal};
+use protocol::coherence::{
+    AgentId, AtomicChange, AtomicFunction, Content, LINE_BYTES, Line, LineAtomic, LineData,
+    Message, Request, TransactionId, WriteRange,
+};
+use protocol::{AtomicOperation, AtomicRequest, Header, Kind, MemoryRequest};
+use transaction::written;
+
+use super::{Coherent, What};
+use crate::{Cpu, RootComplex, Route};
+
+/// Packets from below that wait, in the order in which they came: none overtakes another, whatever it is.
+#[derive(Debug, Default)]
+pub(super) struct Io {
+    waiting: VecDeque<(Port, PacketId)>,
+    /// What the home agent does for the first of them: the lines that are not done, and those that are.
+    open: Vec<Line>,
+    done: Vec<Line>,
+    begun: bool,
+    /// What an atomic operation found.
+    old: Option<u128>,
+}
+
+/// Who asks the home agent for them: the last agent there can be.
+pub(super) const IO: AgentId = match AgentId::new(AgentId::COUNT as u8 - 1) {
+    Some(agent) => agent,
+    None => AgentId::HOME,
+};
+
+impl Coherent {
+    /// Whether a packet must wait: for those before it, or for caches.
+    fn holds_up(&self, header: &Header) -> bool {
+        if !self.io.waiting.is_empty() {
+            return true;
+        }
+        match &header.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
+                lines(request).any(|line| self.home.is_held(line))
+            }
+            Kind::Atomic(_) => true,
+            _ => false,
+        }
+    }
+}
+
+impl<C: Cpu> RootComplex<C> {
+    /// Whether a packet from below, which is for this host, waits from now on until caches have nothing to say.
+    pub(crate) fn waits_for_caches(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let for_memory = match &header.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => self.memory.holds(request),
+            Kind::Atomic(request) => self.memory.holds(&request.range()),
+            _ => false,
+        };
+        let Some(coherent) = &mut self.coherent else {
+            return false;
+        };
+        let nothing_waits = coherent.io.waiting.is_empty();
+        if nothing_waits && !(for_memory && coherent.holds_up(header)) {
+            return false;
+        }
+        coherent.io.waiting.push_back((port, packet));
+        if nothing_waits {
+            self.go_on_with_io(fx);
+            self.go_on_coherently(fx);
+        }
+        true
+    }
+
+    /// The home agent has done something for the first packet that waits.
+    pub(super) fn done_for_io(&mut self, message: &Message<LineData>, fx: &mut Effects<'_, Self>) {
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        let io = &mut coherent.io;
+        let place = usize::from(message.transaction.0);
+        io.done.push(io.open[place]);
+        if let Content::CompAtomic(_, old) = message.content {
+            io.old = Some(old);
+        }
+        if io.done.len() == io.open.len() {
+            self.go_on_with_io(fx);
+        }
+    }
+
+    /// Goes on with the packets that wait, as far as caches allow.
+    fn go_on_with_io(&mut self, fx: &mut Effects<'_, Self>) {
+        loop {
+            let Some(coherent) = &mut self.coherent else {
+                return;
+            };
+            let Some((port, packet)) = coherent.io.waiting.front().copied() else {
+                return;
+            };
+            let header = *fx.store()[packet].header();
+            if !coherent.io.begun {
+                let content = &fx.store()[packet];
+                let for_memory = self.routes.of(&header) == Route::Elsewhere;
+                let asks = match &header.kind {
+                    Kind::MemoryRead(request) if for_memory => reads(&coherent.home_held(request)),
+                    // All or none: whatever line is free now may be held when the others are done.
+                    Kind::MemoryWrite(request)
+                        if for_memory
+                            && self.memory.holds(request)
+                            && !coherent.home_held(request).is_empty() =>
+                    {
+                        writes(request, written(content, request))
+                    }
+                    Kind::Atomic(request) if for_memory => {
+                        vec![(
+                            Line::of(request.address()),
+                            atomic(request, content.payload()),
+                        )]
+                    }
+                    _ => Vec::new(),
+                };
+                coherent.begin_io(asks, fx.now());
+            }
+            if coherent.io.done.len() < coherent.io.open.len() {
+                return;
+            }
+            coherent.io.waiting.pop_front();
+            coherent.io.begun = false;
+            let done = std::mem::take(&mut coherent.io.done);
+            let old = coherent.io.old.take();
+            coherent.io.open.clear();
+            match (&header.kind, old) {
+                (Kind::Atomic(request), Some(old)) => {
+                    self.answer_atomic(port, packet, request, old, fx);
+                }
+                (Kind::MemoryWrite(_), _) => {
+                    // The home agent has written these lines, and somebody may have done so since.
+                    let kept: Vec<(u64, [u8; LINE_BYTES])> = done
+                        .iter()
+                        .map(|line| {
+                            let mut bytes = [0; LINE_BYTES];
+                            let offset = line.address() - self.memory.base();
+                            self.memory.bytes().read(offset, &mut bytes);
+                            (offset, bytes)
+                        })
+                        .collect();
+                    self.pass_on_now(port, packet, &header, fx);
+                    for (offset, bytes) in kept {
+                        self.memory.bytes_mut().write(offset, &bytes);
+                    }
+                }
+                _ => self.pass_on_now(port, packet, &header, fx),
+            }
+        }
+    }
+
+    /// Completes an atomic operation that the home agent has carried out.
+    fn answer_atomic(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &AtomicRequest,
+        old: u128,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let content = &fx.store()[packet];
+        let (header, stamp) = (*content.header(), content.stamp);
+        let width = request.width();
+        let Ok(answer) = Header::completion_with_data(&header, self.functions.id(), 0, width)
+        else {
+            return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
+        };
+        let completion = fx.store().claim();
+        fx.store()[completion]
+            .write(answer, stamp)
+            .copy_from_slice(&old.to_le_bytes()[..width as usize]);
+        self.told_of_write(request.address(), width, fx);
+        fx.store().release(packet);
+        self.free(port, &header, fx);
+        self.put_down(port, completion, fx);
+    }
+}
+
+impl Coherent {
+    /// The lines of a request that somebody may hold.
+    fn home_held(&self, request: &MemoryRequest) -> Vec<Line> {
+        lines(request)
+            .filter(|line| self.home.is_held(*line))
+            .collect()
+    }
+
+    fn begin_io(&mut self, asks: Vec<(Line, Request<LineData>)>, now: kernel::Time) {
+        self.io.begun = true;
+        for (number, (line, request)) in asks.into_iter().enumerate() {
+            self.io.open.push(line);
+            let message = Message {
+                source: IO,
+                target: AgentId::HOME,
+                transaction: TransactionId(number as u16),
+                content: Content::Request(line, request),
+            };
+            self.under_way.push(now, What::Home(message));
+        }
+    }
+}
+
+fn lines(request: &MemoryRequest) -> impl Iterator<Item = Line> + use<> {
+    let first = request.first_byte();
+    let last = first + u64::from(request.byte_len()).max(1) - 1;
+    (Line::of(first).number()..=Line::of(last).number()).map(Line::numbered)
+}
+
+fn reads(held: &[Line]) -> Vec<(Line, Request<LineData>)> {
+    held.iter().map(|line| (*line, Request::ReadOnce)).collect()
+}
+
+fn writes(request: &MemoryRequest, bytes: &[u8]) -> Vec<(Line, Request<LineData>)> {
+    let (first, end) = (
+        request.first_byte(),
+        request.first_byte() + bytes.len() as u64,
+    );
+    let ask = |line: Line| {
+        let from = first.max(line.address());
+        let until = end.min(line.address() + LINE_BYTES as u64);
+        let place = (from - line.address()) as usize;
+        let range = WriteRange::new(place, until.saturating_sub(from) as usize)?;
+        let mut data = LineData([0; LINE_BYTES]);
+        let part = &bytes[(from - first) as usize..(until - first) as usize];
+        data.0[place..place + part.len()].copy_from_slice(part);
+        Some((line, Request::WriteUnique(range, data)))
+    };
+    lines(request).filter_map(ask).collect()
+}
+
+/// What the home agent does for an atomic operation of PCI Express, with its `operands`.
+fn atomic(request: &AtomicRequest, operands: &[u8]) -> Request<LineData> {
+    let width = request.width() as usize;
+    let number = |bytes: &[u8]| {
+        let mut all = [0; 16];
+        all[..bytes.len()].copy_from_slice(bytes);
+        u128::from_le_bytes(all)
+    };
+    let (first, second) = operands.split_at(width.min(operands.len()));
+    let change = match request.operation() {
+        AtomicOperation::FetchAdd => AtomicChange::Load(AtomicFunction::Add),
+        AtomicOperation::Swap => AtomicChange::Swap,
+        AtomicOperation::CompareAndSwap => AtomicChange::Compare,
+    };
+    let offset = request.address() as usize % LINE_BYTES;
+    let atomic = LineAtomic::new(change, offset, width, [number(first), number(second)]);
+    Request::Atomic(atomic.expect("a value at a multiple of its width is within a line"))
+}
