@@ -21,7 +21,9 @@ pub(super) struct Lines {
     /// When the port takes the next line.
     free: Time,
     /// The parts that wait for their lines, by transaction.
-    asked: Vec<Option<Part>>,
+    asked: Vec<Option<(u64, Part)>>,
+    /// Parts that have asked.
+    begun: u64,
     out: Vec<Message<LineData>>,
     counters: CacheCounters,
 }
@@ -109,6 +111,7 @@ impl Lines {
             },
             free: Time::ZERO,
             asked: vec![None; parameters.outstanding as usize],
+            begun: 0,
             out: Vec::new(),
             counters: CacheCounters::default(),
         }
@@ -125,6 +128,19 @@ impl Lines {
     /// Whether it may ask for a line now.
     pub(super) fn is_open(&self) -> bool {
         self.agent.is_open()
+    }
+
+    /// How many parts have asked for their lines until now.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Whether all of the first so many have them.
+    pub(super) fn have_come(&self, first: u64) -> bool {
+        self.asked
+            .iter()
+            .flatten()
+            .all(|(number, _)| *number >= first)
     }
 
     /// When the port takes a line that is there `now`.
@@ -167,7 +183,8 @@ impl Lines {
         }
         match access {
             Access::Begun(transaction) => {
-                self.asked[usize::from(transaction.0)] = Some(part);
+                self.asked[usize::from(transaction.0)] = Some((self.begun, part));
+                self.begun += 1;
                 Begun::Asked
             }
             _ => Begun::Hit(at + lookup + self.behind(part.kind)),
@@ -217,7 +234,7 @@ impl Lines {
 
     fn asker(&mut self, transaction: TransactionId) -> Part {
         let asked = self.asked[usize::from(transaction.0)].take();
-        asked.expect("a line comes to whoever asked for it")
+        asked.expect("a line comes to whoever asked for it").1
     }
 
     /// The bytes of a part that may be read.

@@ -11,7 +11,7 @@ use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
 use link::{Frame, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
-use protocol::{Kind, Message};
+use protocol::{Invalidation, Kind, Message, PageRange};
 use transaction::{
     AccessKind, AccessLoop, Accesses, Mapping, OneAccess, Packing, Place, Rights, messages,
 };
@@ -211,14 +211,21 @@ impl Accelerator {
                 fx.store().release(packet);
             }
             Kind::Message(request) => {
-                let Message::PageGroupResponse {
-                    group, response, ..
-                } = request.message
-                else {
+                let payload = content.payload().first_chunk().copied();
+                let Some(translations) = &mut self.translations else {
                     return self.endpoint.serve(packet, fx);
                 };
-                if let Some(translations) = &mut self.translations {
-                    translations.brought_in(group, response, now);
+                match request.message {
+                    Message::PageGroupResponse {
+                        group, response, ..
+                    } => translations.brought_in(group, response, now),
+                    Message::InvalidateRequest { tag, .. } => {
+                        let what = payload.and_then(|bytes| Invalidation::parse(bytes).ok());
+                        let range = what.map_or(PageRange::ALL, |what| what.range);
+                        let begun = self.lines.begun();
+                        translations.forget(request.requester, tag, &range, begun);
+                    }
+                    _ => return self.endpoint.serve(packet, fx),
                 }
                 fx.store().release(packet);
             }
@@ -365,8 +372,12 @@ impl Accelerator {
     fn send(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while self.endpoint.is_open(fx) {
-            let next = self.translations.as_mut();
-            let Some(packet) = next.and_then(|all| all.next(now, fx.store())) else {
+            let lines = &self.lines;
+            let next = self.translations.as_mut().and_then(|all| {
+                all.next_forgotten(|begun| lines.have_come(begun), fx.store())
+                    .or_else(|| all.next(now, fx.store()))
+            });
+            let Some(packet) = next else {
                 break;
             };
             self.endpoint.hand_over(packet, fx);

@@ -1,10 +1,12 @@
 //! The address translation cache of an accelerator, and what it asks the host for (PCIe Base chapter 10).
 
+use std::collections::VecDeque;
+
 use kernel::{Span, Time};
 use link::{PacketId, Packets, Stamp};
 use protocol::{
-    Access, Completion, FunctionId, Header, Message, Page, PageGroup, PageRequest, PageResponse,
-    Status, Translation,
+    Access, Completion, CompletionCount, FunctionId, Header, InvalidateTag, Message, Page,
+    PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,
 };
 use transaction::{Mapping, Outstanding, PageSize, Rights, TranslationCache};
 
@@ -21,6 +23,8 @@ pub(super) struct Translations {
     /// Half of what the cache itself takes for a miss.
     half: Span,
     round_trips: RoundTrips,
+    /// What it has forgotten, and is to say so of: the tag, who asked, and the parts that were under way then.
+    forgotten: VecDeque<(InvalidateTag, FunctionId, u64)>,
     /// Whether it may ask at all (ATS Control).
     enabled: bool,
     /// Pages that it may ask for at a time (Outstanding Page Request Allocation).
@@ -32,8 +36,8 @@ pub(super) struct Translations {
 enum Stage {
     /// A request may go from then on.
     Missed(Time),
-    /// It has gone.
-    Asked(Time),
+    /// It has gone. What comes may not be used if the page was to be forgotten meanwhile.
+    Asked(Time, bool),
     /// The answer may be used from then on.
     Answered(Time, Mapping),
     /// The page is not there, and has not been wanted yet.
@@ -75,6 +79,7 @@ impl Translations {
             missing: Vec::new(),
             half: Span::from_fs(parameters.translation_latency.as_fs() / 2),
             round_trips: RoundTrips::default(),
+            forgotten: VecDeque::new(),
             enabled: false,
             page_requests: 0,
         }
@@ -166,6 +171,48 @@ impl Translations {
         }
     }
 
+    /// Forgets translations, while so many parts have begun. Those that still come are not used.
+    pub(super) fn forget(
+        &mut self,
+        who: FunctionId,
+        tag: InvalidateTag,
+        range: &PageRange,
+        begun: u64,
+    ) {
+        let addresses = range.first()..=range.last();
+        self.cache.invalidate(self.id, &addresses);
+        for (page, stage) in &mut self.missing {
+            let first = page.address();
+            // A page that came may be larger than the one that was missed.
+            let is_in = |mapping: &Mapping| mapping.overlaps(&addresses);
+            match stage {
+                Stage::Answered(due, mapping) if is_in(mapping) => *stage = Stage::Missed(*due),
+                Stage::Asked(_, usable) if range.contains(first) => *usable = false,
+                _ => {}
+            }
+        }
+        self.forgotten.push_back((tag, who, begun));
+    }
+
+    /// The next word that translations are forgotten, if everything that used them has ended.
+    pub(super) fn next_forgotten(
+        &mut self,
+        have_come: impl Fn(u64) -> bool,
+        packets: &mut Packets,
+    ) -> Option<PacketId> {
+        let (tag, target, _) = self
+            .forgotten
+            .pop_front_if(|(_, _, begun)| have_come(*begun))?;
+        let message = Message::InvalidateCompletion {
+            target,
+            count: CompletionCount::ONE,
+            tags: tag.into(),
+        };
+        let packet = packets.claim();
+        packets[packet].write(Header::message(self.id, message), Stamp::default());
+        Some(packet)
+    }
+
     /// From now on it may ask for translations, and for so many pages at a time.
     pub(super) fn allow(&mut self, translations: bool, pages: u32) {
         self.enabled = translations;
@@ -185,7 +232,7 @@ impl Translations {
         let (page, stage) = missing
             .find(|(_, stage)| is_due(stage))
             .filter(|_| self.outstanding.is_open())?;
-        *stage = Stage::Asked(now);
+        *stage = Stage::Asked(now, true);
         let tag = self
             .outstanding
             .begin(*page, Translation::BYTES as u32, now);
@@ -219,9 +266,13 @@ impl Translations {
         let Some((_, stage)) = missing.find(|(there, _)| *there == page) else {
             return;
         };
-        if let Stage::Asked(since) = *stage {
+        if let Stage::Asked(since, usable) = *stage {
             self.round_trips.count += 1;
             self.round_trips.sum += now.since(since);
+            if !usable {
+                *stage = Stage::Missed(now);
+                return;
+            }
         }
         *stage = mapping.map_or(Stage::Absent, |mapping| {
             Stage::Answered(now + self.half, mapping)
@@ -242,7 +293,7 @@ impl Translations {
     pub(super) fn next_time(&mut self, now: Time) -> Time {
         let due = |(_, stage): &(Page, Stage)| match stage {
             Stage::Missed(due) | Stage::Answered(due, _) => Some(*due),
-            Stage::Asked(_) | Stage::Absent | Stage::Wanted(_) | Stage::Nowhere => None,
+            Stage::Asked(..) | Stage::Absent | Stage::Wanted(_) | Stage::Nowhere => None,
         };
         let first = self
             .missing
