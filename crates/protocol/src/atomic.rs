@@ -38,7 +38,7 @@ impl AtomicOperation {
     }
 
     /// Widest operand, in bytes.
-    const fn widest(self) -> u8 {
+    pub const fn widest(self) -> u8 {
         match self {
             Self::FetchAdd | Self::Swap => 8,
             Self::CompareAndSwap => 16,

@@ -20,7 +20,7 @@ use transaction::ConfigAccess;
 use crate::Desk;
 use access::Registers;
 use layout::Layout;
-use scan::{Found, FoundMsi, msi, scan};
+use scan::{Found, FoundMsi, msi, reaches_atomic_completer, scan};
 
 /// Where interrupts of every function are written to; the interrupt controllers are above the BARs.
 pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
@@ -45,8 +45,11 @@ pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareErro
         .min()
         .unwrap_or(128);
     let mut vector = FIRST_VECTOR;
-    for one in &found {
+    for (index, one) in found.iter().enumerate() {
         configure(&registers, one, max_payload).await;
+        if reaches_atomic_completer(&found, index) {
+            enable_atomics(&registers, one).await;
+        }
         vector = signal(&registers, one.id, one.msi.as_ref(), vector).await;
         let command = register::MEMORY_SPACE | register::BUS_MASTER;
         registers
@@ -125,6 +128,14 @@ async fn enable_translation(registers: &Registers, id: FunctionId) {
         let enable = (register::PAGE_REQUEST_ENABLE, register::PAGE_REQUEST_ENABLE);
         registers.replace(id, pages + 1, enable).await;
     }
+}
+
+/// Lets a function ask for atomic operations.
+async fn enable_atomics(registers: &Registers, one: &Found) {
+    let Some(express) = &one.express else { return };
+    let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
+    let field = Express::ATOMIC_REQUESTER_FIELD;
+    registers.replace(one.id, control, field).await;
 }
 
 /// Gives a function the interrupt vectors that it asks for, from `next` on; the next free one.

@@ -43,6 +43,8 @@ pub(super) struct FoundExpress {
     pub(super) max_payload_supported: u32,
     pub(super) extended_tags: bool,
     pub(super) ten_bit_tags: bool,
+    routes_atomics: bool,
+    completes_atomics: bool,
     port: Option<PortType>,
 }
 
@@ -211,6 +213,8 @@ async fn express(registers: &Registers, id: FunctionId) -> Option<FoundExpress> 
         max_payload_supported: Express::supported_in(capabilities),
         extended_tags: Express::has_extended_tags(capabilities),
         ten_bit_tags: Express::has_ten_bit_tags(more),
+        routes_atomics: Express::routes_atomics(more),
+        completes_atomics: Express::completes_atomics(more),
     })
 }
 
@@ -233,6 +237,29 @@ impl Found {
             32
         }
     }
+}
+
+/// Whether atomic operations of the endpoint at `index` are completed: the root port above does, and all ports between route
+/// them there (PCIe Base 6.15.3).
+pub(super) fn reaches_atomic_completer(found: &[Found], index: usize) -> bool {
+    let port = |index: usize| found[index].express.as_ref();
+    if port(index).and_then(|express| express.port) != Some(PortType::Endpoint) {
+        return false;
+    }
+    let mut above = found[index].above;
+    while let Some(bridge) = above {
+        let Some(express) = port(bridge) else {
+            return false;
+        };
+        if express.port == Some(PortType::RootPort) {
+            return express.completes_atomics;
+        }
+        if !express.routes_atomics {
+            return false;
+        }
+        above = found[bridge].above;
+    }
+    false
 }
 
 const NOBODY: u32 = 0xffff;

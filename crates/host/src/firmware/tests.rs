@@ -231,6 +231,28 @@ fn the_max_payload_size_is_the_smallest_supported() {
 }
 
 #[test]
+fn endpoints_ask_for_atomic_operations_where_a_root_port_completes_them() {
+    let shapes = [Shape::Switch(vec![device(4096)]), device(4096)];
+    let mut tree = Tree::below_a_host(&shapes);
+    assert_eq!(tree.enumerate(), Ok(()));
+    for (functions, below) in &tree.nodes {
+        for place in functions.places() {
+            let asks = functions.space(place).atomic_requester_enable();
+            let is_device = place == Place::Own && below.is_empty();
+            assert_eq!(asks, is_device, "{} {place:?}", functions.id());
+        }
+    }
+    // The same devices below a port that is no root port: nobody there completes anything.
+    let mut tree = Tree { nodes: Vec::new() };
+    let host = ConfigSpace::host_bridge(&IDENTITY);
+    tree.add(&[device(4096)], PortType::Downstream, 1, &|ports| {
+        Functions::root(host.clone(), ports)
+    });
+    assert_eq!(tree.enumerate(), Ok(()));
+    assert!(!tree.own(1).atomic_requester_enable());
+}
+
+#[test]
 fn each_function_has_interrupt_vectors_of_its_own() {
     let mut tree = Tree::below_a_host(&[device(4096), device(4096)]);
     assert_eq!(tree.enumerate(), Ok(()));

@@ -49,6 +49,8 @@ const LINK_ACTIVE: u32 = 1 << 29;
 const ATOMIC_ROUTING: u32 = 1 << 6;
 /// Of 32 and 64 bits, and compare-and-swap of 128.
 const ATOMIC_COMPLETER: u32 = 0b111 << 7;
+/// Those of 32 and 64 bits.
+const ATOMIC_COMPLETER_BASE: u32 = 0b11 << 7;
 const ATOMIC_REQUESTER_ENABLE: u32 = 1 << 6;
 const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
 const TEN_BIT_TAG_REQUESTER: u32 = 1 << 17;
@@ -269,6 +271,20 @@ impl Express {
     pub const TEN_BIT_TAG_FIELD: (u32, u32) =
         (TEN_BIT_TAG_REQUESTER_ENABLE, TEN_BIT_TAG_REQUESTER_ENABLE);
 
+    /// Whether a port with those Device Capabilities 2 routes atomic operations (PCIe Base 6.15.3.1).
+    pub fn routes_atomics(capabilities: u32) -> bool {
+        capabilities & ATOMIC_ROUTING != 0
+    }
+
+    /// Whether a root port with those Device Capabilities 2 completes atomic operations on 4 and on 8 bytes.
+    pub fn completes_atomics(capabilities: u32) -> bool {
+        capabilities & ATOMIC_COMPLETER_BASE == ATOMIC_COMPLETER_BASE
+    }
+
+    /// `AtomicOp` Requester Enable in Device Control 2: mask and value.
+    pub const ATOMIC_REQUESTER_FIELD: (u32, u32) =
+        (ATOMIC_REQUESTER_ENABLE, ATOMIC_REQUESTER_ENABLE);
+
     /// `Max_Payload_Size` in Device Control: mask, and value for so many bytes.
     pub fn max_payload_field(bytes: u32) -> (u32, u32) {
         (7 << MPS, size_field(bytes) << MPS)
@@ -371,8 +387,12 @@ mod tests {
             let mut space = endpoint(port);
             let offered = space.read(DEVICE_CAPABILITIES_2);
             assert_eq!((offered >> 6 & 1, offered >> 7 & 7), (routes, completes));
+            assert_eq!(Express::routes_atomics(offered), routes == 1);
+            assert_eq!(Express::completes_atomics(offered), completes == 7);
             assert!(!space.atomic_requester_enable());
-            space.write(DEVICE_CONTROL_2, 1 << 6, 0b0001);
+            let field = Express::ATOMIC_REQUESTER_FIELD;
+            assert_eq!(field, (1 << 6, 1 << 6));
+            space.write(DEVICE_CONTROL_2, field.1, 0b0001);
             assert_eq!(space.atomic_requester_enable(), asks);
         }
     }
