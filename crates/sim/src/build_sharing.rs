@@ -156,6 +156,7 @@ fn accesses(plan: &Plan, access: &AccessPlan, (core, flow): (usize, FlowId), up:
         start: access.start + up,
         interval: access.interval,
         pattern: pattern(plan, access.buffer),
+        turnaround: access.turnaround,
         check: access.check,
     }
 }

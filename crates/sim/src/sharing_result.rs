@@ -29,7 +29,7 @@ pub struct AccessResult {
     pub latency_ns: Option<Latency>,
     /// How many took how long: the lower bounds of steps of 10 ns, and the counts of those in which there were any.
     pub histogram_ns: Vec<(f64, u64)>,
-    /// Bytes of an access in its mean latency, a second, of all cores together.
+    /// Bytes of an access in its mean latency and the turnaround, a second, of all cores together.
     pub bytes_per_second: Option<f64>,
     /// What the cache of the accelerator did, of all accesses of it together.
     pub cache: Option<CacheResult>,
@@ -103,8 +103,10 @@ pub fn accesses(
             failed,
             latency_ns: told,
             histogram_ns: latencies.steps(STEP_NS),
-            bytes_per_second: told
-                .map(|latency| (access.size * parts.0.len() as u64) as f64 / latency.mean * 1e9),
+            bytes_per_second: told.map(|latency| {
+                let bytes = access.size * parts.0.len() as u64;
+                bytes as f64 / (latency.mean + access.turnaround.as_ns()) * 1e9
+            }),
             cache,
             translations,
             completed: meters.iter().all(|meter| meter.is_accounted_for()),

@@ -182,7 +182,8 @@ impl Simulation {
         let networks = traffic.chain(collectives).chain(offers);
         let networks = networks.map(|time| time.max(progress) + NETWORK_PATIENCE);
         let accesses = self.plan.accesses.iter();
-        let accesses = accesses.map(|one| one.start.max(progress) + one.interval + PATIENCE);
+        let accesses =
+            accesses.map(|one| one.start.max(progress) + one.interval + one.turnaround + PATIENCE);
         flows
             .chain(networks)
             .chain(accesses)

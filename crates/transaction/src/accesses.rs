@@ -2,6 +2,7 @@
 
 use kernel::{Span, Stream, Time};
 use link::{FlowId, Observation};
+use protocol::AtomicOperation;
 
 use crate::Pattern;
 
@@ -27,6 +28,17 @@ pub enum AtomicAccess {
     Swap,
     /// Zero is put there if zero is there.
     Compare,
+}
+
+impl AtomicAccess {
+    /// How PCI Express does it: there the value before always comes back.
+    pub const fn operation(self) -> AtomicOperation {
+        match self {
+            Self::Store | Self::Load => AtomicOperation::FetchAdd,
+            Self::Swap => AtomicOperation::Swap,
+            Self::Compare => AtomicOperation::CompareAndSwap,
+        }
+    }
 }
 
 /// Where the next access is.
@@ -63,6 +75,8 @@ pub struct Accesses {
     pub start: Time,
     /// From the end of each to the beginning of the next.
     pub interval: Span,
+    /// What the software that starts each takes around it, beside that interval.
+    pub turnaround: Span,
     /// What the region holds and is written with.
     pub pattern: Pattern,
     /// Whether what is read must be that.
@@ -88,6 +102,13 @@ pub struct OneAccess {
     pub born: Time,
     /// Whether it is measured.
     pub measured: bool,
+}
+
+impl Accesses {
+    /// What the bytes must be that are read, if that is checked.
+    pub fn expected(&self) -> Option<Pattern> {
+        (self.check && self.kind == AccessKind::Read).then_some(self.pattern)
+    }
 }
 
 impl AccessLoop {
@@ -133,7 +154,7 @@ impl AccessLoop {
 
     /// The access that had begun ends at `at`: what to tell of it, if anything.
     pub fn end(&mut self, one: OneAccess, at: Time, intact: bool) -> Option<Observation> {
-        self.next_start = at + self.what.interval;
+        self.leave(at);
         one.measured.then_some(Observation::Delivered {
             flow: self.what.flow,
             bytes: self.what.size as u32,
@@ -146,11 +167,15 @@ impl AccessLoop {
 
     /// The access that had begun has failed.
     pub fn fail(&mut self, one: OneAccess, at: Time) -> Option<Observation> {
-        self.next_start = at + self.what.interval;
+        self.leave(at);
         one.measured.then_some(Observation::Failed {
             flow: self.what.flow,
             bytes: self.what.size as u32,
         })
+    }
+
+    fn leave(&mut self, at: Time) {
+        self.next_start = at + self.what.turnaround + self.what.interval;
     }
 
     /// What to tell at the beginning: how much will be asked for in all.
@@ -159,5 +184,54 @@ impl AccessLoop {
             flow: self.what.flow,
             bytes: self.what.size * self.what.count,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accesses(order: AccessOrder) -> Accesses {
+        Accesses {
+            flow: FlowId(0),
+            kind: AccessKind::Read,
+            address: 0x1000,
+            region: 100,
+            size: 40,
+            count: 2,
+            warm_up: 1,
+            order,
+            start: Time::from_fs(7),
+            interval: Span::from_ns(5),
+            turnaround: Span::from_ns(30),
+            pattern: Pattern::new(1, 0),
+            check: false,
+        }
+    }
+
+    #[test]
+    fn the_next_begins_after_the_software_and_the_interval() {
+        let mut all = AccessLoop::new(accesses(AccessOrder::Local));
+        assert_eq!(all.next_start(), Time::from_fs(7));
+        let one = all.begin(all.next_start());
+        let end = Time::ZERO + Span::from_ns(100);
+        all.end(one, end, true);
+        assert_eq!(all.next_start(), end + Span::from_ns(35));
+        let other = all.begin(all.next_start());
+        all.fail(other, end + Span::from_ns(50));
+        assert_eq!(all.next_start(), end + Span::from_ns(85));
+    }
+
+    #[test]
+    fn those_before_the_measured_ones_are_not_told() {
+        let mut all = AccessLoop::new(accesses(AccessOrder::Sequential));
+        let mut told = Vec::new();
+        while !all.is_over() {
+            let one = all.begin(all.next_start());
+            let what = all.end(one, one.born, true);
+            told.push((one.offset, what.is_some()));
+        }
+        // Of 100 bytes the last 20 are no access.
+        assert_eq!(told, [(0, false), (40, true), (0, true)]);
     }
 }

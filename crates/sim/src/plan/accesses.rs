@@ -78,6 +78,8 @@ pub struct AccessPlan {
     pub start: Time,
     /// From the end of each to the beginning of the next.
     pub interval: Span,
+    /// What the software that starts each takes around it.
+    pub turnaround: Span,
     /// Whether an accelerator has the translations before.
     pub warm_translations: bool,
     /// Whether nobody writes the buffer, so that what is read must be what was there.
@@ -235,6 +237,7 @@ impl Planner<'_> {
             return Err(error("size", &message));
         }
         let first = parameters.first_core as usize;
+            turnaround: parameters.turnaround,
         let cores = first..first + parameters.cores as usize;
         match &self.nodes[by].kind {
             NodeKind::Host(_, costs) if cores.end > costs.cores as usize => {

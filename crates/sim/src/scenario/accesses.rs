@@ -102,6 +102,8 @@ kernel::parameters! {
         start: Span = Span::ZERO, from "the beginning of the run";
         /// From the end of each to the beginning of the next.
         interval: Span = Span::ZERO, from "as fast as possible";
+        /// Time that the software which starts each takes around it (call, doorbell, interrupt or poll, return): it passes with the interval, and rates count it, but no latency.
+        turnaround: Span = Span::ZERO, from "our choice: whoever makes them starts them itself";
         /// Whether an accelerator has the translations of the buffer before the first access, as far as it can keep them.
         warm_translations: bool = false, from "our choice: it asks for what it needs";
     }
