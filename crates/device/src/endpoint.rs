@@ -168,6 +168,12 @@ impl Endpoint {
         self.bus_master
     }
 
+    /// Whether the engine may ask for atomic operations: if not, it holds them, too.
+    pub fn is_atomic_requester(&self) -> bool {
+        let space = self.functions.space(Place::Own);
+        self.bus_master && space.atomic_requester_enable()
+    }
+
     /// Where the write goes that signals interrupt `vector`, and its data: none while MSI is disabled or has fewer vectors.
     pub fn msi(&self, vector: u8) -> Option<(u64, u32)> {
         self.functions.space(Place::Own).msi(vector)
@@ -449,8 +455,19 @@ impl Endpoint {
 
     /// Packets of coherence messages that wait for the wire.
     pub(crate) fn coherence_waiting(&self) -> usize {
+        self.posted_waiting(TrafficClass::COHERENCE)
+    }
+
+    /// When the last posted request of the engine is off the wire, once none of them waits for it. To be asked whenever
+    /// something has happened, as the wire then has had no other packet since.
+    pub(crate) fn posted_gone(&self) -> Option<Time> {
+        let waiting = self.posted_waiting(TrafficClass::default());
+        (waiting == 0).then(|| self.link.busy_until())
+    }
+
+    fn posted_waiting(&self, traffic_class: TrafficClass) -> usize {
         let charge = Charge {
-            traffic_class: TrafficClass::COHERENCE,
+            traffic_class,
             class: Class::Posted,
             data: 0,
         };

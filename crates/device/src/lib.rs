@@ -3,6 +3,7 @@
 //! Each model is one file around an [`Endpoint`], which is the PCI Express core that they share.
 
 pub mod accelerator;
+mod block_dma;
 mod dma;
 mod endpoint;
 mod endpoint_parameters;
@@ -12,6 +13,7 @@ pub mod router;
 pub mod sg_dma;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorParameters};
+pub use block_dma::{BlockDma, BlockDmaParameters};
 pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer};
 pub use endpoint_parameters::EndpointParameters;

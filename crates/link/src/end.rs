@@ -119,6 +119,11 @@ impl LinkEnd {
         self.transmitter.waiting()
     }
 
+    /// When what takes the wire, or was the last to do so, is off it.
+    pub fn busy_until(&self) -> Time {
+        self.transmitter.busy_until
+    }
+
     /// Packets of a source that wait for the wire in the same queue as one with that charge.
     pub fn waiting_like(&self, source: u16, charge: &Charge) -> usize {
         let channel = self.channel_of(charge.traffic_class);

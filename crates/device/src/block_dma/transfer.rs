@@ -1,0 +1,308 @@
+//! One transfer: the requests that it is made of, and what has come of it.
+
+use kernel::Time;
+use link::{Observation, PacketId, Packets, Stamp};
+use protocol::{AtomicOperation, Completion, FunctionId, Header, MemoryRequest, Status};
+use transaction::{
+    AccessKind, AccessLoop, Accesses, AtomicAccess, OneAccess, Outstanding, Part, Pattern,
+};
+
+/// Who makes requests, and how large they may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) id: FunctionId,
+    pub(super) max_payload: u32,
+    pub(super) max_read_request: u32,
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    work: usize,
+    one: OneAccess,
+    /// The address of its first byte.
+    address: u64,
+    size: u64,
+    /// Bytes that were asked for, or written.
+    issued: u64,
+    /// Requests that are not answered in full.
+    open: u32,
+    intact: bool,
+    /// Whether it goes no further: a request of it has failed.
+    failed: bool,
+}
+
+impl Transfer {
+    /// The access `one` of the work with that number.
+    pub(super) fn new(work: usize, one: OneAccess, what: &Accesses) -> Self {
+        Transfer {
+            work,
+            one,
+            address: what.address + one.offset,
+            size: what.size,
+            issued: 0,
+            open: 0,
+            intact: true,
+            failed: false,
+        }
+    }
+
+    /// The number of its work.
+    pub(super) fn work(&self) -> usize {
+        self.work
+    }
+
+    /// Whether no request of it is left to be made.
+    pub(super) fn is_asked(&self) -> bool {
+        self.failed || self.issued == self.size
+    }
+
+    /// Whether answers are to come.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Its next request, for which there is a tag if it needs one.
+    pub(super) fn next(
+        &mut self,
+        what: &Accesses,
+        limits: Limits,
+        outstanding: &mut Outstanding<u64>,
+        now: Time,
+        packets: &mut Packets,
+    ) -> PacketId {
+        let (id, address) = (limits.id, self.address + self.issued);
+        let packet = packets.claim();
+        let content = &mut packets[packet];
+        let len = match what.kind {
+            AccessKind::Read => {
+                let len = self.room(limits.max_read_request);
+                let tag = self.begin(outstanding, len, now);
+                let header = Header::memory_read(id, tag, address, len).expect(LEGAL);
+                content.write(header, Stamp::default());
+                len
+            }
+            AccessKind::Write => {
+                let len = self.room(limits.max_payload);
+                let header = Header::memory_write(id, address, len).expect(LEGAL);
+                let lead = (address % 4) as usize;
+                let bytes = content.write(header, Stamp::default());
+                let bytes = &mut bytes[lead..lead + len as usize];
+                what.pattern.fill(self.one.offset + self.issued, bytes);
+                len
+            }
+            AccessKind::Atomic(kind) => {
+                let len = self.size as u32;
+                let tag = self.begin(outstanding, len, now);
+                let header = Header::atomic((id, tag), kind.operation(), address, len);
+                let header = header.expect("a plan has atomic operations of widths that there are");
+                set_operands(kind, content.write(header, Stamp::default()));
+                len
+            }
+        };
+        self.issued += u64::from(len);
+        packet
+    }
+
+    fn begin(&mut self, outstanding: &mut Outstanding<u64>, len: u32, now: Time) -> protocol::Tag {
+        self.open += 1;
+        outstanding.begin(self.issued, len, now)
+    }
+
+    /// How much the next request is for: no more than `largest`, and within its page.
+    fn room(&self, largest: u32) -> u32 {
+        let address = self.address + self.issued;
+        // Off its boundary a packet is cut short, so that it carries no more dwords than an aligned one.
+        let largest = u64::from(largest) - address % 4;
+        let room = MemoryRequest::room_at(address).min(largest);
+        room.min(self.size - self.issued) as u32
+    }
+
+    /// A part of what it asked for has come with `payload`, or never will; what was read has to be `pattern`, if there is one.
+    pub(super) fn take(
+        &mut self,
+        part: &Part<u64>,
+        completion: &Completion,
+        payload: &[u8],
+        pattern: Option<Pattern>,
+    ) {
+        self.open -= u32::from(part.last);
+        if completion.status != Status::Successful {
+            self.failed = true;
+            return;
+        }
+        let lead = usize::from(completion.lower_address) % 4;
+        let bytes = payload.get(lead..lead + part.len as usize);
+        let offset = self.one.offset + part.what + u64::from(part.offset);
+        self.intact &=
+            bytes.is_some_and(|bytes| pattern.is_none_or(|pattern| pattern.matches(offset, bytes)));
+    }
+
+    /// A request of it was not answered in time.
+    pub(super) fn lose(&mut self) {
+        self.open -= 1;
+        self.failed = true;
+    }
+
+    /// It ends at `at`: what to tell, if anything.
+    pub(super) fn end(&self, work: &mut AccessLoop, at: Time) -> Option<Observation> {
+        if self.failed {
+            work.fail(self.one, at)
+        } else {
+            work.end(self.one, at, self.intact)
+        }
+    }
+}
+
+/// The operands of an atomic operation, little-endian.
+fn set_operands(kind: AtomicAccess, operands: &mut [u8]) {
+    operands.fill(0);
+    if kind.operation() == AtomicOperation::FetchAdd {
+        operands[0] = 1;
+    }
+}
+
+const LEGAL: &str = "a request of a transfer stays within its page and the largest request";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Span;
+    use link::FlowId;
+    use protocol::{Kind, Tag};
+    use transaction::AccessOrder;
+
+    const LIMITS: Limits = Limits {
+        id: FunctionId(0x100),
+        max_payload: 128,
+        max_read_request: 512,
+    };
+
+    fn accesses(kind: AccessKind, address: u64, size: u64) -> Accesses {
+        Accesses {
+            flow: FlowId(0),
+            kind,
+            address,
+            region: size,
+            size,
+            count: 1,
+            warm_up: 0,
+            order: AccessOrder::Local,
+            start: Time::ZERO,
+            interval: Span::ZERO,
+            turnaround: Span::ZERO,
+            pattern: Pattern::new(1, 0),
+            check: true,
+        }
+    }
+
+    /// A transfer of which all requests were made: headers and payloads.
+    fn requests(what: &Accesses) -> (Transfer, Vec<(Header, Vec<u8>)>) {
+        let one = AccessLoop::new(what.clone()).begin(Time::ZERO);
+        let mut transfer = Transfer::new(0, one, what);
+        let mut outstanding = Outstanding::new(32, Span::from_us(50));
+        let mut packets = Packets::default();
+        let mut all = Vec::new();
+        while !transfer.is_asked() {
+            let now = Time::ZERO;
+            let packet = transfer.next(what, LIMITS, &mut outstanding, now, &mut packets);
+            let content = &packets[packet];
+            all.push((*content.header(), content.payload().to_vec()));
+        }
+        (transfer, all)
+    }
+
+    fn range(header: &Header) -> (u64, u32) {
+        match &header.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
+                (request.first_byte(), request.byte_len())
+            }
+            other => panic!("{other:?} is no memory request"),
+        }
+    }
+
+    #[test]
+    fn writes_are_cut_at_the_max_payload_and_the_page() {
+        let what = accesses(AccessKind::Write, 0xfbe, 200);
+        let (transfer, all) = requests(&what);
+        let ranges: Vec<_> = all.iter().map(|(header, _)| range(header)).collect();
+        assert_eq!(ranges, [(0xfbe, 66), (0x1000, 128), (0x1080, 6)]);
+        assert!(what.pattern.matches(66, &all[1].1));
+        assert!(!transfer.is_awaited());
+    }
+
+    #[test]
+    fn reads_are_cut_at_the_max_read_request_and_the_page() {
+        let (transfer, all) = requests(&accesses(AccessKind::Read, 0xf01, 1000));
+        let ranges: Vec<_> = all.iter().map(|(header, _)| range(header)).collect();
+        assert_eq!(ranges, [(0xf01, 255), (0x1000, 512), (0x1200, 233)]);
+        assert!(transfer.is_awaited());
+    }
+
+    #[test]
+    fn an_atomic_operation_is_one_request_with_its_operands() {
+        let one = [1, 0, 0, 0];
+        for (kind, operation, operands) in [
+            (AtomicAccess::Store, AtomicOperation::FetchAdd, &one[..]),
+            (AtomicAccess::Load, AtomicOperation::FetchAdd, &one[..]),
+            (AtomicAccess::Swap, AtomicOperation::Swap, &[0; 4]),
+            (
+                AtomicAccess::Compare,
+                AtomicOperation::CompareAndSwap,
+                &[0; 8],
+            ),
+        ] {
+            let (transfer, all) = requests(&accesses(AccessKind::Atomic(kind), 0x44, 4));
+            let [(header, payload)] = &all[..] else {
+                panic!("{all:?} are not one request")
+            };
+            let Kind::Atomic(request) = &header.kind else {
+                panic!("{header:?} is no atomic operation")
+            };
+            assert_eq!((request.operation(), request.address()), (operation, 0x44));
+            assert_eq!(payload, operands);
+            assert!(transfer.is_awaited());
+        }
+    }
+
+    #[test]
+    fn a_read_is_intact_only_if_every_byte_is_what_was_there() {
+        let what = accesses(AccessKind::Read, 0x1000, 8);
+        for (wrong, status) in [
+            (0, Status::Successful),
+            (1, Status::Successful),
+            (0, Status::UnsupportedRequest),
+        ] {
+            let (mut transfer, _) = requests(&what);
+            let completion = Completion {
+                completer: FunctionId(0),
+                requester: LIMITS.id,
+                tag: Tag(0),
+                status,
+                byte_count: 8,
+                lower_address: 0,
+                dwords: 2,
+            };
+            let part = Part {
+                what: 0,
+                offset: 0,
+                len: 8,
+                last: true,
+            };
+            let mut bytes = [0; 8];
+            what.pattern.fill(0, &mut bytes);
+            bytes[7] ^= wrong;
+            transfer.take(&part, &completion, &bytes, what.expected());
+            assert!(!transfer.is_awaited());
+            let told = transfer.end(&mut AccessLoop::new(what.clone()), Time::ZERO);
+            let good = status == Status::Successful;
+            match told {
+                Some(Observation::Delivered { intact, .. }) if good => {
+                    assert_eq!(intact, wrong == 0);
+                }
+                Some(Observation::Failed { .. }) => assert!(!good),
+                other => panic!("{other:?} is told of a transfer at its end"),
+            }
+        }
+    }
+}
