@@ -353,11 +353,11 @@ class Fabric:
         """Adds accesses to a buffer, one after the other.
 
         Args:
-            by: The coherent host, or the accelerator, that makes them.
+            by: The coherent host, or the accelerator or block-dma, that makes them.
             buffer: The buffer's name.
             id: Names the accesses in the results.
             settings: `kind`, `size`, `count`, `warm_up`, `order`, `cores`, `first_core`, `start`,
-                `interval`, `warm_translations`.
+                `interval`, `turnaround`, `warm_translations`.
         """
         return self._append("accesses", {"id": id, "by": by, "buffer": buffer, **settings})
 

@@ -169,9 +169,10 @@ class AccessResult:
 
     `count` of them have ended, `failed` of those led nowhere, or to where they were not allowed.
     `histogram_ns` counts latencies in steps of 10 ns, by their lower bounds. `bytes_per_second` is
-    what an access moves in its mean latency, of all cores together. `cache` and `translations` are
-    of the accelerator, all its accesses together, and `None` of a host. `intact` says that none
-    failed, and that what was read was what stood there, where nobody writes.
+    what an access moves in its mean latency and the turnaround, of all cores together. `cache`
+    and `translations` are of the accelerator, all its accesses together, and `None` of others.
+    `intact` says that none failed, and that what was read was what stood there, where nobody
+    writes.
     """
 
     id: str

@@ -118,6 +118,7 @@ pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
                     }
                     accelerator.add_accesses(what);
                 }
+                Model::BlockDma(engine) => engine.add_accesses(what),
                 Model::Host(host) => {
                     let NodeKind::Host(_, costs) = &plan.nodes[access.by].kind else {
                         continue;
@@ -127,7 +128,7 @@ pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
                     let program = move |system| run_on_core(system, core, costs, what);
                     host.cpu_mut().spawn(start, program);
                 }
-                _ => panic!("hosts and accelerators make accesses"),
+                _ => panic!("hosts, accelerators and engines for blocks make accesses"),
             }
         }
     }
@@ -155,8 +156,8 @@ fn accesses(plan: &Plan, access: &AccessPlan, (core, flow): (usize, FlowId), up:
         },
         start: access.start + up,
         interval: access.interval,
-        pattern: pattern(plan, access.buffer),
         turnaround: access.turnaround,
+        pattern: pattern(plan, access.buffer),
         check: access.check,
     }
 }

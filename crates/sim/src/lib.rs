@@ -17,7 +17,7 @@ pub mod plan;
 mod programs;
 pub mod result;
 pub mod scenario;
-mod sharing_result;
+pub mod sharing_result;
 mod simulation;
 mod spare;
 mod trace;

@@ -1,6 +1,6 @@
 //! The closed list of what stands in a fabric, and the dispatch of what happens to it.
 
-use device::{Accelerator, Dma, Nic, Reflector, Router, SgDma};
+use device::{Accelerator, BlockDma, Dma, Nic, Reflector, Router, SgDma};
 use fabric::{Controller, IoPort, Switch};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
@@ -37,6 +37,8 @@ models! {
     Switch;
     /// A DMA engine.
     Dma;
+    /// A DMA engine for blocks.
+    BlockDma;
     /// A scatter/gather DMA engine.
     SgDma;
     /// A latency reflector.
@@ -72,6 +74,7 @@ impl Model {
             Model::IoPort(port) => Some(port.link()),
             Model::Switch(switch) => switch.links().nth(index),
             Model::Dma(dma) => Some(dma.endpoint().link()),
+            Model::BlockDma(dma) => Some(dma.endpoint().link()),
             Model::SgDma(dma) => Some(dma.endpoint().link()),
             Model::Reflector(reflector) => Some(reflector.endpoint().link()),
             Model::Accelerator(one) => Some(one.endpoint().link()),
@@ -88,6 +91,7 @@ impl Model {
             Model::IoPort(port) => (port.functions(), vec![port.link()]),
             Model::Switch(switch) => (switch.functions(), switch.links().collect()),
             Model::Dma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
+            Model::BlockDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::SgDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::Reflector(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
             Model::Accelerator(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
@@ -111,6 +115,7 @@ impl Model {
             Model::IoPort(_) | Model::Switch(_) | Model::Controller(_) => None,
             Model::Nic(nic) => Some(nic.endpoint().bar()),
             Model::Dma(dma) => Some(dma.endpoint().bar()),
+            Model::BlockDma(dma) => Some(dma.endpoint().bar()),
             Model::SgDma(dma) => Some(dma.endpoint().bar()),
             Model::Reflector(reflector) => Some(reflector.endpoint().bar()),
             Model::Accelerator(one) => Some(one.endpoint().bar()),
@@ -125,6 +130,7 @@ impl Model {
             Model::IoPort(_) | Model::Switch(_) | Model::Controller(_) => None,
             Model::Nic(nic) => Some(nic.endpoint_mut().bar_mut()),
             Model::Dma(dma) => Some(dma.endpoint_mut().bar_mut()),
+            Model::BlockDma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::SgDma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::Reflector(reflector) => Some(reflector.endpoint_mut().bar_mut()),
             Model::Accelerator(one) => Some(one.endpoint_mut().bar_mut()),
@@ -136,6 +142,7 @@ impl Model {
     pub fn virtual_memory_mut(&mut self, number: usize) -> Option<(&mut Memory, u64)> {
         let endpoint = match self {
             Model::Dma(dma) => dma.endpoint_mut(),
+            Model::BlockDma(dma) => dma.endpoint_mut(),
             Model::SgDma(dma) => dma.endpoint_mut(),
             Model::Reflector(reflector) => reflector.endpoint_mut(),
             _ => return None,
@@ -151,6 +158,7 @@ impl Model {
             Model::Router(router) => Some(router.requester()),
             Model::IoPort(_)
             | Model::Switch(_)
+            | Model::BlockDma(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
             | Model::Accelerator(_)
@@ -167,6 +175,7 @@ impl Model {
             Model::Router(router) => Some(router.requester_mut()),
             Model::IoPort(_)
             | Model::Switch(_)
+            | Model::BlockDma(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
             | Model::Accelerator(_)
@@ -183,6 +192,7 @@ impl Model {
             Model::Router(router) => router.add_flow(flow),
             Model::IoPort(_)
             | Model::Switch(_)
+            | Model::BlockDma(_)
             | Model::SgDma(_)
             | Model::Reflector(_)
             | Model::Accelerator(_)
@@ -197,6 +207,7 @@ impl Model {
         match self {
             Model::Host(host) => host.ask(&mut world.effects(id)),
             Model::Dma(dma) => dma.run(&mut world.effects(id)),
+            Model::BlockDma(dma) => dma.run(&mut world.effects(id)),
             Model::Router(router) => router.run(&mut world.effects(id)),
             Model::Nic(nic) => nic.run(&mut world.effects(id)),
             Model::Accelerator(one) => one.run(&mut world.effects(id)),

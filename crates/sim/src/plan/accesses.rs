@@ -58,9 +58,9 @@ impl BufferPlan {
 pub struct AccessPlan {
     /// Their name, the only one of it.
     pub id: String,
-    /// The host or accelerator that makes them.
+    /// The host, accelerator or engine for blocks that makes them.
     pub by: usize,
-    /// The cores that do, each with accesses of its own; one of an accelerator.
+    /// The cores that do, each with accesses of its own; one of a device.
     pub cores: std::ops::Range<usize>,
     /// The buffer.
     pub buffer: usize,
@@ -218,43 +218,12 @@ impl Planner<'_> {
             return Err(error("buffer", &message));
         };
         let by = self.accessor(access, &buffers[buffer])?;
+        self.check_size(access, by, &buffers[buffer])?;
         let Bytes(size) = parameters.size;
-        if size > buffers[buffer].size {
-            let message = format!(
-                "{} are more than its buffer has; write {} at most",
-                show(size),
-                show(buffers[buffer].size)
-            );
-            return Err(error("size", &message));
-        }
-        if let AccessKind::Atomic(_) = parameters.kind.0
-            && !matches!(size, 4 | 8 | 16)
-        {
-            let message = format!(
-                "an atomic operation is not on {}; write 4 B, 8 B or 16 B",
-                show(size)
-            );
-            return Err(error("size", &message));
-        }
-        let first = parameters.first_core as usize;
-            turnaround: parameters.turnaround,
-        let cores = first..first + parameters.cores as usize;
-        match &self.nodes[by].kind {
-            NodeKind::Host(_, costs) if cores.end > costs.cores as usize => {
-                let message = format!(
-                    "{} has {} cores; write fewer",
-                    self.nodes[by].name, costs.cores
-                );
-                return Err(error("cores", &message));
-            }
-            NodeKind::Host(..) => {}
-            _ => {
-                for key in ["cores", "first_core"] {
-                    if access.lines.has(key) {
-                        return Err(error(key, "an accelerator has no cores; leave it out"));
-                    }
-                }
-            }
+        let cores = self.cores(access, by)?;
+        if parameters.warm_translations && self.is_block_dma(by) {
+            let message = format!("{} has physical addresses; leave it out", access.by.value);
+            return Err(error("warm_translations", &message));
         }
         Ok(AccessPlan {
             id: access.id.value.clone(),
@@ -268,48 +237,118 @@ impl Planner<'_> {
             order: parameters.order,
             start: Time::from_fs(parameters.start.as_fs()),
             interval: parameters.interval,
+            turnaround: parameters.turnaround,
             warm_translations: parameters.warm_translations,
             check: false,
         })
     }
 
-    /// Who makes the accesses: the host of the buffer, or an accelerator below it.
+    fn is_block_dma(&self, node: usize) -> bool {
+        let kind = &self.nodes[node].kind;
+        matches!(kind, NodeKind::Device(_, DeviceParameters::BlockDma(_)))
+    }
+
+    /// Checks that an access is within the buffer, and that there are atomic operations of its size.
+    fn check_size(
+        &self,
+        access: &Access,
+        by: usize,
+        buffer: &BufferPlan,
+    ) -> Result<(), ScenarioError> {
+        let Bytes(size) = access.parameters.size;
+        let error = |message: &str| Err(access_error(self.scenario, access, "size", message));
+        if size > buffer.size {
+            return error(&format!(
+                "{} are more than its buffer has; write {} at most",
+                show(size),
+                show(buffer.size)
+            ));
+        }
+        let AccessKind::Atomic(kind) = access.parameters.kind.0 else {
+            return Ok(());
+        };
+        let (of, widest) = if self.is_block_dma(by) {
+            (" of PCI Express", kind.operation().widest().into())
+        } else {
+            ("", 16)
+        };
+        if matches!(size, 4 | 8 | 16) && size <= widest {
+            return Ok(());
+        }
+        let right = if widest == 16 {
+            "4 B, 8 B or 16 B"
+        } else {
+            "4 B or 8 B"
+        };
+        let name = access.parameters.kind.name();
+        error(&format!(
+            "an {name}{of} is not on {}; write {right}",
+            show(size)
+        ))
+    }
+
+    /// The cores that make the accesses: of a device, one that stands for it.
+    fn cores(&self, access: &Access, by: usize) -> Result<std::ops::Range<usize>, ScenarioError> {
+        let error = |key, message: &str| Err(access_error(self.scenario, access, key, message));
+        let first = access.parameters.first_core as usize;
+        let cores = first..first + access.parameters.cores as usize;
+        if let NodeKind::Host(_, costs) = &self.nodes[by].kind {
+            if cores.end <= costs.cores as usize {
+                return Ok(cores);
+            }
+            let (name, most) = (&self.nodes[by].name, costs.cores);
+            return error("cores", &format!("{name} has {most} cores; write fewer"));
+        }
+        for key in ["cores", "first_core"] {
+            if access.lines.has(key) {
+                return error(key, "a device has no cores; leave it out");
+            }
+        }
+        Ok(cores)
+    }
+
+    /// Who makes the accesses: the host of the buffer, or an accelerator or an engine for blocks below it.
     fn accessor(&self, access: &Access, buffer: &BufferPlan) -> Result<usize, ScenarioError> {
         let name = access.by.value.as_str();
         let error = |message: &str| access_error(self.scenario, access, "by", message);
         let Some(&by) = self.names.get(name) else {
-            let advice = known(self.scenario, name, |node| {
-                matches!(
-                    node.kind,
-                    NodeKind::Host(..) | NodeKind::Device(_, DeviceParameters::Accelerator(_))
-                )
-            });
+            let advice = known(self.scenario, name, |node| makes_accesses(&node.kind));
             return Err(error(&format!(
-                "there is no host or accelerator {name:?}; {advice}"
+                "there is no host, accelerator or block-dma {name:?}; {advice}"
             )));
         };
         let host = &self.nodes[buffer.host];
-        match &self.nodes[by].kind {
-            NodeKind::Host(..) if by == buffer.host && !host.coherence.coherent => Err(error(
-                &format!("the cores of {name} have no caches; write coherent = true there"),
-            )),
-            NodeKind::Host(..) if by == buffer.host => Ok(by),
-            NodeKind::Device(_, DeviceParameters::Accelerator(_))
-                if self.nodes[by].root == buffer.host =>
-            {
-                Ok(by)
-            }
-            NodeKind::Host(..) | NodeKind::Device(_, DeviceParameters::Accelerator(_)) => {
-                Err(error(&format!(
-                    "the memory of {}, where {} is, is not in its address space; write {} or an accelerator below it",
-                    host.name, buffer.name, host.name
-                )))
-            }
-            _ => Err(error(&format!(
-                "{name} makes no accesses; write a host, or a device with model = \"accelerator\""
-            ))),
+        let kind = &self.nodes[by].kind;
+        if !makes_accesses(kind) {
+            return Err(error(&format!(
+                "{name} makes no accesses; write a host, or a device with model = \"accelerator\" or \"block-dma\""
+            )));
         }
+        if self.nodes[by].root != buffer.host {
+            return Err(error(&format!(
+                "the memory of {}, where {} is, is not in its address space; write {}, or an accelerator or block-dma below it",
+                host.name, buffer.name, host.name
+            )));
+        }
+        if matches!(kind, NodeKind::Host(..)) && !host.coherence.coherent {
+            return Err(error(&format!(
+                "the cores of {name} have no caches; write coherent = true there"
+            )));
+        }
+        Ok(by)
     }
+}
+
+/// Whether a node of that kind makes accesses to buffers.
+fn makes_accesses(kind: &NodeKind) -> bool {
+    matches!(
+        kind,
+        NodeKind::Host(..)
+            | NodeKind::Device(
+                _,
+                DeviceParameters::Accelerator(_) | DeviceParameters::BlockDma(_)
+            )
+    )
 }
 
 fn buffer_error(scenario: &Scenario, buffer: &Buffer, key: &str, message: &str) -> ScenarioError {

@@ -86,7 +86,7 @@ kernel::parameters! {
     pub struct AccessParameters {
         /// What each does: "read", "write", "atomic-store", "atomic-load", "atomic-swap" or "atomic-compare".
         kind: Kind = Kind(AccessKind::Read), from "a common choice";
-        /// Bytes of each: of an atomic operation 4, 8 or 16.
+        /// Bytes of each: of an atomic operation 4, 8 or 16; of a block-dma only an atomic-compare has 16.
         size: Bytes = Bytes(64), within Bytes(1)..=Bytes(1 << 30), from "a cache line";
         /// How many there are; on several cores, on each of them.
         count: u64 = 1000, within 1..=1_000_000_000, from "our choice";
@@ -144,7 +144,7 @@ impl Buffer {
 pub struct Access {
     /// Its name; `accesses-1` and so on where none is written.
     pub id: At<String>,
-    /// The host or accelerator that makes them.
+    /// The host, accelerator or block-dma that makes them.
     pub by: At<String>,
     /// The buffer.
     pub buffer: At<String>,
@@ -163,7 +163,7 @@ impl Access {
         let by = section.read("by")?;
         let buffer = section.read("buffer")?;
         let missing = section.error(if by.is_none() {
-            "there is no by; write by = \"NAME\" of a host or an accelerator"
+            "there is no by; write by = \"NAME\" of a host, an accelerator or a block-dma"
         } else {
             "there is no buffer; write buffer = \"NAME\" of a [buffers.NAME]"
         });

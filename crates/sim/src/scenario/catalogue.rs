@@ -269,7 +269,7 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "accesses",
         "by",
         "none",
-        "The coherent host, or the accelerator, that makes them.",
+        "The coherent host, or the accelerator or block-dma, that makes them.",
     ),
     ("accesses", "buffer", "none", "The buffer that they are to."),
     (

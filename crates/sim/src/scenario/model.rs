@@ -60,7 +60,7 @@ impl DeviceParameters {
         let own = match self {
             Self::SgDma(engine) => Some(engine.bar()),
             Self::Router(_) | Self::Nic(_) => window,
-            Self::Dma(_) | Self::Reflector(_) | Self::Accelerator(_) => None,
+            Self::Dma(_) | Self::Reflector(_) | Self::Accelerator(_) | Self::BlockDma(_) => None,
         };
         endpoint.bar().into_iter().chain(own).collect()
     }
@@ -69,6 +69,7 @@ impl DeviceParameters {
     pub fn tags(&self) -> u32 {
         match self {
             Self::Dma(dma) => dma.tags,
+            Self::BlockDma(dma) => dma.tags,
             Self::SgDma(engine) => engine.tags,
             Self::Nic(nic) => nic.tags,
             Self::Accelerator(one) => one.translation_requests,
@@ -89,6 +90,7 @@ impl DeviceParameters {
         match self {
             Self::SgDma(_) => device::sg_dma::registers::Unit::ALL.len() as u32,
             Self::Dma(_)
+            | Self::BlockDma(_)
             | Self::Reflector(_)
             | Self::Router(_)
             | Self::Nic(_)
@@ -100,6 +102,8 @@ impl DeviceParameters {
 models! {
     /// Reads and writes host memory and other devices, many requests at once.
     "dma" => Dma(device::DmaParameters);
+    /// Moves blocks of host memory, and makes atomic operations on it, as software asks: one transfer after the other, beside all caches.
+    "block-dma" => BlockDma(device::BlockDmaParameters);
     /// Works through lists of descriptors that a driver on the host writes, with FIFOs and a circuit of the user's behind it.
     "sg-dma" => SgDma(device::SgDmaParameters);
     /// Joins hosts by fibres: takes what is written to its window, or made by its user logic, through a network of its kind.

@@ -1,5 +1,6 @@
 //! Whole fabrics, from scenario texts small enough to work out by hand.
 
+mod accesses;
 mod any_fabric;
 mod bit_errors;
 mod bytes;
