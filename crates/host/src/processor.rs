@@ -259,14 +259,8 @@ impl Processor {
                     self.watched.insert(address, 0);
                     continue;
                 }
-                Step::Ask(Request::Written(address)) => {
-                    let count = self.watched.entry(address).or_default();
-                    if *count > 0 {
-                        *count -= 1;
-                        continue;
-                    }
-                    State::Written(address)
-                }
+                Step::Ask(Request::Written(address)) if self.take_written(address) => continue,
+                Step::Ask(Request::Written(address)) => State::Written(address),
                 Step::Ask(Request::EitherWritten(addresses)) => {
                     let is_written = |address| self.watched.get(address).is_some_and(|n| *n > 0);
                     if addresses.iter().any(is_written) {
@@ -304,6 +298,14 @@ impl Processor {
             self.free_cores += 1;
             return None;
         }
+    }
+
+    /// Whether a watched address was written once more than it was waited for.
+    fn take_written(&mut self, address: u64) -> bool {
+        let count = self.watched.entry(address).or_default();
+        let was_written = *count > 0;
+        *count -= u32::from(was_written);
+        was_written
     }
 
     fn want_core(&mut self, thread: ThreadId) {

@@ -67,16 +67,17 @@ impl Latencies {
 
     /// How many there were in each step of so many nanoseconds in which there were any, by its lower bound.
     pub fn steps(&self, ns: u64) -> Vec<(f64, u64)> {
-        let mut steps: Vec<(f64, u64)> = Vec::new();
+        let mut steps: Vec<(u64, u64)> = Vec::new();
         for recorded in self.histogram.iter_recorded() {
-            let bound = (recorded.value_iterated_to() / (ns * 1000) * ns) as f64;
+            let bound = recorded.value_iterated_to() / (ns * 1000) * ns;
             let count = recorded.count_at_value().into();
             match steps.last_mut() {
                 Some((last, sum)) if *last == bound => *sum += count,
                 _ => steps.push((bound, count)),
             }
         }
-        steps
+        let told = |(bound, count)| (bound as f64, count);
+        steps.into_iter().map(told).collect()
     }
 
     /// What there is to tell, if there were any.

@@ -146,23 +146,18 @@ impl Planner<'_> {
         let here = buffers.iter().filter(|buffer| buffer.host == host);
         let size = (1 + here.map(BufferPlan::tables).sum::<u64>()) * TABLE;
         let memory = self.nodes[host].memory.expect("a host has memory");
-        match self.claim(host, memory, size) {
-            Some(offset) => Ok(Some(Region {
-                base: memory.base + offset,
-                size,
-            })),
-            None => {
-                let message = format!(
-                    "the page tables of its buffers, of {}, have no room in the memory of {}; write a larger memory there, or larger pages",
-                    show(size),
-                    self.nodes[host].name
-                );
-                let node = &self.scenario.nodes[device];
-                Err(self
-                    .scenario
-                    .error(node.lines.own(), format!("{}: {message}", node.name.value)))
-            }
+        if let Some(offset) = self.claim(host, memory, size) {
+            let base = memory.base + offset;
+            return Ok(Some(Region { base, size }));
         }
+        let message = format!(
+            "the page tables of its buffers, of {}, have no room in the memory of {}; write a larger memory there, or larger pages",
+            show(size),
+            self.nodes[host].name
+        );
+        let node = &self.scenario.nodes[device];
+        let message = format!("{}: {message}", node.name.value);
+        Err(self.scenario.error(node.lines.own(), message))
     }
 
     fn host_of(&self, buffer: &Buffer) -> Result<usize, ScenarioError> {
