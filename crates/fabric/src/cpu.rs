@@ -9,7 +9,7 @@ use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{Memory, Next, Place, Taken, arrived, written};
 
 use crate::sockets::Way;
-use crate::{CoreAccess, RootComplex, RootTimer, Route};
+use crate::{CoreAccess, RootComplex, RootTimer, Route, TranslationOrder};
 
 /// Who makes requests at the top of the tree.
 pub trait Cpu: Debug {
@@ -31,6 +31,10 @@ pub trait Cpu: Debug {
     fn next_access(&mut self) -> Option<CoreAccess>;
     /// That is done: the bytes that were there, if it reads any.
     fn accessed(&mut self, ticket: u32, bytes: Vec<u8>, now: Time);
+    /// What it does next to the page tables of devices with virtual addresses.
+    fn next_order(&mut self) -> Option<TranslationOrder>;
+    /// That is done, and known to all devices.
+    fn ordered(&mut self, ticket: u32, now: Time);
     /// Whether it wants to know when a device writes any of those `len` bytes of memory.
     fn watches(&self, address: u64, len: u32) -> bool;
     /// A device has written them.
@@ -63,6 +67,7 @@ impl<C: Cpu> RootComplex<C> {
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
         self.send_all(fx);
         self.begin_accesses(fx);
+        self.begin_orders(fx);
     }
 
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) {

@@ -28,4 +28,4 @@ pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
 pub use root_parameters::RootComplexParameters;
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};
-pub use translation::TranslationConfig;
+pub use translation::{TableChange, TranslationConfig, TranslationOrder};

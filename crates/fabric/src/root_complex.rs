@@ -427,6 +427,9 @@ impl<C: Cpu> RootComplex<C> {
     ) {
         let served = match request.message {
             Message::PageRequest(wanted) => self.want(port, request.requester, wanted, fx),
+            Message::InvalidateCompletion { tags, .. } => {
+                self.hear_of_forgetting(request.requester, tags, fx)
+            }
             _ => false,
         };
         if !served {

@@ -2,19 +2,19 @@
 //! a device asks for them.
 
 use std::collections::VecDeque;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use kernel::{Effects, Port, Span, Time};
 use link::{PacketId, Refusal, Stamp};
 use protocol::{
-    Access, FunctionId, Header, Kind, MemoryRequest, Message, PageRange, PageRequest, PageResponse,
-    Translation,
+    Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, Kind, MemoryRequest,
+    Message, PageRange, PageRequest, PageResponse, Translation,
 };
 use transaction::{Mapping, Rights};
 
 use crate::iommu::{Answer, Ask, DescriptorReads, Iommu, PageTable, Purpose};
 use crate::memory_controller::MemoryController;
-use crate::{Cpu, IommuParameters, RootComplex, RootTimer};
+use crate::{Cpu, IommuParameters, RootComplex, RootTimer, Route};
 
 /// Bytes of the smallest page.
 const PAGE: u64 = 4096;
@@ -34,6 +34,24 @@ pub struct TranslationConfig {
     pub absent: Vec<Mapping>,
 }
 
+/// What software does to the page tables.
+#[derive(Clone, Debug)]
+pub struct TranslationOrder {
+    /// Who does it, as it is told when it is done.
+    pub ticket: u32,
+    /// What.
+    pub what: TableChange,
+}
+
+/// A change of the page tables.
+#[derive(Clone, Debug)]
+pub enum TableChange {
+    /// The pages of these addresses lead nowhere for now: all devices forget them. Who asks for one waits.
+    Withdraw(RangeInclusive<u64>),
+    /// These pages are there again.
+    Install(Vec<Mapping>),
+}
+
 /// A translation agent, and the software that serves it.
 #[derive(Debug)]
 pub(crate) struct TranslationAgent {
@@ -44,6 +62,12 @@ pub(crate) struct TranslationAgent {
     asked: Vec<Option<(Port, PacketId)>>,
     /// Page requests that software works on, in order.
     wanted: VecDeque<(Time, Port, FunctionId, PageRequest)>,
+    /// Addresses that lead nowhere for now, and the page requests for them.
+    withdrawn: Vec<RangeInclusive<u64>>,
+    held: Vec<(Port, FunctionId, PageRequest)>,
+    functions: Vec<FunctionId>,
+    /// Withdrawals by tag, with the functions that have not said that they have forgotten.
+    forgetting: Vec<Option<(u32, Vec<FunctionId>)>>,
     page_latency: Span,
     wake: Time,
 }
@@ -78,8 +102,8 @@ impl TranslationAgent {
         }
         let iommu = Iommu::new(&config.parameters);
         let mut iommu = iommu.expect("a plan has caches that can be built");
-        for function in config.functions {
-            iommu.attach(function, table.root());
+        for function in &config.functions {
+            iommu.attach(*function, table.root());
         }
         Box::new(TranslationAgent {
             iommu,
@@ -87,6 +111,10 @@ impl TranslationAgent {
             absent: config.absent,
             asked: Vec::new(),
             wanted: VecDeque::new(),
+            withdrawn: Vec::new(),
+            held: Vec::new(),
+            functions: config.functions,
+            forgetting: vec![None; usize::from(InvalidateTag::COUNT)],
             page_latency: config.parameters.page_latency,
             wake: Time::NEVER,
         })
@@ -111,6 +139,69 @@ impl TranslationAgent {
     fn next_time(&self) -> Time {
         let wanted = self.wanted.front().map_or(Time::NEVER, |(due, ..)| *due);
         self.iommu.next_time().min(wanted)
+    }
+
+    /// Whether a page leads nowhere for now.
+    fn is_withdrawn(&self, address: u64) -> bool {
+        self.withdrawn.iter().any(|range| range.contains(&address))
+    }
+
+    /// The pages of these addresses lead nowhere from now on, and nobody knows them but devices: the tag by which those are to
+    /// be told.
+    fn withdraw(
+        &mut self,
+        ticket: u32,
+        range: &RangeInclusive<u64>,
+        memory: &mut MemoryController,
+    ) -> InvalidateTag {
+        let mut address = *range.start();
+        while address <= *range.end() {
+            let step = match self.table.unmap(address, memory.bytes_mut()) {
+                Ok(mapping) => mapping.size().bytes(),
+                Err(_) => PAGE,
+            };
+            address = (address & !(step - 1)) + step;
+        }
+        for function in &self.functions {
+            self.iommu.invalidate(*function, range);
+        }
+        self.withdrawn.push(range.clone());
+        let place = self.forgetting.iter().position(Option::is_none);
+        let place = place.expect("software has few withdrawals under way");
+        self.forgetting[place] = Some((ticket, self.functions.clone()));
+        InvalidateTag::new(place as u8).expect("there are as many places as tags")
+    }
+
+    /// A function has forgotten what it was told to: the tickets of withdrawals that are done.
+    fn forgotten(&mut self, who: FunctionId, tags: InvalidateTags) -> Vec<u32> {
+        let mut done = Vec::new();
+        for (place, forgetting) in self.forgetting.iter_mut().enumerate() {
+            let tag = InvalidateTag::new(place as u8);
+            if let Some((ticket, left)) = forgetting
+                && tag.is_some_and(|tag| tags.contains(tag))
+            {
+                left.retain(|function| *function != who);
+                if left.is_empty() {
+                    done.push(*ticket);
+                    *forgetting = None;
+                }
+            }
+        }
+        done
+    }
+
+    /// Pages are there again: who waits for one is served.
+    fn install(&mut self, mappings: &[Mapping], memory: &mut MemoryController, now: Time) {
+        for mapping in mappings {
+            let mapped = self.table.map(mapping, memory.bytes_mut());
+            mapped.expect("a plan has room for every page");
+        }
+        let is_back = |range: &RangeInclusive<u64>| mappings.iter().any(|one| one.overlaps(range));
+        self.withdrawn.retain(|range| !is_back(range));
+        for (port, who, request) in std::mem::take(&mut self.held) {
+            self.wanted
+                .push_back((now + self.page_latency, port, who, request));
+        }
     }
 
     /// Software looks at a page request: what it answers.
@@ -166,6 +257,72 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
+    /// Carries out what software does to the page tables.
+    pub(crate) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(TranslationOrder { ticket, what }) = self.cpu.next_order() {
+            let now = fx.now();
+            let Some(agent) = &mut self.translation else {
+                self.cpu.ordered(ticket, now);
+                continue;
+            };
+            match what {
+                TableChange::Withdraw(range) => {
+                    let tag = agent.withdraw(ticket, &range, &mut self.memory);
+                    let functions = agent.functions.clone();
+                    self.tell_to_forget(&functions, tag, &range, fx);
+                }
+                TableChange::Install(mappings) => {
+                    agent.install(&mappings, &mut self.memory, now);
+                    self.cpu.ordered(ticket, now);
+                    self.go_on_translating(fx);
+                }
+            }
+        }
+    }
+
+    fn tell_to_forget(
+        &mut self,
+        functions: &[FunctionId],
+        tag: InvalidateTag,
+        range: &RangeInclusive<u64>,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let size = (range.end() - range.start() + 1).next_power_of_two();
+        let invalidation = Invalidation {
+            range: PageRange::new(*range.start(), size.max(PAGE)).unwrap_or(PageRange::ALL),
+            global: false,
+        };
+        for target in functions {
+            let target = *target;
+            let message = Message::InvalidateRequest { target, tag };
+            let header = Header::message(self.functions.id(), message);
+            if let Route::Down(port) = self.routes.of(&header) {
+                let packet = fx.store().claim();
+                fx.store()[packet]
+                    .write(header, Stamp::default())
+                    .copy_from_slice(&invalidation.emit());
+                self.send_down(port, packet, fx);
+            }
+        }
+    }
+
+    /// A device says that it has forgotten translations.
+    pub(crate) fn hear_of_forgetting(
+        &mut self,
+        who: FunctionId,
+        tags: InvalidateTags,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(agent) = &mut self.translation else {
+            return false;
+        };
+        for ticket in agent.forgotten(who, tags) {
+            self.cpu.ordered(ticket, fx.now());
+        }
+        self.ask(fx);
+        true
+    }
+
     /// A page request that has come in at `port`. False if nobody serves any.
     pub(crate) fn want(
         &mut self,
@@ -201,6 +358,10 @@ impl<C: Cpu> RootComplex<C> {
         let mut responses = Vec::new();
         while let Some((_, port, who, request)) = agent.wanted.pop_front_if(|(due, ..)| *due <= now)
         {
+            if agent.is_withdrawn(request.page.address()) {
+                agent.held.push((port, who, request));
+                continue;
+            }
             let response = agent.bring_in(&request, &mut self.memory);
             if request.is_last {
                 responses.push((port, who, request.group, response));

@@ -5,6 +5,7 @@ pub mod driver;
 pub mod firmware;
 mod loads;
 pub mod message;
+pub mod migration;
 mod processor;
 pub mod queue_pair;
 pub mod ranks;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use fabric::{CoreAccess, CoreOperation, Cpu, Ram};
+use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TranslationOrder};
 use kernel::Time;
 use link::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header};
@@ -32,6 +32,8 @@ pub struct Processor {
     loads: Loads,
     /// What threads do to lines in the caches of their cores, and the fabric has not heard of.
     accesses: VecDeque<CoreAccess>,
+    /// The same to page tables.
+    orders: VecDeque<TranslationOrder>,
     /// Bytes of memory that programs wait for devices to write, and how often each was that nobody has waited for yet.
     watched: BTreeMap<u64, u32>,
 }
@@ -85,6 +87,7 @@ impl Processor {
             interrupts: BTreeMap::new(),
             locks: BTreeMap::new(),
             accesses: VecDeque::new(),
+            orders: VecDeque::new(),
             watched: BTreeMap::new(),
         }
     }
@@ -255,6 +258,12 @@ impl Processor {
                     self.begin_access(thread, core, address, operation);
                     return None;
                 }
+                Step::Ask(Request::Order(what)) => {
+                    self.threads[thread.0].state = State::Loading;
+                    let ticket = thread.0 as u32;
+                    self.orders.push_back(TranslationOrder { ticket, what });
+                    return None;
+                }
                 Step::Ask(Request::Watch(address)) => {
                     self.watched.insert(address, 0);
                     continue;
@@ -407,6 +416,14 @@ impl Cpu for Processor {
         let thread = ThreadId(ticket as usize);
         self.threads[thread.0].loaded = bytes;
         self.end_load(thread, now);
+    }
+
+    fn next_order(&mut self) -> Option<TranslationOrder> {
+        self.orders.pop_front()
+    }
+
+    fn ordered(&mut self, ticket: u32, now: Time) {
+        self.end_load(ThreadId(ticket as usize), now);
     }
 
     fn interrupt(&mut self, message: u32) {

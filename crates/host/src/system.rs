@@ -1,8 +1,11 @@
 //! What a program on a host can do: the operating system as it sees it.
 
-use fabric::CoreOperation;
+use std::ops::RangeInclusive;
+
+use fabric::{CoreOperation, TableChange};
 use kernel::{Span, Time};
 use link::Observation;
+use transaction::Mapping;
 
 use crate::{Coroutine, Desk};
 
@@ -53,6 +56,8 @@ pub enum Request {
     Join(ThreadId),
     /// To stand still on its core until that core's cache has done this to a part of a line.
     Access(usize, u64, CoreOperation),
+    /// To stand still on its core until the page tables are changed and all devices know.
+    Order(TableChange),
     /// To tell the probes.
     Tell(Observation),
 }
@@ -148,6 +153,20 @@ impl System {
     pub async fn access(&self, core: usize, address: u64, operation: CoreOperation) -> Vec<u8> {
         let access = Request::Access(core, address, operation);
         self.0.ask(access).await.bytes
+    }
+
+    /// Has the pages of these virtual addresses of devices lead nowhere, until they are [installed](Self::install) again, and waits
+    /// until all devices have forgotten them and ended what used them.
+    pub async fn withdraw(&self, addresses: RangeInclusive<u64>) {
+        let change = TableChange::Withdraw(addresses);
+        self.0.ask(Request::Order(change)).await;
+    }
+
+    /// Has pages be there for devices with virtual addresses.
+    pub async fn install(&self, pages: Vec<Mapping>) {
+        self.0
+            .ask(Request::Order(TableChange::Install(pages)))
+            .await;
     }
 
     /// Tells the probes.

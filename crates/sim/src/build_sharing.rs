@@ -3,7 +3,8 @@
 use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
 use fabric::{CoherenceConfig, CoreOperation, TranslationConfig};
 use host::System;
-use kernel::{Span, Stream};
+use host::migration::{self, Migration};
+use kernel::{Span, Stream, Time};
 use link::FlowId;
 use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
 use transaction::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, Pattern};
@@ -101,6 +102,28 @@ pub fn fill(plan: &Plan, models: &mut [Model]) {
 /// What a buffer holds. Its number is that of no flow.
 fn pattern(plan: &Plan, buffer: usize) -> Pattern {
     Pattern::new(plan.seed, u32::MAX - buffer as u32)
+}
+
+/// Has hosts move the buffers that move, from `up` on.
+pub fn load_migrations(plan: &Plan, up: Span, models: &mut [Model]) {
+    for buffer in &plan.buffers {
+        if let (Some((other, moves, interval)), Model::Host(host)) =
+            (buffer.moves, &mut models[buffer.host])
+        {
+            let migration = Migration {
+                core: 0,
+                pages: [
+                    buffer.mappings().collect(),
+                    buffer.mappings_at(other).collect(),
+                ],
+                moves,
+                interval,
+            };
+            let start = Time::ZERO + up;
+            host.cpu_mut()
+                .spawn(start, |system| migration::run(system, migration));
+        }
+    }
 }
 
 /// Gives the accesses to those who make them, to begin `up` later than planned: when the links are up.

@@ -279,6 +279,7 @@ impl Simulation {
         build_messages::load_offers(&self.plan, &self.parts, up, &mut self.models);
         let accesses = &self.parts[self.plan.accesses_begin()..];
         build_sharing::load(&self.plan, accesses, up, &mut self.models);
+        build_sharing::load_migrations(&self.plan, up, &mut self.models);
         self.sever(up);
         for (index, model) in self.models.iter_mut().enumerate() {
             model.ask(ComponentId(index as u32), &mut self.world);

@@ -31,14 +31,21 @@ pub struct BufferPlan {
     pub rights: Rights,
     /// Whether its pages are there from the beginning.
     pub present: bool,
+    /// Where else in memory it is moved to and fro, how often, and how long after each other.
+    pub moves: Option<(u64, u32, Span)>,
 }
 
 impl BufferPlan {
     /// Its pages, the last one whole.
     pub fn mappings(&self) -> impl Iterator<Item = Mapping> {
+        self.mappings_at(self.address)
+    }
+
+    /// The same where it lies at `address`.
+    pub fn mappings_at(&self, address: u64) -> impl Iterator<Item = Mapping> {
         let pages = (0..self.size).step_by(self.page.bytes() as usize);
-        pages.map(|offset| {
-            let at = (self.virtual_address + offset, self.address + offset);
+        pages.map(move |offset| {
+            let at = (self.virtual_address + offset, address + offset);
             Mapping::around(at.0, at.1, self.page, self.rights)
         })
     }
@@ -105,10 +112,11 @@ impl Planner<'_> {
             let taken = size.next_multiple_of(page.bytes());
             let first = (memory.base + self.used[host]).next_multiple_of(page.bytes());
             let offset = first - memory.base;
-            if offset
-                .checked_add(taken)
-                .is_none_or(|end| end > memory.size)
-            {
+            let places = 1 + u64::from(buffer.parameters.moves > 0);
+            let end = taken
+                .checked_mul(places)
+                .and_then(|all| offset.checked_add(all));
+            let Some(end) = end.filter(|end| *end <= memory.size) else {
                 let message = format!(
                     "{} on pages of {page} have no room in the memory of {}, of {}; write a larger memory there, or less",
                     show(size),
@@ -116,8 +124,15 @@ impl Planner<'_> {
                     show(memory.size)
                 );
                 return Err(buffer_error(self.scenario, buffer, "size", &message));
+            };
+            if buffer.parameters.moves > 0 && !self.nodes[host].coherence.coherent {
+                let message = format!(
+                    "the cores of {} have no caches to copy it through; write coherent = true there",
+                    self.nodes[host].name
+                );
+                return Err(buffer_error(self.scenario, buffer, "moves", &message));
             }
-            self.used[host] = offset + taken;
+            self.used[host] = end;
             plans.push(BufferPlan {
                 name: buffer.name.value.clone(),
                 host,
@@ -127,6 +142,11 @@ impl Planner<'_> {
                 page,
                 rights: buffer.parameters.rights.0,
                 present: buffer.parameters.present,
+                moves: (buffer.parameters.moves > 0).then_some((
+                    first + taken,
+                    buffer.parameters.moves,
+                    buffer.parameters.move_interval,
+                )),
             });
             next += taken.next_multiple_of(VIRTUAL_STEP);
         }
@@ -213,6 +233,13 @@ impl Planner<'_> {
             return Err(error("buffer", &message));
         };
         let by = self.accessor(access, &buffers[buffer])?;
+        if buffers[buffer].moves.is_some() && !self.nodes[by].has_virtual_addresses() {
+            let message = format!(
+                "{} has physical addresses, and its buffer moves; write an accelerator with virtual_addresses = true, or moves = 0",
+                self.nodes[by].name
+            );
+            return Err(error("by", &message));
+        }
         self.check_size(access, by, &buffers[buffer])?;
         let Bytes(size) = parameters.size;
         let cores = self.cores(access, by)?;

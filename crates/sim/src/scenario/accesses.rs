@@ -76,6 +76,10 @@ kernel::parameters! {
         page: PageSize = PageSize::Kib4, from "common on Linux";
         /// Whether its pages are there before such a device asks for them (PRI).
         present: bool = true, from "pinned, as drivers do";
+        /// How often the host's software moves it elsewhere in its memory and back, while devices use it: they forget where it was, and wait. Its first core copies it.
+        moves: u32 = 0, within 0..=1_000_000, from "it stays where it is";
+        /// From the end of a move, and from the beginning of the run, to the next.
+        move_interval: Span = Span::from_us(50), from "our choice";
         /// What those may do with it: "read-write" or "read".
         rights: BufferRights = BufferRights(Rights::ReadWrite), from "the usual one";
     }

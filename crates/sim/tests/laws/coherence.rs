@@ -250,3 +250,79 @@ fn what_a_dma_engine_writes_is_what_caches_have_next() {
         .expect("memory answers");
     assert_eq!(read, bytes);
 }
+
+/// A buffer that the host moves elsewhere again and again while an accelerator with virtual addresses uses it.
+fn moving(accelerator: &str, buffer: &str) -> String {
+    let mut text = host(1).replacen(
+        "core_cache",
+        "iotlb_entries = 4\nwalk_cache_entries = 4\ncore_cache",
+        1,
+    );
+    text = text.replacen(
+        "cache = \"1 KiB\"\ncache_ways = 2\nsend",
+        &format!("cache = \"1 KiB\"\ncache_ways = 2\nvirtual_addresses = true\n{accelerator}send"),
+        1,
+    );
+    text + &format!("[buffers.b]\nhost = \"h0\"\n{buffer}")
+}
+
+fn moved(text: &str) -> Simulation {
+    let mut simulation = simulation(text);
+    run_coherently(&mut simulation, 500);
+    // The moves that are left.
+    let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(5000).as_fs());
+    simulation.run_until(rest, &mut || true);
+    assert_eq!(simulation.packets_in_use(), 0);
+    simulation.check_coherence().expect("the caches agree");
+    simulation
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Where a buffer was before, nothing of it is left: reads bring its bytes, and no addition is lost.
+    #[test]
+    fn no_translation_is_used_after_it_was_to_be_forgotten(
+        pages in 1_u32..4,
+        large in any::<bool>(),
+        interval in 1_u32..30,
+        moves in 1_u32..8,
+        size in prop::sample::select(vec![8_u32, 64, 4096]),
+        latency in 0_u32..2000,
+        pretranslate in any::<bool>(),
+    ) {
+        let page = if large { "64 KiB" } else { "4 KiB" };
+        let buffer = format!(
+            "size = \"{} KiB\"\npage = \"{page}\"\nmoves = {moves}\nmove_interval = \"{interval} us\"\n",
+            pages * 4
+        );
+        let accelerator = format!("translations = 4\ntranslation_ways = 2\ntranslation_latency = \"{latency} ns\"\n");
+        let mut reading = moving(&accelerator, &buffer);
+        if pretranslate {
+            reading = reading.replace("iotlb_entries", "pretranslate = true\niotlb_entries");
+        }
+        accesses(&mut reading, "card0", &format!("count = 200\nsize = \"{size} B\""));
+        let result = moved(&reading).result();
+        prop_assert!(result.accesses[0].intact, "{:?}", result.accesses);
+        let mut adding = moving(&accelerator, &buffer);
+        accesses(&mut adding, "card0", "kind = \"atomic-load\"\nsize = \"8 B\"\norder = \"local\"\ncount = 150");
+        let simulation = moved(&adding);
+        prop_assert_eq!(sum(&simulation, pages * 4096, large), 150);
+    }
+}
+
+/// The first value of the buffer: at one of its two places there is the number, at the other nothing.
+fn sum(simulation: &Simulation, size: u32, large: bool) -> u64 {
+    let page = if large { 64 << 10 } else { 4096 };
+    let taken = u64::from(size).next_multiple_of(page);
+    let first = |at: u64| {
+        let bytes = simulation.memory("h0", at, 8).expect("memory is there");
+        u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+    };
+    let empty = u64::from_le_bytes([0xee; 8]);
+    let places = [first(0), first(taken)];
+    let filled = places
+        .into_iter()
+        .filter(|value| *value != empty && *value != 0);
+    filled.sum()
+}
