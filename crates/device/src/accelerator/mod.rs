@@ -250,8 +250,16 @@ impl Accelerator {
             if accesses.is_over() || accesses.next_start() > now || !self.endpoint.is_bus_master() {
                 return false;
             }
+            let one = accesses.begin(now);
+            if let Some(translations) = &mut self.translations {
+                // All its pages are looked up as the bursts of an access come, whatever becomes of the first.
+                let first = accesses.what.address + one.offset;
+                for page in pages(first, accesses.what.size) {
+                    translations.find(page, now);
+                }
+            }
             work.current = Some(Current {
-                one: accesses.begin(now),
+                one,
                 issued: 0,
                 open: 0,
                 finish: now,
@@ -407,6 +415,14 @@ impl Accelerator {
         }
     }
 }
+
+/// An address in each page of 4 KiB that `len` bytes at `first` are in.
+fn pages(first: u64, len: u64) -> impl Iterator<Item = u64> {
+    let next = (first & !(PAGE - 1)) + PAGE;
+    std::iter::once(first).chain((next..first + len).step_by(PAGE as usize))
+}
+
+const PAGE: u64 = 4096;
 
 /// Packets of coherence messages that wait for the wire: one behind the one on it, so that later messages share the next.
 const AHEAD: usize = 1;

@@ -325,3 +325,37 @@ fn mapping(page: Page, entry: &Translation) -> Option<Mapping> {
         rights,
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::{Kind, PageRange};
+
+    const ID: FunctionId = FunctionId::new(1, 0, 0);
+
+    #[test]
+    fn an_answer_on_its_way_while_its_page_is_to_be_forgotten_is_not_used() {
+        let parameters = AcceleratorParameters::default();
+        let mut translations = Translations::new(ID, &parameters);
+        translations.allow(true, 0);
+        let (mut packets, now) = (Packets::default(), Time::ZERO);
+        assert_eq!(translations.find(0x5000, now), Found::Later);
+        let request = translations.next(now, &mut packets).expect("it asks");
+        let request = *packets[request].header();
+        let range = PageRange::new(0x4000, 0x2000).expect("two pages");
+        let tag = InvalidateTag::new(3).expect("a tag");
+        translations.forget(FunctionId(0), tag, &range, 0);
+
+        let answer = Header::translation_completion(&request, FunctionId(0), 1, 64);
+        let Ok(Kind::Completion(completion)) = answer.map(|header| header.kind) else {
+            panic!("the answer to a translation request is a completion");
+        };
+        let there = PageRange::new(0x9000, 0x1000).expect("a page");
+        let entry = Translation::new(there, Access::ReadWrite).emit();
+        assert!(translations.take(&completion, &entry, now));
+        assert_eq!(translations.find(0x5000, now), Found::Later);
+        let again = translations.next(now, &mut packets).expect("it asks again");
+        let again = &packets[again].header().kind;
+        assert!(matches!(again, Kind::MemoryRead(read) if read.translations() == 1));
+    }
+}

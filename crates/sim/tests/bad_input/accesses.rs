@@ -228,7 +228,7 @@ fn caches_can_be_built() {
     );
     assert_eq!(
         changed("cores = 4", "cores = 60"),
-        "bad.toml:2: h0, coherent: 60 cores and 8 ports are more agents than there can be besides the home agent: 63; write fewer cores or ports"
+        "bad.toml:2: h0, coherent: 60 cores and 8 ports are more agents than there can be besides the host itself: 62; write fewer cores or ports"
     );
 }
 

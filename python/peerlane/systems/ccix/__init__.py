@@ -1,0 +1,1 @@
+"""A coherent host, FPGA cards with caches of its memory, and a lock table that they share."""

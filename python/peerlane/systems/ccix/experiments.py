@@ -1,0 +1,236 @@
+"""A function for each experiment of the source, on the public API of `peerlane` alone."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from peerlane.reproduce import system_fabric
+from peerlane.systems.measured import sound
+
+if TYPE_CHECKING:
+    from peerlane import Fabric
+    from peerlane.fabric import Setting
+    from peerlane.reproduce import Measurements
+    from peerlane.results import AccessResult, RunResult
+
+__all__ = ["exp1", "exp2", "exp3", "exp4", "exp5", "format"]
+
+HOST = "n1sdp"
+CARDS = ("u280", "vck5000")
+KINDS = ("read", "write")
+SIZES = ("32 B", *(f"{1 << n} B" for n in range(6, 10)), *(f"{1 << n} KiB" for n in range(6)))
+"""32 B to 32 KiB."""
+
+BUFFER = "64 MiB"
+"""So large that a random line is in no cache of a card."""
+
+TURNAROUND = "1450 ns"
+"""What software takes around a transfer of the DMA engine.
+
+A system call (300 ns) and four register writes (100 ns each), by the defaults of a host; the last of
+them on its way to the card (250 ns), and the register reads with which the end is polled (500 ns in
+the mean), by the paths of this host and card. Nothing in it was fitted.
+"""
+
+NEXT_START = "750 ns"
+"""From the end of one access of a card to the next one that software starts: a register read that
+shows the end, and a register write, by the paths of this host and card."""
+
+HIT = 200
+"""Nanoseconds that every access takes longer which leaves the card."""
+
+SAMPLES = 2000
+"""Accesses behind a mean, where nothing depends on their number."""
+
+
+def exp1() -> Measurements:
+    """Reads and writes of 32 B to 32 KiB, coherent and by DMA, 10,000 of each."""
+    latency: dict[tuple[str, str, str, str], float] = {}
+    for card, kind, size in product(CARDS, KINDS, SIZES):
+        shared = _remote(card, kind, size, count=10_000)
+        moved = _alone(f"{card}-dma", kind=kind, size=size, count=10_000, turnaround=TURNAROUND)
+        for protocol, one in (("ccix", shared), ("pcie", moved)):
+            latency[card, kind, size, protocol] = mean(one)
+            row = f"{card}/{kind}/{protocol}/{_short(size)}"
+            yield f"exp1/latency/{row}", mean(one)
+            yield f"exp1/throughput/{row}", rate(one)
+        if (card, kind) == ("u280", "read") and size in {"1 KiB", "16 KiB", "32 KiB"}:
+            ratio = rate(shared) / rate(moved)
+            yield f"exp1/read-throughput-ratio/{_short(size)}", ratio
+
+    def longer(kind: str, size: str) -> float:
+        """By how much a coherent access takes longer than one by DMA, in percent."""
+        ccix, pcie = (latency["u280", kind, size, protocol] for protocol in ("ccix", "pcie"))
+        return 100 * (ccix / pcie - 1)
+
+    yield "check/exp1/small-reads-shorter", -longer("read", "64 B")
+    yield "check/exp1/small-writes-longer", longer("write", "64 B")
+    better = [kib for kib in (1, 2, 4, 8, 16, 32) if longer("read", f"{kib} KiB") < 0]
+    yield "check/exp1/latency-better-up-to", max(better, default=0)
+
+
+def exp2() -> Measurements:
+    """What translations cost: nothing in any cache against a translation that is there."""
+    missed = _accesses("u280", "64 B", page="4 KiB", size="1 GiB", count=SAMPLES)
+    read = mean(_remote("u280", "read", "64 B"))
+    asked = translation(missed)
+    yield "exp2/64B/total", mean(missed)
+    yield "exp2/64B/iommu", asked
+    yield "exp2/64B/read", read
+    yield "exp2/64B/atc", mean(missed) - asked - read
+    for length in ("64 B", "128 B", "4 KiB", "32 KiB"):
+        cold = _accesses("u280", length, page="4 KiB", size="1 GiB", count=SAMPLES)
+        warm = _remote("u280", "read", length)
+        yield f"check/exp2/miss-over-hit/{_short(length)}", mean(cold) / mean(warm)
+    walk = _accesses(
+        "u280", "4 KiB", page="4 KiB", size="256 MiB", order="sequential", count=SAMPLES
+    )
+    yield "check/exp2/sequential/4KiB", mean(walk)
+    for page in ("4 KiB", "64 KiB", "2 MiB", "32 MiB", "1 GiB"):
+        one = _accesses("u280", "64 B", page=page, size="1 GiB", count=SAMPLES)
+        yield f"exp2/pages/{_short(page)}", mean(one)
+
+
+def exp3() -> Measurements:
+    """Data in the card's own cache."""
+    for card, kind in product(CARDS, KINDS):
+        yield f"exp3/{card}/{kind}", mean(_local(card, kind, "64 B"))
+    for size in ("1 KiB", "4 KiB", "16 KiB"):
+        u280, vck5000 = (mean(_local(card, "read", size)) for card in CARDS)
+        yield f"check/exp3/vck5000-over-u280/{_short(size)}", vck5000 / u280
+
+
+def exp4() -> Measurements:
+    """A core reads a buffer that a card writes, at the same time, in random places."""
+    for cores in (1, 3):
+        host, card = _shared("32 KiB", cores)
+        yield f"exp4/host/{cores}-cores", mean(host)
+        yield f"exp4/device/{cores}-cores", mean(card)
+    for size in ("2 MiB", "512 KiB", "128 KiB", "32 KiB"):
+        host, card = _shared(size, 1)
+        for name, one in (("host", host), ("device", card)):
+            row = f"{name}/{_short(size)}"
+            yield f"exp4/buffers/{row}", mean(one)
+            if size in {"2 MiB", "32 KiB"}:
+                yield f"check/exp4/deviation/{row}", deviation(one, least=HIT if one is card else 0)
+        if size in {"2 MiB", "32 KiB"}:
+            yield f"check/exp4/own-cache/{_short(size)}", short(card)
+
+
+def exp5() -> Measurements:
+    """Atomic operations of a core, and of a card."""
+    for name in ("store", "load", "swap", "compare"):
+        kind = f"atomic-{name}"
+        host = _fabric(timed_access="0 ns")
+        host.accesses(HOST, "b", kind=kind, size="8 B", count=SAMPLES, order="local", warm_up=1)
+        card = _remote("u280", kind, "8 B")
+        yield f"exp5/{name}/host", mean(_only(host))
+        yield f"exp5/{name}/device", mean(card)
+
+
+def format() -> Measurements:  # noqa: A001 - the source's own word
+    """What the packet format is worth, which the source credits for its short reads."""
+    plain: dict[str, Setting] = {"packet_header": "compatible", "message_packing": False}
+    for size in ("64 B", "1 KiB", "16 KiB"):
+        best = mean(_remote("u280", "read", size))
+        for name, settings in (("compatible", plain), ("unpacked", {"message_packing": False})):
+            other = mean(_remote("u280", "read", size, **settings))
+            yield f"format/{name}/{_short(size)}", other - best
+
+
+def _fabric(*, size: str = BUFFER, page: str = "2 MiB", **host: Setting) -> Fabric:
+    fabric = system_fabric("ccix").set(HOST, **host) if host else system_fabric("ccix")
+    return fabric.buffer("b", HOST, size=size, page=page)
+
+
+def _only(fabric: Fabric) -> AccessResult:
+    return sound(fabric.run()).accesses[0]
+
+
+def _alone(by: str, **settings: Setting) -> AccessResult:
+    return _only(_fabric().accesses(by, "b", **settings))
+
+
+def _remote(
+    card: str, kind: str, size: str, *, count: int = SAMPLES, **host: Setting
+) -> AccessResult:
+    """Random places of a large buffer whose translations the card has."""
+    fabric = _fabric(**host)
+    fabric.accesses(card, "b", kind=kind, size=size, count=count, warm_translations=True)
+    return _only(fabric)
+
+
+def _local(card: str, kind: str, size: str) -> AccessResult:
+    """The same place again and again."""
+    settings: dict[str, Setting] = {"order": "local", "warm_up": 1, "warm_translations": True}
+    return _alone(card, kind=kind, size=size, count=SAMPLES, **settings)
+
+
+def _accesses(
+    card: str, length: str, *, page: str, size: str, count: int, order: str = "random"
+) -> AccessResult:
+    """Reads of a buffer whose translations the card must ask for."""
+    fabric = _fabric(size=size, page=page)
+    return _only(fabric.accesses(card, "b", size=length, count=count, order=order))
+
+
+def _shared(size: str, cores: int) -> tuple[AccessResult, AccessResult]:
+    """Cores and a card in one buffer: the accesses of both while both are there, 20,000 of the card."""
+    count, period = 20_000, 1500
+    fabric = _fabric(size=size)
+    lasting = count * period
+    fabric.accesses(HOST, "b", id="host", count=lasting // 220, cores=cores)
+    settings: dict[str, Setting] = {"interval": NEXT_START, "warm_translations": True}
+    fabric.accesses("u280", "b", id="device", kind="write", count=count, **settings)
+    fabric.measure("100 us", f"{count * 1300 // 1000} us")
+    result = _measured(fabric.run())
+    return result.accesses["host"], result.accesses["device"]
+
+
+def _measured(result: RunResult) -> RunResult:
+    return sound(result)
+
+
+def mean(accesses: AccessResult) -> float:
+    """Nanoseconds of an access, in the mean.
+
+    Raises:
+        RuntimeError: None was measured.
+    """
+    if accesses.latency_ns is None:
+        raise RuntimeError(f"accesses {accesses.id} were not measured")
+    return accesses.latency_ns.mean
+
+
+def rate(accesses: AccessResult) -> float:
+    """GB/s of accesses one after the other, with what software takes around each."""
+    if accesses.bytes_per_second is None:
+        raise RuntimeError(f"accesses {accesses.id} were not measured")
+    return accesses.bytes_per_second / 1e9
+
+
+def translation(accesses: AccessResult) -> float:
+    """Nanoseconds from a translation request at the card to its answer there, in the mean."""
+    if accesses.translations is None:
+        raise RuntimeError(f"accesses {accesses.id} asked for no translation")
+    return accesses.translations.mean_ns
+
+
+def deviation(accesses: AccessResult, *, least: float) -> float:
+    """The standard deviation of the latencies from `least` on, in nanoseconds, by their histogram."""
+    steps = [(bound, count) for bound, count in accesses.histogram_ns if bound >= least]
+    total = sum(count for _, count in steps)
+    centre = sum(bound * count for bound, count in steps) / total
+    return (sum((bound - centre) ** 2 * count for bound, count in steps) / total) ** 0.5
+
+
+def short(accesses: AccessResult) -> float:
+    """Percent of the accesses of a card that hit its own cache: no other is as short."""
+    steps = accesses.histogram_ns
+    total = sum(count for _, count in steps)
+    return 100 * sum(count for bound, count in steps if bound < HIT) / total
+
+
+def _short(size: str) -> str:
+    return size.replace(" ", "")
