@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from peerlane.load_sweep import Sweep
     from peerlane.reproduce import Report, Row
     from peerlane.results import (
+        AccessResult,
         Fault,
         FibreResult,
         FlowResult,
@@ -237,9 +238,7 @@ def _accesses(result: RunResult) -> Table:
     table.add_column("data")
     for one in result.accesses:
         latency = one.latency_ns
-        times = (
-            (latency.mean, latency.p50, latency.p99, latency.max) if latency else (None,) * 4
-        )
+        times = (latency.mean, latency.p50, latency.p99, latency.max) if latency else (None,) * 4
         lines = one.cache.hits + one.cache.misses if one.cache else 0
         asked = one.translations
         table.add_row(
