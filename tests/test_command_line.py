@@ -57,6 +57,7 @@ RESULT = {
     "flows",
     "traffic",
     "collectives",
+    "accesses",
     "links",
     "fibres",
     "errors",

@@ -6,11 +6,13 @@ use std::io::{BufWriter, Write};
 use kernel::Observed;
 use link::optical::{Block, LightFrame};
 use link::{Carried, Observation, Packet, Packets};
+use protocol::coherence;
 use protocol::{
     AddressType, AtomicOperation, Class, Dllp, Header, Kind, MemoryRequest, Message,
     MessageRouting, PacketType, Status,
 };
 use serde::Serialize;
+use transaction::messages;
 
 use crate::build::{self, Parts};
 use crate::plan::Plan;
@@ -96,6 +98,18 @@ struct ControlBlock {
     next: Option<u16>,
 }
 
+/// A coherence message.
+#[derive(Serialize)]
+struct Said {
+    message: &'static str,
+    source: u8,
+    target: u8,
+    transaction: u16,
+    /// Of the line, in requests and snoops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+}
+
 /// A transaction-layer packet. Only a request has an address and a length, only a completion the fields of its header.
 #[derive(Default, Serialize)]
 struct Tlp {
@@ -122,6 +136,9 @@ struct Tlp {
     target: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
+    /// What a packet between coherent agents says, message by message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    messages: Vec<Said>,
     #[serde(skip_serializing_if = "Option::is_none")]
     byte_count: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,6 +219,7 @@ impl Trace {
                     nullified,
                     length_ns: length.as_ns(),
                     flow: self.flow_of(packet),
+                    messages: said(packet),
                     ..tlp(packet.header())
                 };
                 (port, start, What::Tlp(tlp))
@@ -303,7 +321,7 @@ fn tlp(header: &Header) -> Tlp {
             (kind, Some(address), Some(atomic.width()))
         }
         Kind::Message(request) => return message(&request.message, common),
-        Kind::Coherence(_) => ("CCIX", None, None),
+        Kind::Coherence(_) => ("coherence", None, None),
         Kind::ConfigRead(_) => ("CfgRd", None, None),
         Kind::ConfigWrite(_) => ("CfgWr", None, None),
         Kind::Network(network) => {
@@ -322,6 +340,27 @@ fn tlp(header: &Header) -> Tlp {
         length,
         ..common
     }
+}
+
+/// The messages of a packet of those; of any other none.
+fn said(packet: &Packet) -> Vec<Said> {
+    if !matches!(packet.header().kind, Kind::Coherence(_)) {
+        return Vec::new();
+    }
+    let said = messages(packet.payload()).map(|message| {
+        let line = match message.content {
+            coherence::Content::Request(line, _) | coherence::Content::Snoop(line, _) => Some(line),
+            _ => None,
+        };
+        Said {
+            message: message.name(),
+            source: message.source.number(),
+            target: message.target.number(),
+            transaction: message.transaction.0,
+            address: line.map(|line| format!("{:#x}", line.address())),
+        }
+    });
+    said.collect()
 }
 
 fn address_type(header: &Header) -> Option<&'static str> {
