@@ -60,6 +60,7 @@ RESULT = {
     "accesses",
     "links",
     "fibres",
+    "lost_lines",
     "errors",
     "standing_packets",
 }

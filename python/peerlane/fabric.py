@@ -36,6 +36,7 @@ _LINK_KEYS = (
     "lanes",
     "delay",
     "bit_error_rate",
+    "fails_at",
     "arbitration_weight",
 )
 
@@ -108,7 +109,7 @@ class Fabric:
             name: Of the new switch.
             to: The node above.
             settings: Parameters of the switch; `port`, `socket` (of a host above), `generation`,
-                `lanes`, `delay`, `bit_error_rate` and `arbitration_weight` are of the link to the
+                `lanes`, `delay`, `bit_error_rate`, `fails_at` and `arbitration_weight` are of the link to the
                 node above.
         """
         return self._add("switches", name, _attached(to, settings))

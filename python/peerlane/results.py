@@ -215,6 +215,18 @@ class FibreResult:
 
 
 @dataclass(frozen=True, slots=True)
+class LostLine:
+    """A line that an accelerator, `by`, had written and not given back when its link failed.
+
+    The memory of `host` has what was there before, at `address`.
+    """
+
+    host: str
+    by: str
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """Something that the fabric answered with an error, such as an unsupported request."""
 
@@ -239,6 +251,7 @@ class RunResult:
     accesses: Collection[AccessResult]
     links: Collection[LinkResult]
     fibres: Collection[FibreResult]
+    lost_lines: tuple[LostLine, ...]
     errors: Collection[Fault]
     standing_packets: int
 
@@ -256,6 +269,7 @@ class RunResult:
             accesses=Collection(map(_accesses, document["accesses"])),
             links=Collection(LinkResult(**link) for link in document["links"]),
             fibres=Collection(map(_fibre, document["fibres"])),
+            lost_lines=tuple(LostLine(**line) for line in document["lost_lines"]),
             errors=Collection((Fault(**fault) for fault in document["errors"]), key="where"),
             standing_packets=document["standing_packets"],
         )
@@ -272,6 +286,7 @@ class RunResult:
             "accesses": [asdict(one) for one in self.accesses],
             "links": [asdict(link) for link in self.links],
             "fibres": [_directed(fibre) for fibre in self.fibres],
+            "lost_lines": [asdict(line) for line in self.lost_lines],
             "errors": [asdict(fault) for fault in self.errors],
             "standing_packets": self.standing_packets,
         }
@@ -309,6 +324,10 @@ class RunResult:
             f"accesses {one.id}: {one.failed} of {one.count} led nowhere, or were not allowed"
             for one in self.accesses
             if one.failed
+        ]
+        missed += [
+            f"what {line.by} had written at {line.address:#x} of {line.host} is lost"
+            for line in self.lost_lines
         ]
         if self.standing_packets:
             missed.append(f"{self.standing_packets} packets stand still for ever: a deadlock")

@@ -28,6 +28,8 @@ pub struct Home<D> {
     active: Vec<Option<Active<D>>>,
     /// Which of those is for a line, and what waits behind it.
     busy: BTreeMap<Line, Busy<D>>,
+    /// The agents that are gone, as bits.
+    gone: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -83,7 +85,47 @@ impl<D: Data> Home<D> {
             directory: Directory::new(first),
             active: Vec::new(),
             busy: BTreeMap::new(),
+            gone: 0,
         }
+    }
+
+    /// An agent is gone with all that it holds: the lines that it may have written and not given back. Who waits for its
+    /// answer to a snoop has what memory has.
+    pub fn lose(
+        &mut self,
+        agent: AgentId,
+        memory: &mut impl Backing<D>,
+        out: &mut Vec<Sent<D>>,
+    ) -> Vec<Line> {
+        self.gone |= bit(agent);
+        let held: Vec<(Line, bool)> = self.held_by(agent).collect();
+        for (line, _) in &held {
+            let left = self.directory.of(*line).without(agent);
+            self.directory.set(*line, left);
+        }
+        for index in 0..self.active.len() {
+            let Some(active) = &mut self.active[index] else {
+                continue;
+            };
+            match &mut active.snooped {
+                Some(snooped) if *snooped & bit(agent) != 0 => {
+                    *snooped &= !bit(agent);
+                    if *snooped == 0 {
+                        self.answer(index, memory, out);
+                    }
+                }
+                None if active.asked.who == agent => self.finish(index, memory, out),
+                _ => {}
+            }
+        }
+        held.into_iter()
+            .filter(|(_, alone)| *alone)
+            .map(|(line, _)| line)
+            .collect()
+    }
+
+    fn is_gone(&self, agent: AgentId) -> bool {
+        self.gone & bit(agent) != 0
     }
 
     /// Whether it serves no request.
@@ -116,6 +158,9 @@ impl<D: Data> Home<D> {
         out: &mut Vec<Sent<D>>,
     ) {
         let (who, transaction) = (message.source, message.transaction);
+        if self.is_gone(who) {
+            return;
+        }
         match message.content {
             Content::Request(line, request) => {
                 let asked = Asked {
@@ -335,7 +380,9 @@ impl<D: Data> Home<D> {
             }
         };
         let transaction = active.asked.transaction;
-        let acknowledged = active.asked.request.is_acknowledged();
+        let gone = self.gone & bit(who) != 0;
+        let acknowledged = active.asked.request.is_acknowledged() && !gone;
+        let holders = if gone { holders.without(who) } else { holders };
         self.directory.set(line, holders);
         out.push(Sent {
             message: Message {

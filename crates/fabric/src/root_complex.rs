@@ -153,6 +153,7 @@ impl<C: Cpu> Component for RootComplex<C> {
             let finished = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
             self.settle(Port(port), finished, fx);
         }
+        self.wake_coherently(fx);
         self.ask(fx);
     }
 

@@ -1,6 +1,6 @@
 //! What the two ends of a link are told of it, and of each other.
 
-use kernel::Span;
+use kernel::{Span, Time};
 use protocol::Generation;
 
 use crate::BitErrors;
@@ -34,4 +34,6 @@ pub struct LinkConfig {
     pub flight: Span,
     /// The errors of the direction that arrives here.
     pub errors: Option<BitErrors>,
+    /// When the link fails: from then on nothing arrives, and what is handed to it is dropped (PCIe Base 2.9.1).
+    pub fails_at: Time,
 }

@@ -59,6 +59,7 @@ pub struct LinkEnd {
     replays: u8,
     /// Errors that it has repaired, bits of Correctable Error Status.
     repaired: u32,
+    fails_at: Time,
 }
 
 /// As many values as the two bits of `REPLAY_NUM` have.
@@ -83,6 +84,7 @@ impl LinkEnd {
         let replay = config
             .generation
             .replay_timer_limit(config.lanes, config.max_payload);
+        let config_fails_at = config.fails_at;
         LinkEnd {
             transmitter: Transmitter::new(timing, &config, parameters.replay_buffer.0),
             handshake: Handshake::new(config.channels),
@@ -101,7 +103,19 @@ impl LinkEnd {
             update: Alarm::IDLE,
             replays: 0,
             repaired: 0,
+            fails_at: config_fails_at,
         }
+    }
+
+    /// Whether it has failed by `now`.
+    #[inline]
+    pub fn has_failed(&self, now: Time) -> bool {
+        now >= self.fails_at
+    }
+
+    /// When it fails, if ever.
+    pub fn fails_at(&self) -> Time {
+        self.fails_at
     }
 
     /// What this end has sent by `now`.
@@ -210,6 +224,12 @@ impl LinkEnd {
         frame: Frame,
         cx: &mut impl LinkContext,
     ) -> (Option<Arrival>, Option<Finished>) {
+        if self.has_failed(cx.now()) {
+            if let Frame::Tlp(frame) = frame {
+                cx.packets().release(frame.packet);
+            }
+            return (None, self.drop_next(cx));
+        }
         match frame {
             Frame::Tlp(frame) => {
                 let arrival = self.receive_packet(&frame, cx);
@@ -336,6 +356,9 @@ impl LinkEnd {
             }
             Ring::Stale => return None,
         }
+        if self.has_failed(cx.now()) {
+            return self.drop_next(cx);
+        }
         match timer {
             LinkTimer::Wire => {}
             LinkTimer::Acknowledge => self.acknowledge_now = !self.refuse_now,
@@ -397,6 +420,9 @@ impl LinkEnd {
     #[inline]
     fn pump(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         let now = cx.now();
+        if self.has_failed(now) {
+            return self.drop_next(cx);
+        }
         if now < self.transmitter.busy_until {
             self.set_wire(self.transmitter.busy_until, cx);
             return None;
@@ -406,6 +432,18 @@ impl LinkEnd {
             self.use_wire(now, cx);
         }
         finished
+    }
+
+    /// A link that has failed lets go of all it holds, one packet of those that wait at a time.
+    #[inline(never)]
+    pub fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
+        self.transmitter.forget_kept(cx);
+        let dropped = self.transmitter.on_wire.take();
+        let dropped = dropped.or_else(|| self.transmitter.drop_next(cx));
+        if dropped.is_some() {
+            self.set_wire(cx.now(), cx);
+        }
+        dropped
     }
 
     #[inline(never)]

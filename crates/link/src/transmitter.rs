@@ -401,6 +401,29 @@ impl Transmitter {
         released > 0
     }
 
+    /// Lets go of everything that is not acknowledged.
+    pub(crate) fn forget_kept(&mut self, cx: &mut impl LinkContext) {
+        for kept in self.kept.drain(..) {
+            cx.packets().release(kept.packet);
+        }
+        self.kept_bytes = 0;
+        self.replaying = None;
+    }
+
+    /// Lets go of a packet that waits: what it took of the buffer that it came from. Where that is not reported, of all.
+    pub(crate) fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
+        loop {
+            let mut channels = self.channels.iter_mut();
+            let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
+            self.waiting -= 1;
+            cx.packets().release(waiting.packet);
+            let charge = waiting.charge;
+            if self.report_finished {
+                return Some(Finished { source, charge });
+            }
+        }
+    }
+
     /// Sends again everything that is not acknowledged.
     pub(crate) fn replay(&mut self) {
         self.replaying = (!self.kept.is_empty()).then_some(0);

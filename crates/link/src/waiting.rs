@@ -121,6 +121,14 @@ impl Queue {
         otherwise
     }
 
+    /// Takes whatever waits, of any source.
+    pub(crate) fn take_any(&mut self) -> Option<(u16, Waiting)> {
+        let source = (0..self.sources.len()).find(|source| self.sources[*source].occupied != 0)?;
+        let class = self.sources[source].occupied.trailing_zeros() as usize;
+        let class = Class::ALL[class];
+        Some((source as u16, self.take(source as u16, class)))
+    }
+
     /// Packets of a class that wait, of one source.
     pub(crate) fn waiting_of(&self, source: u16, class: Class) -> usize {
         self.sources[usize::from(source)].classes[class.index()].len()

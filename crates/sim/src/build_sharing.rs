@@ -10,6 +10,7 @@ use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
 use transaction::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, Pattern};
 
 use crate::build::{Parts, fill_pattern};
+use crate::build_messages::fails_at;
 use crate::model::Model;
 use crate::plan::{AccessPlan, BufferPlan, LinkPlan, NodePlan, Plan};
 use crate::scenario::{DeviceParameters, NodeKind, Order};
@@ -23,7 +24,8 @@ pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
     host.coherence.coherent.then(|| CoherenceConfig {
         parameters: host.coherence.clone(),
         cores: costs.cores as usize,
-        agents: below.map(|link| is_shared(plan, link)).collect(),
+        agents: below.clone().map(|link| is_shared(plan, link)).collect(),
+        fails_at: below.map(|link| fails_at(link.fails_at)).collect(),
     })
 }
 

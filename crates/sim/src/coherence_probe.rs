@@ -6,6 +6,7 @@ use std::fmt;
 
 use coherence::Agent;
 use host::Host;
+use kernel::Time;
 use protocol::coherence::{LINE_BYTES, Line, LineData, State};
 
 use crate::model::Model;
@@ -38,19 +39,23 @@ impl fmt::Display for Incoherence {
     }
 }
 
-/// Looks at every line that anybody holds: how many there are.
-pub fn check(plan: &Plan, models: &[Model]) -> Result<usize, Incoherence> {
+/// Looks at every line that anybody holds, but who is gone with a link: how many there are.
+pub fn check(plan: &Plan, models: &[Model], now: Time) -> Result<usize, Incoherence> {
     let mut lines = 0;
     for (index, model) in models.iter().enumerate() {
         if let Model::Host(host) = model {
-            lines += check_host(plan, models, index, host)?;
+            lines += check_host((plan, models, now), index, host)?;
         }
     }
     Ok(lines)
 }
 
 /// Puts over `bytes`, which memory has from `address` on, what caches hold of which it is behind.
-pub fn overlay(plan: &Plan, models: &[Model], host: usize, (address, bytes): (u64, &mut [u8])) {
+pub fn overlay(
+    (plan, models, now): (&Plan, &[Model], Time),
+    host: usize,
+    (address, bytes): (u64, &mut [u8]),
+) {
     let end = address + bytes.len() as u64;
     let mut put = |line: Line, data: &LineData| {
         for (at, byte) in (line.address()..).zip(&data.0) {
@@ -67,6 +72,7 @@ pub fn overlay(plan: &Plan, models: &[Model], host: usize, (address, bytes): (u6
     for (node, model) in plan.nodes.iter().zip(models) {
         if let Model::Accelerator(accelerator) = model
             && node.root == host
+            && !accelerator.endpoint().link().has_failed(now)
         {
             accelerator
                 .agent()
@@ -79,8 +85,7 @@ pub fn overlay(plan: &Plan, models: &[Model], host: usize, (address, bytes): (u6
 type Holders<'a> = BTreeMap<Line, Vec<(String, State, &'a LineData)>>;
 
 fn check_host(
-    plan: &Plan,
-    models: &[Model],
+    (plan, models, now): (&Plan, &[Model], Time),
     index: usize,
     host: &Host,
 ) -> Result<usize, Incoherence> {
@@ -92,6 +97,7 @@ fn check_host(
     for (node, model) in plan.nodes.iter().zip(models) {
         if let Model::Accelerator(accelerator) = model
             && node.root == index
+            && !accelerator.endpoint().link().has_failed(now)
         {
             gather(&node.name, accelerator.agent(), &mut holders);
         }

@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::network_result::{self, CollectiveResult, FibreResult, TrafficResult};
 use crate::plan::{FlowPlan, Plan};
 use crate::scenario::{Clock, Direction};
-use crate::sharing_result::{self, AccessResult};
+use crate::sharing_result::{self, AccessResult, LostLine};
 
 /// The outcome of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -36,6 +36,8 @@ pub struct RunResult {
     pub links: Vec<LinkResult>,
     /// Both directions of every fibre.
     pub fibres: Vec<FibreResult>,
+    /// Lines that memory is behind of for ever: who had written them is gone.
+    pub lost_lines: Vec<LostLine>,
     /// What ended before its target, by node.
     pub errors: Vec<ErrorCount>,
     /// Packets that stood still in the end, with nothing left that could move them: a deadlock.
@@ -147,6 +149,7 @@ pub(crate) fn gather(
         accesses: sharing_result::accesses(plan, parts, models, meter),
         links: links(plan, models, now),
         fibres: network_result::fibres(plan, models, now),
+        lost_lines: sharing_result::lost_lines(plan, models),
         errors: errors.collect(),
         standing_packets: 0,
     }

@@ -336,7 +336,7 @@ impl Simulation {
 
     /// Looks at every line in any cache of a coherent host or an accelerator below it, whether it is as coherence has it: how many there are.
     pub fn check_coherence(&self) -> Result<usize, Incoherence> {
-        coherence_probe::check(&self.plan, &self.models)
+        coherence_probe::check(&self.plan, &self.models, self.world.now())
     }
 
     /// What has been measured so far.
@@ -459,7 +459,8 @@ impl Simulation {
         if let Some(memory) = self.models[index].memory() {
             memory.read(offset, &mut bytes);
         }
-        coherence_probe::overlay(&self.plan, &self.models, index, (address, &mut bytes));
+        let all = (&self.plan, self.models.as_slice(), self.world.now());
+        coherence_probe::overlay(all, index, (address, &mut bytes));
         Ok(bytes)
     }
 

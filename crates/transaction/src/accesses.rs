@@ -89,6 +89,7 @@ pub struct AccessLoop {
     /// What they are.
     pub what: Accesses,
     begun: u64,
+    ended: u64,
     next_start: Time,
     next_offset: u64,
 }
@@ -116,6 +117,7 @@ impl AccessLoop {
     pub fn new(what: Accesses) -> Self {
         AccessLoop {
             begun: 0,
+            ended: 0,
             next_start: what.start,
             next_offset: 0,
             what,
@@ -154,6 +156,7 @@ impl AccessLoop {
 
     /// The access that had begun ends at `at`: what to tell of it, if anything.
     pub fn end(&mut self, one: OneAccess, at: Time, intact: bool) -> Option<Observation> {
+        self.ended += 1;
         self.leave(at);
         one.measured.then_some(Observation::Delivered {
             flow: self.what.flow,
@@ -167,6 +170,7 @@ impl AccessLoop {
 
     /// The access that had begun has failed.
     pub fn fail(&mut self, one: OneAccess, at: Time) -> Option<Observation> {
+        self.ended += 1;
         self.leave(at);
         one.measured.then_some(Observation::Failed {
             flow: self.what.flow,
@@ -176,6 +180,14 @@ impl AccessLoop {
 
     fn leave(&mut self, at: Time) {
         self.next_start = at + self.what.turnaround + self.what.interval;
+    }
+
+    /// No more begin, and the one that has begun does not end: how many of those that are measured will not.
+    pub fn abandon(&mut self) -> u64 {
+        let all = self.what.count + self.what.warm_up;
+        let left = all - self.ended.max(self.what.warm_up);
+        (self.begun, self.ended) = (all, all);
+        left
     }
 
     /// What to tell at the beginning: how much will be asked for in all.

@@ -9,7 +9,7 @@ mod translations;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
-use link::{Frame, PacketId, Pcie, Refusal};
+use link::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{Invalidation, Kind, Message, PageRange};
 use transaction::{
@@ -76,6 +76,10 @@ impl Component for Accelerator {
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         self.endpoint.start(fx);
+        let fails_at = self.endpoint.link().fails_at();
+        if fails_at < Time::NEVER {
+            fx.wake(EndpointTimer::Inbound, fails_at.since(fx.now()));
+        }
     }
 
     fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
@@ -176,11 +180,27 @@ impl Accelerator {
                 self.endpoint.record_timeout(Place::Own);
             }
         }
+        if self.endpoint.link().has_failed(fx.now()) {
+            return self.give_up(fx);
+        }
         for work in 0..self.works.len() {
             while self.go_on(work, fx) {}
         }
         self.send(fx);
         self.wake(fx);
+    }
+
+    /// The link has failed: no access ends any more.
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
+        for work in &mut self.works {
+            work.current = None;
+            let what = &work.accesses.what;
+            let (flow, size) = (what.flow, what.size);
+            for _ in 0..work.accesses.abandon() {
+                let bytes = size as u32;
+                fx.observe(Observation::Failed { flow, bytes });
+            }
+        }
     }
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {

@@ -26,6 +26,8 @@ pub struct CoherenceConfig {
     pub cores: usize,
     /// Whether there is an agent below each root port.
     pub agents: Vec<bool>,
+    /// When each of the links below them fails, if ever.
+    pub fails_at: Vec<Time>,
 }
 
 impl CoherenceConfig {
@@ -54,6 +56,8 @@ pub(crate) struct Coherent {
     wake: Time,
     sent: Vec<Sent<LineData>>,
     io: Io,
+    /// Lines that agents below root ports may have written before they were gone.
+    lost: Vec<(usize, Line)>,
 }
 
 /// What goes to an agent below a root port.
@@ -75,6 +79,8 @@ enum What {
     Core(usize, Message<LineData>),
     /// A program has what it asked a core for.
     Done(u32, Vec<u8>),
+    /// The agent below a root port is gone: all that came from it before is here.
+    Gone(usize),
 }
 
 /// The bytes of a memory that begins at `base`, line by line.
@@ -110,6 +116,12 @@ impl Coherent {
                 ahead: 0,
             })
         };
+        let mut under_way = Agenda::default();
+        for (port, fails_at) in config.fails_at.iter().enumerate() {
+            if *fails_at < Time::NEVER {
+                under_way.push(*fails_at + parameters.port_distance, What::Gone(port));
+            }
+        }
         Box::new(Coherent {
             home: Home::new(Line::of(memory_base)),
             system_cache: SetAssociative::new(system),
@@ -119,10 +131,11 @@ impl Coherent {
             system_latency: parameters.system_cache_latency,
             core_distance: parameters.core_distance,
             port_distance: parameters.port_distance,
-            under_way: Agenda::default(),
+            under_way,
             wake: Time::NEVER,
             sent: Vec::new(),
             io: Io::default(),
+            lost: Vec::new(),
         })
     }
 
@@ -148,6 +161,30 @@ impl Coherent {
             bytes: memory.bytes_mut(),
         };
         self.home.receive(message, &mut lines, &mut sent);
+        self.send_out(sent, memory, now);
+    }
+
+    /// The agent below a root port is gone.
+    fn lose(&mut self, port: usize, memory: &mut MemoryController, now: Time) {
+        let agent = CoherenceConfig::agent_below(self.cores.len(), port);
+        let mut sent = Vec::new();
+        let base = memory.base();
+        let mut lines = Lines {
+            base,
+            bytes: memory.bytes_mut(),
+        };
+        let lost = self.home.lose(agent, &mut lines, &mut sent);
+        self.lost.extend(lost.into_iter().map(|line| (port, line)));
+        self.send_out(sent, memory, now);
+    }
+
+    /// What the home agent sends sets out.
+    fn send_out(
+        &mut self,
+        mut sent: Vec<Sent<LineData>>,
+        memory: &mut MemoryController,
+        now: Time,
+    ) {
         for Sent {
             message,
             line,
@@ -225,6 +262,12 @@ impl<C: Cpu> RootComplex<C> {
         self.coherent.iter().flat_map(|coherent| coherent.cores())
     }
 
+    /// The lines that agents below root ports, by number, may have written before they were gone.
+    pub fn lost_lines(&self) -> impl Iterator<Item = (usize, Line)> {
+        let coherent = self.coherent.iter();
+        coherent.flat_map(|coherent| coherent.lost.iter().copied())
+    }
+
     /// Whether the home agent has word of a line under way.
     pub fn is_changing(&self, line: Line) -> bool {
         let coherent = self.coherent.as_ref();
@@ -283,6 +326,7 @@ impl<C: Cpu> RootComplex<C> {
                 What::Home(message) => coherent.at_home(message, &mut self.memory, now),
                 What::Core(number, message) => coherent.at_core(number, message, now),
                 What::Io(message) => self.done_for_io(&message, fx),
+                What::Gone(port) => coherent.lose(port, &mut self.memory, now),
                 What::Done(ticket, bytes) => {
                     self.cpu.accessed(ticket, bytes, now);
                     told = true;
@@ -323,7 +367,8 @@ impl<C: Cpu> RootComplex<C> {
         self.wake_coherently(fx);
     }
 
-    fn wake_coherently(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Asks to be woken for what is due next.
+    pub(crate) fn wake_coherently(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(coherent) = &mut self.coherent else {
             return;

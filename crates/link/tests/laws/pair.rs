@@ -108,6 +108,7 @@ impl Pair {
                 flight: Span::ZERO,
                 errors: (setup.bit_error_rate > 0.0)
                     .then(|| BitErrors::new(setup.bit_error_rate, stream)),
+                fails_at: Time::NEVER,
             };
             LinkEnd::new(config, &setup.parameters)
         };

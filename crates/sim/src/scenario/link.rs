@@ -72,6 +72,8 @@ kernel::parameters! {
         delay: Span = Span::from_ns(1), from "some 15 cm of board trace";
         /// Share of the bits that arrive wrong, each way.
         bit_error_rate: f64 = 0.0, within 0.0..=0.5, from "a link without errors";
+        /// When it fails, if ever, from the beginning of the run: from then on nothing arrives, and it does not come up again.
+        fails_at: Option<Span> = None, from "it holds";
         /// Packets in a row that what comes up this link may send where it shares a port above with others (weighted round robin).
         arbitration_weight: u32 = 1, within 1..=128, from "PCIe Base 6.3.3.4: round robin is the default";
     }

@@ -326,3 +326,66 @@ fn sum(simulation: &Simulation, size: u32, large: bool) -> u64 {
         .filter(|value| *value != empty && *value != 0);
     filled.sum()
 }
+
+#[test]
+fn lines_that_were_written_and_are_gone_with_a_link_are_told_by_address() {
+    let mut text = host(2).replacen(
+        "upstream = \"h0\"",
+        "upstream = { to = \"h0\", fails_at = \"30 us\" }",
+        1,
+    );
+    text += "[buffers.b]\nhost = \"h0\"\nsize = \"512 B\"\n";
+    accesses(
+        &mut text,
+        "card0",
+        "kind = \"write\"\norder = \"sequential\"\ncount = 5",
+    );
+    accesses(
+        &mut text,
+        "card1",
+        "kind = \"write\"\ncount = 50\nstart = \"40 us\"",
+    );
+    accesses(
+        &mut text,
+        "h0",
+        "kind = \"atomic-load\"\nsize = \"8 B\"\ncount = 50\nstart = \"29 us\"",
+    );
+    let mut simulation = simulation(&text);
+    run_coherently(&mut simulation, 20);
+    let result = simulation.result();
+    // Cores may have taken some of the five back before.
+    let lost: Vec<u64> = result.lost_lines.iter().map(|lost| lost.address).collect();
+    assert!(
+        !lost.is_empty()
+            && lost
+                .iter()
+                .all(|address| *address < 320 && address % 64 == 0),
+        "{lost:?}"
+    );
+    assert!(
+        result
+            .lost_lines
+            .iter()
+            .all(|lost| lost.by == "card0" && lost.host == "h0")
+    );
+    assert!(result.accesses.iter().all(|one| one.completed));
+    assert_eq!(simulation.packets_in_use(), 0);
+}
+
+#[test]
+fn accesses_whose_link_fails_have_failed() {
+    let mut text = host(1).replacen(
+        "upstream = \"h0\"",
+        "upstream = { to = \"h0\", fails_at = \"30 us\" }",
+        1,
+    );
+    text += "[buffers.b]\nhost = \"h0\"\nsize = \"4 KiB\"\n";
+    accesses(&mut text, "card0", "count = 1000");
+    accesses(&mut text, "h0", "kind = \"write\"\ncount = 1000\ncores = 2");
+    let mut simulation = simulation(&text);
+    run_coherently(&mut simulation, 20);
+    let result = simulation.result();
+    assert!(result.accesses[0].failed > 0 && result.accesses[0].count == 1000);
+    assert!(result.accesses[0].completed && !result.accesses[0].intact);
+    assert!(result.accesses[1].intact && result.lost_lines.is_empty());
+}

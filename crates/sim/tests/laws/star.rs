@@ -129,6 +129,7 @@ fn end(
         own: None,
         flight: Span::ZERO,
         errors,
+        fails_at: Time::NEVER,
     };
     LinkEnd::new(config, port)
 }

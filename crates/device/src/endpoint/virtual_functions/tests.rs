@@ -137,6 +137,7 @@ fn endpoint() -> Endpoint {
         own: Some(0),
         flight: Span::ZERO,
         errors: None,
+        fails_at: Time::NEVER,
     };
     let mut endpoint = Endpoint::new(EndpointConfig {
         parameters: parameters(),
