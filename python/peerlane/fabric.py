@@ -109,8 +109,8 @@ class Fabric:
             name: Of the new switch.
             to: The node above.
             settings: Parameters of the switch; `port`, `socket` (of a host above), `generation`,
-                `lanes`, `delay`, `bit_error_rate`, `fails_at` and `arbitration_weight` are of the link to the
-                node above.
+                `lanes`, `delay`, `bit_error_rate`, `fails_at` and `arbitration_weight` are of the
+                link to the node above.
         """
         return self._add("switches", name, _attached(to, settings))
 

@@ -149,7 +149,7 @@ pub(crate) fn gather(
         accesses: sharing_result::accesses(plan, parts, models, meter),
         links: links(plan, models, now),
         fibres: network_result::fibres(plan, models, now),
-        lost_lines: sharing_result::lost_lines(plan, models),
+        lost_lines: sharing_result::lost_lines(plan, models, now),
         errors: errors.collect(),
         standing_packets: 0,
     }

@@ -1,5 +1,6 @@
 //! What a run measured of accesses to buffers.
 
+use kernel::Time;
 use serde::Serialize;
 
 use crate::build::Parts;
@@ -73,11 +74,11 @@ pub struct LostLine {
 }
 
 /// What is lost with accelerators whose links have failed.
-pub fn lost_lines(plan: &Plan, models: &[Model]) -> Vec<LostLine> {
+pub fn lost_lines(plan: &Plan, models: &[Model], now: Time) -> Vec<LostLine> {
     let mut all = Vec::new();
     for (host, model) in plan.nodes.iter().zip(models) {
         let Model::Host(root) = model else { continue };
-        for (port, line) in root.lost_lines() {
+        for (port, line) in root.lost_lines(now) {
             let below = plan.links[host.downstream[port].link].downstream.0;
             if let Model::Accelerator(accelerator) = &models[below]
                 && accelerator.agent().dirty().any(|(dirty, _)| dirty == line)

@@ -262,10 +262,21 @@ impl<C: Cpu> RootComplex<C> {
         self.coherent.iter().flat_map(|coherent| coherent.cores())
     }
 
-    /// The lines that agents below root ports, by number, may have written before they were gone.
-    pub fn lost_lines(&self) -> impl Iterator<Item = (usize, Line)> {
-        let coherent = self.coherent.iter();
-        coherent.flat_map(|coherent| coherent.lost.iter().copied())
+    /// The lines that agents below root ports, by number, may have written, of those whose links have failed by `now`. Of one
+    /// that has failed just now, what the home agent still knows.
+    pub fn lost_lines(&self, now: Time) -> Vec<(usize, Line)> {
+        let Some(coherent) = &self.coherent else {
+            return Vec::new();
+        };
+        let mut lost = coherent.lost.clone();
+        for (port, link) in self.links().enumerate() {
+            if link.has_failed(now) && coherent.below[port].is_some() {
+                let agent = CoherenceConfig::agent_below(coherent.cores.len(), port);
+                let held = coherent.home.held_by(agent).filter(|(_, alone)| *alone);
+                lost.extend(held.map(|(line, _)| (port, line)));
+            }
+        }
+        lost
     }
 
     /// Whether the home agent has word of a line under way.

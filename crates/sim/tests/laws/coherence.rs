@@ -389,3 +389,18 @@ fn accesses_whose_link_fails_have_failed() {
     assert!(result.accesses[0].completed && !result.accesses[0].intact);
     assert!(result.accesses[1].intact && result.lost_lines.is_empty());
 }
+
+#[test]
+fn what_is_lost_is_told_even_if_nothing_happens_after_the_link_has_failed() {
+    let mut text = host(1).replacen(
+        "upstream = \"h0\"",
+        "upstream = { to = \"h0\", fails_at = \"25 us\" }",
+        1,
+    );
+    text += "[buffers.b]\nhost = \"h0\"\nsize = \"64 B\"\n";
+    accesses(&mut text, "card0", "kind = \"write\"\ncount = 100000");
+    let mut simulation = simulation(&text);
+    assert!(simulation.run(&mut |_| true));
+    let lost = simulation.result().lost_lines;
+    assert_eq!(lost.len(), 1, "{lost:?}");
+}
