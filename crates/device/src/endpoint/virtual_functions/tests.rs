@@ -4,7 +4,7 @@ use super::*;
 use std::sync::Arc;
 
 use crate::EndpointConfig;
-use kernel::{Bytes, Span};
+use kernel::{Bytes, Span, Time};
 use link::{LinkConfig, LinkEnd, PortParameters};
 use protocol::register::{
     BARS, BUS_MASTER, COMMAND, MEMORY_SPACE, MSI, MSI_ENABLE, NUM_VFS, SRIOV_CONTROL,
