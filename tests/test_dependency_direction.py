@@ -14,7 +14,7 @@ ALLOWED = {
     "locktable": set[str](),
     "coherence": {"protocol"},
     "link": {"protocol", "kernel"},
-    "transaction": {"protocol", "kernel", "link"},
+    "transaction": {"protocol", "kernel", "link", "locktable"},
     "fabric": {"protocol", "kernel", "link", "transaction", "coherence"},
     "device": {"protocol", "kernel", "link", "transaction", "coherence"},
     "host": {"protocol", "kernel", "link", "transaction", "fabric", "device", "locktable"},

@@ -27,8 +27,8 @@ pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use refusal::{Fault, Refusal};
 pub use traffic::{
-    Carried, Charge, FlowId, Frame, Observation, Packet, PacketId, Packets, Pcie, Route, Stamp,
-    TlpFrame,
+    Carried, Charge, FlowId, Frame, LockEvent, Observation, Packet, PacketId, Packets, Pcie, Route,
+    Stamp, TlpFrame,
 };
 pub use transmitter::{Counters, Finished};
 pub use waiting::Waiting;

@@ -416,6 +416,15 @@ pub enum Observation {
         /// How much.
         bytes: u32,
     },
+    /// Whoever does the work of a flow under locks stands so with one of them.
+    Lock {
+        /// The flow.
+        flow: FlowId,
+        /// The number of the bucket that is the lock.
+        bucket: u64,
+        /// How.
+        event: LockEvent,
+    },
     /// A packet ended before its target.
     Refused {
         /// Why.
@@ -425,6 +434,26 @@ pub enum Observation {
         /// Payload lost with it (writes) or not to come (reads).
         bytes: u32,
     },
+}
+
+/// How an owner stands with a lock in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockEvent {
+    /// It has a place in the queue.
+    Placed {
+        /// The number of the owner before it; none if it holds the lock.
+        behind: Option<u16>,
+        /// Compare-and-swaps that it took.
+        swaps: u32,
+        /// How long the last of them took, with what came before the first.
+        took: Span,
+    },
+    /// It has seen that it holds the lock.
+    Held,
+    /// It begins to give the lock up.
+    Releasing,
+    /// What is in memory is not what it must be: somebody else has written there.
+    Lost,
 }
 
 impl Observation {

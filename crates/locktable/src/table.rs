@@ -161,9 +161,14 @@ impl Table {
         }
     }
 
-    /// The bucket that locks `record`: the least significant bits of its [mixed](RecordVersion::mixed) id.
+    /// The number of the bucket that locks `record`: the least significant bits of its [mixed](RecordVersion::mixed) id.
+    pub fn index_of(&self, record: RecordVersion) -> u64 {
+        record.mixed() & (self.buckets - 1)
+    }
+
+    /// The bucket that locks `record`.
     pub fn bucket_of(&self, record: RecordVersion) -> Bucket {
-        self.bucket(record.mixed() & (self.buckets - 1))
+        self.bucket(self.index_of(record))
     }
 
     /// Virtual address of that bucket.

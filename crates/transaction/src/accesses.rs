@@ -3,6 +3,7 @@
 use kernel::{Span, Stream, Time};
 use link::{FlowId, Observation};
 use protocol::AtomicOperation;
+use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
 
 use crate::Pattern;
 
@@ -38,6 +39,19 @@ impl AtomicAccess {
             Self::Swap => AtomicOperation::Swap,
             Self::Compare => AtomicOperation::CompareAndSwap,
         }
+    }
+
+    /// The operation on the value of `width` bytes (4, 8 or 16) at `address`, a multiple of that.
+    pub fn on(self, address: u64, width: usize) -> LineAtomic {
+        let (change, operand) = match self {
+            AtomicAccess::Store => (AtomicChange::Store(AtomicFunction::Add), 1),
+            AtomicAccess::Load => (AtomicChange::Load(AtomicFunction::Add), 1),
+            AtomicAccess::Swap => (AtomicChange::Swap, 0),
+            AtomicAccess::Compare => (AtomicChange::Compare, 0),
+        };
+        let place = address as usize % LINE_BYTES;
+        LineAtomic::new(change, place, width, [operand, 0])
+            .expect("a plan has atomic operations on values at multiples of their width")
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`Requester`] turns flows into requests under tags and takes in their completions; [`Completions`] splits the
 //! answer to a read; [`Memory`] holds the bytes; [`Functions`] answers configuration requests; a [`Bridge`] makes requests in
-//! another address space; a [`TranslationCache`] remembers where pages lead. None of them knows a link or a clock of its own.
+//! another address space; a [`LockedLoop`] works under locks that others share; a [`TranslationCache`] remembers where pages lead. None of them knows a link or a clock of its own.
 
 mod access;
 mod accesses;
@@ -10,6 +10,7 @@ mod bridge;
 mod completions;
 mod flow;
 mod functions;
+mod locked;
 mod memory;
 mod outbox;
 mod outstanding;
@@ -28,6 +29,9 @@ pub use bridge::{Bridge, BridgeConfig, BridgeSide, BridgedLoad, BridgedStore};
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
 pub use functions::{Functions, Place, PortFunction, Reach, Served, retype};
+pub use locked::{
+    Granularity, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
+};
 pub use memory::Memory;
 pub use outbox::{Outbox, Packing, messages};
 pub use outstanding::{Outstanding, Part};

@@ -1,0 +1,203 @@
+//! Steps of work under locks on a memory that answers at once.
+
+use super::*;
+use crate::{Granularity, Update};
+use kernel::Stream;
+use link::FlowId;
+use locktable::{Table, Width};
+use std::collections::BTreeMap;
+
+/// Words by address.
+type Memory = BTreeMap<u64, u128>;
+
+const ROWS: u64 = 0x1000;
+
+fn work(owner: u32, under: Under) -> LockedLoop {
+    LockedLoop::new(LockedWork {
+        flow: FlowId(owner),
+        owner: Owner::new(owner).unwrap(),
+        table: Table::new(0, 1, Width::Bits64).unwrap(),
+        under,
+        stream: Stream::named(1, "locks"),
+        count: 1,
+        start: Time::ZERO,
+        interval: Span::ZERO,
+        software: Span::from_ns(50),
+        poll: Span::from_ns(7),
+    })
+}
+
+fn hold() -> Under {
+    Under::Hold {
+        span: Span::from_ns(100),
+        records: 4,
+    }
+}
+
+fn update() -> Under {
+    Under::Update(Update {
+        rows: ROWS,
+        own: 2..3,
+        contention: 0.0,
+        lock: Granularity::Row,
+        work: Span::from_ns(30),
+    })
+}
+
+/// Does the next step, where an access takes 10 ns: what it was.
+fn step(work: &mut LockedLoop, now: &mut Time, memory: &mut Memory) -> Step {
+    let step = work.next(*now);
+    match step {
+        Step::Work(span) => *now = *now + span,
+        Step::Sleep(until) => *now = until,
+        Step::Access(access) => {
+            let word = memory.entry(access.address).or_default();
+            let before = *word;
+            match access.operation {
+                WordOperation::Load => {}
+                WordOperation::Store(new) => *word = new,
+                WordOperation::Change(change) => *word = change.applied(before),
+            }
+            *now = *now + Span::from_ns(10);
+            work.answered(before, *now);
+        }
+        Step::Tell(_) | Step::Over => {}
+    }
+    step
+}
+
+/// What is told, and when, until nothing more comes or `limit` steps are done.
+fn told(work: &mut LockedLoop, memory: &mut Memory, limit: usize) -> Vec<(f64, String)> {
+    let (mut now, mut told) = (Time::ZERO, Vec::new());
+    for _ in 0..limit {
+        match step(work, &mut now, memory) {
+            Step::Tell(what) => told.push((now.as_ns(), format!("{what:?}"))),
+            Step::Over => break,
+            _ => {}
+        }
+    }
+    told
+}
+
+fn lock(event: LockEvent) -> String {
+    shown(Observation::Lock {
+        flow: FlowId(1),
+        bucket: 0,
+        event,
+    })
+}
+
+fn shown(what: Observation) -> String {
+    format!("{what:?}")
+}
+
+fn placed(behind: Option<u16>, swaps: u32) -> String {
+    lock(LockEvent::Placed {
+        behind,
+        swaps,
+        took: Span::from_ns(60),
+    })
+}
+
+#[test]
+fn a_free_lock_is_placed_held_and_released() {
+    let mut memory = Memory::new();
+    let told = told(&mut work(1, hold()), &mut memory, 100);
+    let delivered = Observation::Delivered {
+        flow: FlowId(1),
+        bytes: 1,
+        offset: 0,
+        born: Time::ZERO,
+        last: true,
+        intact: true,
+    };
+    let ended = Observation::Ended {
+        flow: FlowId(1),
+        bytes: 1,
+    };
+    assert_eq!(
+        told,
+        [
+            (0.0, shown(ended)),
+            (60.0, placed(None, 1)),
+            (60.0, lock(LockEvent::Held)),
+            (160.0, lock(LockEvent::Releasing)),
+            (170.0, shown(delivered)),
+        ]
+    );
+    assert_eq!(memory[&0], 0);
+}
+
+#[test]
+fn who_finds_another_waits_behind_it_until_that_has_gone() {
+    let mut memory = Memory::from([(0, 9)]);
+    let mut work = work(1, hold());
+    let before = told(&mut work, &mut memory, 20);
+    // Two compare-and-swaps, of which the second placed it.
+    assert_eq!(before.last(), Some(&(70.0, placed(Some(9), 2))));
+    memory.insert(0, 1);
+    let after = told(&mut work, &mut memory, 20);
+    assert_eq!(after[0].1, lock(LockEvent::Held));
+}
+
+#[test]
+fn a_full_queue_is_asked_again() {
+    let mut memory = Memory::from([(0, 0x5_0004_0003_0002)]);
+    let mut work = work(1, hold());
+    assert_eq!(told(&mut work, &mut memory, 12).len(), 1);
+    memory.insert(0, 0);
+    let after = told(&mut work, &mut memory, 4);
+    assert!(after[0].1.contains("Placed { behind: None"), "{after:?}");
+    assert!(!after[0].1.contains("swaps: 1,"), "{after:?}");
+}
+
+#[test]
+fn a_transaction_leaves_the_next_version_with_its_writer() {
+    let row = ROWS + 2 * 64;
+    let mut memory = Memory::from([(row, 7 << 64 | 41)]);
+    told(&mut work(3, update()), &mut memory, 100);
+    assert_eq!(memory[&row], 3 << 64 | 42);
+    assert_eq!(memory[&0], 0);
+}
+
+#[test]
+fn whoever_finds_what_is_no_queue_or_has_lost_its_place_gives_up() {
+    // A gap; itself, before it has asked; and somebody else, where it waited.
+    for (found, later) in [(1 << 16, 0), (1, 0), (9, 8)] {
+        let mut memory = Memory::from([(0, found)]);
+        let mut work = work(1, hold());
+        let mut all = told(&mut work, &mut memory, 8);
+        memory.insert(0, later);
+        all.extend(told(&mut work, &mut memory, 100));
+        let failed = Observation::Failed {
+            flow: FlowId(1),
+            bytes: 1,
+        };
+        let last: Vec<&str> = all
+            .iter()
+            .rev()
+            .take(2)
+            .map(|(_, told)| told.as_str())
+            .collect();
+        assert_eq!(last, [shown(failed), lock(LockEvent::Lost)], "{found:#x}");
+    }
+}
+
+#[test]
+fn the_share_of_contention_goes_to_the_first_row() {
+    for (contention, least, most) in [(0.0, 0, 0), (0.5, 400, 600), (1.0, 1000, 1000)] {
+        let update = Update {
+            contention,
+            own: 5..9,
+            ..match update() {
+                Under::Update(update) => update,
+                Under::Hold { .. } => unreachable!("updates are updates"),
+            }
+        };
+        let mut work = work(1, Under::Update(update)).work;
+        let rows: Vec<u64> = (0..1000).map(|_| work.draw().1).collect();
+        let hot = rows.iter().filter(|row| **row == 0).count();
+        assert!((least..=most).contains(&hot), "{contention}: {hot}");
+        assert!(rows.iter().all(|row| *row == 0 || (5..9).contains(row)));
+    }
+}
