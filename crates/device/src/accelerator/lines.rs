@@ -3,10 +3,9 @@
 use coherence::{Access, Agent, Answer, Event, Need, SetAssociative};
 use kernel::{Span, Time};
 use protocol::coherence::{
-    AgentId, AtomicChange, AtomicFunction, LINE_BYTES, Line, LineAtomic, LineData, Message,
-    Request, TransactionId, WriteRange,
+    AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, Request, TransactionId, WriteRange,
 };
-use transaction::{AccessKind, AtomicAccess, Outbox, Packing};
+use transaction::{Outbox, Packing};
 
 use super::AcceleratorParameters;
 
@@ -37,6 +36,8 @@ struct Latencies {
     snoop: Span,
     send: Span,
     interval: Span,
+    /// Requests at the port that an atomic operation is.
+    atomic: u64,
 }
 
 /// What a cache has done.
@@ -54,15 +55,35 @@ pub struct CacheCounters {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     /// Whose access it is.
-    pub(super) work: usize,
+    pub(super) maker: Maker,
     /// What is done.
-    pub(super) kind: AccessKind,
+    pub(super) deed: Deed,
     /// The physical address.
     pub(super) address: u64,
     /// How many bytes.
     pub(super) len: usize,
     /// Where they stand in the region.
     pub(super) offset: u64,
+}
+
+/// Who makes an access, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Maker {
+    /// Accesses one after the other.
+    Work(usize),
+    /// A lock engine.
+    Engine(usize),
+}
+
+/// What is done to some bytes of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// They are read.
+    Read,
+    /// They are written.
+    Write,
+    /// They are a value that is changed with nothing in between.
+    Atomic(LineAtomic),
 }
 
 /// How a part begins.
@@ -81,8 +102,8 @@ pub(super) enum Begun {
 pub(super) enum Brought {
     /// A part can be done now, before anything else, and ends then.
     Ready(Part, Time),
-    /// The home agent has done a part.
-    Done(Part, Time),
+    /// The home agent has done a part, where this value was before, if it is told.
+    Done(Part, Time, u128),
     /// Nothing that a part waits for.
     Nothing,
 }
@@ -108,6 +129,7 @@ impl Lines {
                 snoop: parameters.snoop_latency,
                 send: send_latency,
                 interval: parameters.line_interval(),
+                atomic: parameters.atomic_accesses.into(),
             },
             free: Time::ZERO,
             asked: vec![None; parameters.outstanding as usize],
@@ -152,22 +174,26 @@ impl Lines {
     pub(super) fn begin(&mut self, part: Part, now: Time) -> Begun {
         let line = Line::of(part.address);
         let at = self.slot(now);
-        let access = match part.kind {
-            AccessKind::Read => self.agent.access(line, Need::Read, &mut self.out),
-            AccessKind::Write if part.len == LINE_BYTES => {
+        let access = match part.deed {
+            Deed::Read => self.agent.access(line, Need::Read, &mut self.out),
+            Deed::Write if part.len == LINE_BYTES => {
                 self.agent.access(line, Need::WriteAll, &mut self.out)
             }
-            AccessKind::Write => self.agent.access(line, Need::Write, &mut self.out),
+            Deed::Write => self.agent.access(line, Need::Write, &mut self.out),
             // Near, if the line is held alone; otherwise at home.
-            AccessKind::Atomic(_) if self.agent.state(line).may_write() => {
+            Deed::Atomic(_) if self.agent.state(line).may_write() => {
                 self.agent.access(line, Need::Write, &mut self.out)
             }
-            AccessKind::Atomic(kind) => {
-                let request = Request::Atomic(atomic(kind, part));
-                self.agent.at_home(line, request, &mut self.out)
+            Deed::Atomic(atomic) => {
+                self.agent
+                    .at_home(line, Request::Atomic(atomic), &mut self.out)
             }
         };
-        let lookup = self.latencies.cache + self.second_level(line);
+        let requests = match part.deed {
+            Deed::Read | Deed::Write => 1,
+            Deed::Atomic(_) => self.latencies.atomic,
+        };
+        let lookup = self.latencies.cache * requests + self.second_level(line);
         let ready = at + lookup + self.latencies.miss + self.latencies.send;
         for message in self.out.drain(..) {
             self.outbox.push(ready, message);
@@ -177,7 +203,7 @@ impl Lines {
             Access::Hit => self.counters.hits += 1,
             Access::Begun(_) => self.counters.misses += 1,
         }
-        self.free = at + self.latencies.interval;
+        self.free = at + self.latencies.interval * requests;
         if let Some(first) = &mut self.first {
             first.admit(line, ());
         }
@@ -187,7 +213,7 @@ impl Lines {
                 self.begun += 1;
                 Begun::Asked
             }
-            _ => Begun::Hit(at + lookup + self.behind(part.kind)),
+            _ => Begun::Hit(at + lookup + self.behind(part.deed)),
         }
     }
 
@@ -200,10 +226,11 @@ impl Lines {
     }
 
     /// How much longer what brings data takes.
-    fn behind(&self, kind: AccessKind) -> Span {
-        match kind {
-            AccessKind::Write | AccessKind::Atomic(AtomicAccess::Store) => Span::ZERO,
-            AccessKind::Read | AccessKind::Atomic(_) => self.latencies.read,
+    fn behind(&self, deed: Deed) -> Span {
+        match deed {
+            Deed::Write => Span::ZERO,
+            Deed::Atomic(atomic) if !atomic.returns() => Span::ZERO,
+            Deed::Read | Deed::Atomic(_) => self.latencies.read,
         }
     }
 
@@ -222,11 +249,15 @@ impl Lines {
         match event {
             Event::Ready(transaction, _) => {
                 let part = self.asker(transaction);
-                Brought::Ready(part, now + self.behind(part.kind))
+                Brought::Ready(part, now + self.behind(part.deed))
             }
-            Event::Done(transaction, Answer::Nothing | Answer::Data(_) | Answer::Old(_)) => {
+            Event::Done(transaction, answer) => {
                 let part = self.asker(transaction);
-                Brought::Done(part, now + self.behind(part.kind))
+                let old = match answer {
+                    Answer::Old(old) => old,
+                    Answer::Nothing | Answer::Data(_) => 0,
+                };
+                Brought::Done(part, now + self.behind(part.deed), old)
             }
             Event::Room => Brought::Nothing,
         }
@@ -253,21 +284,8 @@ impl Lines {
         self.agent.write(Line::of(part.address), range, &data);
     }
 
-    /// Carries out an atomic operation on a value that may be written.
-    pub(super) fn change(&mut self, kind: AtomicAccess, part: Part) {
-        self.agent
-            .change(Line::of(part.address), &atomic(kind, part));
+    /// Carries out an atomic operation on a value that may be written: what was there before.
+    pub(super) fn change(&mut self, atomic: &LineAtomic, part: Part) -> u128 {
+        self.agent.change(Line::of(part.address), atomic)
     }
-}
-
-fn atomic(kind: AtomicAccess, part: Part) -> LineAtomic {
-    let (change, operands) = match kind {
-        AtomicAccess::Store => (AtomicChange::Store(AtomicFunction::Add), [1, 0]),
-        AtomicAccess::Load => (AtomicChange::Load(AtomicFunction::Add), [1, 0]),
-        AtomicAccess::Swap => (AtomicChange::Swap, [0, 0]),
-        AtomicAccess::Compare => (AtomicChange::Compare, [0, 0]),
-    };
-    let offset = part.address as usize % LINE_BYTES;
-    LineAtomic::new(change, offset, part.len, operands)
-        .expect("a plan has atomic operations on values at multiples of their width")
 }

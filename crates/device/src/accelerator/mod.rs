@@ -3,9 +3,11 @@
 //! Its agent speaks to the home agent in coherence messages, on a virtual channel of their own; translations are asked for
 //! beside them, as PCI Express asks.
 
+mod engine;
 mod lines;
 mod parameters;
 mod translations;
+mod way;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
@@ -13,15 +15,17 @@ use link::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{Invalidation, Kind, Message, PageRange};
 use transaction::{
-    AccessKind, AccessLoop, Accesses, Mapping, OneAccess, Packing, Place, Rights, messages,
+    AccessKind, AccessLoop, Accesses, LockedWork, Mapping, OneAccess, Packing, Place, messages,
 };
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use engine::Engine;
 pub use lines::CacheCounters;
-use lines::{Begun, Brought, Lines, Part};
+use lines::{Begun, Brought, Deed, Lines, Maker, Part};
 pub use parameters::AcceleratorParameters;
 pub use translations::RoundTrips;
-use translations::{Found, Translations};
+use translations::Translations;
+use way::way;
 
 /// How an accelerator is built.
 #[derive(Clone, Debug)]
@@ -44,6 +48,7 @@ pub struct Accelerator {
     /// None where addresses are physical.
     translations: Option<Translations>,
     works: Vec<Work>,
+    engines: Vec<Engine>,
 }
 
 /// Accesses one after the other, and the one that has begun.
@@ -110,6 +115,7 @@ impl Accelerator {
             translations: virtual_addresses.then(|| Translations::new(endpoint.id(), &parameters)),
             endpoint,
             works: Vec::new(),
+            engines: Vec::new(),
         };
         accelerator.obey();
         accelerator
@@ -163,6 +169,11 @@ impl Accelerator {
         });
     }
 
+    /// Gives it work under locks, one piece after the other.
+    pub fn add_locked(&mut self, work: LockedWork) {
+        self.engines.push(Engine::new(work));
+    }
+
     /// Gives it a translation that it need not ask for.
     pub fn warm(&mut self, mapping: Mapping) {
         if let Some(translations) = &mut self.translations {
@@ -186,6 +197,7 @@ impl Accelerator {
         for work in 0..self.works.len() {
             while self.go_on(work, fx) {}
         }
+        self.go_on_with_engines(fx);
         self.send(fx);
         self.wake(fx);
     }
@@ -211,11 +223,11 @@ impl Accelerator {
             Kind::Coherence(_) => {
                 for message in messages(content.payload()) {
                     match self.lines.receive(message, now) {
-                        Brought::Ready(part, end) => {
-                            let intact = self.perform(part);
-                            self.end_part(part.work, end, intact);
-                        }
-                        Brought::Done(part, end) => self.end_part(part.work, end, true),
+                        Brought::Ready(part, end) => self.perform(part, end),
+                        Brought::Done(part, end, old) => match part.maker {
+                            Maker::Work(work) => self.end_part(work, end, true),
+                            Maker::Engine(engine) => self.engines[engine].answer(end, old),
+                        },
                         Brought::Nothing => {}
                     }
                 }
@@ -328,65 +340,59 @@ impl Accelerator {
         };
         let what = &accesses.what;
         let offset = current.one.offset + current.issued;
-        let address = what.address + offset;
-        let (physical, rights) = match &mut self.translations {
-            None => (address, Rights::ReadWrite),
-            Some(translations) => match translations.find(address, now) {
-                Found::At(physical, rights) => (physical, rights),
-                Found::Later => return false,
-                Found::Nowhere => {
-                    current.failed = true;
-                    return true;
-                }
-            },
+        let Some(way) = way(&mut self.translations, what.address + offset, now) else {
+            return false;
         };
-        if rights == Rights::Read && what.kind != AccessKind::Read {
+        let Some(address) = way.of(what.kind != AccessKind::Read) else {
             current.failed = true;
             return true;
-        }
-        let room = LINE_BYTES - physical as usize % LINE_BYTES;
+        };
+        let room = LINE_BYTES - address as usize % LINE_BYTES;
         let len = room.min((what.size - current.issued) as usize);
         let part = Part {
-            work: number,
-            kind: what.kind,
-            address: physical,
+            maker: Maker::Work(number),
+            deed: match what.kind {
+                AccessKind::Read => Deed::Read,
+                AccessKind::Write => Deed::Write,
+                AccessKind::Atomic(atomic) => Deed::Atomic(atomic.on(address, len)),
+            },
+            address,
             len,
             offset,
         };
-        match self.lines.begin(part, now) {
-            Begun::Wait => return false,
-            Begun::Asked => {
-                current.issued += len as u64;
-                current.open += 1;
-            }
-            Begun::Hit(end) => {
-                current.issued += len as u64;
-                current.open += 1;
-                let intact = self.perform(part);
-                self.end_part(number, end, intact);
-            }
+        let begun = self.lines.begin(part, now);
+        if begun == Begun::Wait {
+            return false;
+        }
+        current.issued += len as u64;
+        current.open += 1;
+        if let Begun::Hit(end) = begun {
+            self.perform(part, end);
         }
         true
     }
 
-    /// Does what a part is for, as its line allows it: whether what it read was right.
-    fn perform(&mut self, part: Part) -> bool {
-        let what = &self.works[part.work].accesses.what;
-        match part.kind {
-            AccessKind::Read => {
-                !what.check || what.pattern.matches(part.offset, self.lines.read(part))
+    /// Does what a part is for, as its line allows it, which ends at `end`.
+    fn perform(&mut self, part: Part, end: Time) {
+        let Maker::Work(work) = part.maker else {
+            return self.perform_locked(part, end);
+        };
+        let what = &self.works[work].accesses.what;
+        let mut intact = true;
+        match part.deed {
+            Deed::Read => {
+                intact = !what.check || what.pattern.matches(part.offset, self.lines.read(part));
             }
-            AccessKind::Write => {
+            Deed::Write => {
                 let mut bytes = [0; LINE_BYTES];
                 what.pattern.fill(part.offset, &mut bytes[..part.len]);
                 self.lines.write(part, &bytes[..part.len]);
-                true
             }
-            AccessKind::Atomic(kind) => {
-                self.lines.change(kind, part);
-                true
+            Deed::Atomic(atomic) => {
+                self.lines.change(&atomic, part);
             }
         }
+        self.end_part(work, end, intact);
     }
 
     fn end_part(&mut self, work: usize, end: Time, intact: bool) {
@@ -429,7 +435,8 @@ impl Accelerator {
         let outbox = self.lines.outbox.next_time();
         let translations = self.translations.as_mut();
         let translations = translations.map(|all| all.next_time(now));
-        let all = works.chain(outbox).chain(translations);
+        let engines = self.engines.iter().map(Engine::next_time);
+        let all = works.chain(engines).chain(outbox).chain(translations);
         if let Some(next) = all.filter(|time| *time > now && *time < Time::NEVER).min() {
             self.endpoint.wake_engine(next, fx);
         }

@@ -30,6 +30,8 @@ kernel::parameters! {
         port_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA logic";
         /// Bytes that the port moves each cycle.
         port_width: Bytes = Bytes(64), among [Bytes(4), Bytes(8), Bytes(16), Bytes(32), Bytes(64)], from "AMD System Cache: up to 512 bits";
+        /// Requests at the port that an atomic operation is made of, such as its operands and then the operation: each takes the latency of the cache.
+        atomic_accesses: u32 = 2, within 1..=16, from "the authors of ccix: atomics are sequences of AXI requests";
         /// Lines that it may have asked for at a time.
         outstanding: u32 = 64, within 2..=4096, from "our choice";
         /// Whether addresses are virtual, and translated by the host (ATS).
