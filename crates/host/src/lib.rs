@@ -4,6 +4,7 @@ mod coroutine;
 pub mod driver;
 pub mod firmware;
 mod loads;
+pub mod locked;
 pub mod message;
 pub mod migration;
 mod processor;
