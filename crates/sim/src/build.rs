@@ -85,8 +85,8 @@ pub fn ends(plan: &Plan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, 
     )
 }
 
-/// The parts of each flow of the plan, then of each workload of a network, of each one of a controller, and of each collective,
-/// numbered through.
+/// The parts of each flow of the plan, then of each workload of a network, of each one of a controller, of each collective, and of what shares
+/// memory, numbered through.
 pub fn parts(plan: &Plan) -> Vec<Parts> {
     let mut next = 0;
     let mut number = || {
@@ -105,11 +105,13 @@ pub fn parts(plan: &Plan) -> Vec<Parts> {
     let collectives = plan.collectives.iter().map(|one| one.programs.len());
     let offers = plan.offers.iter().map(|one| one.sources.len());
     let accesses = plan.accesses.iter().map(|one| one.cores.len());
+    let locked = plan.locked.iter().map(|one| one.cores.len());
     let counts = flows
         .chain(traffic)
         .chain(offers)
         .chain(collectives)
-        .chain(accesses);
+        .chain(accesses)
+        .chain(locked);
     counts
         .map(|count| Parts((0..count).map(|_| number()).collect()))
         .collect()

@@ -6,8 +6,8 @@ use host::System;
 use host::migration::{self, Migration};
 use kernel::{Span, Stream, Time};
 use link::FlowId;
-use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
-use transaction::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, Pattern};
+use protocol::coherence::LINE_BYTES;
+use transaction::{AccessKind, AccessLoop, AccessOrder, Accesses, Pattern};
 
 use crate::build::{Parts, fill_pattern};
 use crate::build_messages::fails_at;
@@ -226,18 +226,6 @@ fn operation(what: &Accesses, offset: u64, len: usize) -> CoreOperation {
             what.pattern.fill(offset, &mut bytes);
             CoreOperation::Store(bytes)
         }
-        AccessKind::Atomic(kind) => {
-            let (change, operands) = match kind {
-                AtomicAccess::Store => (AtomicChange::Store(AtomicFunction::Add), [1, 0]),
-                AtomicAccess::Load => (AtomicChange::Load(AtomicFunction::Add), [1, 0]),
-                AtomicAccess::Swap => (AtomicChange::Swap, [0, 0]),
-                AtomicAccess::Compare => (AtomicChange::Compare, [0, 0]),
-            };
-            let place = (what.address + offset) as usize % LINE_BYTES;
-            let atomic = LineAtomic::new(change, place, len, operands);
-            CoreOperation::Atomic(
-                atomic.expect("a plan has atomic operations at multiples of their width"),
-            )
-        }
+        AccessKind::Atomic(kind) => CoreOperation::Atomic(kind.on(what.address + offset, len)),
     }
 }

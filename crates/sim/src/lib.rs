@@ -3,6 +3,7 @@
 mod access;
 pub mod bench;
 mod build;
+mod build_locked;
 mod build_messages;
 mod build_network;
 mod build_sharing;
@@ -10,6 +11,8 @@ mod coherence_probe;
 mod configuration;
 pub mod job;
 mod latency;
+mod lock_meter;
+pub mod lock_result;
 mod meter;
 mod model;
 pub mod network_result;

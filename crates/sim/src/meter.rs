@@ -228,6 +228,7 @@ impl Meter {
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
             }
+            Observation::Lock { flow, .. } => self.change(flow, now, |_| {}),
             Observation::Refused { .. }
             | Observation::Packet { .. }
             | Observation::Dllp { .. }

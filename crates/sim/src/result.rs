@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use crate::build::Parts;
 use crate::latency::Latency;
+use crate::lock_meter::LockMeter;
+use crate::lock_result::{self, LockResult, TransactionResult};
 use crate::meter::{FlowMeter, Meter};
 use crate::model::Model;
 use crate::network_result::{self, CollectiveResult, FibreResult, TrafficResult};
@@ -32,6 +34,10 @@ pub struct RunResult {
     pub collectives: Vec<CollectiveResult>,
     /// Accesses to buffers, as written.
     pub accesses: Vec<AccessResult>,
+    /// Requests for locks, as written.
+    pub locks: Vec<LockResult>,
+    /// Transactions of databases, as written.
+    pub transactions: Vec<TransactionResult>,
     /// Both directions of every link.
     pub links: Vec<LinkResult>,
     /// Both directions of every fibre.
@@ -126,7 +132,7 @@ pub(crate) fn gather(
     plan: &Plan,
     parts: &[Parts],
     models: &[Model],
-    meter: &Meter,
+    (meter, locks): (&Meter, &LockMeter),
     refusals: &Refusals,
     now: Time,
 ) -> RunResult {
@@ -147,6 +153,8 @@ pub(crate) fn gather(
         traffic: network_result::traffic(plan, parts, meter),
         collectives: network_result::collectives(plan, parts, models, meter),
         accesses: sharing_result::accesses(plan, parts, models, meter),
+        locks: lock_result::locks(plan, parts, (meter, locks)),
+        transactions: lock_result::transactions(plan, parts, models, (meter, locks)),
         links: links(plan, models, now),
         fibres: network_result::fibres(plan, models, now),
         lost_lines: sharing_result::lost_lines(plan, models, now),

@@ -10,6 +10,7 @@ use transaction::{Content, Direction, Extent, Flow};
 use crate::access::AccessError;
 use crate::build::{self, Parts};
 use crate::coherence_probe::{self, Incoherence};
+use crate::lock_meter::LockMeter;
 use crate::meter::Meter;
 use crate::model::Model;
 use crate::plan::{Amount, NodePlan, Plan};
@@ -17,7 +18,7 @@ use crate::result::{Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
 use crate::spare::Spare;
 use crate::trace::Trace;
-use crate::{build_messages, build_network, build_sharing};
+use crate::{build_locked, build_messages, build_network, build_sharing};
 
 /// A fabric and its workload, at some point of simulated time.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub struct Simulation {
     pub(crate) models: Vec<Model>,
     pub(crate) world: World<Pcie>,
     meter: Meter,
+    locks: LockMeter,
     refusals: Refusals,
     trace: Option<Trace>,
     started: bool,
@@ -77,6 +79,7 @@ impl Simulation {
         let workloads: Vec<usize> = workloads.iter().map(|parts| parts.0.len()).collect();
         let flows = flows.iter().map(|parts| parts.0.len()).sum();
         let meter = Meter::new(flows, &workloads);
+        let locks = LockMeter::new(&plan, &parts[plan.locked_begins()..]);
         Simulation {
             spare: plan
                 .spare
@@ -85,6 +88,7 @@ impl Simulation {
                 .collect(),
             opened: Vec::new(),
             plan,
+            locks,
             parts,
             models,
             world,
@@ -184,9 +188,12 @@ impl Simulation {
         let accesses = self.plan.accesses.iter();
         let accesses =
             accesses.map(|one| one.start.max(progress) + one.interval + one.turnaround + PATIENCE);
+        let locked = self.plan.locked.iter();
+        let locked = locked.map(|one| one.start.max(progress) + one.longest_pause() + PATIENCE);
         flows
             .chain(networks)
             .chain(accesses)
+            .chain(locked)
             .max()
             .unwrap_or(Time::NEVER)
     }
@@ -280,6 +287,8 @@ impl Simulation {
         let accesses = &self.parts[self.plan.accesses_begin()..];
         build_sharing::load(&self.plan, accesses, up, &mut self.models);
         build_sharing::load_migrations(&self.plan, up, &mut self.models);
+        let locked = &self.parts[self.plan.locked_begins()..];
+        build_locked::load(&self.plan, locked, up, &mut self.models);
         self.sever(up);
         for (index, model) in self.models.iter_mut().enumerate() {
             model.ask(ComponentId(index as u32), &mut self.world);
@@ -330,6 +339,7 @@ impl Simulation {
                 *self.refusals.entry((told.by.0, why)).or_default() += 1;
             }
             self.meter.observe(told.at, &told.what);
+            self.locks.observe(told.at, &told.what);
         }
         self.world.observations.clear();
     }
@@ -345,7 +355,7 @@ impl Simulation {
             &self.plan,
             &self.parts,
             &self.models,
-            &self.meter,
+            (&self.meter, &self.locks),
             &self.refusals,
             self.world.now(),
         );

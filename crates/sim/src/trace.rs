@@ -190,6 +190,7 @@ impl Trace {
         let names = names.chain(plan.offers.iter().map(|offer| &offer.id));
         let names = names.chain(plan.collectives.iter().map(|one| &one.id));
         let names = names.chain(plan.accesses.iter().map(|one| &one.id));
+        let names = names.chain(plan.locked.iter().map(|one| &one.id));
         let names = names.zip(flows);
         let flows = names.flat_map(|(id, parts)| vec![id.clone(); parts.0.len()]);
         Trace {

@@ -4,7 +4,7 @@ use kernel::{Bytes, Span, Time};
 use transaction::{AccessKind, Mapping, PageSize, Rights};
 
 use crate::scenario::{
-    Access, Buffer, DeviceParameters, Kind, NodeKind, Order, Scenario, ScenarioError,
+    Access, Buffer, DeviceParameters, Kind, Lines, NodeKind, Order, Scenario, ScenarioError,
 };
 
 use super::address::show;
@@ -219,20 +219,10 @@ impl Planner<'_> {
     fn access(&self, access: &Access, buffers: &[BufferPlan]) -> Result<AccessPlan, ScenarioError> {
         let parameters = &access.parameters;
         let error = |key: &str, message: &str| access_error(self.scenario, access, key, message);
-        let name = &access.buffer.value;
-        let Some(buffer) = buffers.iter().position(|buffer| buffer.name == *name) else {
-            let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
-            let message = if names.is_empty() {
-                format!("there is no buffer {name:?}; write a [buffers.{name}]")
-            } else {
-                format!(
-                    "there is no buffer {name:?}; write one of {}",
-                    names.join(", ")
-                )
-            };
-            return Err(error("buffer", &message));
-        };
-        let by = self.accessor(access, &buffers[buffer])?;
+        let buffer = buffer_of(&access.buffer.value, buffers);
+        let buffer = buffer.map_err(|message| error("buffer", &message))?;
+        let by = self.accessor(&access.by.value, &buffers[buffer]);
+        let by = by.map_err(|message| error("by", &message))?;
         if buffers[buffer].moves.is_some() && !self.nodes[by].has_virtual_addresses() {
             let message = format!(
                 "{} has physical addresses, and its buffer moves; write an accelerator with virtual_addresses = true, or moves = 0",
@@ -242,7 +232,10 @@ impl Planner<'_> {
         }
         self.check_size(access, by, &buffers[buffer])?;
         let Bytes(size) = parameters.size;
-        let cores = self.cores(access, by)?;
+        let first = parameters.first_core as usize;
+        let cores = first..first + parameters.cores as usize;
+        self.check_cores(by, cores.end, &access.lines)
+            .map_err(|(key, message)| error(key, &message))?;
         if parameters.warm_translations && self.is_block_dma(by) {
             let message = format!("{} has physical addresses; leave it out", access.by.value);
             return Err(error("warm_translations", &message));
@@ -265,7 +258,7 @@ impl Planner<'_> {
         })
     }
 
-    fn is_block_dma(&self, node: usize) -> bool {
+    pub(super) fn is_block_dma(&self, node: usize) -> bool {
         let kind = &self.nodes[node].kind;
         matches!(kind, NodeKind::Device(_, DeviceParameters::BlockDma(_)))
     }
@@ -309,56 +302,70 @@ impl Planner<'_> {
         ))
     }
 
-    /// The cores that make the accesses: of a device, one that stands for it.
-    fn cores(&self, access: &Access, by: usize) -> Result<std::ops::Range<usize>, ScenarioError> {
-        let error = |key, message: &str| Err(access_error(self.scenario, access, key, message));
-        let first = access.parameters.first_core as usize;
-        let cores = first..first + access.parameters.cores as usize;
+    /// Whether whoever makes accesses has that many cores; a device has none, and no key about them.
+    pub(super) fn check_cores(
+        &self,
+        by: usize,
+        end: usize,
+        lines: &Lines,
+    ) -> Result<(), (&'static str, String)> {
         if let NodeKind::Host(_, costs) = &self.nodes[by].kind {
-            if cores.end <= costs.cores as usize {
-                return Ok(cores);
+            if end <= costs.cores as usize {
+                return Ok(());
             }
             let (name, most) = (&self.nodes[by].name, costs.cores);
-            return error("cores", &format!("{name} has {most} cores; write fewer"));
+            return Err(("cores", format!("{name} has {most} cores; write fewer")));
         }
         for key in ["cores", "first_core"] {
-            if access.lines.has(key) {
-                return error(key, "a device has no cores; leave it out");
+            if lines.has(key) {
+                return Err((key, "a device has no cores; leave it out".to_owned()));
             }
         }
-        Ok(cores)
+        Ok(())
     }
 
-    /// Who makes the accesses: the host of the buffer, or an accelerator or an engine for blocks below it.
-    fn accessor(&self, access: &Access, buffer: &BufferPlan) -> Result<usize, ScenarioError> {
-        let name = access.by.value.as_str();
-        let error = |message: &str| access_error(self.scenario, access, "by", message);
+    /// Who makes accesses: the host of the buffer, or an accelerator or an engine for blocks below it.
+    pub(super) fn accessor(&self, name: &str, buffer: &BufferPlan) -> Result<usize, String> {
         let Some(&by) = self.names.get(name) else {
             let advice = known(self.scenario, name, |node| makes_accesses(&node.kind));
-            return Err(error(&format!(
+            return Err(format!(
                 "there is no host, accelerator or block-dma {name:?}; {advice}"
-            )));
+            ));
         };
         let host = &self.nodes[buffer.host];
         let kind = &self.nodes[by].kind;
         if !makes_accesses(kind) {
-            return Err(error(&format!(
+            return Err(format!(
                 "{name} makes no accesses; write a host, or a device with model = \"accelerator\" or \"block-dma\""
-            )));
+            ));
         }
         if self.nodes[by].root != buffer.host {
-            return Err(error(&format!(
+            return Err(format!(
                 "the memory of {}, where {} is, is not in its address space; write {}, or an accelerator or block-dma below it",
                 host.name, buffer.name, host.name
-            )));
+            ));
         }
         if matches!(kind, NodeKind::Host(..)) && !host.coherence.coherent {
-            return Err(error(&format!(
+            return Err(format!(
                 "the cores of {name} have no caches; write coherent = true there"
-            )));
+            ));
         }
         Ok(by)
     }
+}
+
+/// The buffer of that name.
+pub(super) fn buffer_of(name: &str, buffers: &[BufferPlan]) -> Result<usize, String> {
+    let buffer = buffers.iter().position(|buffer| buffer.name == name);
+    buffer.ok_or_else(|| {
+        let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
+        if names.is_empty() {
+            format!("there is no buffer {name:?}; write a [buffers.{name}]")
+        } else {
+            let names = names.join(", ");
+            format!("there is no buffer {name:?}; write one of {names}")
+        }
+    })
 }
 
 /// Whether a node of that kind makes accesses to buffers.

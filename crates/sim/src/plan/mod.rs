@@ -13,6 +13,7 @@ mod firmware;
 mod flow;
 mod functions;
 mod io_port;
+mod locked;
 mod message;
 mod network;
 mod offer;
@@ -45,6 +46,7 @@ pub use collective::{CollectivePlan, Face};
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use flow::{Amount, FlowPlan, TransferPlan};
 pub use io_port::IoPortPlan;
+pub use locked::{LockedPlan, UnderPlan, UpdatePlan};
 pub use message::MessagePlan;
 pub use network::{FibrePlan, NetworkPlan};
 pub use offer::{OfferPlan, OfferSource};
@@ -84,6 +86,8 @@ pub struct Plan {
     pub buffers: Vec<BufferPlan>,
     /// Accesses to those, as written.
     pub accesses: Vec<AccessPlan>,
+    /// Work under locks: requests alone, then transactions, each as written.
+    pub locked: Vec<LockedPlan>,
     /// Where the page tables of each node are, if it is a host with devices that have virtual addresses.
     pub page_tables: Vec<Option<Region>>,
     /// What of each host's memory no flow uses.
@@ -289,6 +293,7 @@ impl Plan {
             flows: planned.flows,
             buffers: planned.buffers,
             accesses: planned.accesses,
+            locked: planned.locked,
             page_tables: planned.page_tables,
             spare: planned.spare,
             traffic,
@@ -306,6 +311,11 @@ impl Plan {
     /// The same of the first accesses.
     pub(crate) fn accesses_begin(&self) -> usize {
         self.collectives_begin() + self.collectives.len()
+    }
+
+    /// The same of the first work under locks.
+    pub(crate) fn locked_begins(&self) -> usize {
+        self.accesses_begin() + self.accesses.len()
     }
 
     /// Where in the address space of `from` that of another host, `to`, begins, and the controller between.

@@ -14,8 +14,8 @@ use super::message::TakenPairs;
 use super::network::Networks;
 use super::tree::known;
 use super::{
-    AccessPlan, Amount, BufferPlan, ControllerPlan, FlowPlan, IoPortPlan, NodePlan, OfferPlan,
-    Region,
+    AccessPlan, Amount, BufferPlan, ControllerPlan, FlowPlan, IoPortPlan, LockedPlan, NodePlan,
+    OfferPlan, Region,
 };
 
 /// What programs on the hosts do.
@@ -24,6 +24,7 @@ pub(super) struct Planned {
     pub(super) offers: Vec<OfferPlan>,
     pub(super) buffers: Vec<BufferPlan>,
     pub(super) accesses: Vec<AccessPlan>,
+    pub(super) locked: Vec<LockedPlan>,
     /// Where the page tables of each host are, if it has any.
     pub(super) page_tables: Vec<Option<Region>>,
     /// What of each host's memory none of them uses.
@@ -60,7 +61,8 @@ pub(super) fn plan(
         }
     }
     let buffers = planner.buffers()?;
-    let accesses = planner.accesses(&buffers)?;
+    let mut accesses = planner.accesses(&buffers)?;
+    let locked = planner.locked(&buffers, &mut accesses)?;
     let tables = (0..nodes.len()).map(|host| planner.page_tables(host, &buffers));
     let page_tables = tables.collect::<Result<_, _>>()?;
     let mut flows = Vec::with_capacity(scenario.flows.len());
@@ -75,6 +77,7 @@ pub(super) fn plan(
         offers,
         buffers,
         accesses,
+        locked,
         page_tables,
         spare: spare.collect(),
     })

@@ -16,6 +16,7 @@ use super::accesses::{AccessParameters, BufferParameters};
 use super::collective::CollectiveParameters;
 use super::flow::{FlowParameters, MeasureParameters};
 use super::link::LinkParameters;
+use super::locked::{LockParameters, LockedParameters, TransactionParameters};
 use super::model::{MODELS, NodeParameters};
 use super::network::{FibreParameters, NetworkParameters, TrafficParameters};
 
@@ -116,6 +117,9 @@ pub fn catalogue() -> Catalogue {
     list("flows", FlowParameters::declarations());
     list("buffers", BufferParameters::declarations());
     list("accesses", AccessParameters::declarations());
+    list("locks, transactions", LockedParameters::declarations());
+    list("locks", LockParameters::declarations());
+    list("transactions", TransactionParameters::declarations());
     list("traffic", TrafficParameters::declarations());
     list("collectives", CollectiveParameters::declarations());
     list("measure", MeasureParameters::declarations());
@@ -272,6 +276,48 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "The coherent host, or the accelerator or block-dma, that makes them.",
     ),
     ("accesses", "buffer", "none", "The buffer that they are to."),
+    (
+        "locks",
+        "id",
+        "locks-1, ...",
+        "What the requests are called in results.",
+    ),
+    (
+        "locks",
+        "by",
+        "none",
+        "The coherent host, or the accelerator, that makes them.",
+    ),
+    (
+        "locks",
+        "buffer",
+        "none",
+        "The buffer with the lock table, which all share who name it.",
+    ),
+    (
+        "transactions",
+        "id",
+        "transactions-1, ...",
+        "What the transactions are called in results.",
+    ),
+    (
+        "transactions",
+        "by",
+        "none",
+        "The coherent host, or the accelerator, that makes them.",
+    ),
+    (
+        "transactions",
+        "buffer",
+        "none",
+        "The buffer with the rows.",
+    ),
+    (
+        "transactions",
+        "locks",
+        "none",
+        "The buffer with the lock table.",
+    ),
     (
         "flows",
         "id",

@@ -11,6 +11,7 @@ mod document;
 mod error;
 mod flow;
 mod link;
+mod locked;
 mod model;
 mod network;
 mod node;
@@ -25,6 +26,9 @@ pub use document::{At, Lines};
 pub use error::ScenarioError;
 pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target};
 pub use link::{Lanes, LinkParameters, Speed};
+pub use locked::{
+    LockParameters, Locked, LockedParameters, LockedPart, TransactionParameters, UnderWritten,
+};
 pub use model::{DeviceParameters, MODELS, Model, NodeParameters};
 pub use network::{
     ArrivalKind, Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Side,
@@ -69,6 +73,8 @@ pub struct Scenario {
     pub buffers: Vec<Buffer>,
     /// Accesses to those, in the order they are written.
     pub accesses: Vec<Access>,
+    /// Work under locks: requests alone, then transactions, each in the order they are written.
+    pub locked: Vec<Locked>,
     /// Open-loop workloads, in the order they are written.
     pub traffic: Vec<Traffic>,
     /// What the nodes of networks do together, in the order it is written.
@@ -113,6 +119,12 @@ impl Scenario {
         let accesses = root.repeated("accesses")?.into_iter().enumerate();
         let accesses = accesses.map(|(n, section)| Access::read(n + 1, section));
         let accesses = accesses.collect::<Result<_, _>>()?;
+        let locks = root.repeated("locks")?.into_iter().enumerate();
+        let locks = locks.map(|(n, section)| Locked::read_locks(n + 1, section));
+        let transactions = root.repeated("transactions")?.into_iter().enumerate();
+        let transactions =
+            transactions.map(|(n, section)| Locked::read_transactions(n + 1, section));
+        let locked = locks.chain(transactions).collect::<Result<_, _>>()?;
         root.finish()?;
         Ok(Self {
             file: file.to_owned(),
@@ -127,6 +139,7 @@ impl Scenario {
             flows,
             buffers,
             accesses,
+            locked,
             traffic,
             collectives,
         })

@@ -9,7 +9,7 @@ use sim::Simulation;
 use crate::fixture::simulation;
 
 /// A coherent host whose caches are small, and `cards` accelerators below it.
-fn host(cards: usize) -> String {
+pub fn host(cards: usize) -> String {
     let mut text = String::from(
         "[links]\ngeneration = 4\nlanes = 8\n[hosts.h0]\ncoherent = true\ncore_cache = \"2 KiB\"\ncore_cache_ways = 2\nfirst_cache = \"1 KiB\"\nfirst_cache_ways = 2\nmemory = \"16 MiB\"\nsystem_cache = \"64 KiB\"\n",
     );

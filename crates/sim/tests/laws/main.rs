@@ -12,6 +12,7 @@ mod enumeration;
 mod fixture;
 mod latency;
 mod limits;
+mod locks;
 mod network;
 mod nic;
 mod ordering;

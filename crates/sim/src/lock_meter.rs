@@ -1,0 +1,208 @@
+//! What owners of locks are told: how long they took, and whether any lock ever had two holders or passed somebody by.
+
+use std::collections::BTreeMap;
+
+use kernel::Time;
+use link::{FlowId, LockEvent, Observation};
+
+use crate::build::Parts;
+use crate::latency::Latencies;
+use crate::plan::Plan;
+
+/// All work under locks of a run.
+#[derive(Clone, Debug)]
+pub struct LockMeter {
+    /// The flow of the first owner; those of the others follow.
+    first: u32,
+    makers: Vec<Maker>,
+    works: Vec<WorkMeter>,
+    /// By buffer.
+    tables: BTreeMap<usize, Record>,
+}
+
+/// One owner.
+#[derive(Clone, Debug)]
+struct Maker {
+    work: usize,
+    table: usize,
+    owner: u16,
+    /// Since when it has a place in a queue, and behind whom.
+    placed: Option<(Time, Option<u16>)>,
+}
+
+/// What one entry has reached, all its owners together.
+#[derive(Clone, Debug, Default)]
+pub struct WorkMeter {
+    /// The compare-and-swaps that placed owners, with what came before.
+    pub requests: Latencies,
+    /// From a place in a queue to the lock, of those that waited.
+    pub waits: Latencies,
+    /// Compare-and-swaps of requests.
+    pub attempts: u64,
+    /// Requests that waited.
+    pub waited: u64,
+    /// When the first piece of work began, and the last ended.
+    pub span: Option<(Time, Time)>,
+}
+
+/// Who holds each lock of a table, as its owners know it.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    locks: BTreeMap<u64, Lock>,
+    violations: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lock {
+    holder: Option<u16>,
+    /// Who held it last.
+    last: Option<u16>,
+}
+
+impl Record {
+    /// An owner holds a lock for which it stood behind another, or behind nobody.
+    fn hold(&mut self, bucket: u64, owner: u16, behind: Option<u16>) {
+        let lock = self.locks.entry(bucket).or_default();
+        let is_passed_by = behind.is_some() && lock.last != behind;
+        if lock.holder.is_some() || is_passed_by {
+            self.violations += 1;
+        }
+        let owner = Some(owner);
+        *lock = Lock {
+            holder: owner,
+            last: owner,
+        };
+    }
+
+    fn release(&mut self, bucket: u64, owner: u16) {
+        let lock = self.locks.entry(bucket).or_default();
+        if lock.holder.take() != Some(owner) {
+            self.violations += 1;
+        }
+    }
+}
+
+impl LockMeter {
+    /// A meter of the work under locks in `plan`, whose flows are these.
+    pub fn new(plan: &Plan, parts: &[Parts]) -> Self {
+        let mut makers = Vec::new();
+        for (work, locked) in plan.locked.iter().enumerate() {
+            makers.extend(locked.owners().map(|owner| Maker {
+                work,
+                table: locked.table,
+                owner: owner.id(),
+                placed: None,
+            }));
+        }
+        let first = parts.iter().flat_map(|parts| &parts.0).next();
+        LockMeter {
+            first: first.map_or(0, |flow| flow.0),
+            makers,
+            works: vec![WorkMeter::default(); plan.locked.len()],
+            tables: plan
+                .locked
+                .iter()
+                .map(|locked| (locked.table, Record::default()))
+                .collect(),
+        }
+    }
+
+    /// What an entry has reached.
+    pub fn work(&self, number: usize) -> &WorkMeter {
+        &self.works[number]
+    }
+
+    /// How often a lock of the table in that buffer had two holders, passed somebody by, or was not what it must be.
+    pub fn violations(&self, table: usize) -> u64 {
+        self.tables.get(&table).map_or(0, |table| table.violations)
+    }
+
+    /// Takes in what a component told at `now`.
+    pub fn observe(&mut self, now: Time, what: &Observation) {
+        if self.makers.is_empty() {
+            return;
+        }
+        match *what {
+            Observation::Lock {
+                flow,
+                bucket,
+                event,
+            } => self.stand(flow, bucket, event, now),
+            Observation::Delivered { flow, born, .. } => {
+                let maker = flow.0.checked_sub(self.first);
+                if let Some(maker) = maker.and_then(|index| self.makers.get(index as usize)) {
+                    let span = &mut self.works[maker.work].span;
+                    let begin = span.map_or(born, |(begin, _)| begin.min(born));
+                    *span = Some((begin, now));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn stand(&mut self, flow: FlowId, bucket: u64, event: LockEvent, now: Time) {
+        let maker = &mut self.makers[(flow.0 - self.first) as usize];
+        let work = &mut self.works[maker.work];
+        let table = self.tables.entry(maker.table).or_default();
+        match event {
+            LockEvent::Placed {
+                behind,
+                swaps,
+                took,
+            } => {
+                maker.placed = Some((now, behind));
+                work.attempts += u64::from(swaps);
+                work.waited += u64::from(behind.is_some());
+                work.requests.record(took);
+            }
+            LockEvent::Held => {
+                let placed = maker.placed.take();
+                let (since, behind) = placed.expect("who holds a lock had a place in its queue");
+                if behind.is_some() {
+                    work.waits.record(now.since(since));
+                }
+                table.hold(bucket, maker.owner, behind);
+            }
+            LockEvent::Releasing => table.release(bucket, maker.owner),
+            LockEvent::Lost => table.violations += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_goes_from_each_to_the_next_in_its_queue() {
+        let mut record = Record::default();
+        for (owner, behind) in [(1, None), (2, Some(1)), (3, Some(2)), (1, None)] {
+            record.hold(7, owner, behind);
+            record.release(7, owner);
+        }
+        assert_eq!(record.violations, 0);
+    }
+
+    #[test]
+    fn two_holders_are_told() {
+        let mut record = Record::default();
+        record.hold(7, 1, None);
+        record.hold(8, 2, None);
+        assert_eq!(record.violations, 0);
+        record.hold(7, 3, None);
+        assert_eq!(record.violations, 1);
+        // The first gives up what it does not hold any more.
+        record.release(7, 1);
+        assert_eq!(record.violations, 2);
+    }
+
+    #[test]
+    fn who_is_passed_by_is_told() {
+        let mut record = Record::default();
+        for (owner, behind) in [(1, None), (3, None), (2, Some(1))] {
+            record.hold(7, owner, behind);
+            record.release(7, owner);
+        }
+        assert_eq!(record.violations, 1);
+    }
+}

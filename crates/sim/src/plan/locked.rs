@@ -1,0 +1,406 @@
+//! Work under locks: whose it is, in which buffers the locks and rows are, and what those who share them must agree on.
+
+use std::ops::Range;
+
+use kernel::{Span, Time};
+use locktable::{Owner, Table, Width};
+use protocol::coherence::LINE_BYTES;
+use transaction::{AccessKind, Rights};
+
+use crate::scenario::{
+    Locked, LockedParameters, LockedPart, NodeKind, ScenarioError, TransactionParameters,
+    UnderWritten,
+};
+
+use super::accesses::buffer_of;
+use super::address::show;
+use super::planner::Planner;
+use super::{AccessPlan, BufferPlan};
+
+/// Work under locks, one piece after the other.
+#[derive(Clone, Debug)]
+pub struct LockedPlan {
+    /// Its name.
+    pub id: String,
+    /// The host or accelerator that does it.
+    pub by: usize,
+    /// The cores that do, each with work of its own; one of an accelerator.
+    pub cores: Range<usize>,
+    /// The owner that the first of them is; those of the others follow.
+    pub first_owner: u32,
+    /// The buffer with the lock table.
+    pub table: usize,
+    /// Its buckets, which it has room for.
+    pub buckets: u64,
+    /// Their bits.
+    pub width: Width,
+    /// What is done under the locks.
+    pub under: UnderPlan,
+    /// How many pieces there are on each core.
+    pub count: u64,
+    /// When the first begins.
+    pub start: Time,
+    /// From the end of each to the next.
+    pub interval: Span,
+    /// What comes before the first compare-and-swap of each.
+    pub software: Span,
+    /// From one look of a waiter to the next.
+    pub poll: Span,
+    /// Whether an accelerator has the translations before.
+    pub warm_translations: bool,
+}
+
+/// What is done under locks.
+#[derive(Clone, Debug)]
+pub enum UnderPlan {
+    /// Nothing, for so long, for one of so many record versions.
+    Hold(Span, u64),
+    /// Rows are updated.
+    Update(UpdatePlan),
+}
+
+/// Transactions that update rows.
+#[derive(Clone, Debug)]
+pub struct UpdatePlan {
+    /// The buffer with the rows.
+    pub buffer: usize,
+    /// How many there are.
+    pub rows: u64,
+    /// Those that each core alone updates.
+    pub own: Vec<Range<u64>>,
+    /// What each locks.
+    pub lock: LockedPart,
+    /// Share of them that updates the first row.
+    pub contention: f64,
+    /// From the read of a version to the write of the next.
+    pub work: Span,
+}
+
+impl LockedPlan {
+    /// The lock table, as those see it to whom its buffer is at `base`.
+    pub fn table_at(&self, base: u64) -> Table {
+        let table = Table::new(base, self.buckets, self.width);
+        table.expect("a plan has tables on pages that hold them")
+    }
+
+    /// The first owner that is none of these.
+    fn next_owner(&self) -> u32 {
+        self.first_owner + self.cores.len() as u32
+    }
+
+    /// Who they are, core by core.
+    pub fn owners(&self) -> impl Iterator<Item = Owner> {
+        let owners = self.first_owner..self.next_owner();
+        owners.map(|owner| Owner::new(owner).expect("a plan has no more owners than there can be"))
+    }
+
+    /// What its entries are called in a scenario.
+    pub fn kind(&self) -> &'static str {
+        match self.under {
+            UnderPlan::Hold(..) => "locks",
+            UnderPlan::Update(_) => "transactions",
+        }
+    }
+
+    /// For how long nothing need be heard of it, beside the time that memory takes.
+    pub fn longest_pause(&self) -> Span {
+        let under = match &self.under {
+            UnderPlan::Hold(span, _) => *span,
+            UnderPlan::Update(update) => update.work,
+        };
+        self.interval + under + self.software + self.poll
+    }
+
+    /// Every buffer that it writes: the locks, and the rows, if there are any.
+    pub fn buffers(&self) -> impl Iterator<Item = usize> {
+        let rows = self.update().map(|update| update.buffer);
+        std::iter::once(self.table).chain(rows)
+    }
+
+    /// The updates that it is, if it is transactions.
+    pub fn update(&self) -> Option<&UpdatePlan> {
+        match &self.under {
+            UnderPlan::Update(update) => Some(update),
+            UnderPlan::Hold(..) => None,
+        }
+    }
+}
+
+/// Why a key cannot have the value that it has.
+type Wrong = (&'static str, String);
+
+impl Planner<'_> {
+    /// The work under locks. Who writes one of its buffers besides is refused; nothing else is put there.
+    pub(super) fn locked(
+        &self,
+        buffers: &[BufferPlan],
+        accesses: &mut [AccessPlan],
+    ) -> Result<Vec<LockedPlan>, ScenarioError> {
+        let mut plans: Vec<LockedPlan> = Vec::new();
+        for locked in &self.scenario.locked {
+            let next_owner = plans.last().map_or(1, LockedPlan::next_owner);
+            let plan = self.locked_work(locked, buffers, next_owner);
+            let plan = plan.and_then(|plan| {
+                check_sharing(&plan, &plans, buffers)?;
+                check_accesses(&plan, accesses, buffers)?;
+                Ok(plan)
+            });
+            plans.push(plan.map_err(|wrong| self.locked_error(locked, wrong))?);
+        }
+        for plan in &plans {
+            for access in accesses.iter_mut() {
+                access.check &= plan.buffers().all(|buffer| buffer != access.buffer);
+            }
+        }
+        self.deal_rows(&mut plans)?;
+        Ok(plans)
+    }
+
+    fn locked_work(
+        &self,
+        locked: &Locked,
+        buffers: &[BufferPlan],
+        first_owner: u32,
+    ) -> Result<LockedPlan, Wrong> {
+        let parameters = &locked.parameters;
+        let key = match locked.under {
+            UnderWritten::Hold(_) => "buffer",
+            UnderWritten::Update(..) => "locks",
+        };
+        let table = buffer_of(&locked.table.value, buffers).map_err(|message| (key, message))?;
+        let by = self.accessor(&locked.by.value, &buffers[table]);
+        let by = by.map_err(|message| ("by", message))?;
+        if self.is_block_dma(by) {
+            let message = format!(
+                "{} has no lock engine; write a host or an accelerator",
+                locked.by.value
+            );
+            return Err(("by", message));
+        }
+        self.check_buffer(by, key, &buffers[table])?;
+        let first = parameters.first_core as usize;
+        let cores = first..first + parameters.cores as usize;
+        self.check_cores(by, cores.end, &locked.lines)?;
+        let is_host = matches!(self.nodes[by].kind, NodeKind::Host(..));
+        if !is_host && locked.lines.has("software") {
+            let message = "an accelerator has no software; leave it out".to_owned();
+            return Err(("software", message));
+        }
+        Owner::new(first_owner + cores.len() as u32 - 1)
+            .map_err(|error| ("by", format!("{error}; write fewer")))?;
+        let under = match &locked.under {
+            UnderWritten::Hold(own) => UnderPlan::Hold(own.hold, own.records),
+            UnderWritten::Update(rows, own) => {
+                UnderPlan::Update(self.update(&rows.value, own, by, buffers)?)
+            }
+        };
+        Ok(LockedPlan {
+            id: locked.id.value.clone(),
+            by,
+            cores,
+            first_owner,
+            table,
+            buckets: parameters.buckets,
+            width: width(parameters, &buffers[table])?,
+            under,
+            count: parameters.count,
+            start: Time::from_fs(parameters.start.as_fs()),
+            interval: parameters.interval,
+            software: if is_host {
+                parameters.software
+            } else {
+                Span::ZERO
+            },
+            poll: parameters.poll,
+            warm_translations: parameters.warm_translations,
+        })
+    }
+
+    fn update(
+        &self,
+        name: &str,
+        own: &TransactionParameters,
+        by: usize,
+        buffers: &[BufferPlan],
+    ) -> Result<UpdatePlan, Wrong> {
+        let buffer = buffer_of(name, buffers).map_err(|message| ("buffer", message))?;
+        let there = &buffers[buffer];
+        let same = self.accessor(&self.nodes[by].name, there);
+        same.map_err(|message| ("buffer", message))?;
+        self.check_buffer(by, "buffer", there)?;
+        if own.rows * LINE_BYTES as u64 > there.size {
+            return Err(("rows", too_many("rows", own.rows, there)));
+        }
+        Ok(UpdatePlan {
+            buffer,
+            rows: own.rows,
+            own: Vec::new(),
+            lock: own.lock,
+            contention: own.contention,
+            work: own.work,
+        })
+    }
+
+    /// Whether whoever works there may write a buffer, and it stays where it is.
+    fn check_buffer(&self, by: usize, key: &'static str, buffer: &BufferPlan) -> Result<(), Wrong> {
+        if buffer.moves.is_some() {
+            let message = format!(
+                "{} moves, and locks do not; write moves = 0 there",
+                buffer.name
+            );
+            return Err((key, message));
+        }
+        if self.nodes[by].has_virtual_addresses() && buffer.rights == Rights::Read {
+            let message = format!(
+                "devices may only read {}; write rights = \"read-write\" there",
+                buffer.name
+            );
+            return Err((key, message));
+        }
+        Ok(())
+    }
+
+    /// Gives each core rows that nobody else updates: an equal share of all but the first.
+    fn deal_rows(&self, plans: &mut [LockedPlan]) -> Result<(), ScenarioError> {
+        let all = plans.iter();
+        let all = all.map(|plan| (plan.update().map(|one| one.buffer), plan.cores.len() as u64));
+        let all: Vec<(Option<usize>, u64)> = all.collect();
+        for (number, plan) in plans.iter_mut().enumerate() {
+            let UnderPlan::Update(update) = &mut plan.under else {
+                continue;
+            };
+            let with = |plans: &[(Option<usize>, u64)]| -> u64 {
+                let here = |(buffer, _): &&(_, _)| *buffer == Some(update.buffer);
+                plans.iter().filter(here).map(|(_, cores)| cores).sum()
+            };
+            let (before, total) = (with(&all[..number]), with(&all));
+            if total >= update.rows {
+                let message = format!(
+                    "{} are too few for all who update them; write {} or more",
+                    update.rows,
+                    total + 1
+                );
+                return Err(self.locked_error(&self.scenario.locked[number], ("rows", message)));
+            }
+            let first = |core: u64| 1 + core * (update.rows - 1) / total;
+            let cores = before..before + all[number].1;
+            update.own = cores.map(|core| first(core)..first(core + 1)).collect();
+        }
+        Ok(())
+    }
+
+    /// An error in the entry that is written there.
+    fn locked_error(&self, locked: &Locked, (key, message): Wrong) -> ScenarioError {
+        let (kind, table, rows) = match &locked.under {
+            UnderWritten::Hold(_) => ("locks", "buffer", None),
+            UnderWritten::Update(rows, _) => ("transactions", "locks", Some(rows.line)),
+        };
+        let line = match (key, rows) {
+            ("by", _) => locked.by.line,
+            ("buffer", Some(line)) => line,
+            _ if key == table => locked.table.line,
+            _ => locked.lines.of(key),
+        };
+        let message = format!("{kind} {:?}, {key}: {message}", locked.id.value);
+        self.scenario.error(line, message)
+    }
+}
+
+/// The bits of a table's buckets, for which there is room.
+fn width(parameters: &LockedParameters, buffer: &BufferPlan) -> Result<Width, Wrong> {
+    let width = if parameters.width == 64 {
+        Width::Bits64
+    } else {
+        Width::Bits128
+    };
+    let table = Table::new(0, parameters.buckets, width);
+    let table = table.map_err(|error| ("buckets", error.to_string()))?;
+    if table.addresses().end > buffer.size {
+        return Err(("buckets", too_many("buckets", parameters.buckets, buffer)));
+    }
+    Ok(width)
+}
+
+fn too_many(what: &str, count: u64, buffer: &BufferPlan) -> String {
+    format!(
+        "{count} {what} of 64 B have no room in {}, of {}; write fewer, or a larger size there",
+        buffer.name,
+        show(buffer.size)
+    )
+}
+
+/// Whether work fits with that of others in the same buffers.
+fn check_sharing(
+    plan: &LockedPlan,
+    others: &[LockedPlan],
+    buffers: &[BufferPlan],
+) -> Result<(), Wrong> {
+    let (table, rows) = match plan.under {
+        UnderPlan::Hold(..) => ("buffer", "buffer"),
+        UnderPlan::Update(_) => ("locks", "buffer"),
+    };
+    let both = |key, buffer: usize| {
+        let message = format!(
+            "{} cannot hold locks and rows; write another buffer",
+            buffers[buffer].name
+        );
+        Err((key, message))
+    };
+    for other in others.iter().chain([plan]) {
+        let differs = |key: &'static str, there: String| {
+            let message = format!("{} has {there}, and they share it; write that", other.id);
+            Err((key, message))
+        };
+        if plan.update().is_some_and(|one| one.buffer == other.table) {
+            return both(rows, other.table);
+        }
+        if other.update().is_some_and(|one| one.buffer == plan.table) {
+            return both(table, plan.table);
+        }
+        if plan.table == other.table && plan.buckets != other.buckets {
+            return differs("buckets", other.buckets.to_string());
+        }
+        if plan.table == other.table && plan.width != other.width {
+            return differs("width", (other.width.bytes() * 8).to_string());
+        }
+        let (Some(one), Some(two)) = (plan.update(), other.update()) else {
+            continue;
+        };
+        if one.buffer != two.buffer {
+            continue;
+        }
+        if plan.table != other.table {
+            return differs("locks", format!("{:?}", buffers[other.table].name));
+        }
+        if one.rows != two.rows {
+            return differs("rows", two.rows.to_string());
+        }
+        if one.lock != two.lock {
+            return differs("lock", format!("{:?}", two.lock.name()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether nobody else writes its buffers.
+fn check_accesses(
+    plan: &LockedPlan,
+    accesses: &[AccessPlan],
+    buffers: &[BufferPlan],
+) -> Result<(), Wrong> {
+    let writes = |access: &&AccessPlan| {
+        access.kind.0 != AccessKind::Read && plan.buffers().any(|one| one == access.buffer)
+    };
+    let Some(access) = accesses.iter().find(writes) else {
+        return Ok(());
+    };
+    let key = match plan.under {
+        UnderPlan::Update(_) if access.buffer == plan.table => "locks",
+        _ => "buffer",
+    };
+    let message = format!(
+        "the accesses {:?} write to {}; write another buffer, or kind = \"read\" there",
+        access.id, buffers[access.buffer].name
+    );
+    Err((key, message))
+}
