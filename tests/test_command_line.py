@@ -58,6 +58,8 @@ RESULT = {
     "traffic",
     "collectives",
     "accesses",
+    "locks",
+    "transactions",
     "links",
     "fibres",
     "lost_lines",

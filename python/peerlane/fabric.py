@@ -362,9 +362,50 @@ class Fabric:
         """
         return self._append("accesses", {"id": id, "by": by, "buffer": buffer, **settings})
 
+    def locks(
+        self,
+        by: str,
+        buffer: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Setting,
+    ) -> Self:
+        """Adds requests for locks of a table, one after the other.
+
+        Args:
+            by: The coherent host, or the accelerator, that makes them.
+            buffer: The name of the buffer with the table.
+            id: Names the requests in the results.
+            settings: `buckets`, `width`, `records`, `count`, `hold`, `interval`, `software`,
+                `poll`, `cores`, `first_core`, `start`, `warm_translations`.
+        """
+        return self._append("locks", {"id": id, "by": by, "buffer": buffer, **settings})
+
+    def transactions(
+        self,
+        by: str,
+        buffer: str,
+        locks: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Setting,
+    ) -> Self:
+        """Adds transactions that update rows of a database, one after the other.
+
+        Args:
+            by: The coherent host, or the accelerator, that makes them.
+            buffer: The name of the buffer with the rows.
+            locks: The name of the buffer with the lock table.
+            id: Names the transactions in the results.
+            settings: `rows`, `lock`, `contention`, `work`, and those of locks but `records` and
+                `hold`.
+        """
+        entry = {"id": id, "by": by, "buffer": buffer, "locks": locks, **settings}
+        return self._append("transactions", entry)
+
     def without_flows(self) -> Self:
-        """Takes all flows, traffic, collectives and accesses away."""
-        for work in ("flows", "traffic", "collectives", "accesses"):
+        """Takes all flows, traffic, collectives, accesses, locks and transactions away."""
+        for work in ("flows", "traffic", "collectives", "accesses", "locks", "transactions"):
             self._scenario.pop(work, None)
         return self
 

@@ -192,6 +192,55 @@ class AccessResult:
 
 
 @dataclass(frozen=True, slots=True)
+class LockResult:
+    """Requests for locks of a table, one after the other.
+
+    `count` of them have ended, with the release of the lock. `request_ns` is the one
+    compare-and-swap of each that placed its owner, with what software took before; `histogram_ns`
+    counts these in steps of 10 ns, by their lower bounds. `attempts` are all compare-and-swaps of
+    requests. `waited` of them found the lock taken, and `waiting_ns` is how long they waited.
+    `violations` says how often a lock of the table had two holders or passed somebody by.
+    """
+
+    id: str
+    by: str
+    buffer: str
+    count: int
+    request_ns: Latency | None
+    histogram_ns: tuple[tuple[float, int], ...]
+    attempts: int
+    waited: int
+    waiting_ns: Latency | None
+    violations: int
+    completed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionResult:
+    """Transactions that update rows of a database under locks.
+
+    `committed_per_second` is over the time from the first begin to the last end; `conflicts` of
+    them found their lock taken. `latency_ns` goes from the begin of each to the release of its
+    lock, and `histogram_ns` counts it in steps of 10 ns, by their lower bounds. `intact` says that
+    all have committed, and that the rows have as many versions.
+    """
+
+    id: str
+    by: str
+    buffer: str
+    locks: str
+    lock: str
+    committed: int
+    committed_per_second: float | None
+    conflicts: int
+    latency_ns: Latency | None
+    histogram_ns: tuple[tuple[float, int], ...]
+    violations: int
+    completed: bool
+    intact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class FibreResult:
     """One direction of one fibre, `from` (`source`) to `to` (`target`), over the whole run.
 
@@ -249,6 +298,8 @@ class RunResult:
     traffic: Collection[TrafficResult]
     collectives: Collection[CollectiveResult]
     accesses: Collection[AccessResult]
+    locks: Collection[LockResult]
+    transactions: Collection[TransactionResult]
     links: Collection[LinkResult]
     fibres: Collection[FibreResult]
     lost_lines: tuple[LostLine, ...]
@@ -267,6 +318,8 @@ class RunResult:
             traffic=Collection(map(_traffic, document["traffic"])),
             collectives=Collection(CollectiveResult(**one) for one in document["collectives"]),
             accesses=Collection(map(_accesses, document["accesses"])),
+            locks=Collection(map(_locks, document["locks"])),
+            transactions=Collection(map(_transactions, document["transactions"])),
             links=Collection(LinkResult(**link) for link in document["links"]),
             fibres=Collection(map(_fibre, document["fibres"])),
             lost_lines=tuple(LostLine(**line) for line in document["lost_lines"]),
@@ -284,6 +337,8 @@ class RunResult:
             "traffic": [asdict(traffic) for traffic in self.traffic],
             "collectives": [asdict(one) for one in self.collectives],
             "accesses": [asdict(one) for one in self.accesses],
+            "locks": [asdict(one) for one in self.locks],
+            "transactions": [asdict(one) for one in self.transactions],
             "links": [asdict(link) for link in self.links],
             "fibres": [_directed(fibre) for fibre in self.fibres],
             "lost_lines": [asdict(line) for line in self.lost_lines],
@@ -329,6 +384,19 @@ class RunResult:
             f"what {line.by} had written at {line.address:#x} of {line.host} is lost"
             for line in self.lost_lines
         ]
+        missed += [
+            f"locks {one.id}: {one.violations} times not one holder"
+            if one.violations
+            else f"locks {one.id}: did not complete"
+            for one in self.locks
+            if one.violations or not one.completed
+        ]
+        missed += [
+            f"transactions {one.id}: "
+            + ("the versions differ" if one.completed else "did not complete")
+            for one in self.transactions
+            if not one.intact
+        ]
         if self.standing_packets:
             missed.append(f"{self.standing_packets} packets stand still for ever: a deadlock")
         return faults + missed
@@ -361,11 +429,34 @@ def _accesses(fields: dict[str, Any]) -> AccessResult:
     )
     return AccessResult(
         latency_ns=latency and Latency(**latency),
-        histogram_ns=tuple((bound, count) for bound, count in fields.pop("histogram_ns")),
+        histogram_ns=_histogram(fields.pop("histogram_ns")),
         cache=cache and CacheResult(**cache),
         translations=translations and TranslationResult(**translations),
         **fields,
     )
+
+
+def _locks(fields: dict[str, Any]) -> LockResult:
+    request, waiting = (fields.pop(key) for key in ("request_ns", "waiting_ns"))
+    return LockResult(
+        request_ns=request and Latency(**request),
+        waiting_ns=waiting and Latency(**waiting),
+        histogram_ns=_histogram(fields.pop("histogram_ns")),
+        **fields,
+    )
+
+
+def _transactions(fields: dict[str, Any]) -> TransactionResult:
+    latency = fields.pop("latency_ns")
+    return TransactionResult(
+        latency_ns=latency and Latency(**latency),
+        histogram_ns=_histogram(fields.pop("histogram_ns")),
+        **fields,
+    )
+
+
+def _histogram(steps: list[list[Any]]) -> tuple[tuple[float, int], ...]:
+    return tuple((bound, count) for bound, count in steps)
 
 
 def _fibre(fields: dict[str, Any]) -> FibreResult:

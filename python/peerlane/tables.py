@@ -38,10 +38,17 @@ MOST_ERRORS = 16
 
 
 def run(result: RunResult, fabric: Tree) -> RenderableType:
-    """What a run measured: flows, traffic, collectives, accesses, links, fibres and errors."""
+    """What a run measured: all its workloads, links, fibres and errors."""
     head = Text(f"{result.name}: {duration(result.simulated_ns)} simulated, seed {result.seed}")
     parts: list[RenderableType] = [head]
-    if result.flows or not (result.traffic or result.collectives or result.accesses):
+    others = (
+        result.traffic,
+        result.collectives,
+        result.accesses,
+        result.locks,
+        result.transactions,
+    )
+    if result.flows or not any(others):
         parts.append(_flows(result))
     if result.traffic:
         parts.append(_traffic(result))
@@ -49,6 +56,10 @@ def run(result: RunResult, fabric: Tree) -> RenderableType:
         parts.append(_collectives(result))
     if result.accesses:
         parts.append(_accesses(result))
+    if result.locks:
+        parts.append(_locks(result))
+    if result.transactions:
+        parts.append(_transactions(result))
     parts += _links(result.links)
     if result.fibres:
         parts += _fibres(result.fibres, fabric)
@@ -253,6 +264,52 @@ def _accesses(result: RunResult) -> Table:
             f"{one.cache.hits / lines:.1%}" if one.cache and lines else "",
             f"{asked.count} of {duration(asked.mean_ns)}" if asked else "",
             _data(one, lost=bool(result.errors)),
+        )
+    return table
+
+
+def _locks(result: RunResult) -> Table:
+    table = blank("locks", "by", "buffer")
+    numbers(table, "count", "request", "p50", "p99", "attempts", "waited", "waiting")
+    table.add_column("holders")
+    for one in result.locks:
+        request, waiting = one.request_ns, one.waiting_ns
+        times = (request.mean, request.p50, request.p99) if request else (None,) * 3
+        whole = one.completed and not one.violations
+        state = "one" if whole else "several" if one.violations else "incomplete"
+        table.add_row(
+            one.id,
+            one.by,
+            one.buffer,
+            str(one.count),
+            *map(duration, times),
+            str(one.attempts),
+            str(one.waited),
+            duration(waiting.mean if waiting else None),
+            Text(state, style=_STYLE[whole]),
+        )
+    return table
+
+
+def _transactions(result: RunResult) -> Table:
+    table = blank("transactions", "by", "buffer", "lock")
+    numbers(table, "committed", "a second", "conflicts", "mean", "p50", "p99")
+    table.add_column("versions")
+    for one in result.transactions:
+        latency = one.latency_ns
+        times = (latency.mean, latency.p50, latency.p99) if latency else (None,) * 3
+        rate = one.committed_per_second
+        state = "intact" if one.intact else "differ" if one.completed else "incomplete"
+        table.add_row(
+            one.id,
+            one.by,
+            one.buffer,
+            one.lock,
+            str(one.committed),
+            "-" if rate is None else f"{rate:.4g}",
+            str(one.conflicts),
+            *map(duration, times),
+            Text(state, style=_STYLE[one.intact]),
         )
     return table
 

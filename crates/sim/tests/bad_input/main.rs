@@ -6,6 +6,7 @@ mod cases;
 mod collectives;
 mod fabric;
 mod flows;
+mod locks;
 mod messages;
 mod mutations;
 mod networks;
