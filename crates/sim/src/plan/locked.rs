@@ -1,11 +1,13 @@
 //! Work under locks: whose it is, in which buffers the locks and rows are, and what those who share them must agree on.
 
+mod sharing;
+
 use std::ops::Range;
 
 use kernel::{Span, Time};
 use locktable::{Owner, Table, Width};
 use protocol::coherence::LINE_BYTES;
-use transaction::{AccessKind, Rights};
+use transaction::Rights;
 
 use crate::scenario::{
     Locked, LockedParameters, LockedPart, NodeKind, ScenarioError, TransactionParameters,
@@ -16,6 +18,7 @@ use super::accesses::buffer_of;
 use super::address::show;
 use super::planner::Planner;
 use super::{AccessPlan, BufferPlan};
+use sharing::{check_accesses, check_sharing};
 
 /// Work under locks, one piece after the other.
 #[derive(Clone, Debug)]
@@ -327,80 +330,4 @@ fn too_many(what: &str, count: u64, buffer: &BufferPlan) -> String {
         buffer.name,
         show(buffer.size)
     )
-}
-
-/// Whether work fits with that of others in the same buffers.
-fn check_sharing(
-    plan: &LockedPlan,
-    others: &[LockedPlan],
-    buffers: &[BufferPlan],
-) -> Result<(), Wrong> {
-    let (table, rows) = match plan.under {
-        UnderPlan::Hold(..) => ("buffer", "buffer"),
-        UnderPlan::Update(_) => ("locks", "buffer"),
-    };
-    let both = |key, buffer: usize| {
-        let message = format!(
-            "{} cannot hold locks and rows; write another buffer",
-            buffers[buffer].name
-        );
-        Err((key, message))
-    };
-    for other in others.iter().chain([plan]) {
-        let differs = |key: &'static str, there: String| {
-            let message = format!("{} has {there}, and they share it; write that", other.id);
-            Err((key, message))
-        };
-        if plan.update().is_some_and(|one| one.buffer == other.table) {
-            return both(rows, other.table);
-        }
-        if other.update().is_some_and(|one| one.buffer == plan.table) {
-            return both(table, plan.table);
-        }
-        if plan.table == other.table && plan.buckets != other.buckets {
-            return differs("buckets", other.buckets.to_string());
-        }
-        if plan.table == other.table && plan.width != other.width {
-            return differs("width", (other.width.bytes() * 8).to_string());
-        }
-        let (Some(one), Some(two)) = (plan.update(), other.update()) else {
-            continue;
-        };
-        if one.buffer != two.buffer {
-            continue;
-        }
-        if plan.table != other.table {
-            return differs("locks", format!("{:?}", buffers[other.table].name));
-        }
-        if one.rows != two.rows {
-            return differs("rows", two.rows.to_string());
-        }
-        if one.lock != two.lock {
-            return differs("lock", format!("{:?}", two.lock.name()));
-        }
-    }
-    Ok(())
-}
-
-/// Whether nobody else writes its buffers.
-fn check_accesses(
-    plan: &LockedPlan,
-    accesses: &[AccessPlan],
-    buffers: &[BufferPlan],
-) -> Result<(), Wrong> {
-    let writes = |access: &&AccessPlan| {
-        access.kind.0 != AccessKind::Read && plan.buffers().any(|one| one == access.buffer)
-    };
-    let Some(access) = accesses.iter().find(writes) else {
-        return Ok(());
-    };
-    let key = match plan.under {
-        UnderPlan::Update(_) if access.buffer == plan.table => "locks",
-        _ => "buffer",
-    };
-    let message = format!(
-        "the accesses {:?} write to {}; write another buffer, or kind = \"read\" there",
-        access.id, buffers[access.buffer].name
-    );
-    Err((key, message))
 }

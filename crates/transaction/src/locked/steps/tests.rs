@@ -48,17 +48,17 @@ fn update() -> Under {
 fn step(work: &mut LockedLoop, now: &mut Time, memory: &mut Memory) -> Step {
     let step = work.next(*now);
     match step {
-        Step::Work(span) => *now = *now + span,
+        Step::Work(span) => *now += span,
         Step::Sleep(until) => *now = until,
         Step::Access(access) => {
-            let word = memory.entry(access.address).or_default();
-            let before = *word;
+            let there = memory.entry(access.address).or_default();
+            let before = *there;
             match access.operation {
                 WordOperation::Load => {}
-                WordOperation::Store(new) => *word = new,
-                WordOperation::Change(change) => *word = change.applied(before),
+                WordOperation::Store(new) => *there = new,
+                WordOperation::Change(change) => *there = change.applied(before),
             }
-            *now = *now + Span::from_ns(10);
+            *now += Span::from_ns(10);
             work.answered(before, *now);
         }
         Step::Tell(_) | Step::Over => {}
@@ -154,9 +154,9 @@ fn a_full_queue_is_asked_again() {
 #[test]
 fn a_transaction_leaves_the_next_version_with_its_writer() {
     let row = ROWS + 2 * 64;
-    let mut memory = Memory::from([(row, 7 << 64 | 41)]);
+    let mut memory = Memory::from([(row, 7 << 64 | 0x29)]);
     told(&mut work(3, update()), &mut memory, 100);
-    assert_eq!(memory[&row], 3 << 64 | 42);
+    assert_eq!(memory[&row], 3 << 64 | 0x2a);
     assert_eq!(memory[&0], 0);
 }
 
