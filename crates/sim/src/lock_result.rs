@@ -1,5 +1,6 @@
 //! What a run measured of work under locks.
 
+use kernel::Time;
 use protocol::coherence::LINE_BYTES;
 use serde::Serialize;
 
@@ -102,7 +103,7 @@ pub fn locks(
 pub fn transactions(
     plan: &Plan,
     parts: &[Parts],
-    models: &[Model],
+    (models, now): (&[Model], Time),
     (meter, locks): (&Meter, &LockMeter),
 ) -> Vec<TransactionResult> {
     let group = plan.locked_begins() - plan.flows.len();
@@ -126,7 +127,7 @@ pub fn transactions(
             histogram_ns: latencies.steps(STEP_NS),
             violations: locks.violations(locked.table),
             completed: ended.whole,
-            intact: is_intact(plan, parts, models, meter, update),
+            intact: is_intact(plan, parts, (models, now), meter, update),
         }
     });
     all.collect()
@@ -154,7 +155,7 @@ impl Ended {
 fn is_intact(
     plan: &Plan,
     parts: &[Parts],
-    models: &[Model],
+    (models, now): (&[Model], Time),
     meter: &Meter,
     update: &UpdatePlan,
 ) -> bool {
@@ -163,18 +164,22 @@ fn is_intact(
     let sharing = all.filter(|(_, locked)| sharing(locked) == Some(update.buffer));
     let ended = sharing.map(|(number, _)| Ended::of(plan, parts, meter, number));
     let committed: Option<u64> = ended.map(|one| one.whole.then_some(one.count)).sum();
-    committed == Some(versions(plan, models, update))
+    committed == Some(versions(plan, (models, now), update))
 }
 
 /// The version numbers of all rows together.
-fn versions(plan: &Plan, models: &[Model], update: &UpdatePlan) -> u64 {
+fn versions(plan: &Plan, (models, now): (&[Model], Time), update: &UpdatePlan) -> u64 {
     let buffer = &plan.buffers[update.buffer];
     let memory = models[buffer.host].memory().expect("a host has memory");
     let base = plan.nodes[buffer.host].memory;
     let base = base.map_or(0, |memory| memory.base);
     let mut bytes = vec![0; update.rows as usize * LINE_BYTES];
     memory.read(buffer.address - base, &mut bytes);
-    overlay(plan, models, buffer.host, (buffer.address, &mut bytes));
+    overlay(
+        (plan, models, now),
+        buffer.host,
+        (buffer.address, &mut bytes),
+    );
     let version = |row: &[u8]| {
         row.first_chunk()
             .map_or(0, |first| u64::from_le_bytes(*first))

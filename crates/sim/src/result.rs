@@ -154,7 +154,7 @@ pub(crate) fn gather(
         collectives: network_result::collectives(plan, parts, models, meter),
         accesses: sharing_result::accesses(plan, parts, models, meter),
         locks: lock_result::locks(plan, parts, (meter, locks)),
-        transactions: lock_result::transactions(plan, parts, models, (meter, locks)),
+        transactions: lock_result::transactions(plan, parts, (models, now), (meter, locks)),
         links: links(plan, models, now),
         fibres: network_result::fibres(plan, models, now),
         lost_lines: sharing_result::lost_lines(plan, models, now),
