@@ -1,5 +1,6 @@
 //! A requesting agent: what it holds of the lines that all share, and what it asks the home agent for.
 
+use std::collections::BTreeMap;
 use std::mem;
 
 use protocol::coherence::{
@@ -7,6 +8,7 @@ use protocol::coherence::{
     WriteRange,
 };
 
+use crate::numbered::Numbered;
 use crate::{Geometry, SetAssociative};
 
 /// A requesting agent with a cache.
@@ -15,12 +17,11 @@ pub struct Agent<D> {
     id: AgentId,
     lines: SetAssociative<Held<D>>,
     /// What it has asked for, by number.
-    transactions: Vec<Option<Transaction<D>>>,
-    /// The numbers that are free, as bits.
-    free: Vec<u64>,
-    /// How many transactions are under way, and how many of those keep no place in the cache.
-    under_way: usize,
-    placeless: usize,
+    transactions: Numbered<Transaction<D>>,
+    /// How many of those there may be.
+    limit: usize,
+    /// Those for lines that have no place in the cache, by line.
+    placeless: BTreeMap<Line, TransactionId>,
 }
 
 /// What it holds of a line.
@@ -42,6 +43,16 @@ enum Transaction<D> {
     WriteBack(Line, Option<D>),
     /// To do something to a line of which it holds nothing.
     AtHome(Line),
+}
+
+impl<D> Transaction<D> {
+    /// Its line, if that has no place in the cache.
+    fn placeless(&self) -> Option<Line> {
+        match self {
+            Transaction::Fill(_) => None,
+            Transaction::WriteBack(line, _) | Transaction::AtHome(line) => Some(*line),
+        }
+    }
 }
 
 /// What somebody wants to do with a line.
@@ -94,12 +105,9 @@ impl<D: Data> Agent<D> {
         Agent {
             id,
             lines: SetAssociative::new(geometry),
-            transactions: vec![None; transactions],
-            free: (0..transactions.div_ceil(64))
-                .map(|word| u64::MAX >> (64 - (transactions - word * 64).min(64)))
-                .collect(),
-            under_way: 0,
-            placeless: 0,
+            transactions: Numbered::default(),
+            limit: transactions,
+            placeless: BTreeMap::new(),
         }
     }
 
@@ -134,7 +142,7 @@ impl<D: Data> Agent<D> {
             .transactions
             .iter()
             .filter_map(|transaction| match transaction {
-                Some(Transaction::WriteBack(line, Some(data))) => Some((*line, data)),
+                Transaction::WriteBack(line, Some(data)) => Some((*line, data)),
                 _ => None,
             });
         held.chain(leaving)
@@ -153,7 +161,7 @@ impl<D: Data> Agent<D> {
 
     /// Whether it waits for anything.
     pub fn is_idle(&self) -> bool {
-        self.under_way == 0
+        self.transactions.len() == 0
     }
 
     /// Whether `need` of a line can be met, and if not, asks for what is missing.
@@ -171,7 +179,7 @@ impl<D: Data> Agent<D> {
             self.lines.touch(line);
             return Access::Hit;
         }
-        if self.is_placeless(line) {
+        if self.placeless.contains_key(&line) {
             return Access::Wait;
         }
         let request = match (need, state) {
@@ -365,53 +373,45 @@ impl<D: Data> Agent<D> {
             }
             return (held.state, data);
         }
-        let mut leaving = self.transactions.iter_mut().flatten();
-        let data = leaving.find_map(|transaction| match transaction {
-            Transaction::WriteBack(there, data) if *there == line => match snoop {
-                Snoop::ToAny => data.clone(),
-                Snoop::ToShared | Snoop::ToInvalid => mem::take(data),
-            },
+        let leaving = self.placeless.get(&line);
+        let leaving = leaving.and_then(|id| self.transactions.get_mut(usize::from(id.0)));
+        let data = match (leaving, snoop) {
+            (Some(Transaction::WriteBack(_, data)), Snoop::ToAny) => data.clone(),
+            (Some(Transaction::WriteBack(_, data)), _) => mem::take(data),
             _ => None,
-        });
+        };
         (State::Invalid, data)
     }
 
     /// Whether it has asked for something to do with a line that has a place in the cache, or is given back.
     fn is_under_way(&self, line: Line) -> bool {
-        self.lines.get(line).is_some_and(|held| held.pending) || self.is_placeless(line)
-    }
-
-    fn is_placeless(&self, line: Line) -> bool {
-        let is = |transaction: &Transaction<D>| match transaction {
-            Transaction::Fill(_) => false,
-            Transaction::WriteBack(there, _) | Transaction::AtHome(there) => *there == line,
-        };
-        self.placeless > 0 && self.transactions.iter().flatten().any(is)
+        self.lines.get(line).is_some_and(|held| held.pending) || self.placeless.contains_key(&line)
     }
 
     /// Transactions that may still begin.
     fn free(&self) -> usize {
-        self.transactions.len() - self.under_way
+        self.limit - self.transactions.len()
     }
 
     /// Begins a transaction under the lowest number that is free.
     fn begin(&mut self, transaction: Transaction<D>) -> Option<TransactionId> {
-        let word = self.free.iter().position(|word| *word != 0)?;
-        let id = word * 64 + self.free[word].trailing_zeros() as usize;
-        self.free[word] &= self.free[word] - 1;
-        self.placeless += usize::from(!matches!(transaction, Transaction::Fill(_)));
-        self.under_way += 1;
-        self.transactions[id] = Some(transaction);
-        Some(TransactionId(id as u16))
+        if !self.is_open() {
+            return None;
+        }
+        let placeless = transaction.placeless();
+        let id = TransactionId(self.transactions.begin(transaction) as u16);
+        if let Some(line) = placeless {
+            self.placeless.insert(line, id);
+        }
+        Some(id)
     }
 
     fn close(&mut self, id: TransactionId) -> Transaction<D> {
-        let number = usize::from(id.0);
-        let closed = self.transactions.get_mut(number).and_then(Option::take);
+        let closed = self.transactions.end(usize::from(id.0));
         let closed = closed.expect("the home agent answers what it was asked, once");
-        self.free[number / 64] |= 1 << (number % 64);
-        self.placeless -= usize::from(!matches!(closed, Transaction::Fill(_)));
-        self.under_way -= 1;
+        if let Some(line) = closed.placeless() {
+            self.placeless.remove(&line);
+        }
         closed
     }
 

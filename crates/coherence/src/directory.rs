@@ -108,7 +108,10 @@ pub(crate) fn bit(agent: AgentId) -> u64 {
 }
 
 /// The agents whose bits are set.
-pub(crate) fn agents(bits: u64) -> impl Iterator<Item = AgentId> {
-    let numbers = (0..AgentId::COUNT as u8).filter(move |number| bits >> number & 1 == 1);
-    numbers.filter_map(AgentId::new)
+pub(crate) fn agents(mut bits: u64) -> impl Iterator<Item = AgentId> {
+    std::iter::from_fn(move || {
+        let lowest = AgentId::new(bits.trailing_zeros() as u8)?;
+        bits &= bits - 1;
+        Some(lowest)
+    })
 }

@@ -7,6 +7,7 @@ use protocol::coherence::{
 };
 
 use crate::directory::{Directory, Holders, agents, bit};
+use crate::numbered::Numbered;
 
 /// The memory behind a home agent.
 pub trait Backing<D> {
@@ -25,17 +26,13 @@ pub trait Backing<D> {
 pub struct Home<D> {
     directory: Directory,
     /// Requests that are being served, by number.
-    active: Vec<Option<Active<D>>>,
-    /// Which of those is for a line, and what waits behind it.
-    busy: BTreeMap<Line, Busy<D>>,
+    active: Numbered<Active<D>>,
+    /// Those of them that are answered and await a `CompAck`, by what that will say.
+    granted: BTreeMap<(AgentId, TransactionId), usize>,
+    /// The lines that those are for, and what waits behind them.
+    busy: BTreeMap<Line, VecDeque<Asked<D>>>,
     /// The agents that are gone, as bits.
     gone: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Busy<D> {
-    active: usize,
-    waiting: VecDeque<Asked<D>>,
 }
 
 /// A request, and whose.
@@ -50,8 +47,8 @@ struct Asked<D> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Active<D> {
     asked: Asked<D>,
-    /// The agents whose answers to snoops are awaited. None once the request is answered, and its acknowledgement is.
-    snooped: Option<u64>,
+    /// The agents whose answers to snoops are awaited, as bits.
+    snooped: u64,
     /// Whether an agent gave the bytes.
     forwarded: bool,
 }
@@ -83,7 +80,8 @@ impl<D: Data> Home<D> {
     pub fn new(first: Line) -> Self {
         Home {
             directory: Directory::new(first),
-            active: Vec::new(),
+            active: Numbered::default(),
+            granted: BTreeMap::new(),
             busy: BTreeMap::new(),
             gone: 0,
         }
@@ -103,20 +101,20 @@ impl<D: Data> Home<D> {
             let left = self.directory.of(*line).without(agent);
             self.directory.set(*line, left);
         }
-        for index in 0..self.active.len() {
-            let Some(active) = &mut self.active[index] else {
-                continue;
-            };
-            match &mut active.snooped {
-                Some(snooped) if *snooped & bit(agent) != 0 => {
-                    *snooped &= !bit(agent);
-                    if *snooped == 0 {
-                        self.answer(index, memory, out);
-                    }
+        for index in self.active.numbers() {
+            if let Some(active) = self.active.get_mut(index)
+                && active.snooped & bit(agent) != 0
+            {
+                active.snooped &= !bit(agent);
+                if active.snooped == 0 {
+                    self.answer(index, memory, out);
                 }
-                None if active.asked.who == agent => self.finish(index, memory, out),
-                _ => {}
             }
+        }
+        let unacknowledged = self.granted.extract_if(.., |(who, _), _| *who == agent);
+        let unacknowledged: Vec<usize> = unacknowledged.map(|(_, index)| index).collect();
+        for index in unacknowledged {
+            self.finish(index, memory, out);
         }
         held.into_iter()
             .filter(|(_, alone)| *alone)
@@ -170,7 +168,7 @@ impl<D: Data> Home<D> {
                     request,
                 };
                 match self.busy.get_mut(&line) {
-                    Some(busy) => busy.waiting.push_back(asked),
+                    Some(waiting) => waiting.push_back(asked),
                     None => self.begin(asked, VecDeque::new(), memory, out),
                 }
             }
@@ -185,18 +183,9 @@ impl<D: Data> Home<D> {
                 );
             }
             Content::CompAck => {
-                let ended = |active: &Option<Active<D>>| {
-                    active.as_ref().is_some_and(|active| {
-                        (active.asked.who, active.asked.transaction) == (who, transaction)
-                            && active.snooped.is_none()
-                    })
-                };
-                let index = self.active.iter().position(ended);
-                self.finish(
-                    index.expect("what is acknowledged was granted"),
-                    memory,
-                    out,
-                );
+                let index = self.granted.remove(&(who, transaction));
+                let index = index.expect("what is acknowledged was granted");
+                self.finish(index, memory, out);
             }
             Content::Snoop(..)
             | Content::Comp(_)
@@ -223,26 +212,12 @@ impl<D: Data> Home<D> {
             _ => Some(Snoop::ToInvalid),
         };
         let others = snoop.map_or(0, |_| holders.others(asked.who));
-        let index = self
-            .active
-            .iter()
-            .position(Option::is_none)
-            .unwrap_or_else(|| {
-                self.active.push(None);
-                self.active.len() - 1
-            });
-        self.busy.insert(
-            line,
-            Busy {
-                active: index,
-                waiting,
-            },
-        );
-        self.active[index] = Some(Active {
+        let index = self.active.begin(Active {
             asked,
-            snooped: Some(others),
+            snooped: others,
             forwarded: false,
         });
+        self.busy.insert(line, waiting);
         for agent in agents(others) {
             let content = Content::Snoop(
                 line,
@@ -273,14 +248,14 @@ impl<D: Data> Home<D> {
         memory: &mut impl Backing<D>,
         out: &mut Vec<Sent<D>>,
     ) {
-        let active = self.active.get_mut(index).and_then(Option::as_mut);
+        let active = self.active.get_mut(index);
         let active = active.expect("an agent answers a snoop that was made");
-        let snooped = active
-            .snooped
-            .as_mut()
-            .expect("an agent answers a snoop once");
-        *snooped &= !bit(who);
-        let all = *snooped == 0;
+        assert!(
+            active.snooped & bit(who) != 0,
+            "an agent answers a snoop once"
+        );
+        active.snooped &= !bit(who);
+        let all = active.snooped == 0;
         let line = active.asked.line;
         if let Some(data) = data {
             active.forwarded = true;
@@ -302,10 +277,8 @@ impl<D: Data> Home<D> {
 
     /// All snoops are answered: so is the request.
     fn answer(&mut self, index: usize, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
-        let active = self.active[index]
-            .as_mut()
-            .expect("a request is served until it ends");
-        active.snooped = None;
+        let active = self.active.get_mut(index);
+        let active = active.expect("a request is served until it ends");
         let line = active.asked.line;
         let who = active.asked.who;
         let held = self.directory.of(line);
@@ -394,16 +367,18 @@ impl<D: Data> Home<D> {
             line,
             origin,
         });
-        if !acknowledged {
+        if acknowledged {
+            self.granted.insert((who, transaction), index);
+        } else {
             self.finish(index, memory, out);
         }
     }
 
     /// A request has ended: the next one for its line begins.
     fn finish(&mut self, index: usize, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
-        let active = self.active[index].take().expect("a request ends once");
-        let busy = self.busy.remove(&active.asked.line);
-        let mut waiting = busy.expect("its line was busy until now").waiting;
+        let active = self.active.end(index).expect("a request ends once");
+        let waiting = self.busy.remove(&active.asked.line);
+        let mut waiting = waiting.expect("its line was busy until now");
         if let Some(next) = waiting.pop_front() {
             self.begin(next, waiting, memory, out);
         }

@@ -6,6 +6,7 @@
 mod agent;
 mod directory;
 mod home;
+mod numbered;
 mod set_associative;
 
 pub use agent::{Access, Agent, Answer, Event, Need};

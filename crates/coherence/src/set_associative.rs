@@ -60,7 +60,9 @@ impl Geometry {
 pub struct SetAssociative<T> {
     ways: usize,
     sets: usize,
-    places: Vec<Option<(Line, T)>>,
+    /// The line at each place, apart from what is kept of it: a set is looked through often, and far from the last one.
+    lines: Vec<Option<Line>>,
+    kept: Vec<Option<T>>,
     /// Of each place, how many of its set were looked at since.
     ages: Vec<u8>,
 }
@@ -72,7 +74,8 @@ impl<T> SetAssociative<T> {
         SetAssociative {
             ways: geometry.ways,
             sets: geometry.sets,
-            places: std::iter::repeat_with(|| None).take(count).collect(),
+            lines: vec![None; count],
+            kept: std::iter::repeat_with(|| None).take(count).collect(),
             ages: (0..count)
                 .map(|place| (place % geometry.ways) as u8)
                 .collect(),
@@ -85,23 +88,23 @@ impl<T> SetAssociative<T> {
     }
 
     fn place(&self, line: Line) -> Option<usize> {
-        self.set(line)
-            .find(|place| matches!(&self.places[*place], Some((there, _)) if *there == line))
+        let set = self.set(line);
+        let mut lines = self.lines[set.clone()].iter();
+        let way = lines.position(|there| *there == Some(line))?;
+        Some(set.start + way)
     }
 
     /// What is kept of a line.
     #[inline]
     pub fn get(&self, line: Line) -> Option<&T> {
-        self.places[self.place(line)?]
-            .as_ref()
-            .map(|(_, what)| what)
+        self.kept[self.place(line)?].as_ref()
     }
 
     /// The same, to be changed.
     #[inline]
     pub fn get_mut(&mut self, line: Line) -> Option<&mut T> {
         let place = self.place(line)?;
-        self.places[place].as_mut().map(|(_, what)| what)
+        self.kept[place].as_mut()
     }
 
     /// The line is looked at. False if it is not there.
@@ -125,31 +128,36 @@ impl<T> SetAssociative<T> {
     /// Which line gives way to `line`, if there is no room: the oldest of those that `may_go`. `Err` if none may.
     #[expect(clippy::result_unit_err, reason = "there is nothing more to say")]
     pub fn victim(&self, line: Line, may_go: impl Fn(&T) -> bool) -> Result<Option<Line>, ()> {
-        let mut oldest = None;
-        for place in self.set(line) {
-            match &self.places[place] {
-                None => return Ok(None),
-                Some((there, what)) if may_go(what) => {
-                    oldest = oldest.max(Some((self.ages[place], *there)));
-                }
-                Some(_) => {}
-            }
+        let set = self.set(line);
+        if self.lines[set.clone()].contains(&None) {
+            return Ok(None);
         }
-        oldest.map(|(_, line)| Some(line)).ok_or(())
+        let ages = &self.ages[set.clone()];
+        let mut by_age = (0..self.ways as u8).rev();
+        let victim = by_age.find_map(|age| {
+            let way = ages.iter().position(|there| *there == age);
+            let place = set.start + way.expect("each age is that of one place of a set");
+            let kept = self.kept[place].as_ref();
+            kept.filter(|what| may_go(what)).and(self.lines[place])
+        });
+        victim.map(Some).ok_or(())
     }
 
     /// Puts a line that is not there where there is room.
     pub fn insert(&mut self, line: Line, what: T) {
-        let free = self.set(line).find(|place| self.places[*place].is_none());
-        let free = free.expect("a line is put where another has given way");
-        self.places[free] = Some((line, what));
+        let set = self.set(line);
+        let free = self.lines[set.clone()].iter().position(Option::is_none);
+        let free = set.start + free.expect("a line is put where another has given way");
+        self.lines[free] = Some(line);
+        self.kept[free] = Some(what);
         self.renew(free, line);
     }
 
     /// Takes a line out.
     pub fn remove(&mut self, line: Line) -> Option<T> {
         let place = self.place(line)?;
-        self.places[place].take().map(|(_, what)| what)
+        self.lines[place] = None;
+        self.kept[place].take()
     }
 
     /// The same line, or one that gives way, makes room for `line`, which is looked at. For tables without anything to
@@ -166,8 +174,8 @@ impl<T> SetAssociative<T> {
 
     /// Everything that is kept, set after set.
     pub fn iter(&self) -> impl Iterator<Item = (Line, &T)> {
-        let places = self.places.iter().flatten();
-        places.map(|(line, what)| (*line, what))
+        let lines = self.lines.iter().flatten();
+        lines.copied().zip(self.kept.iter().flatten())
     }
 }
 

@@ -477,7 +477,7 @@ mod tests {
 
     fn contents() -> impl Strategy<Value = Content<LineData>> {
         let data = || any::<[u8; LINE_BYTES]>().prop_map(LineData);
-        let line = || (0..1_u64 << 46).prop_map(Line);
+        let line = || (0..1_u64 << 46).prop_map(Line::numbered);
         let state = prop::sample::select(vec![
             State::Invalid,
             State::SharedClean,

@@ -8,6 +8,8 @@ mod atomic;
 mod message;
 mod packet;
 
+use std::num::NonZeroU64;
+
 pub use atomic::{AtomicChange, AtomicFunction, LineAtomic};
 pub use message::{
     Content, Data, Grant, LineData, Message, MessageError, Request, Snoop, WriteRange,
@@ -19,31 +21,33 @@ pub const LINE_BYTES: usize = 64;
 
 /// A cache line by its physical address, a multiple of 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Line(u64);
+pub struct Line(
+    /** One more than its number, so that an `Option` takes no more room. */ NonZeroU64,
+);
 
 impl Line {
     /// The line that holds the byte at `address`.
     #[inline]
     pub const fn of(address: u64) -> Self {
-        Line(address / LINE_BYTES as u64)
+        Self::numbered(address / LINE_BYTES as u64)
     }
 
     /// The line with that number.
     #[inline]
     pub const fn numbered(number: u64) -> Self {
-        Line(number)
+        Line(NonZeroU64::MIN.saturating_add(number))
     }
 
     /// Address of its first byte.
     #[inline]
     pub const fn address(self) -> u64 {
-        self.0 * LINE_BYTES as u64
+        self.number() * LINE_BYTES as u64
     }
 
     /// Its number, from address 0 on.
     #[inline]
     pub const fn number(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 }
 

@@ -1,0 +1,97 @@
+//! What is under way, by number.
+
+/// Things that are under way, each under the lowest number that was free when it began.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Numbered<T> {
+    /// As many places as there are up to the last thing.
+    places: Vec<Option<T>>,
+    /// Those of them that are free, as bits.
+    free: Vec<u64>,
+    count: usize,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Numbered {
+            places: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+        }
+    }
+}
+
+const BITS: usize = u64::BITS as usize;
+
+impl<T> Numbered<T> {
+    /// Something begins: its number.
+    pub(crate) fn begin(&mut self, what: T) -> usize {
+        self.count += 1;
+        if let Some(word) = self.free.iter().position(|word| *word != 0) {
+            let number = word * BITS + self.free[word].trailing_zeros() as usize;
+            self.free[word] &= self.free[word] - 1;
+            self.places[number] = Some(what);
+            return number;
+        }
+        self.places.push(Some(what));
+        self.free.resize(self.places.len().div_ceil(BITS), 0);
+        self.places.len() - 1
+    }
+
+    /// What has that number ends.
+    pub(crate) fn end(&mut self, number: usize) -> Option<T> {
+        let ended = self.places.get_mut(number)?.take()?;
+        self.count -= 1;
+        self.free[number / BITS] |= 1 << (number % BITS);
+        // So that what was is no part of what is.
+        while let Some(None) = self.places.last() {
+            self.places.pop();
+            let last = self.places.len();
+            self.free[last / BITS] &= !(1 << (last % BITS));
+        }
+        self.free.truncate(self.places.len().div_ceil(BITS));
+        Some(ended)
+    }
+
+    /// What has that number.
+    pub(crate) fn get_mut(&mut self, number: usize) -> Option<&mut T> {
+        self.places.get_mut(number)?.as_mut()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().flatten()
+    }
+
+    /// The numbers up to the last.
+    pub(crate) fn numbers(&self) -> std::ops::Range<usize> {
+        0..self.places.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_free_number_is_next_and_what_was_leaves_no_trace() {
+        let mut all = Numbered::default();
+        for number in 0..130 {
+            assert_eq!(all.begin(number), number);
+        }
+        for number in [70, 3, 129, 128] {
+            assert_eq!(all.end(number), Some(number));
+            assert_eq!(all.end(number), None);
+        }
+        assert_eq!((all.begin(3), all.begin(70), all.begin(128)), (3, 70, 128));
+        assert_eq!(all.len(), 129);
+        for number in 0..129 {
+            assert_eq!(all.end(number), Some(number));
+        }
+        assert_eq!(all, Numbered::default());
+    }
+}
