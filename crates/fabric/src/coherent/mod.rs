@@ -46,6 +46,8 @@ pub(crate) struct Coherent {
     cores: Vec<Core>,
     /// The agents below root ports.
     below: Vec<Option<Below>>,
+    /// Those of them for whom messages wait, as bits.
+    addressed: u64,
     home_latency: Span,
     system_latency: Span,
     core_distance: Span,
@@ -127,6 +129,7 @@ impl Coherent {
             system_cache: SetAssociative::new(system),
             cores: (0..config.cores).map(core).collect(),
             below: config.agents.iter().map(below).collect(),
+            addressed: 0,
             home_latency: parameters.home_latency,
             system_latency: parameters.system_cache_latency,
             core_distance: parameters.core_distance,
@@ -214,6 +217,7 @@ impl Coherent {
                     let below = self.below[port].as_mut();
                     let below = below.expect("the home agent speaks to agents that are there");
                     below.outbox.push(ready + self.port_distance, message);
+                    self.addressed |= 1 << port;
                 }
             }
         }
@@ -234,11 +238,21 @@ impl Coherent {
 
     /// When something is due next after `now`. What is ready and waits for a wire needs no timer: the wire tells.
     fn next_time(&self, now: Time) -> Option<Time> {
-        let under_way = self.under_way.next_time();
-        let below = self.below.iter().flatten();
-        let below = below.filter_map(|below| below.outbox.next_time());
-        let all = under_way.into_iter().chain(below);
-        all.filter(|time| *time > now).min()
+        let below = self.addressed_ports().filter_map(|port| {
+            let below = self.below[port.index()].as_ref()?;
+            below.outbox.next_time().filter(|time| *time > now)
+        });
+        self.under_way.next_time().into_iter().chain(below).min()
+    }
+
+    /// The root ports below which messages wait to go.
+    fn addressed_ports(&self) -> impl Iterator<Item = Port> + use<> {
+        let mut addressed = self.addressed;
+        std::iter::from_fn(move || {
+            let port = addressed.trailing_zeros();
+            addressed &= addressed.checked_sub(1)?;
+            Some(Port(port as u16))
+        })
     }
 
     /// The next packet for the agent below a root port, if it may wait for the wire now.
@@ -249,6 +263,9 @@ impl Coherent {
         }
         let packet = below.outbox.next(now, packets)?;
         below.ahead += 1;
+        if below.outbox.next_time().is_none() {
+            self.addressed &= !(1 << port.index());
+        }
         Some(packet)
     }
 }
@@ -301,7 +318,11 @@ impl<C: Cpu> RootComplex<C> {
         for message in messages(fx.store()[packet].payload()) {
             coherent.under_way.push(due, What::Home(message));
         }
-        self.go_on_coherently(fx);
+        if due > now {
+            self.wake_coherently(fx);
+        } else {
+            self.go_on_coherently(fx);
+        }
     }
 
     /// Begins what programs do to lines in the caches of their cores.
@@ -344,12 +365,10 @@ impl<C: Cpu> RootComplex<C> {
                 }
             }
         }
-        let ports = self
-            .coherent
-            .as_ref()
-            .map_or(0, |coherent| coherent.below.len());
-        for port in 0..ports as u16 {
-            self.send_messages(Port(port), fx);
+        let coherent = self.coherent.as_ref();
+        let ports = coherent.map(|coherent| coherent.addressed_ports());
+        for port in ports.into_iter().flatten() {
+            self.send_messages(port, fx);
         }
         self.wake_coherently(fx);
         if told {
@@ -391,7 +410,7 @@ impl<C: Cpu> RootComplex<C> {
             && next < coherent.wake
         {
             coherent.wake = next;
-            fx.wake(RootTimer::Coherence, next.since(now));
+            fx.wake(RootTimer::Coherence, next.max(now).since(now));
         }
     }
 }
