@@ -376,8 +376,9 @@ class Fabric:
             by: The coherent host, or the accelerator, that makes them.
             buffer: The name of the buffer with the table.
             id: Names the requests in the results.
-            settings: `buckets`, `width`, `records`, `count`, `hold`, `interval`, `software`,
-                `poll`, `cores`, `first_core`, `start`, `warm_translations`.
+            settings: `buckets`, `width`, `records`, `count`, `hold`, `interval`,
+                `random_intervals`, `software`, `poll`, `cores`, `first_core`, `start`,
+                `warm_translations`.
         """
         return self._append("locks", {"id": id, "by": by, "buffer": buffer, **settings})
 

@@ -73,6 +73,7 @@ fn work(plan: &Plan, locked: &LockedPlan, number: usize, flow: FlowId) -> Locked
         count: locked.count,
         start: locked.start,
         interval: locked.interval,
+        random_intervals: locked.random_intervals,
         software: locked.software,
         poll: locked.poll,
     }

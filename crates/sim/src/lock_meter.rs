@@ -41,6 +41,8 @@ pub struct WorkMeter {
     pub attempts: u64,
     /// Requests that waited.
     pub waited: u64,
+    /// Requests that found their lock taken at least once, whether they waited then or not.
+    pub conflicts: u64,
     /// When the first piece of work began, and the last ended.
     pub span: Option<(Time, Time)>,
 }
@@ -153,6 +155,8 @@ impl LockMeter {
                 maker.placed = Some((now, behind));
                 work.attempts += u64::from(swaps);
                 work.waited += u64::from(behind.is_some());
+                // The first compare-and-swap fails where the queue is not empty, and only there.
+                work.conflicts += u64::from(swaps > 1);
                 work.requests.record(took);
             }
             LockEvent::Held => {

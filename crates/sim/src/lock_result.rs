@@ -122,7 +122,7 @@ pub fn transactions(
             lock: update.lock.name(),
             committed: ended.count,
             committed_per_second: span.map(|seconds| ended.count as f64 / seconds),
-            conflicts: work.waited,
+            conflicts: work.conflicts,
             latency_ns: latencies.told(),
             histogram_ns: latencies.steps(STEP_NS),
             violations: locks.violations(locked.table),

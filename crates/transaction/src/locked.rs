@@ -34,6 +34,8 @@ pub struct LockedWork {
     pub start: Time,
     /// From the release of each to the next.
     pub interval: Span,
+    /// Whether that is the mean of exponential times.
+    pub random_intervals: bool,
     /// What comes before the first compare-and-swap of each, such as to find the bucket.
     pub software: Span,
     /// From one look of a waiter to the next, and from a refusal for want of a place to the next request.

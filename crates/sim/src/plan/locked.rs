@@ -45,6 +45,8 @@ pub struct LockedPlan {
     pub start: Time,
     /// From the end of each to the next.
     pub interval: Span,
+    /// Whether that is the mean of exponential times.
+    pub random_intervals: bool,
     /// What comes before the first compare-and-swap of each.
     pub software: Span,
     /// From one look of a waiter to the next.
@@ -111,7 +113,9 @@ impl LockedPlan {
             UnderPlan::Hold(span, _) => *span,
             UnderPlan::Update(update) => update.work,
         };
-        self.interval + under + self.software + self.poll
+        // Of a billion exponential times none is as long as thirty of the mean, but once in ten thousand runs.
+        let between = self.interval * if self.random_intervals { 30 } else { 1 };
+        between + under + self.software + self.poll
     }
 
     /// Every buffer that it writes: the locks, and the rows, if there are any.
@@ -209,6 +213,7 @@ impl Planner<'_> {
             count: parameters.count,
             start: Time::from_fs(parameters.start.as_fs()),
             interval: parameters.interval,
+            random_intervals: parameters.random_intervals,
             software: if is_host {
                 parameters.software
             } else {

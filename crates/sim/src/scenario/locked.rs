@@ -36,6 +36,8 @@ kernel::parameters! {
         count: u64 = 1000, within 1..=1_000_000_000, from "our choice";
         /// From the release of each lock to the next request.
         interval: Span = Span::ZERO, from "as fast as possible";
+        /// Whether `interval` is the mean of exponential times, as those that users take to think, instead of each of them.
+        random_intervals: bool = false, from "our choice";
         /// Time that a program takes for each before its first compare-and-swap: the hash and the call.
         software: Span = Span::from_ns(20), from "our choice: some 50 instructions";
         /// From one look of a waiter to the next, and from a refusal by a full queue to the next request.

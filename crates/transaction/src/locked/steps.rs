@@ -238,7 +238,13 @@ impl LockedLoop {
 
     fn end(&mut self, piece: Piece, now: Time) -> Stage {
         self.done += 1;
-        self.next_start = now + self.work.interval;
+        let interval = self.work.interval;
+        self.next_start = now
+            + if self.work.random_intervals {
+                self.work.stream.exponential(interval)
+            } else {
+                interval
+            };
         self.first.push_back(Step::Tell(Observation::Delivered {
             flow: self.work.flow,
             bytes: 1,

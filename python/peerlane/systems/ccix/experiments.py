@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from itertools import product
 from typing import TYPE_CHECKING
 
-from peerlane.calibration import moves
+from peerlane.calibration import moves, quantity, setting
 from peerlane.reproduce import system_fabric
-from peerlane.systems.measured import sound
+from peerlane.systems.measured import latency, sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,9 +17,19 @@ if TYPE_CHECKING:
     from peerlane import Fabric
     from peerlane.fabric import Setting
     from peerlane.reproduce import Measurements
-    from peerlane.results import AccessResult
+    from peerlane.results import AccessResult, LockResult, RunResult, TransactionResult
 
-__all__ = ["exp1", "exp1_vck5000", "exp2", "exp3", "exp4", "exp5", "packets"]
+__all__ = [
+    "database",
+    "exp1",
+    "exp1_vck5000",
+    "exp2",
+    "exp3",
+    "exp4",
+    "exp5",
+    "locks",
+    "packets",
+]
 
 HOST = "n1sdp"
 CARDS = ("u280", "vck5000")
@@ -29,17 +40,14 @@ SIZES = ("32 B", *(f"{1 << n} B" for n in range(6, 10)), *(f"{1 << n} KiB" for n
 BUFFER = "64 MiB"
 """So large that a random line is in no cache of a card."""
 
-TURNAROUND = "1450 ns"
-"""What software takes around a transfer of the DMA engine.
+REGISTERS = 4
+"""Registers of the DMA engine that a transfer takes: source, destination, length, command."""
 
-A system call (300 ns) and four register writes (100 ns each), by the defaults of a host; the last
-of them on its way to the card (250 ns), and the register reads with which the end is polled (500 ns
-in the mean), by the paths of this host and card. Nothing in it was fitted.
-"""
-
-NEXT_START = "750 ns"
-"""From the end of one access of a card to the next one that software starts: a register read that
-shows the end, and a register write, by the paths of this host and card."""
+MAKERS: dict[str, tuple[str, dict[str, Setting]]] = {
+    "host": (HOST, {"cores": 3}),
+    "device": ("u280", {"warm_translations": True}),
+}
+"""Who asks for locks, and how."""
 
 HIT = 200
 """Nanoseconds that every access takes longer which leaves the card."""
@@ -77,11 +85,12 @@ def exp1_vck5000() -> Measurements:
 
 
 def _sweep(card: str) -> Measurements:
+    engine = f"{card}-dma"
+    software = f"{_before_command() + _register_write(engine) + _poll(engine)} ns"
     for kind, size in product(KINDS, SIZES):
         count = FEW if moves() else ALL
         shared = _remote(card, kind, size, count=count)
-        engine = f"{card}-dma"
-        moved = _alone(engine, kind=kind, size=size, count=count, turnaround=TURNAROUND)
+        moved = _alone(engine, kind=kind, size=size, count=count, turnaround=software)
         for way, one in (("ccix", shared), ("pcie", moved)):
             row = f"{card}/{kind}/{way}/{_short(size)}"
             yield f"exp1/latency/{row}", mean(one)
@@ -156,6 +165,91 @@ def packets() -> Measurements:
             yield f"packets/{name}/{_short(size)}", other - best
 
 
+def locks() -> Measurements:
+    """Requests of three cores and of a card for the locks of one table, alone and in each other's way."""
+    alone = _requests(host={"cores": 1, "count": ALL})
+    yield "locks/host-free", request(alone.locks["host"])
+    alone = _requests(device={"count": ALL})
+    yield "locks/device", request(alone.locks["device"])
+    one: dict[str, Setting] = {"records": 1, "hold": "3 us", "count": 1000}
+    for cores in (2, 3, 4):
+        row = "locks/host-contended" if cores == 3 else f"check/locks/host-contended/{cores}-cores"
+        yield row, request(_requests(host={**one, "cores": cores}).locks["host"])
+    beside = _requests(host=one, device={**one, "count": 200})
+    yield "check/locks/device-contended", request(beside.locks["device"])
+
+
+def _requests(**by: Mapping[str, Setting]) -> RunResult:
+    """Requests for 1,024 locks in a table that lies in a huge page, whose translation the card has."""
+    fabric = _fabric("2 MiB")
+    for name, settings in by.items():
+        maker, own = MAKERS[name]
+        fabric.locks(maker, "b", id=name, **{"buckets": 1024, **own, **settings})
+    return sound(fabric.run())
+
+
+def database() -> Measurements:
+    """Updates of rows by three cores and a card, under a lock for each row or for the table."""
+    for lock, percent in product(("row", "table"), (0, 25, 50, 75, 100)):
+        fabric = _fabric("2 MiB").buffer("locks", HOST, size="2 MiB", page="2 MiB")
+        for name, count in (("host", 1000), ("device", 600)):
+            maker, own = MAKERS[name]
+            settings: dict[str, Setting] = {
+                "lock": lock,
+                "contention": percent / 100,
+                "buckets": 1024,
+                "count": count,
+                "interval": "2 us",
+                "random_intervals": True,
+                **own,
+            }
+            fabric.transactions(maker, "b", "locks", id=name, **settings)
+        result = sound(fabric.run())
+        for one in result.transactions:
+            row = f"{lock}/{percent}%/{one.id}"
+            yield f"database/committed/{row}", committed(one)
+            yield f"database/conflicts/{row}", 100 * one.conflicts / one.committed
+
+
+def _before_command() -> float:
+    """Nanoseconds from a program's call to the write of the last register."""
+    return _of_host("system_call") + (REGISTERS - 1) * _of_host("register_write")
+
+
+def _register_write(card: str) -> float:
+    """Nanoseconds from a core to a register of the card, as simulated, with the way to the root port."""
+    return _to_root_port() + _register("write", card)
+
+
+def _poll(card: str) -> float:
+    """Nanoseconds until reads of a register, one after the other, show what has changed, in the mean.
+
+    Half a read until the next one is at the register, and the other half back to the core.
+    """
+    return 2 * _to_root_port() + _register("read", card)
+
+
+def _register(direction: str, card: str) -> float:
+    """Nanoseconds of an access to a register, from the root port on."""
+    fabric = system_fabric("ccix")
+    fabric.flow(HOST, card, direction=direction, count=8, request_size="4 B", interval="10 us")
+    return latency(sound(fabric.run()).flows[0])
+
+
+def _to_root_port() -> float:
+    """Nanoseconds from a core to a root port: over the mesh, as to the home agent and on."""
+    return _of_host("core_distance") + _of_host("port_distance")
+
+
+def _of_host(key: str) -> float:
+    """A parameter of the host that is a time, in ns."""
+    scenario = tomllib.loads(system_fabric("ccix").to_toml())
+    number, unit = quantity(setting(scenario, f"hosts.{HOST}.{key}"))
+    if unit != "ns":
+        raise ValueError(f"{key} has the unit {unit}; write it in ns")
+    return number
+
+
 def _fabric(
     size: str = BUFFER, page: str = "2 MiB", host: Mapping[str, Setting] | None = None
 ) -> Fabric:
@@ -200,19 +294,22 @@ def _missing(length: str, page: str, *, order: str = "random") -> AccessResult:
 def _shared(size: str, cores: int) -> tuple[AccessResult, AccessResult]:
     """Cores and a card in one buffer, 20,000 accesses of the card, while both are there."""
     count = 20_000
+    # Software starts each access of the card by a register write, and sees its end by register reads.
+    software = _register_write("u280") + _poll("u280")
     fabric = _fabric(size)
-    # An access of the card and the wait for the next take 1.3 to 1.5 us, one of a core 220 ns.
-    fabric.accesses(HOST, "b", id="host", count=count * 1500 // 220, cores=cores)
+    # An access of the card takes 600 to 750 ns, one of a core 220 and more.
+    accesses = count * int(software + 750) // 220
+    fabric.accesses(HOST, "b", id="host", count=accesses, cores=cores)
     fabric.accesses(
         "u280",
         "b",
         id="device",
         kind="write",
         count=count,
-        interval=NEXT_START,
+        interval=f"{software} ns",
         warm_translations=True,
     )
-    fabric.measure("100 us", f"{count * 1300 // 1000} us")
+    fabric.measure("100 us", f"{count * (software + 600) / 1000} us")
     result = sound(fabric.run())
     return result.accesses["host"], result.accesses["device"]
 
@@ -233,6 +330,28 @@ def rate(accesses: AccessResult) -> float:
     if accesses.bytes_per_second is None:
         raise RuntimeError(f"accesses {accesses.id} were not measured")
     return accesses.bytes_per_second / 1e9
+
+
+def request(locks: LockResult) -> float:
+    """Nanoseconds of the compare-and-swap that places a request, with what comes before, in the mean.
+
+    Raises:
+        RuntimeError: None was measured.
+    """
+    if locks.request_ns is None:
+        raise RuntimeError(f"locks {locks.id} were not measured")
+    return locks.request_ns.mean
+
+
+def committed(transactions: TransactionResult) -> float:
+    """Millions of transactions a second.
+
+    Raises:
+        RuntimeError: None was measured.
+    """
+    if transactions.committed_per_second is None:
+        raise RuntimeError(f"transactions {transactions.id} were not measured")
+    return transactions.committed_per_second / 1e6
 
 
 def translation(accesses: AccessResult) -> float:

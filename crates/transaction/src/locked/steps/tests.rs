@@ -22,6 +22,7 @@ fn work(owner: u32, under: Under) -> LockedLoop {
         count: 1,
         start: Time::ZERO,
         interval: Span::ZERO,
+        random_intervals: false,
         software: Span::from_ns(50),
         poll: Span::from_ns(7),
     })
