@@ -64,6 +64,7 @@ RESULT = {
     "fibres",
     "lost_lines",
     "errors",
+    "incoherence",
     "standing_packets",
 }
 ROW = {

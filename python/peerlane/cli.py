@@ -140,6 +140,15 @@ def run(
             "order of time; those of different links interleave.",
         ),
     ] = None,
+    check_coherence: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="EVENTS",
+            help="Look at the lines in all caches after every so many events: one writer, or "
+            "readers of the same bytes. Slow.",
+        ),
+    ] = None,
     json_to: JsonTo = None,
 ) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
@@ -194,6 +203,8 @@ def run(
     simulation = Simulation.open(file, seed=seed)
     if trace is not None:
         simulation.trace_to(trace)
+    if check_coherence is not None:
+        simulation.watch_coherence(every=check_coherence)
     with progress(f"running {Path(file).name}") as bar:
         result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
     emit(result.to_json(), tables.run(result, simulation.tree()), json_to)

@@ -288,6 +288,7 @@ class Fault:
 class RunResult:
     """Everything that one run measured.
 
+    `incoherence` says which invariant of coherence did not hold first, if they were watched.
     `standing_packets` stood still in the end, with nothing left that could move them: a deadlock.
     """
 
@@ -304,6 +305,7 @@ class RunResult:
     fibres: Collection[FibreResult]
     lost_lines: tuple[LostLine, ...]
     errors: Collection[Fault]
+    incoherence: str | None
     standing_packets: int
 
     @classmethod
@@ -324,6 +326,7 @@ class RunResult:
             fibres=Collection(map(_fibre, document["fibres"])),
             lost_lines=tuple(LostLine(**line) for line in document["lost_lines"]),
             errors=Collection((Fault(**fault) for fault in document["errors"]), key="where"),
+            incoherence=document["incoherence"],
             standing_packets=document["standing_packets"],
         )
 
@@ -343,6 +346,7 @@ class RunResult:
             "fibres": [_directed(fibre) for fibre in self.fibres],
             "lost_lines": [asdict(line) for line in self.lost_lines],
             "errors": [asdict(fault) for fault in self.errors],
+            "incoherence": self.incoherence,
             "standing_packets": self.standing_packets,
         }
 
@@ -397,6 +401,8 @@ class RunResult:
             for one in self.transactions
             if not one.intact
         ]
+        if self.incoherence:
+            missed.append(f"not coherent: {self.incoherence}")
         if self.standing_packets:
             missed.append(f"{self.standing_packets} packets stand still for ever: a deadlock")
         return faults + missed

@@ -85,6 +85,15 @@ class Simulation:
         """
         self._core.trace_to(str(path))
 
+    def watch_coherence(self, *, every: int = 1000) -> None:
+        """Looks at all caches after every `every` events from now on.
+
+        Whoever may write a line must hold it alone, and all who may read it must have the same
+        bytes, which are those of memory once nobody has written them. What does not hold is among
+        the `failures` of the result. Slow: a look goes through every line in any cache.
+        """
+        self._core.watch_coherence(every)
+
     def run(self, progress: Callable[[float], object] | None = None) -> RunResult:
         """Runs until nothing is left to happen; `progress` hears the fraction done, 0 to 1."""
         return RunResult.from_json(self._core.run(progress))

@@ -5,6 +5,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::num::NonZeroU64;
 use std::time::Instant;
 
 use kernel::Time;
@@ -53,6 +54,10 @@ impl Simulation {
         self.0
             .trace_to(File::create(path).map_err(|error| os_error(&error, path))?);
         Ok(())
+    }
+
+    fn watch_coherence(&mut self, every: NonZeroU64) {
+        self.0.watch_coherence(every);
     }
 
     #[pyo3(signature = (progress = None))]

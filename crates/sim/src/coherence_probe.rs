@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroU64;
 
 use coherence::Agent;
 use host::Host;
@@ -39,8 +40,45 @@ impl fmt::Display for Incoherence {
     }
 }
 
+/// Looks at the invariants now and then.
+#[derive(Debug)]
+pub struct Watch {
+    every: NonZeroU64,
+    events: u64,
+    /// What did not hold first, and when.
+    found: Option<(Time, Incoherence)>,
+}
+
+impl Watch {
+    /// One that looks after every so many events.
+    pub fn new(every: NonZeroU64) -> Self {
+        Watch {
+            every,
+            events: 0,
+            found: None,
+        }
+    }
+
+    /// Something has happened.
+    pub fn after_event(&mut self, (plan, models, now): (&Plan, &[Model], Time)) {
+        self.events += 1;
+        if self.found.is_none()
+            && self.events % self.every == 0
+            && let Err(what) = check((plan, models, now))
+        {
+            self.found = Some((now, what));
+        }
+    }
+
+    /// What did not hold first, in words.
+    pub fn found(&self) -> Option<String> {
+        let (when, what) = self.found.as_ref()?;
+        Some(format!("after {:.3} ns: {what}", when.as_ns()))
+    }
+}
+
 /// Looks at every line that anybody holds, but who is gone with a link: how many there are.
-pub fn check(plan: &Plan, models: &[Model], now: Time) -> Result<usize, Incoherence> {
+pub fn check((plan, models, now): (&Plan, &[Model], Time)) -> Result<usize, Incoherence> {
     let mut lines = 0;
     for (index, model) in models.iter().enumerate() {
         if let Model::Host(host) = model {

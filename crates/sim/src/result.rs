@@ -46,6 +46,8 @@ pub struct RunResult {
     pub lost_lines: Vec<LostLine>,
     /// What ended before its target, by node.
     pub errors: Vec<ErrorCount>,
+    /// Which invariant of coherence did not hold first, and when, if they were watched.
+    pub incoherence: Option<String>,
     /// Packets that stood still in the end, with nothing left that could move them: a deadlock.
     pub standing_packets: usize,
 }
@@ -159,6 +161,7 @@ pub(crate) fn gather(
         fibres: network_result::fibres(plan, models, now),
         lost_lines: sharing_result::lost_lines(plan, models, now),
         errors: errors.collect(),
+        incoherence: None,
         standing_packets: 0,
     }
 }

@@ -1,19 +1,18 @@
 //! A fabric that runs: to the end, to a time, or a step at a time with accesses from outside.
 
 use std::fs::File;
+use std::num::NonZeroU64;
 
 use kernel::{ComponentId, Span, Time, World};
-use link::{FlowId, LinkEnd, Observation, Pcie};
+use link::{LinkEnd, Observation, Pcie};
 use protocol::QueuePairId;
-use transaction::{Content, Direction, Extent, Flow};
 
-use crate::access::AccessError;
 use crate::build::{self, Parts};
-use crate::coherence_probe::{self, Incoherence};
+use crate::coherence_probe::{self, Incoherence, Watch};
 use crate::lock_meter::LockMeter;
 use crate::meter::Meter;
 use crate::model::Model;
-use crate::plan::{Amount, NodePlan, Plan};
+use crate::plan::{Amount, Plan};
 use crate::result::{Refusals, RunResult, gather};
 use crate::scenario::ScenarioError;
 use crate::spare::Spare;
@@ -31,10 +30,11 @@ pub struct Simulation {
     parts: Vec<Parts>,
     pub(crate) models: Vec<Model>,
     pub(crate) world: World<Pcie>,
-    meter: Meter,
+    pub(crate) meter: Meter,
     locks: LockMeter,
     refusals: Refusals,
     trace: Option<Trace>,
+    watch: Option<Watch>,
     started: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
@@ -51,9 +51,6 @@ const SYMBOLS: Span = Span::from_ns(260);
 
 /// Events between two looks at whether the links are up.
 const EVENTS_BETWEEN_LOOKS: u32 = 16;
-
-/// A read from outside holds what it read.
-const LONGEST_READ: u64 = 1 << 30;
 
 /// When no payload has arrived for so long, none will: of flows, whose reads may time out, and of networks.
 const PATIENCE: Span = Span::from_us(100_000);
@@ -95,6 +92,7 @@ impl Simulation {
             meter,
             refusals: Refusals::new(),
             trace: None,
+            watch: None,
             started: false,
             stuck: false,
         }
@@ -257,6 +255,9 @@ impl Simulation {
         if !self.world.observations.is_empty() {
             self.listen();
         }
+        if let Some(watch) = &mut self.watch {
+            watch.after_event((&self.plan, &self.models, self.world.now()));
+        }
         true
     }
 
@@ -346,7 +347,12 @@ impl Simulation {
 
     /// Looks at every line in any cache of a coherent host or an accelerator below it, whether it is as coherence has it: how many there are.
     pub fn check_coherence(&self) -> Result<usize, Incoherence> {
-        coherence_probe::check(&self.plan, &self.models, self.world.now())
+        coherence_probe::check((&self.plan, &self.models, self.world.now()))
+    }
+
+    /// Does so after every so many events from now on. What is found first stands in the result.
+    pub fn watch_coherence(&mut self, every: NonZeroU64) {
+        self.watch = Some(Watch::new(every));
     }
 
     /// What has been measured so far.
@@ -360,167 +366,9 @@ impl Simulation {
             self.world.now(),
         );
         RunResult {
+            incoherence: self.watch.as_ref().and_then(Watch::found),
             standing_packets: if self.stuck { self.packets_in_use() } else { 0 },
             ..result
         }
-    }
-
-    /// Makes `requester` write `bytes` to `address`, from now on; time does not move.
-    pub fn write(
-        &mut self,
-        requester: &str,
-        address: u64,
-        bytes: Vec<u8>,
-    ) -> Result<(), AccessError> {
-        let len = bytes.len() as u64;
-        self.inject(requester, Direction::Write, address, len, bytes)
-            .map(|_| ())
-    }
-
-    /// Makes `requester` read `len` bytes at `address` and runs until they are there, while `watch` says to go on.
-    pub fn read_back(
-        &mut self,
-        requester: &str,
-        address: u64,
-        len: u64,
-        watch: &mut dyn FnMut() -> bool,
-    ) -> Result<Vec<u8>, AccessError> {
-        if len > LONGEST_READ {
-            return Err(AccessError::TooLong(len));
-        }
-        let empty = vec![0; len as usize];
-        let (node, flow) = self.inject(requester, Direction::Read, address, len, empty)?;
-        while !self.meter.flow(flow).is_complete() {
-            for _ in 0..CHUNK {
-                if self.meter.flow(flow).is_complete() {
-                    break;
-                }
-                if !self.step() {
-                    return Err(AccessError::NoAnswer(address));
-                }
-            }
-            if !watch() {
-                return Err(AccessError::NoAnswer(address));
-            }
-        }
-        if self.meter.flow(flow).timed_out {
-            return Err(AccessError::NoAnswer(address));
-        }
-        if self.meter.flow(flow).refused > 0 {
-            return Err(AccessError::UnsupportedRequest(address));
-        }
-        let bytes = self.models[node]
-            .requester_mut()
-            .and_then(|requester| requester.take_bytes(flow));
-        bytes.ok_or(AccessError::NoAnswer(address))
-    }
-
-    fn inject(
-        &mut self,
-        requester: &str,
-        direction: Direction,
-        address: u64,
-        len: u64,
-        bytes: Vec<u8>,
-    ) -> Result<(usize, FlowId), AccessError> {
-        let node = self.node(requester)?;
-        if len == 0 {
-            return Err(AccessError::Empty);
-        }
-        if self.models[node].requester().is_none() {
-            return Err(AccessError::NoRequester(requester.to_owned()));
-        }
-        if self.plan.nodes[node]
-            .memory
-            .is_some_and(|memory| memory.contains(address))
-        {
-            return Err(AccessError::OwnMemory(requester.to_owned(), address));
-        }
-        if address.checked_add(len).is_none() {
-            return Err(AccessError::UnsupportedRequest(address));
-        }
-        self.start();
-        let id = self.meter.add();
-        self.models[node].add_flow(
-            0,
-            Flow {
-                id,
-                direction,
-                address,
-                region: len,
-                extent: Extent::Bytes(len),
-                request_size: None,
-                start: self.world.now(),
-                interval: Span::ZERO,
-                content: Content::Bytes(bytes),
-                spread: None,
-            },
-        );
-        self.models[node].ask(ComponentId(node as u32), &mut self.world);
-        self.listen();
-        Ok((node, id))
-    }
-
-    /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access. A write that
-    /// waits its turn at the memory shows already, and so does what a cache holds of which memory is behind.
-    pub fn memory(&self, name: &str, address: u64, len: u64) -> Result<Vec<u8>, AccessError> {
-        let (index, offset) = self.locate(name, address, len)?;
-        let mut bytes = vec![0; len as usize];
-        if let Some(memory) = self.models[index].memory() {
-            memory.read(offset, &mut bytes);
-        }
-        let all = (&self.plan, self.models.as_slice(), self.world.now());
-        coherence_probe::overlay(all, index, (address, &mut bytes));
-        Ok(bytes)
-    }
-
-    /// Puts `bytes` at `address` of a host's memory or a device's BAR 0, without simulating an access.
-    pub fn fill(&mut self, name: &str, address: u64, bytes: &[u8]) -> Result<(), AccessError> {
-        let (index, offset) = self.locate(name, address, bytes.len() as u64)?;
-        if let Some(memory) = self.models[index].memory_mut() {
-            memory.write(offset, bytes);
-        }
-        Ok(())
-    }
-
-    /// The node called `name`, and how far into its memory or BAR 0 the `len` bytes at `address` are.
-    fn locate(&self, name: &str, address: u64, len: u64) -> Result<(usize, u64), AccessError> {
-        let index = self.node(name)?;
-        let (Some(memory), Some(region)) =
-            (self.models[index].memory(), self.plan.nodes[index].region())
-        else {
-            return Err(AccessError::NoMemory(name.to_owned()));
-        };
-        let offset = address
-            .checked_sub(region.base)
-            .filter(|offset| memory.holds(*offset, len));
-        offset
-            .map(|offset| (index, offset))
-            .ok_or_else(|| AccessError::Outside {
-                name: name.to_owned(),
-                base: region.base,
-                last: region.base + (region.size - 1),
-                address,
-                len,
-            })
-    }
-
-    /// The interrupts that have reached the processor of `host` and that no program of it waits for: message and how often.
-    /// They are told once.
-    pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
-        let node = self.node(host)?;
-        match &mut self.models[node] {
-            Model::Host(root) => Ok(root.cpu_mut().take_interrupts()),
-            _ => Err(AccessError::NoProcessor(host.to_owned())),
-        }
-    }
-
-    pub(crate) fn node(&self, name: &str) -> Result<usize, AccessError> {
-        let found = self
-            .plan
-            .nodes
-            .iter()
-            .position(|node: &NodePlan| node.name == name);
-        found.ok_or_else(|| AccessError::NoSuchNode(name.to_owned()))
     }
 }
