@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conftest import PAIR, needs_lspci
-from peerlane import Simulation
+from peerlane import Fabric, Simulation
 
 if TYPE_CHECKING:
     from conftest import Run, Write
@@ -248,3 +248,17 @@ def test_the_dump_is_a_file_that_lspci_reads(tmp_path: Path) -> None:
         ["lspci", "-n", "-F", str(path)], check=True, capture_output=True, text=True
     )
     assert len(done.stdout.splitlines()) == 7
+
+
+@pytest.mark.parametrize("speed", [20, 25])
+def test_an_extended_speed_carries_more_and_registers_say_generation_4(speed: int) -> None:
+    fabric = Fabric("fast").links(generation=f"{speed} GT/s", lanes=8).host("h0")
+    fabric.device("d0", "h0").flow("d0", "h0", size="1 MiB", request_size="128 B")
+    plain = fabric.copy().links(generation=4)
+    (device,) = (node for node in fabric.tree().nodes if node.name == "d0")
+    assert device.upstream is not None
+    assert (device.upstream.generation, device.upstream.gigatransfers) == (4, speed)
+    fast, slow = (one.run().flows[0].bytes_per_second for one in (fabric, plain))
+    assert fast is not None
+    assert slow is not None
+    assert fast / slow == pytest.approx(speed / 16, rel=0.02)

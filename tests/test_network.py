@@ -99,10 +99,10 @@ def test_a_fibre_carries_what_its_cycles_hold(what: str) -> None:
 
 
 def test_a_link_carries_what_headers_and_framing_leave() -> None:
-    assert link_rate(3, 8, Packets((256,), 16)) == pytest.approx(8e9 * 128 / 130 * 256 / 280)
-    assert link_rate(2, 4, Packets((256,), 12)) == pytest.approx(2e9 * 256 / 276)
+    assert link_rate(8, 8, Packets((256,), 16)) == pytest.approx(8e9 * 128 / 130 * 256 / 280)
+    assert link_rate(5, 4, Packets((256,), 12)) == pytest.approx(2e9 * 256 / 276)
     # a payload fills up its last dword
-    assert link_rate(1, 1, Packets((255, 1), 12)) == pytest.approx(0.25e9 * 256 / (276 + 24))
+    assert link_rate(2.5, 1, Packets((255, 1), 12)) == pytest.approx(0.25e9 * 256 / (276 + 24))
 
 
 UNIFORM = {

@@ -13,8 +13,6 @@ from peerlane.tables import MOST_FIBRES, blank, duration, number, numbers, size
 if TYPE_CHECKING:
     from peerlane.tree import Cable, Controller, Network, Node, Tree, Upstream
 
-_RATE = {1: "2.5", 2: "5", 3: "8", 4: "16", 5: "32"}
-
 MOST_ROUTERS = 16
 """A network with more is shown by the first of its nodes."""
 
@@ -73,8 +71,7 @@ def _cable(cable: Cable) -> RenderableType:
 
 
 def _width(link: Upstream | Cable) -> str:
-    rate = _RATE.get(link.generation, "?")
-    return f"x{link.lanes} Gen{link.generation} ({rate} GT/s)"
+    return f"x{link.lanes} Gen{link.generation} ({link.gigatransfers:g} GT/s)"
 
 
 def _network(fabric: Tree, network: Network) -> RenderableType:

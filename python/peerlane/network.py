@@ -30,9 +30,8 @@ TLP_FRAMING_BYTES = 8
 _FIRST_LONG = 1 << 32
 _COMPENSATION = 4984 / 4992
 """Share of the time that clock compensation leaves (PG074)."""
-_TRANSFERS = {1: 2.5e9, 2: 5e9, 3: 8e9, 4: 16e9, 5: 32e9}
-"""Bits a second on a lane, by generation; 8b/10b in the first two and 128b/130b from the third."""
-_THIRD = 3
+_FIRST_BLOCKS = 8
+"""GT/s from which the coding is 128b/130b, and 8b/10b below."""
 
 _Direction = tuple[int, int, int]
 """Of a fibre: the node that it leaves, the dimension, and 1 up it or -1 down it."""
@@ -139,10 +138,10 @@ def fibre_rate(network: Network, packets: Packets) -> float:
     return share * _frame_rate(network, packets)
 
 
-def link_rate(generation: int, lanes: int, packets: Packets) -> float:
+def link_rate(gigatransfers: float, lanes: int, packets: Packets) -> float:
     """Payload a second, in bytes, that a PCI Express link carries in such packets."""
-    coding = 128 / 130 if generation >= _THIRD else 8 / 10
-    raw = _TRANSFERS[generation] * coding * lanes / 8
+    coding = 128 / 130 if gigatransfers >= _FIRST_BLOCKS else 8 / 10
+    raw = gigatransfers * 1e9 * coding * lanes / 8
     overhead = packets.header + TLP_FRAMING_BYTES
     on_wire = sum(-(-payload // 4) * 4 + overhead for payload in packets.payloads)
     return raw * packets.payload / on_wire
@@ -208,7 +207,7 @@ def _link_rate(tree: Tree, router: Node, packets: Packets, address: int) -> floa
     packets = Packets(packets.payloads, _header(address))
     node, rates = router, []
     while link := node.upstream:
-        rates.append(link_rate(link.generation, link.lanes, packets))
+        rates.append(link_rate(link.gigatransfers, link.lanes, packets))
         node = tree.nodes[link.to]
     return min(rates)
 

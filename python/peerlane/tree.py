@@ -23,6 +23,8 @@ class Upstream:
     to: str
     port: int
     generation: int
+    gigatransfers: float
+    """GT/s, which an extended speed mode makes more than the generation's."""
     lanes: int
     socket: int | None
     """Of the port above, where that is a root port of a host with several sockets."""
@@ -130,6 +132,7 @@ class Cable:
     source: str
     target: str
     generation: int
+    gigatransfers: float
     lanes: int
 
 

@@ -13,6 +13,10 @@ pub enum Generation {
     Gen3,
     /// 16 GT/s, 128b/130b.
     Gen4,
+    /// 20 GT/s in CCIX's extended speed mode, all else as the fourth.
+    Gen4At20,
+    /// 25 GT/s in CCIX's extended speed mode, all else as the fourth.
+    Gen4At25,
     /// 32 GT/s, 128b/130b.
     Gen5,
 }
@@ -37,7 +41,7 @@ pub const fn lanes_exist(n: u8) -> bool {
 }
 
 impl Generation {
-    /// Every generation, oldest first.
+    /// Every generation of PCI Express, oldest first.
     pub const ALL: [Self; 5] = [Self::Gen1, Self::Gen2, Self::Gen3, Self::Gen4, Self::Gen5];
 
     /// The generation of that number, 1..=5.
@@ -52,9 +56,28 @@ impl Generation {
         }
     }
 
-    /// 1..=5.
+    /// 1..=5, as registers have it: those know no extended speed.
     pub const fn number(self) -> u8 {
-        self as u8 + 1
+        match self {
+            Self::Gen1 => 1,
+            Self::Gen2 => 2,
+            Self::Gen3 => 3,
+            Self::Gen4 | Self::Gen4At20 | Self::Gen4At25 => 4,
+            Self::Gen5 => 5,
+        }
+    }
+
+    /// Bits a second on a lane, coding included, in thousands of millions: GT/s.
+    pub const fn gigatransfers(self) -> f64 {
+        match self {
+            Self::Gen1 => 2.5,
+            Self::Gen2 => 5.0,
+            Self::Gen3 => 8.0,
+            Self::Gen4 => 16.0,
+            Self::Gen4At20 => 20.0,
+            Self::Gen4At25 => 25.0,
+            Self::Gen5 => 32.0,
+        }
     }
 
     /// Time of one byte on one lane with its share of the coding, in 1/64 fs: the symbol time.
@@ -107,7 +130,9 @@ impl Generation {
     pub const fn replay_timer_limit(self, lanes: u8, max_payload: u16) -> u32 {
         match self {
             Self::Gen1 | Self::Gen2 | Self::Gen3 => 3 * self.ack_latency_limit(lanes, max_payload),
-            Self::Gen4 | Self::Gen5 => *SIMPLIFIED_REPLAY_TIMER.start(),
+            Self::Gen4 | Self::Gen4At20 | Self::Gen4At25 | Self::Gen5 => {
+                *SIMPLIFIED_REPLAY_TIMER.start()
+            }
         }
     }
 
@@ -132,7 +157,7 @@ enum Coding {
     Blocks,
 }
 
-static ROWS: [Row; 5] = [
+static ROWS: [Row; 7] = [
     Row {
         lane_byte_fs_x64: 4_000_000 * 64,
         coding: Coding::Symbols,
@@ -150,6 +175,16 @@ static ROWS: [Row; 5] = [
     },
     Row {
         lane_byte_fs_x64: 1_015_625 * 32,
+        coding: Coding::Blocks,
+        internal_delay: 115,
+    },
+    Row {
+        lane_byte_fs_x64: 406_250 * 64,
+        coding: Coding::Blocks,
+        internal_delay: 115,
+    },
+    Row {
+        lane_byte_fs_x64: 325_000 * 64,
         coding: Coding::Blocks,
         internal_delay: 115,
     },
@@ -265,8 +300,9 @@ mod tests {
 
     #[test]
     fn a_lane_carries_a_byte_in_eight_bit_times_and_its_coding() {
-        let rates = [2_500, 5_000, 8_000, 16_000, 32_000_u64];
-        for (generation, megatransfers) in Generation::ALL.into_iter().zip(rates) {
+        let extended = [Generation::Gen4At20, Generation::Gen4At25];
+        for generation in Generation::ALL.into_iter().chain(extended) {
+            let megatransfers = (generation.gigatransfers() * 1000.0) as u64;
             let (sent, carried) = match generation.row().coding {
                 Coding::Symbols => (10, 8),
                 Coding::Blocks => (130, 128),

@@ -84,6 +84,8 @@ pub struct TreeCable {
     pub to: String,
     /// Generation, 1 to 5.
     pub generation: u8,
+    /// GT/s, which an extended speed mode makes more than the generation's.
+    pub gigatransfers: f64,
     /// Lanes.
     pub lanes: u8,
 }
@@ -110,6 +112,8 @@ pub struct TreeLink {
     pub socket: Option<u32>,
     /// Generation, 1 to 5.
     pub generation: u8,
+    /// GT/s, which an extended speed mode makes more than the generation's.
+    pub gigatransfers: f64,
     /// Lanes.
     pub lanes: u8,
 }
@@ -385,6 +389,7 @@ fn tree_cable(plan: &Plan, cable: &CablePlan) -> TreeCable {
         from,
         to,
         generation: cable.link.generation.0.number(),
+        gigatransfers: cable.link.generation.0.gigatransfers(),
         lanes: cable.link.lanes.0,
     }
 }
@@ -403,6 +408,7 @@ fn tree_node(plan: &Plan, node: &NodePlan) -> TreeNode {
             port: link.upstream.1,
             socket: link.socket,
             generation: link.generation.number(),
+            gigatransfers: link.generation.gigatransfers(),
             lanes: link.lanes,
         }
     });

@@ -25,15 +25,22 @@ impl Quantity for Speed {
     }
 
     fn show(&self) -> String {
-        self.0.number().to_string()
+        match self.0 {
+            Generation::Gen4At20 | Generation::Gen4At25 => {
+                format!("{} GT/s", self.0.gigatransfers())
+            }
+            plain => plain.number().to_string(),
+        }
     }
 }
 
-const SPEEDS: [(&str, Generation); 5] = [
+const SPEEDS: [(&str, Generation); 7] = [
     ("2.5 GT/s", Generation::Gen1),
     ("5 GT/s", Generation::Gen2),
     ("8 GT/s", Generation::Gen3),
     ("16 GT/s", Generation::Gen4),
+    ("20 GT/s", Generation::Gen4At20),
+    ("25 GT/s", Generation::Gen4At25),
     ("32 GT/s", Generation::Gen5),
 ];
 
@@ -64,7 +71,7 @@ impl Quantity for Lanes {
 kernel::parameters! {
     /// One link; `[links]` sets them for all, an `upstream` table for one.
     pub struct LinkParameters {
-        /// Generation, 1 to 5; or the speed, "2.5 GT/s" to "32 GT/s".
+        /// Generation, 1 to 5; or the speed, "2.5 GT/s" to "32 GT/s", with "20 GT/s" and "25 GT/s" in CCIX's extended speed mode, which registers show as generation 4.
         generation: Speed = Speed(Generation::Gen3), from "a common choice";
         /// Width: 1, 2, 4, 8, 12, 16 or 32 lanes.
         lanes: Lanes = Lanes(16), from "a common choice";

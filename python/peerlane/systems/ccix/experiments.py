@@ -155,14 +155,17 @@ def exp5() -> Measurements:
 
 
 def packets() -> Measurements:
-    """What the packet format is worth, which the source credits for its short reads."""
+    """What the packet format is worth, which the source credits for its short reads, and speed."""
     unpacked: dict[str, Setting] = {"message_packing": False}
     plain = unpacked | {"packet_header": "compatible"}
     for size in ("64 B", "1 KiB", "16 KiB"):
         best = mean(_remote("u280", "read", size))
         for name, settings in (("compatible", plain), ("unpacked", unpacked)):
-            other = mean(_remote("u280", "read", size, host=settings))
+            other = mean(_remote("u280", "read", size, fabric=_fabric(host=settings)))
             yield f"packets/{name}/{_short(size)}", other - best
+        faster = _fabric().links(generation="25 GT/s")
+        saved = best - mean(_remote("u280", "read", size, fabric=faster))
+        yield f"packets/extended-speed/{_short(size)}", saved
 
 
 def locks() -> Measurements:
@@ -252,7 +255,10 @@ def _of_host(key: str) -> float:
 
 
 def _fabric(
-    size: str = BUFFER, page: str = "2 MiB", host: Mapping[str, Setting] | None = None
+    size: str = BUFFER,
+    page: str = "2 MiB",
+    *,
+    host: Mapping[str, Setting] | None = None,
 ) -> Fabric:
     fabric = system_fabric("ccix").set(HOST, **host or {})
     return fabric.buffer("b", HOST, size=size, page=page)
@@ -272,10 +278,10 @@ def _remote(
     size: str,
     *,
     count: int = SAMPLES,
-    host: Mapping[str, Setting] | None = None,
+    fabric: Fabric | None = None,
 ) -> AccessResult:
     """Random places of a large buffer whose translations the card has."""
-    fabric = _fabric(host=host)
+    fabric = fabric or _fabric()
     fabric.accesses(card, "b", kind=kind, size=size, count=count, warm_translations=True)
     return _only(fabric)
 
