@@ -496,20 +496,36 @@ impl<C: Cpu> RootComplex<C> {
         request: &AtomicRequest,
         fx: &mut Effects<'_, Self>,
     ) -> PacketId {
+        let atomic = request.on_line(fx.store()[packet].payload());
+        let offset = request.address() - self.memory.base();
+        let mut bytes = [0; 16];
+        let value = &mut bytes[..atomic.width()];
+        self.memory.bytes().read(offset, value);
+        let old = u128::from_le_bytes(bytes);
+        let new = atomic.applied(old).to_le_bytes();
+        let memory = self.memory.bytes_mut();
+        memory.write(offset, &new[..atomic.width()]);
+        self.atomic_completion(packet, request, old, fx)
+    }
+
+    /// The completion of an atomic operation that has been carried out where `old` was before, of which the CPU hears.
+    pub(crate) fn atomic_completion(
+        &mut self,
+        packet: PacketId,
+        request: &AtomicRequest,
+        old: u128,
+        fx: &mut Effects<'_, Self>,
+    ) -> PacketId {
+        let width = request.width();
+        self.told_of_write(request.address(), width, fx);
         let content = &fx.store()[packet];
         let (header, stamp) = (*content.header(), content.stamp);
-        let offset = request.address() - self.memory.base();
-        let mut old = vec![0; request.width() as usize];
-        self.memory.bytes().read(offset, &mut old);
-        let new = request.operation().applied(&old, content.payload());
-        self.memory.bytes_mut().write(offset, &new);
-        self.told_of_write(request.address(), request.width(), fx);
-        let answer = Header::completion_with_data(&header, self.functions.id(), 0, request.width())
+        let answer = Header::completion_with_data(&header, self.functions.id(), 0, width)
             .expect("an atomic operation is answered with its width");
         let completion = fx.store().claim();
         fx.store()[completion]
             .write(answer, stamp)
-            .copy_from_slice(&old);
+            .copy_from_slice(&old.to_le_bytes()[..width as usize]);
         completion
     }
 

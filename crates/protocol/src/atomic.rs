@@ -1,5 +1,6 @@
 //! Atomic operations on memory: a read and a write with nothing in between (PCIe Base 2.2.7, 6.15).
 
+use crate::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
 use crate::{FunctionId, MemoryRequest, Tag, TlpError};
 
 /// A request for an atomic operation.
@@ -42,22 +43,6 @@ impl AtomicOperation {
         match self {
             Self::FetchAdd | Self::Swap => 8,
             Self::CompareAndSwap => 16,
-        }
-    }
-
-    /// What stands in memory afterwards where `old` stood: `operands` are as long as it together, or twice.
-    ///
-    /// Numbers are little-endian, as completers of hosts have them.
-    pub fn applied(self, old: &[u8], operands: &[u8]) -> Vec<u8> {
-        let (first, second) = operands.split_at(old.len());
-        match self {
-            Self::FetchAdd => {
-                let sum = number(old).wrapping_add(number(first));
-                sum.to_le_bytes()[..old.len()].to_vec()
-            }
-            Self::Swap => first.to_vec(),
-            Self::CompareAndSwap if first == old => second.to_vec(),
-            Self::CompareAndSwap => old.to_vec(),
         }
     }
 }
@@ -107,6 +92,20 @@ impl AtomicRequest {
             .expect("a value at a multiple of its width is within a page")
     }
 
+    /// What it does, with `operands` of twice its width or once, to the line that the value is in.
+    pub fn on_line(&self, operands: &[u8]) -> LineAtomic {
+        let width = self.width as usize;
+        let (first, second) = operands.split_at(width.min(operands.len()));
+        let change = match self.operation {
+            AtomicOperation::FetchAdd => AtomicChange::Load(AtomicFunction::Add),
+            AtomicOperation::Swap => AtomicChange::Swap,
+            AtomicOperation::CompareAndSwap => AtomicChange::Compare,
+        };
+        let offset = self.address as usize % LINE_BYTES;
+        LineAtomic::new(change, offset, width, [number(first), number(second)])
+            .expect("a value at a multiple of its width is within a line")
+    }
+
     /// Dwords of operands.
     #[inline]
     pub const fn dwords(&self) -> u16 {
@@ -120,9 +119,10 @@ impl AtomicRequest {
     }
 }
 
-fn number(bytes: &[u8]) -> u64 {
+/// The little-endian number that so many bytes are, as completers of hosts have it.
+fn number(bytes: &[u8]) -> u128 {
     let bytes = bytes.iter().rev();
-    bytes.fold(0, |number, byte| number << 8 | u64::from(*byte))
+    bytes.fold(0, |number, byte| number << 8 | u128::from(*byte))
 }
 
 #[cfg(test)]
@@ -161,8 +161,8 @@ mod tests {
         fn each_operation_leaves_what_its_name_says(old: u64, one: u64, other: u64) {
             let applied = |operation: AtomicOperation, operands: &[u64]| {
                 let operands: Vec<u8> = operands.iter().flat_map(|one| one.to_le_bytes()).collect();
-                let new = operation.applied(&old.to_le_bytes(), &operands);
-                u64::from_le_bytes(new.try_into().unwrap())
+                let request = asked(operation, 0x48, 8).unwrap();
+                request.on_line(&operands).applied(old.into()) as u64
             };
             prop_assert_eq!(applied(AtomicOperation::FetchAdd, &[one]), old.wrapping_add(one));
             prop_assert_eq!(applied(AtomicOperation::Swap, &[one]), one);
@@ -170,8 +170,9 @@ mod tests {
             if one != old {
                 prop_assert_eq!(applied(AtomicOperation::CompareAndSwap, &[one, other]), old);
             }
-            let short = AtomicOperation::FetchAdd.applied(&old.to_le_bytes()[..4], &one.to_le_bytes()[..4]);
-            prop_assert_eq!(short, (old as u32).wrapping_add(one as u32).to_le_bytes());
+            let short = asked(AtomicOperation::FetchAdd, 0x4c, 4).unwrap().on_line(&one.to_le_bytes()[..4]);
+            let sum = (old as u32).wrapping_add(one as u32);
+            prop_assert_eq!(short.applied((old as u32).into()), u128::from(sum));
         }
     }
 }

@@ -3,12 +3,11 @@
 use std::collections::VecDeque;
 
 use kernel::{Effects, Port};
-use link::{PacketId, Refusal};
+use link::PacketId;
 use protocol::coherence::{
-    AgentId, AtomicChange, AtomicFunction, Content, LINE_BYTES, Line, LineAtomic, LineData,
-    Message, Request, TransactionId, WriteRange,
+    AgentId, Content, LINE_BYTES, Line, LineData, Message, Request, TransactionId, WriteRange,
 };
-use protocol::{AtomicOperation, AtomicRequest, Header, Kind, MemoryRequest};
+use protocol::{AtomicRequest, Header, Kind, MemoryRequest};
 use transaction::written;
 
 use super::{Coherent, What};
@@ -117,10 +116,8 @@ impl<C: Cpu> RootComplex<C> {
                         writes(request, written(content, request))
                     }
                     Kind::Atomic(request) if for_memory => {
-                        vec![(
-                            Line::of(request.address()),
-                            atomic(request, content.payload()),
-                        )]
+                        let atomic = request.on_line(content.payload());
+                        vec![(Line::of(request.address()), Request::Atomic(atomic))]
                     }
                     _ => Vec::new(),
                 };
@@ -168,18 +165,8 @@ impl<C: Cpu> RootComplex<C> {
         old: u128,
         fx: &mut Effects<'_, Self>,
     ) {
-        let content = &fx.store()[packet];
-        let (header, stamp) = (*content.header(), content.stamp);
-        let width = request.width();
-        let Ok(answer) = Header::completion_with_data(&header, self.functions.id(), 0, width)
-        else {
-            return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
-        };
-        let completion = fx.store().claim();
-        fx.store()[completion]
-            .write(answer, stamp)
-            .copy_from_slice(&old.to_le_bytes()[..width as usize]);
-        self.told_of_write(request.address(), width, fx);
+        let header = *fx.store()[packet].header();
+        let completion = self.atomic_completion(packet, request, old, fx);
         fx.store().release(packet);
         self.free(port, &header, fx);
         self.put_down(port, completion, fx);
@@ -235,23 +222,4 @@ fn writes(request: &MemoryRequest, bytes: &[u8]) -> Vec<(Line, Request<LineData>
         Some((line, Request::WriteUnique(range, data)))
     };
     lines(request).filter_map(ask).collect()
-}
-
-/// What the home agent does for an atomic operation of PCI Express, with its `operands`.
-fn atomic(request: &AtomicRequest, operands: &[u8]) -> Request<LineData> {
-    let width = request.width() as usize;
-    let number = |bytes: &[u8]| {
-        let mut all = [0; 16];
-        all[..bytes.len()].copy_from_slice(bytes);
-        u128::from_le_bytes(all)
-    };
-    let (first, second) = operands.split_at(width.min(operands.len()));
-    let change = match request.operation() {
-        AtomicOperation::FetchAdd => AtomicChange::Load(AtomicFunction::Add),
-        AtomicOperation::Swap => AtomicChange::Swap,
-        AtomicOperation::CompareAndSwap => AtomicChange::Compare,
-    };
-    let offset = request.address() as usize % LINE_BYTES;
-    let atomic = LineAtomic::new(change, offset, width, [number(first), number(second)]);
-    Request::Atomic(atomic.expect("a value at a multiple of its width is within a line"))
 }
