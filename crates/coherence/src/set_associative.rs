@@ -19,13 +19,26 @@ pub enum GeometryError {
     )]
     Size(u64),
     /// Its ways are no power of two, or more than it has lines.
-    #[error("{ways} ways do not divide {lines} lines into sets: a power of two up to {lines} does")]
+    #[error("{ways} ways do not divide {lines} lines into sets: a power of two up to {} does", .lines.min(&MOST_WAYS))]
     Ways {
         /// Ways asked for.
         ways: u32,
         /// Lines that there are.
         lines: u64,
     },
+}
+
+/// Ages within a set have 7 bits.
+const MOST_WAYS: u64 = 128;
+
+impl GeometryError {
+    /// With the key that is wrong: that of the size, or that of the ways.
+    pub fn under(self, size: &'static str, ways: &'static str) -> (&'static str, Self) {
+        match self {
+            GeometryError::Size(_) => (size, self),
+            GeometryError::Ways { .. } => (ways, self),
+        }
+    }
 }
 
 impl Geometry {
@@ -35,7 +48,7 @@ impl Geometry {
             return Err(GeometryError::Size(bytes));
         }
         let lines = bytes / LINE_BYTES as u64;
-        if !ways.is_power_of_two() || u64::from(ways) > lines.min(128) {
+        if !ways.is_power_of_two() || u64::from(ways) > lines.min(MOST_WAYS) {
             return Err(GeometryError::Ways { ways, lines });
         }
         Ok(Geometry {

@@ -301,7 +301,7 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(ingress) = self.ports.get_mut(usize::from(source)) {
             let next = ingress.link.free(charge, &mut At::new(fx, Port(source)));
             self.settle(Port(source), next, fx);
-        } else if charge.traffic_class == TrafficClass::COHERENCE {
+        } else if charge.traffic_class == TrafficClass::COHERENCE && charge.class == Class::Posted {
             self.sent_messages(port, fx);
         } else if charge.class != Class::Completion {
             self.cpu_waiting -= 1;

@@ -1,5 +1,6 @@
 //! Software on a host as the fabric sees it.
 
+pub mod accesses;
 mod coroutine;
 pub mod driver;
 pub mod firmware;

@@ -84,8 +84,8 @@ impl LinkEnd {
         let replay = config
             .generation
             .replay_timer_limit(config.lanes, config.max_payload);
-        let config_fails_at = config.fails_at;
         LinkEnd {
+            fails_at: config.fails_at,
             transmitter: Transmitter::new(timing, &config, parameters.replay_buffer.0),
             handshake: Handshake::new(config.channels),
             acknowledge_now: false,
@@ -103,7 +103,6 @@ impl LinkEnd {
             update: Alarm::IDLE,
             replays: 0,
             repaired: 0,
-            fails_at: config_fails_at,
         }
     }
 
@@ -436,7 +435,7 @@ impl LinkEnd {
 
     /// A link that has failed lets go of all it holds, one packet of those that wait at a time.
     #[inline(never)]
-    pub fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
+    fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         self.transmitter.forget_kept(cx);
         let dropped = self.transmitter.on_wire.take();
         let dropped = dropped.or_else(|| self.transmitter.drop_next(cx));

@@ -264,7 +264,7 @@ fn link_end(
         own: None,
         flight: link.delay,
         errors,
-        fails_at: build_messages::fails_at(link.fails_at),
+        fails_at: link.fails_at,
     };
     let config = match &node.kind {
         NodeKind::Host(parameters, _) => LinkConfig {

@@ -7,7 +7,7 @@ use fabric::{Controller, ControllerConfig, Plane};
 use host::DriverParameters;
 use host::message::{self, MessageExtent, Messages, Offer};
 use host::queue_pair::Place;
-use kernel::{Span, Stream, Time};
+use kernel::{Span, Stream};
 use link::{BitErrors, LinkConfig, LinkEnd};
 use transaction::{Pattern, Spread};
 
@@ -95,14 +95,9 @@ fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
         own: None,
         flight: link.delay,
         errors,
-        fails_at: fails_at(link.fails_at),
+        fails_at: link.failure(),
     };
     LinkEnd::new(config, &own.port)
-}
-
-/// When a link fails, if ever.
-pub fn fails_at(written: Option<Span>) -> Time {
-    written.map_or(Time::NEVER, |after| Time::ZERO + after)
 }
 
 /// Opens the queue pairs of all flows, as the drivers of their hosts would have.

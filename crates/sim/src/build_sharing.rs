@@ -1,16 +1,14 @@
 //! Accelerators and cores that share the memory of a host: how they are built, and what they do.
 
 use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
-use fabric::{CoherenceConfig, CoreOperation, TranslationConfig};
-use host::System;
+use fabric::{CoherenceConfig, TranslationConfig};
+use host::accesses as host_accesses;
 use host::migration::{self, Migration};
 use kernel::{Span, Stream, Time};
 use link::FlowId;
-use protocol::coherence::LINE_BYTES;
-use transaction::{AccessKind, AccessLoop, AccessOrder, Accesses, Pattern};
+use transaction::{AccessOrder, Accesses, Pattern};
 
 use crate::build::{Parts, fill_pattern};
-use crate::build_messages::fails_at;
 use crate::model::Model;
 use crate::plan::{AccessPlan, BufferPlan, LinkPlan, NodePlan, Plan};
 use crate::scenario::{DeviceParameters, NodeKind, Order};
@@ -25,7 +23,7 @@ pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
         parameters: host.coherence.clone(),
         cores: costs.cores as usize,
         agents: below.clone().map(|link| is_shared(plan, link)).collect(),
-        fails_at: below.map(|link| fails_at(link.fails_at)).collect(),
+        fails_at: below.map(|link| link.fails_at).collect(),
     })
 }
 
@@ -150,7 +148,7 @@ pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
                     };
                     let costs = costs.timed_access;
                     let start = what.start;
-                    let program = move |system| run_on_core(system, core, costs, what);
+                    let program = move |system| host_accesses::run(system, core, costs, what);
                     host.cpu_mut().spawn(start, program);
                 }
                 _ => panic!("hosts, accelerators and engines for blocks make accesses"),
@@ -184,48 +182,5 @@ fn accesses(plan: &Plan, access: &AccessPlan, (core, flow): (usize, FlowId), up:
         turnaround: access.turnaround,
         pattern: pattern(plan, access.buffer),
         check: access.check,
-    }
-}
-
-/// A program that makes accesses on a core, line by line.
-async fn run_on_core(system: System, core: usize, costs: Span, what: Accesses) {
-    let mut all = AccessLoop::new(what);
-    system.tell(all.announced()).await;
-    while !all.is_over() {
-        let now = system.now().await;
-        if all.next_start() > now {
-            system.sleep(all.next_start().since(now)).await;
-        }
-        let one = all.begin(system.now().await);
-        system.work(costs).await;
-        let mut intact = true;
-        let mut done = 0;
-        while done < all.what.size {
-            let offset = one.offset + done;
-            let address = all.what.address + offset;
-            let room = LINE_BYTES as u64 - address % LINE_BYTES as u64;
-            let len = room.min(all.what.size - done) as usize;
-            let operation = operation(&all.what, offset, len);
-            let bytes = system.access(core, address, operation).await;
-            if all.what.check && all.what.kind == AccessKind::Read {
-                intact &= all.what.pattern.matches(offset, &bytes);
-            }
-            done += len as u64;
-        }
-        if let Some(told) = all.end(one, system.now().await, intact) {
-            system.tell(told).await;
-        }
-    }
-}
-
-fn operation(what: &Accesses, offset: u64, len: usize) -> CoreOperation {
-    match what.kind {
-        AccessKind::Read => CoreOperation::Load(len),
-        AccessKind::Write => {
-            let mut bytes = vec![0; len];
-            what.pattern.fill(offset, &mut bytes);
-            CoreOperation::Store(bytes)
-        }
-        AccessKind::Atomic(kind) => CoreOperation::Atomic(kind.on(what.address + offset, len)),
     }
 }

@@ -57,12 +57,12 @@ impl AcceleratorParameters {
         &self,
     ) -> Result<(Geometry, Option<Geometry>), (&'static str, GeometryError)> {
         let cache = Geometry::new(self.cache.0, self.cache_ways);
-        let cache = cache.map_err(|error| ("cache", error))?;
+        let cache = cache.map_err(|error| error.under("cache", "cache_ways"))?;
         if self.second_cache.0 == 0 {
             return Ok((cache, None));
         }
         let second = Geometry::new(self.second_cache.0, self.second_cache_ways);
-        let second = second.map_err(|error| ("second_cache", error))?;
+        let second = second.map_err(|error| error.under("second_cache", "second_cache_ways"))?;
         Ok((second, Some(cache)))
     }
 

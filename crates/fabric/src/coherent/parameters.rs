@@ -98,12 +98,13 @@ impl CoherenceParameters {
 
     /// The caches: of a core, its first level, and the system's. With the key of the one that cannot be.
     pub fn geometries(&self) -> Result<[Geometry; 3], (&'static str, GeometryError)> {
-        let geometry =
-            |key, bytes: Bytes, ways| Geometry::new(bytes.0, ways).map_err(|error| (key, error));
+        let core = Geometry::new(self.core_cache.0, self.core_cache_ways);
+        let first = Geometry::new(self.first_cache.0, self.first_cache_ways);
+        let system = Geometry::new(self.system_cache.0, self.system_cache_ways);
         Ok([
-            geometry("core_cache", self.core_cache, self.core_cache_ways)?,
-            geometry("first_cache", self.first_cache, self.first_cache_ways)?,
-            geometry("system_cache", self.system_cache, self.system_cache_ways)?,
+            core.map_err(|error| error.under("core_cache", "core_cache_ways"))?,
+            first.map_err(|error| error.under("first_cache", "first_cache_ways"))?,
+            system.map_err(|error| error.under("system_cache", "system_cache_ways"))?,
         ])
     }
 }

@@ -8,7 +8,7 @@ use crate::scenario::{
 };
 
 use super::address::show;
-use super::planner::Planner;
+use super::planner::{Planner, taken};
 use super::tree::known;
 use super::{NodePlan, Region};
 
@@ -201,8 +201,12 @@ impl Planner<'_> {
         &self,
         buffers: &[BufferPlan],
     ) -> Result<Vec<AccessPlan>, ScenarioError> {
+        let all = &self.scenario.accesses;
+        if let Some((number, message)) = taken(all.iter().map(|access| &access.id)) {
+            return Err(access_error(self.scenario, &all[number], "id", &message));
+        }
         let mut plans = Vec::new();
-        for access in &self.scenario.accesses {
+        for access in all {
             plans.push(self.access(access, buffers)?);
         }
         let written: Vec<usize> = plans
@@ -387,6 +391,7 @@ fn buffer_error(scenario: &Scenario, buffer: &Buffer, key: &str, message: &str) 
 
 fn access_error(scenario: &Scenario, access: &Access, key: &str, message: &str) -> ScenarioError {
     let line = match key {
+        "id" => access.id.line,
         "by" => access.by.line,
         "buffer" => access.buffer.line,
         _ => access.lines.of(key),

@@ -16,7 +16,7 @@ use crate::scenario::{
 
 use super::accesses::buffer_of;
 use super::address::show;
-use super::planner::Planner;
+use super::planner::{Planner, taken};
 use super::{AccessPlan, BufferPlan};
 use sharing::{check_accesses, check_sharing};
 
@@ -143,6 +143,14 @@ impl Planner<'_> {
         buffers: &[BufferPlan],
         accesses: &mut [AccessPlan],
     ) -> Result<Vec<LockedPlan>, ScenarioError> {
+        for update in [false, true] {
+            let all = self.scenario.locked.iter();
+            let all = all.filter(|one| matches!(one.under, UnderWritten::Update(..)) == update);
+            let all: Vec<&Locked> = all.collect();
+            if let Some((number, message)) = taken(all.iter().map(|one| &one.id)) {
+                return Err(self.locked_error(all[number], ("id", message)));
+            }
+        }
         let mut plans: Vec<LockedPlan> = Vec::new();
         for locked in &self.scenario.locked {
             let next_owner = plans.last().map_or(1, LockedPlan::next_owner);
@@ -304,6 +312,7 @@ impl Planner<'_> {
             UnderWritten::Update(rows, _) => ("transactions", "locks", Some(rows.line)),
         };
         let line = match (key, rows) {
+            ("id", _) => locked.id.line,
             ("by", _) => locked.by.line,
             ("buffer", Some(line)) => line,
             _ if key == table => locked.table.line,

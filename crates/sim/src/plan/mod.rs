@@ -230,7 +230,7 @@ pub struct LinkPlan {
     /// Share of the bits that arrive wrong, each way.
     pub bit_error_rate: f64,
     /// When it fails, if ever.
-    pub fails_at: Option<Span>,
+    pub fails_at: Time,
     /// Packets in a row that what comes up may send where it shares a port above.
     pub arbitration_weight: u32,
     /// The socket of the root port above, where the host has several.
@@ -463,7 +463,7 @@ fn links(
             lanes: upstream.link.lanes.0,
             delay: upstream.link.delay,
             bit_error_rate: upstream.link.bit_error_rate,
-            fails_at: upstream.link.fails_at,
+            fails_at: upstream.link.failure(),
             arbitration_weight: upstream.link.arbitration_weight,
             socket: socket(&scenario.nodes[above], upstream),
             upstream: (above, port),

@@ -6,7 +6,7 @@ use device::UserLogic;
 use kernel::{Bytes, Span, Time};
 
 use crate::scenario::{
-    DeviceParameters, Direction, Flow, NodeKind, Scenario, ScenarioError, Target,
+    At, DeviceParameters, Direction, Flow, NodeKind, Scenario, ScenarioError, Target,
 };
 
 use super::address::show;
@@ -31,6 +31,16 @@ pub(super) struct Planned {
     pub(super) spare: Vec<Option<Region>>,
 }
 
+/// Which of `ids` is there before, and what is wrong with that.
+pub(super) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, String)> {
+    let mut lines = BTreeMap::new();
+    ids.enumerate().find_map(|(number, id)| {
+        let other = lines.insert(id.value.as_str(), id.line)?;
+        let message = format!("this id is already on line {other}; write another one");
+        Some((number, message))
+    })
+}
+
 /// The flows of `scenario` between `nodes`, and the workloads of its controllers.
 pub(super) fn plan(
     scenario: &Scenario,
@@ -53,12 +63,8 @@ pub(super) fn plan(
         controllers,
         io_ports,
     };
-    let mut lines = BTreeMap::new();
-    for flow in &scenario.flows {
-        if let Some(other) = lines.insert(flow.id.value.as_str(), flow.id.line) {
-            let message = format!("this id is already on line {other}; write another one");
-            return Err(planner.error(flow, "id", &message));
-        }
+    if let Some((number, message)) = taken(scenario.flows.iter().map(|flow| &flow.id)) {
+        return Err(planner.error(&scenario.flows[number], "id", &message));
     }
     let buffers = planner.buffers()?;
     let mut accesses = planner.accesses(&buffers)?;

@@ -1,6 +1,6 @@
 //! How a link is written: the speed, width, length and quality of one connection.
 
-use kernel::{Quantity, Span, Value};
+use kernel::{Quantity, Span, Time, Value};
 use protocol::Generation;
 
 /// A link's speed, written as its generation or as its transfers a second.
@@ -83,5 +83,13 @@ kernel::parameters! {
         fails_at: Option<Span> = None, from "it holds";
         /// Packets in a row that what comes up this link may send where it shares a port above with others (weighted round robin).
         arbitration_weight: u32 = 1, within 1..=128, from "PCIe Base 6.3.3.4: round robin is the default";
+    }
+}
+
+impl LinkParameters {
+    /// When it fails; never, if nothing is written.
+    pub fn failure(&self) -> Time {
+        self.fails_at
+            .map_or(Time::NEVER, |after| Time::ZERO + after)
     }
 }

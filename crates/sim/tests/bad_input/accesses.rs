@@ -216,7 +216,7 @@ fn caches_can_be_built() {
     );
     assert_eq!(
         card("cache_ways = 3"),
-        "bad.toml:5: card, cache: 3 ways do not divide 2048 lines into sets: a power of two up to 2048 does"
+        "bad.toml:7: card, cache_ways: 3 ways do not divide 2048 lines into sets: a power of two up to 128 does"
     );
     assert_eq!(
         card("second_cache = \"1000 B\""),
@@ -242,5 +242,14 @@ fn an_engine_for_blocks_needs_software_above_it() {
     assert_eq!(
         refusal(&text),
         "bad.toml:18: dma needs a driver on the host above it, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it"
+    );
+}
+
+#[test]
+fn an_id_belongs_to_one_set_of_accesses() {
+    let once = "[[accesses]]\nid = \"x\"\nby = \"h0\"\nbuffer = \"b\"\n";
+    assert_eq!(
+        refusal(&format!("{SHARED}{once}{once}")),
+        r#"bad.toml:23: accesses "x", id: this id is already on line 19; write another one"#
     );
 }

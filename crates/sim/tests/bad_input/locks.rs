@@ -130,3 +130,17 @@ fn devices_may_write_the_buffers_and_the_buffers_stay() {
         "bad.toml:15: locks \"locks-1\", buffer: t moves, and locks do not; write moves = 0 there"
     );
 }
+
+#[test]
+fn an_id_belongs_to_one_entry_of_its_kind() {
+    let requests = "[[locks]]\nid = \"x\"\nby = \"card\"\nbuffer = \"t\"\n";
+    assert_eq!(
+        refusal(&format!("{HOST}{requests}{requests}")),
+        r#"bad.toml:17: locks "x", id: this id is already on line 13; write another one"#
+    );
+    let updates = "[[transactions]]\nid = \"x\"\nby = \"card\"\nbuffer = \"r\"\nlocks = \"t\"\n";
+    assert_eq!(
+        refusal(&format!("{HOST}{updates}{requests}{updates}")),
+        r#"bad.toml:22: transactions "x", id: this id is already on line 13; write another one"#
+    );
+}

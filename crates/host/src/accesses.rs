@@ -1,0 +1,51 @@
+//! Accesses to a buffer that is shared, line by line, as a program on a core.
+
+use fabric::CoreOperation;
+use kernel::Span;
+use protocol::coherence::LINE_BYTES;
+use transaction::{AccessKind, AccessLoop, Accesses};
+
+use crate::System;
+
+/// Makes them on `core`, where memory is coherent; `costs` is what the program takes around each.
+pub async fn run(system: System, core: usize, costs: Span, what: Accesses) {
+    let mut all = AccessLoop::new(what);
+    system.tell(all.announced()).await;
+    while !all.is_over() {
+        let now = system.now().await;
+        if all.next_start() > now {
+            system.sleep(all.next_start().since(now)).await;
+        }
+        let one = all.begin(system.now().await);
+        system.work(costs).await;
+        let mut intact = true;
+        let mut done = 0;
+        while done < all.what.size {
+            let offset = one.offset + done;
+            let address = all.what.address + offset;
+            let room = LINE_BYTES as u64 - address % LINE_BYTES as u64;
+            let len = room.min(all.what.size - done) as usize;
+            let operation = operation(&all.what, offset, len);
+            let bytes = system.access(core, address, operation).await;
+            if all.what.check && all.what.kind == AccessKind::Read {
+                intact &= all.what.pattern.matches(offset, &bytes);
+            }
+            done += len as u64;
+        }
+        if let Some(told) = all.end(one, system.now().await, intact) {
+            system.tell(told).await;
+        }
+    }
+}
+
+fn operation(what: &Accesses, offset: u64, len: usize) -> CoreOperation {
+    match what.kind {
+        AccessKind::Read => CoreOperation::Load(len),
+        AccessKind::Write => {
+            let mut bytes = vec![0; len];
+            what.pattern.fill(offset, &mut bytes);
+            CoreOperation::Store(bytes)
+        }
+        AccessKind::Atomic(kind) => CoreOperation::Atomic(kind.on(what.address + offset, len)),
+    }
+}
