@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric, ScenarioError, Simulation
-from peerlane.fabric import Setting, _given
+from peerlane.settings import Setting, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,7 +232,7 @@ def test_a_network_that_is_written_is_read_back(
 ) -> None:
     own = {key: value for key, value in settings.items() if key not in {"hosts", "routers"}}
     fabric = Fabric("any")
-    fabric._add("networks", name, own | _given({"hosts": hosts, "routers": routers}))
+    fabric._add("networks", name, own | written({"hosts": hosts, "routers": routers}))
     read = tomllib.loads(fabric.to_toml())["networks"]
-    assert read == {name: own | _given({"hosts": hosts, "routers": routers})}
+    assert read == {name: own | written({"hosts": hosts, "routers": routers})}
     assert Fabric.from_toml(fabric.to_toml()).to_toml() == fabric.to_toml()

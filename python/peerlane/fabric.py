@@ -9,11 +9,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from copy import deepcopy
-from math import isfinite
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
 
 from peerlane._core import ScenarioError
+from peerlane.settings import attached, merged, rate, split, upstream_of, written
 from peerlane.simulation import Simulation, read_scenario
 from peerlane.toml_text import NETWORK_PARTS, document
 
@@ -22,23 +21,10 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from peerlane.results import RunResult
+    from peerlane.settings import Setting
     from peerlane.tree import Tree
 
-Setting = str | int | float | bool | None
-"""A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
-
 _NODES = ("hosts", "io_ports", "switches", "devices")
-_LISTS = ("owners",)
-_LINK_KEYS = (
-    "port",
-    "socket",
-    "generation",
-    "lanes",
-    "delay",
-    "bit_error_rate",
-    "fails_at",
-    "arbitration_weight",
-)
 
 
 class Fabric:
@@ -53,7 +39,7 @@ class Fabric:
     """
 
     def __init__(self, name: str = "fabric", *, seed: int | None = None) -> None:
-        self._scenario: dict[str, Any] = _given({"name": name, "seed": seed})
+        self._scenario: dict[str, Any] = written({"name": name, "seed": seed})
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "<text>") -> Self:
@@ -86,7 +72,7 @@ class Fabric:
 
     def links(self, **settings: Setting) -> Self:
         """Sets what every link has unless a node says otherwise."""
-        self._scenario["links"] = self._table("links") | _given(settings)
+        self._scenario["links"] = self._table("links") | written(settings)
         return self
 
     def profile(self, name: str, *, base: str | None = None, **settings: Setting) -> Self:
@@ -112,11 +98,11 @@ class Fabric:
                 `lanes`, `delay`, `bit_error_rate`, `fails_at` and `arbitration_weight` are of the
                 link to the node above.
         """
-        return self._add("switches", name, _attached(to, settings))
+        return self._add("switches", name, attached(to, settings))
 
     def device(self, name: str, to: str, *, model: str | None = None, **settings: Setting) -> Self:
         """Adds a device below `to`; `settings` as for `switch`, and those of its model."""
-        return self._add("devices", name, {"model": model} | _attached(to, settings))
+        return self._add("devices", name, {"model": model} | attached(to, settings))
 
     def controller(self, name: str, **settings: Setting) -> Self:
         """Adds the crossbar that the `nic` devices of several hosts share."""
@@ -165,12 +151,12 @@ class Fabric:
         """
         if isinstance(size, Sequence) and not isinstance(size, str):
             size = "x".join(map(str, size))
-        fields: dict[str, Any] = _given({"shape": shape, "size": size} | settings)
+        fields: dict[str, Any] = written({"shape": shape, "size": size} | settings)
         if hosts is not None:
-            fields["hosts"] = _given(hosts)
+            fields["hosts"] = written(hosts)
         if routers is not None:
-            link, own = _split(routers)
-            fields["routers"] = ({"upstream": _given(link)} if link else {}) | _given(own)
+            link, own = split(routers)
+            fields["routers"] = ({"upstream": written(link)} if link else {}) | written(own)
         return self._add("networks", name, fields)
 
     def fibre(
@@ -208,17 +194,17 @@ class Fabric:
             group = self._table(kind)
             others |= group
             if name not in tables and isinstance(entry := group.get(name), dict):
-                group[name] = _merged(entry, settings)
+                group[name] = merged(entry, settings)
                 return self
         table = tables.get(name)
         if not isinstance(table, dict):
             known = [*tables, *others]
             there = f"there are {', '.join(known)}" if known else "there is none yet"
             raise ScenarioError(f"there is no node, controller or network {name!r}; {there}")
-        link, own = _split(settings)
-        changed = _merged(table, own)
+        link, own = split(settings)
+        changed = merged(table, own)
         if link:
-            changed["upstream"] = _merged(_upstream(name, table), link)
+            changed["upstream"] = merged(upstream_of(name, table), link)
         table.clear()
         table.update(changed)
         return self
@@ -242,7 +228,7 @@ class Fabric:
             table = table.get(section) if isinstance(table, dict) else None
             if not isinstance(table, dict):
                 raise ScenarioError(f"there is no section [{'.'.join(sections[: depth + 1])}]")
-        table.update(_merged(table, {key: value}))
+        table.update(merged(table, {key: value}))
         return self
 
     def flow(
@@ -289,7 +275,7 @@ class Fabric:
         """
         sides = {"from": senders, "to": receivers}
         return self._append(
-            "traffic", {"id": id, "network": network, "load": _rate(load), **sides, **settings}
+            "traffic", {"id": id, "network": network, "load": rate(load), **sides, **settings}
         )
 
     def set_traffic(self, id: str, **settings: Setting) -> Self:  # noqa: A002 - as above
@@ -301,12 +287,12 @@ class Fabric:
             ScenarioError: There is no such workload.
         """
         if settings.get("load") is not None:
-            settings["load"] = _rate(settings["load"])
+            settings["load"] = rate(settings["load"])
         entries = self._list("traffic")
         for number, entry in enumerate(entries, 1):
             if entry.get("id", f"traffic-{number}") == id:
                 self._scenario["traffic"] = [
-                    _merged(one, settings) if one is entry else one for one in entries
+                    merged(one, settings) if one is entry else one for one in entries
                 ]
                 return self
         known = [one.get("id", f"traffic-{number}") for number, one in enumerate(entries, 1)]
@@ -471,14 +457,14 @@ class Fabric:
         return entries
 
     def _append(self, kind: str, fields: Mapping[str, Any]) -> Self:
-        self._scenario[kind] = [*self._list(kind), _given(fields)]
+        self._scenario[kind] = [*self._list(kind), written(fields)]
         return self
 
     def _add(self, kind: str, name: str, fields: Mapping[str, Any]) -> Self:
         table = self._table(kind)
         if name in table:
             raise ScenarioError(f"{name!r} is already among the {kind}")
-        self._scenario[kind] = table | {name: _given(fields)}
+        self._scenario[kind] = table | {name: written(fields)}
         return self
 
 
@@ -489,53 +475,3 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
         reason = str(error)
     Simulation(text, source=source)  # the simulator's own parser names the line
     raise ScenarioError(f"{source}: {reason}")
-
-
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not left at its default, all of it something that can be written as TOML."""
-    return {key: _plain(key, value) for key, value in fields.items() if value is not None}
-
-
-def _plain(key: str, value: object) -> object:
-    if isinstance(value, str | bool | dict):
-        return value
-    if key in _LISTS and isinstance(value, list):
-        return [_plain(key, entry) for entry in value]
-    if isinstance(value, Integral):  # numpy's too
-        return int(value)
-    if isinstance(value, Real):
-        return float(value)
-    raise ScenarioError(f"{key} = {value!r}: write text, a number or a boolean")
-
-
-def _rate(load: Setting) -> str:
-    """A load as the scenario has it: a number is in bytes a second."""
-    if isinstance(load, str):
-        return load
-    if load is None or isinstance(load, bool) or not isfinite(load):
-        right = 'write one like "1 GB/s", or a number of bytes a second'
-        raise ScenarioError(f"load: {load!r} is no bandwidth; {right}")
-    return f"{round(load)} B/s"
-
-
-def _attached(to: str, settings: Mapping[str, Setting]) -> dict[str, Any]:
-    link, own = _split(settings)
-    return {"upstream": _given({"to": to} | link)} | own
-
-
-def _split(settings: Mapping[str, Setting]) -> tuple[dict[str, Setting], dict[str, Setting]]:
-    """The settings of the link above a node, and those of the node itself."""
-    link = {key: settings[key] for key in _LINK_KEYS if key in settings}
-    return link, {key: value for key, value in settings.items() if key not in link}
-
-
-def _merged(table: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
-    kept = {key: value for key, value in table.items() if key not in settings}
-    return kept | _given(settings)
-
-
-def _upstream(name: str, node: Mapping[str, Any]) -> dict[str, Any]:
-    upstream = node.get("upstream")
-    if upstream is None:
-        raise ScenarioError(f"{name!r} has no link above it; set that of a node below")
-    return upstream if isinstance(upstream, dict) else {"to": upstream}

@@ -11,7 +11,7 @@ from inspect import iscoroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from peerlane.fabric import Fabric, Setting
+from peerlane.fabric import Fabric
 from peerlane.rank import Ended, Mail, Operation, Rank
 from peerlane.simulation import Simulation
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import CoroutineType
 
     from peerlane.results import RunResult
+    from peerlane.settings import Setting
 
 T = TypeVar("T")
 

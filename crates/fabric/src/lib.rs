@@ -7,8 +7,10 @@ mod cpu;
 mod io_port;
 mod iommu;
 mod memory_controller;
+mod memory_requests;
 mod root_complex;
 mod root_parameters;
+mod root_timer;
 mod routes;
 mod sockets;
 mod switch;
@@ -24,8 +26,9 @@ pub use iommu::{
     Answer, Ask, DescriptorReads, Iommu, IommuCounters, IommuParameters, PageTable, PageTableError,
     Purpose, Step, TranslationFault, TranslationTable,
 };
-pub use root_complex::{RootComplex, RootComplexConfig, RootTimer};
+pub use root_complex::{RootComplex, RootComplexConfig};
 pub use root_parameters::RootComplexParameters;
+pub use root_timer::RootTimer;
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};
 pub use translation::{TableChange, TranslationConfig, TranslationOrder};

@@ -1,9 +1,6 @@
 //! A host's memory behind the controllers of its sockets: lines in order, reads after a latency.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
-use kernel::{Port, Span, Stream, Time};
+use kernel::{Agenda, Port, Span, Stream, Time};
 use link::{Packet, PacketId};
 use protocol::MemoryRequest;
 use transaction::{Memory, written};
@@ -30,36 +27,9 @@ pub(crate) struct MemoryController {
     /// A read takes up to this much longer.
     read_jitter: Span,
     jitter: Stream,
-    /// Reads under way, the first to be answered on top.
-    reads: BinaryHeap<Reverse<Read>>,
-    reads_begun: u64,
+    /// Reads under way, and the ports whose buffers hold them.
+    reads: Agenda<(PacketId, Port)>,
 }
-
-/// A read that the memory answers, and the port whose buffer holds it.
-#[derive(Clone, Copy, Debug)]
-struct Read {
-    due: Time,
-    order: u64,
-    packet: PacketId,
-    port: Port,
-}
-
-impl Ord for Read {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.due, self.order).cmp(&(other.due, other.order))
-    }
-}
-impl PartialOrd for Read {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl PartialEq for Read {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Read {}
 
 impl MemoryController {
     pub(crate) fn new(parameters: &RootComplexParameters, jitter: Stream) -> Self {
@@ -76,8 +46,7 @@ impl MemoryController {
             read_latency: parameters.memory_read_latency,
             read_jitter: parameters.memory_read_jitter,
             jitter,
-            reads: BinaryHeap::new(),
-            reads_begun: 0,
+            reads: Agenda::default(),
         }
     }
 
@@ -184,23 +153,12 @@ impl MemoryController {
     ) -> Time {
         let late = self.late();
         let due = self.take_lines(request, there) + self.read_latency + late;
-        self.reads_begun += 1;
-        self.reads.push(Reverse(Read {
-            due,
-            order: self.reads_begun,
-            packet,
-            port,
-        }));
+        self.reads.push(due, (packet, port));
         due
     }
 
     /// The next read whose answer is there by `now`, and its port.
     pub(crate) fn next_read(&mut self, now: Time) -> Option<(PacketId, Port)> {
-        if self.reads.peek()?.0.due > now {
-            return None;
-        }
-        self.reads
-            .pop()
-            .map(|Reverse(read)| (read.packet, read.port))
+        self.reads.pop(now)
     }
 }

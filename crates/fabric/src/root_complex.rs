@@ -3,22 +3,20 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kernel::{Component, Effects, Label, Port, Stream, Time};
-use link::{
-    Arrival, At, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting,
-};
-use protocol::{
-    AtomicRequest, Class, Header, Kind, MemoryRequest, Message, MessageRequest, TrafficClass,
-};
-use transaction::{Completions, Functions, Memory, Pattern, Place, deliver};
+use kernel::{Component, Effects, Port, Stream, Time};
+use link::{Arrival, At, Charge, Finished, Frame, LinkEnd, PacketId, Pcie, Refusal, Waiting};
+use protocol::{Class, Header, Kind, Message, MessageRequest, TrafficClass};
+use transaction::{Functions, Memory, Pattern, Place};
 
 use crate::coherent::Coherent;
 use crate::configuration::Configuration;
 use crate::cpu::{Notice, is_interrupt};
 use crate::memory_controller::MemoryController;
-use crate::sockets::{Sockets, Way};
+use crate::sockets::Sockets;
 use crate::translation::TranslationAgent;
-use crate::{CoherenceConfig, Cpu, RootComplexParameters, Route, Routes, TranslationConfig};
+use crate::{
+    CoherenceConfig, Cpu, RootComplexParameters, RootTimer, Route, Routes, TranslationConfig,
+};
 
 /// How a root complex is built.
 #[derive(Clone, Debug)]
@@ -76,71 +74,6 @@ struct RootPort {
     max_payload: u32,
     /// Whether memory requests from below are let in (Bus Master Enable).
     forwards: bool,
-}
-
-/// What a root complex asks to be woken for.
-#[derive(Clone, Copy, Debug)]
-pub enum RootTimer {
-    /// A timer of a root port's link.
-    Link(Port, LinkTimer),
-    /// A read is answered.
-    Read,
-    /// The CPU has a request.
-    Cpu,
-    /// The CPU waits no longer for a configuration space.
-    Configuration,
-    /// An interrupt reaches the CPU, or word of a write.
-    Notice,
-    /// A packet is in the socket that it goes to.
-    Across,
-    /// A message between coherent agents is where it goes.
-    Coherence,
-    /// The translation agent goes on.
-    Translation,
-}
-
-/// Timers of a root complex besides those of its links.
-const OWN_TIMERS: u32 = 7;
-
-impl Label for RootTimer {
-    fn number(self) -> u32 {
-        match self {
-            RootTimer::Read => 0,
-            RootTimer::Cpu => 1,
-            RootTimer::Configuration => 2,
-            RootTimer::Notice => 3,
-            RootTimer::Across => 4,
-            RootTimer::Coherence => 5,
-            RootTimer::Translation => 6,
-            RootTimer::Link(port, timer) => {
-                OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
-            }
-        }
-    }
-    fn from_number(number: u32) -> Self {
-        match number {
-            0 => RootTimer::Read,
-            1 => RootTimer::Cpu,
-            2 => RootTimer::Configuration,
-            3 => RootTimer::Notice,
-            4 => RootTimer::Across,
-            5 => RootTimer::Coherence,
-            6 => RootTimer::Translation,
-            _ => {
-                let of_links = number - OWN_TIMERS;
-                RootTimer::Link(
-                    Port((of_links / LinkTimer::COUNT) as u16),
-                    LinkTimer::from_number(of_links % LinkTimer::COUNT),
-                )
-            }
-        }
-    }
-}
-
-impl From<(Port, LinkTimer)> for RootTimer {
-    fn from((port, timer): (Port, LinkTimer)) -> Self {
-        RootTimer::Link(port, timer)
-    }
 }
 
 impl<C: Cpu> Component for RootComplex<C> {
@@ -287,6 +220,11 @@ impl<C: Cpu> RootComplex<C> {
 
     pub(crate) fn link(&mut self, port: Port) -> &mut LinkEnd {
         &mut self.ports[port.index()].link
+    }
+
+    /// The largest payload that a port sends.
+    pub(crate) fn max_payload(&self, port: Port) -> u32 {
+        self.ports[port.index()].max_payload
     }
 
     pub(crate) fn own(&self) -> u16 {
@@ -440,129 +378,6 @@ impl<C: Cpu> RootComplex<C> {
         self.free(port, header, fx);
     }
 
-    /// The end of a write is known when its lines are. Its bytes are there from now on: a read that was begun earlier and
-    /// is not answered yet may see them, as it may in a memory with several banks.
-    fn write(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        request: &MemoryRequest,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let done = self
-            .memory
-            .take_write(request, fx.now() + self.parameters.latency);
-        let content = &fx.store()[packet];
-        let charge = content.charge();
-        let base = self.memory.base();
-        let memory = self.memory.bytes_mut();
-        if let Some(told) = deliver(content, request, memory, base, &self.patterns) {
-            fx.foresee(done, told);
-        }
-        let flow = fx.store()[packet].stamp.flow;
-        fx.store().release(packet);
-        let (first, len) = (request.first_byte(), request.byte_len());
-        if self.cpu.watches(first, len) {
-            self.notify(done, Notice::Written(first, len), fx);
-        }
-        let left = self.leaves(port, done);
-        self.link(port)
-            .free_later(charge, left, &mut At::new(fx, port));
-        if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
-            self.ask(fx);
-        }
-    }
-
-    /// The completions of a read.
-    fn answers(
-        &self,
-        port: Port,
-        packet: PacketId,
-        request: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) -> Vec<PacketId> {
-        let max_payload = self.ports[port.index()].max_payload;
-        let largest = max_payload.min(self.parameters.largest_completion.0 as u32);
-        let boundary = self.parameters.read_completion_boundary.0 as u32;
-        let answers = Completions::of(request, self.functions.id(), largest, boundary);
-        let (bytes, base) = (self.memory.bytes(), self.memory.base());
-        answers.packets(packet, bytes, base, fx.store()).collect()
-    }
-
-    /// Carries out an atomic operation: the completion with what was there before.
-    fn change(
-        &mut self,
-        packet: PacketId,
-        request: &AtomicRequest,
-        fx: &mut Effects<'_, Self>,
-    ) -> PacketId {
-        let atomic = request.on_line(fx.store()[packet].payload());
-        let offset = request.address() - self.memory.base();
-        let mut bytes = [0; 16];
-        let value = &mut bytes[..atomic.width()];
-        self.memory.bytes().read(offset, value);
-        let old = u128::from_le_bytes(bytes);
-        let new = atomic.applied(old).to_le_bytes();
-        let memory = self.memory.bytes_mut();
-        memory.write(offset, &new[..atomic.width()]);
-        self.atomic_completion(packet, request, old, fx)
-    }
-
-    /// The completion of an atomic operation that has been carried out where `old` was before, of which the CPU hears.
-    pub(crate) fn atomic_completion(
-        &mut self,
-        packet: PacketId,
-        request: &AtomicRequest,
-        old: u128,
-        fx: &mut Effects<'_, Self>,
-    ) -> PacketId {
-        let width = request.width();
-        self.told_of_write(request.address(), width, fx);
-        let content = &fx.store()[packet];
-        let (header, stamp) = (*content.header(), content.stamp);
-        let answer = Header::completion_with_data(&header, self.functions.id(), 0, width)
-            .expect("an atomic operation is answered with its width");
-        let completion = fx.store().claim();
-        fx.store()[completion]
-            .write(answer, stamp)
-            .copy_from_slice(&old.to_le_bytes()[..width as usize]);
-        completion
-    }
-
-    /// The CPU hears of a change that has just been made, if it wants to.
-    pub(crate) fn told_of_write(&mut self, first: u64, len: u32, fx: &mut Effects<'_, Self>) {
-        if self.cpu.watches(first, len) {
-            self.notify(fx.now(), Notice::Written(first, len), fx);
-        }
-    }
-
-    fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some((packet, port)) = self.memory.next_read(fx.now()) {
-            let header = *fx.store()[packet].header();
-            let from = self.socket_ahead(&header);
-            let answers = if let Kind::Atomic(request) = &header.kind {
-                vec![self.change(packet, request, fx)]
-            } else {
-                self.answers(port, packet, &header, fx)
-            };
-            for answer in answers {
-                if let Some(from) = from
-                    && self.crosses(
-                        Way::Answer { from, to: port },
-                        self.socket_of(port),
-                        answer,
-                        fx,
-                    )
-                {
-                    continue;
-                }
-                self.put_down(port, answer, fx);
-            }
-            fx.store().release(packet);
-            self.free(port, &header, fx);
-        }
-    }
-
     /// Ends a packet here: its buffer is freed, the probes are told, and a request that expects an answer gets one.
     pub(crate) fn refuse(
         &mut self,
@@ -577,20 +392,6 @@ impl<C: Cpu> RootComplex<C> {
         self.free(port, header, fx);
         if let Some(answer) = answer {
             self.put_down(port, answer, fx);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_timers_have_one_number() {
-        for number in 0..OWN_TIMERS + 2 * LinkTimer::COUNT {
-            let timer = RootTimer::from_number(number);
-            let of_link = matches!(timer, RootTimer::Link(..));
-            assert_eq!((timer.number(), of_link), (number, number >= OWN_TIMERS));
         }
     }
 }

@@ -17,10 +17,9 @@ use crate::{Cpu, RootComplex, Route};
 #[derive(Debug, Default)]
 pub(super) struct Io {
     waiting: VecDeque<(Port, PacketId)>,
-    /// What the home agent does for the first of them: the lines that are not done, and those that are.
-    open: Vec<Line>,
-    done: Vec<Line>,
-    begun: bool,
+    /// The lines to which the home agent does something for the first of them, once it has been asked, and how many are done.
+    asked: Option<Vec<Line>>,
+    done: usize,
     /// What an atomic operation found.
     old: Option<u128>,
 }
@@ -82,70 +81,46 @@ impl<C: Cpu> RootComplex<C> {
             return;
         };
         let io = &mut coherent.io;
-        let place = usize::from(message.transaction.0);
-        io.done.push(io.open[place]);
+        io.done += 1;
         if let Content::CompAtomic(_, old) = message.content {
             io.old = Some(old);
         }
-        if io.done.len() == io.open.len() {
-            self.go_on_with_io(fx);
-        }
+        self.go_on_with_io(fx);
     }
 
     /// Goes on with the packets that wait, as far as caches allow.
     fn go_on_with_io(&mut self, fx: &mut Effects<'_, Self>) {
-        loop {
+        while let Some(coherent) = &self.coherent
+            && let Some((port, packet)) = coherent.io.waiting.front().copied()
+        {
+            let header = *fx.store()[packet].header();
+            if coherent.io.asked.is_none() {
+                self.ask_for_io(packet, &header, fx);
+            }
             let Some(coherent) = &mut self.coherent else {
                 return;
             };
-            let Some((port, packet)) = coherent.io.waiting.front().copied() else {
+            let io = &mut coherent.io;
+            let Some(lines) = io.asked.take_if(|lines| lines.len() == io.done) else {
                 return;
             };
-            let header = *fx.store()[packet].header();
-            if !coherent.io.begun {
-                let content = &fx.store()[packet];
-                let for_memory = self.routes.of(&header) == Route::Elsewhere;
-                let asks = match &header.kind {
-                    Kind::MemoryRead(request) if for_memory => reads(&coherent.home_held(request)),
-                    // All or none: whatever line is free now may be held when the others are done.
-                    Kind::MemoryWrite(request)
-                        if for_memory
-                            && self.memory.holds(request)
-                            && !coherent.home_held(request).is_empty() =>
-                    {
-                        writes(request, written(content, request))
-                    }
-                    Kind::Atomic(request) if for_memory => {
-                        let atomic = request.on_line(content.payload());
-                        vec![(Line::of(request.address()), Request::Atomic(atomic))]
-                    }
-                    _ => Vec::new(),
-                };
-                coherent.begin_io(asks, fx.now());
-            }
-            if coherent.io.done.len() < coherent.io.open.len() {
-                return;
-            }
-            coherent.io.waiting.pop_front();
-            coherent.io.begun = false;
-            let done = std::mem::take(&mut coherent.io.done);
-            let old = coherent.io.old.take();
-            coherent.io.open.clear();
+            io.done = 0;
+            io.waiting.pop_front();
+            let old = io.old.take();
             match (&header.kind, old) {
                 (Kind::Atomic(request), Some(old)) => {
                     self.answer_atomic(port, packet, request, old, fx);
                 }
                 (Kind::MemoryWrite(_), _) => {
                     // The home agent has written these lines, and somebody may have done so since.
-                    let kept: Vec<(u64, [u8; LINE_BYTES])> = done
-                        .iter()
-                        .map(|line| {
-                            let mut bytes = [0; LINE_BYTES];
-                            let offset = line.address() - self.memory.base();
-                            self.memory.bytes().read(offset, &mut bytes);
-                            (offset, bytes)
-                        })
-                        .collect();
+                    let base = self.memory.base();
+                    let offsets = lines.iter().map(|line| line.address() - base);
+                    let keep = |offset| {
+                        let mut bytes = [0; LINE_BYTES];
+                        self.memory.bytes().read(offset, &mut bytes);
+                        (offset, bytes)
+                    };
+                    let kept: Vec<(u64, [u8; LINE_BYTES])> = offsets.map(keep).collect();
                     self.pass_on_now(port, packet, &header, fx);
                     for (offset, bytes) in kept {
                         self.memory.bytes_mut().write(offset, &bytes);
@@ -153,6 +128,42 @@ impl<C: Cpu> RootComplex<C> {
                 }
                 _ => self.pass_on_now(port, packet, &header, fx),
             }
+        }
+    }
+
+    /// Asks the home agent for what the first packet that waits needs.
+    fn ask_for_io(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        let now = fx.now();
+        let content = &fx.store()[packet];
+        let for_memory = self.routes.of(header) == Route::Elsewhere;
+        let asks = match &header.kind {
+            Kind::MemoryRead(request) if for_memory => reads(&coherent.home_held(request)),
+            // All or none: whatever line is free now may be held when the others are done.
+            Kind::MemoryWrite(request)
+                if for_memory
+                    && self.memory.holds(request)
+                    && !coherent.home_held(request).is_empty() =>
+            {
+                writes(request, written(content, request))
+            }
+            Kind::Atomic(request) if for_memory => {
+                let atomic = request.on_line(content.payload());
+                vec![(Line::of(request.address()), Request::Atomic(atomic))]
+            }
+            _ => Vec::new(),
+        };
+        coherent.io.asked = Some(asks.iter().map(|(line, _)| *line).collect());
+        for (number, (line, request)) in asks.into_iter().enumerate() {
+            let message = Message {
+                source: IO,
+                target: AgentId::HOME,
+                transaction: TransactionId(number as u16),
+                content: Content::Request(line, request),
+            };
+            coherent.under_way.push(now, What::Home(message));
         }
     }
 
@@ -179,20 +190,6 @@ impl Coherent {
         lines(request)
             .filter(|line| self.home.is_held(*line))
             .collect()
-    }
-
-    fn begin_io(&mut self, asks: Vec<(Line, Request<LineData>)>, now: kernel::Time) {
-        self.io.begun = true;
-        for (number, (line, request)) in asks.into_iter().enumerate() {
-            self.io.open.push(line);
-            let message = Message {
-                source: IO,
-                target: AgentId::HOME,
-                transaction: TransactionId(number as u16),
-                content: Content::Request(line, request),
-            };
-            self.under_way.push(now, What::Home(message));
-        }
     }
 }
 

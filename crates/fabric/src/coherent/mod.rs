@@ -91,6 +91,15 @@ struct Lines<'m> {
     bytes: &'m mut Memory,
 }
 
+impl<'m> Lines<'m> {
+    fn of(memory: &'m mut MemoryController) -> Self {
+        Lines {
+            base: memory.base(),
+            bytes: memory.bytes_mut(),
+        }
+    }
+}
+
 impl Backing<LineData> for Lines<'_> {
     fn read(&mut self, line: Line) -> LineData {
         let mut data = [0; LINE_BYTES];
@@ -158,12 +167,8 @@ impl Coherent {
     /// The home agent has a message: what it sends sets out.
     fn at_home(&mut self, message: Message<LineData>, memory: &mut MemoryController, now: Time) {
         let mut sent = std::mem::take(&mut self.sent);
-        let base = memory.base();
-        let mut lines = Lines {
-            base,
-            bytes: memory.bytes_mut(),
-        };
-        self.home.receive(message, &mut lines, &mut sent);
+        self.home
+            .receive(message, &mut Lines::of(memory), &mut sent);
         self.send_out(sent, memory, now);
     }
 
@@ -171,12 +176,7 @@ impl Coherent {
     fn lose(&mut self, port: usize, memory: &mut MemoryController, now: Time) {
         let agent = CoherenceConfig::agent_below(self.cores.len(), port);
         let mut sent = Vec::new();
-        let base = memory.base();
-        let mut lines = Lines {
-            base,
-            bytes: memory.bytes_mut(),
-        };
-        let lost = self.home.lose(agent, &mut lines, &mut sent);
+        let lost = self.home.lose(agent, &mut Lines::of(memory), &mut sent);
         self.lost.extend(lost.into_iter().map(|line| (port, line)));
         self.send_out(sent, memory, now);
     }
@@ -270,7 +270,7 @@ impl Coherent {
     }
 }
 
-/// Packets of coherence messages that may wait for a wire: one, so that those behind it share the next.
+/// Packets of coherence messages that may wait for a wire or be on it: one, so that those behind it share the next.
 const AHEAD: usize = 1;
 
 impl<C: Cpu> RootComplex<C> {

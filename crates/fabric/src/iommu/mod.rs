@@ -14,7 +14,7 @@ mod walkers;
 use std::collections::{BTreeMap, VecDeque, vec_deque};
 use std::ops::RangeInclusive;
 
-use kernel::{Span, Time};
+use kernel::{Agenda, Span, Time};
 use protocol::FunctionId;
 use transaction::{GeometryError, Mapping, PageSize, Rights, TranslationCache};
 
@@ -37,9 +37,8 @@ pub struct Iommu {
     iotlb: TranslationCache,
     walk_cache: WalkCache,
     walkers: Walkers,
-    /// What happens next, in the order of time and then of when it was set down.
-    agenda: BTreeMap<(Time, u64), Event>,
-    events: u64,
+    /// What happens next.
+    agenda: Agenda<Event>,
     answers: VecDeque<Answer>,
     counters: IommuCounters,
 }
@@ -97,8 +96,7 @@ impl Iommu {
             iotlb: parameters.iotlb()?,
             walk_cache: WalkCache::new(parameters.walk_cache_entries as usize),
             walkers: Walkers::new(parameters.walkers as usize),
-            agenda: BTreeMap::new(),
-            events: 0,
+            agenda: Agenda::default(),
             answers: VecDeque::new(),
             counters: IommuCounters::default(),
         })
@@ -142,14 +140,13 @@ impl Iommu {
             Purpose::Translation => self.request_latency,
             Purpose::Read | Purpose::Write => Span::ZERO,
         };
-        self.set_down(now + way + self.lookup_latency, Event::Lookup(ask));
+        self.agenda
+            .push(now + way + self.lookup_latency, Event::Lookup(ask));
     }
 
     /// When it is to advance next.
     pub fn next_time(&self) -> Time {
-        self.agenda
-            .first_key_value()
-            .map_or(Time::NEVER, |((time, _), _)| *time)
+        self.agenda.next_time().unwrap_or(Time::NEVER)
     }
 
     /// Does what is due by `now`, which is not after [`Self::next_time`] if time is to be exact: the answers.
@@ -158,10 +155,9 @@ impl Iommu {
         now: Time,
         reads: &mut impl DescriptorReads,
     ) -> vec_deque::Drain<'_, Answer> {
-        while let Some(entry) = self.agenda.first_entry()
-            && entry.key().0 <= now
+        while let Some(at) = self.agenda.next_time()
+            && let Some(event) = self.agenda.pop(now)
         {
-            let ((at, _), event) = entry.remove_entry();
             match event {
                 Event::Lookup(ask) => self.look_up(ask),
                 Event::Descriptor(walker) => self.step(walker, at, reads),
@@ -222,7 +218,7 @@ impl Iommu {
     ) {
         let (descriptor, there) = reads.read(table.slot(miss.address), at);
         self.counters.descriptor_reads += 1;
-        self.set_down(there, Event::Descriptor(walker));
+        self.agenda.push(there, Event::Descriptor(walker));
         let walk = Walk {
             step: table.step(descriptor, miss.address),
             before: miss.asks.len(),
@@ -303,11 +299,6 @@ impl Iommu {
         if !self.iotlb.holds(who, next) {
             self.walkers.walk_ahead(who, next);
         }
-    }
-
-    fn set_down(&mut self, time: Time, event: Event) {
-        self.events += 1;
-        self.agenda.insert((time, self.events), event);
     }
 }
 

@@ -6,14 +6,14 @@
 
 mod atomic;
 mod message;
+mod message_bytes;
 mod packet;
 
 use std::num::NonZeroU64;
 
 pub use atomic::{AtomicChange, AtomicFunction, LineAtomic};
-pub use message::{
-    Content, Data, Grant, LineData, Message, MessageError, Request, Snoop, WriteRange,
-};
+pub use message::{Content, Data, Grant, LineData, Message, Request, Snoop, WriteRange};
+pub use message_bytes::MessageError;
 pub use packet::{CoherencePacket, PacketFormat};
 
 /// Bytes of a cache line.

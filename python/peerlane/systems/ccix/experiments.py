@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from peerlane import Fabric
-    from peerlane.fabric import Setting
     from peerlane.reproduce import Measurements
     from peerlane.results import AccessResult, LockResult, RunResult, TransactionResult
+    from peerlane.settings import Setting
 
 __all__ = [
     "database",

@@ -15,8 +15,8 @@ from peerlane.systems.measured import known, sound
 
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
-    from peerlane.fabric import Setting
     from peerlane.reproduce import Measurements
+    from peerlane.settings import Setting
 
 __all__ = [
     "deadlock",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from peerlane import Fabric
-    from peerlane.fabric import Setting
     from peerlane.reproduce import Measurements
+    from peerlane.settings import Setting
 
 Place = tuple[int, ...]
 """Coordinates of a processor."""

@@ -10,8 +10,8 @@ from peerlane.systems.measured import latency, sound, steady
 
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
-    from peerlane.fabric import Setting
     from peerlane.reproduce import Measurements
+    from peerlane.settings import Setting
 
 __all__ = ["efficiency", "routing", "sweep", "table2", "table3", "torus"]
 

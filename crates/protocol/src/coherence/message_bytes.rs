@@ -1,0 +1,362 @@
+//! The bytes of a message.
+//!
+//! ```text
+//! dword  bits
+//! 0      31..28  what it is: 0 request, 1 snoop, 2 response, 3 snoop response, 4 acknowledgement
+//!        27..24  which of those
+//!        23..18  target agent
+//!        17..12  source agent
+//!        11..0   transaction
+//! 1, 2           requests and snoops: address of the line; its low six bits say where in the line a partial write or
+//!                an atomic operation is
+//! 3              partial writes: bytes written, 1 to 64. Atomic operations: 31..28 what it does, 27..24 with which
+//!                function, 7..0 bytes of the value
+//! then           data: the line, the bytes of a partial write, the operands, or the value that comes back
+//! ```
+
+use thiserror::Error;
+
+use super::{
+    AgentId, AtomicChange, AtomicFunction, Content, Grant, LINE_BYTES, Line, LineAtomic, LineData,
+    Message, Request, Snoop, State, TransactionId, WriteRange,
+};
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum MessageError {
+    /// Fewer bytes than the message has.
+    #[error("the message has {need} bytes; {have} are here")]
+    Truncated {
+        /// Bytes there.
+        have: usize,
+        /// Bytes that it has.
+        need: usize,
+    },
+    /// No message has this code.
+    #[error("code {0:#04x} is that of no coherence message")]
+    Code(u8),
+    /// The bytes of a partial write, or the value of an atomic operation, are not some of a line.
+    #[error(
+        "{len} bytes at byte {offset} are no part of a line of 64 that this message can be about"
+    )]
+    Part {
+        /// Where in the line.
+        offset: usize,
+        /// How many.
+        len: usize,
+    },
+}
+
+impl<D> Message<D> {
+    fn code(&self) -> u8 {
+        match &self.content {
+            Content::Request(_, request) => match request {
+                Request::ReadOnce => 0x00,
+                Request::ReadShared => 0x01,
+                Request::ReadUnique => 0x02,
+                Request::CleanUnique => 0x03,
+                Request::MakeUnique => 0x04,
+                Request::WriteBackFull(_) => 0x05,
+                Request::WriteUnique(WriteRange::FULL, _) => 0x06,
+                Request::WriteUnique(..) => 0x07,
+                Request::Atomic(_) => 0x08,
+            },
+            Content::Snoop(_, snoop) => 0x10 | *snoop as u8,
+            Content::Comp(grant) => 0x20 | *grant as u8,
+            Content::CompData(grant, _) => 0x24 | *grant as u8,
+            Content::CompAtomic(width, _) => 0x26 + width.ilog2() as u8,
+            Content::SnoopResponse(state, None) => 0x30 | *state as u8,
+            Content::SnoopResponse(state, Some(_)) => 0x34 | *state as u8,
+            Content::CompAck => 0x40,
+        }
+    }
+}
+
+impl Message<LineData> {
+    /// Appends its bytes.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let first = u32::from(self.code()) << 24
+            | u32::from(self.target.number()) << 18
+            | u32::from(self.source.number()) << 12
+            | u32::from(self.transaction.0 & 0xfff);
+        out.extend(first.to_be_bytes());
+        match &self.content {
+            Content::Request(line, request) => emit_request(*line, request, out),
+            Content::Snoop(line, _) => out.extend(line.address().to_be_bytes()),
+            Content::SnoopResponse(_, Some(data)) | Content::CompData(_, data) => {
+                out.extend(data.0);
+            }
+            Content::CompAtomic(width, old) => {
+                out.extend(&old.to_le_bytes()[..usize::from(*width)]);
+            }
+            Content::SnoopResponse(_, None) | Content::Comp(_) | Content::CompAck => {}
+        }
+    }
+
+    /// The message that these bytes begin with. It has [`Message::len`] of them.
+    pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
+        let first = word(bytes, 0)?;
+        let code = (first >> 24) as u8;
+        let line = || -> Result<(Line, usize), MessageError> {
+            let address = u64::from(word(bytes, 4)?) << 32 | u64::from(word(bytes, 8)?);
+            Ok((Line::of(address), address as usize % LINE_BYTES))
+        };
+        let states = [
+            State::Invalid,
+            State::SharedClean,
+            State::UniqueClean,
+            State::UniqueDirty,
+        ];
+        let grants = [Grant::Nothing, Grant::Shared, Grant::Unique];
+        let low = usize::from(code & 3);
+        let content = match code {
+            0x00..=0x08 => {
+                let (line, offset) = line()?;
+                Content::Request(line, parse_request(code, offset, bytes)?)
+            }
+            0x10..=0x12 => Content::Snoop(
+                line()?.0,
+                [Snoop::ToAny, Snoop::ToShared, Snoop::ToInvalid][low],
+            ),
+            0x20..=0x22 => Content::Comp(grants[low]),
+            0x24..=0x26 => Content::CompData(grants[low], whole(bytes, 4)?),
+            0x28..=0x2a => {
+                let width = 4 << low;
+                Content::CompAtomic(width as u8, number(bytes, 4, width)?)
+            }
+            0x30..=0x33 => Content::SnoopResponse(states[low], None),
+            0x34..=0x37 => Content::SnoopResponse(states[low], Some(whole(bytes, 4)?)),
+            0x40 => Content::CompAck,
+            _ => return Err(MessageError::Code(code)),
+        };
+        let agent = |field: u32| AgentId((field & 0x3f) as u8);
+        Ok(Message {
+            source: agent(first >> 12),
+            target: agent(first >> 18),
+            transaction: TransactionId(first as u16 & 0xfff),
+            content,
+        })
+    }
+}
+
+fn emit_request(line: Line, request: &Request<LineData>, out: &mut Vec<u8>) {
+    let offset = match request {
+        Request::WriteUnique(range, _) => range.offset(),
+        Request::Atomic(atomic) => atomic.offset(),
+        _ => 0,
+    };
+    out.extend((line.address() | offset as u64).to_be_bytes());
+    match request {
+        Request::WriteBackFull(data) | Request::WriteUnique(WriteRange::FULL, data) => {
+            out.extend(data.0);
+        }
+        Request::WriteUnique(range, data) => {
+            out.extend((range.len() as u32).to_be_bytes());
+            out.extend(&data.0[range.offset()..][..range.len()]);
+            out.resize(out.len().next_multiple_of(4), 0);
+        }
+        Request::Atomic(atomic) => {
+            let (change, function) = match atomic.change() {
+                AtomicChange::Store(function) => (0, function as u32),
+                AtomicChange::Load(function) => (1, function as u32),
+                AtomicChange::Swap => (2, 0),
+                AtomicChange::Compare => (3, 0),
+            };
+            let what = change << 28 | function << 24 | atomic.width() as u32;
+            out.extend(what.to_be_bytes());
+            for operand in &atomic.operands()[..atomic.operand_count()] {
+                out.extend(&operand.to_le_bytes()[..atomic.width()]);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn parse_request(code: u8, offset: usize, bytes: &[u8]) -> Result<Request<LineData>, MessageError> {
+    Ok(match code {
+        0x00 => Request::ReadOnce,
+        0x01 => Request::ReadShared,
+        0x02 => Request::ReadUnique,
+        0x03 => Request::CleanUnique,
+        0x04 => Request::MakeUnique,
+        0x05 => Request::WriteBackFull(whole(bytes, 12)?),
+        0x06 => Request::WriteUnique(WriteRange::FULL, whole(bytes, 12)?),
+        0x07 => {
+            let len = word(bytes, 12)? as usize;
+            let range = WriteRange::new(offset, len).filter(|range| !range.is_full());
+            let range = range.ok_or(MessageError::Part { offset, len })?;
+            let mut data = LineData([0; LINE_BYTES]);
+            data.0[offset..offset + len].copy_from_slice(part(bytes, 16, len)?);
+            Request::WriteUnique(range, data)
+        }
+        _ => {
+            let what = word(bytes, 12)?;
+            let function = AtomicFunction::ALL[(what >> 24 & 7) as usize];
+            let change = match what >> 28 {
+                0 => AtomicChange::Store(function),
+                1 => AtomicChange::Load(function),
+                2 => AtomicChange::Swap,
+                3 => AtomicChange::Compare,
+                _ => return Err(MessageError::Code(code)),
+            };
+            let len = what as usize & 0xff;
+            let wrong = MessageError::Part { offset, len };
+            let empty = LineAtomic::new(change, offset, len, [0; 2]).ok_or(wrong)?;
+            let mut operands = [0; 2];
+            for (index, operand) in operands[..empty.operand_count()].iter_mut().enumerate() {
+                *operand = number(bytes, 16 + index * len, len)?;
+            }
+            Request::Atomic(LineAtomic::new(change, offset, len, operands).ok_or(wrong)?)
+        }
+    })
+}
+
+fn part(bytes: &[u8], at: usize, len: usize) -> Result<&[u8], MessageError> {
+    bytes.get(at..at + len).ok_or(MessageError::Truncated {
+        have: bytes.len(),
+        need: at + len,
+    })
+}
+
+fn word(bytes: &[u8], at: usize) -> Result<u32, MessageError> {
+    let word = part(bytes, at, 4)?;
+    Ok(u32::from_be_bytes([word[0], word[1], word[2], word[3]]))
+}
+
+fn number(bytes: &[u8], at: usize, width: usize) -> Result<u128, MessageError> {
+    let mut number = [0; 16];
+    number[..width].copy_from_slice(part(bytes, at, width)?);
+    Ok(u128::from_le_bytes(number))
+}
+
+fn whole(bytes: &[u8], at: usize) -> Result<LineData, MessageError> {
+    let mut line = [0; LINE_BYTES];
+    line.copy_from_slice(part(bytes, at, LINE_BYTES)?);
+    Ok(LineData(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Data;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn atomics() -> impl Strategy<Value = LineAtomic> {
+        let change = (0..4_usize, 0..8_usize).prop_map(|(what, function)| {
+            let function = AtomicFunction::ALL[function];
+            [
+                AtomicChange::Store(function),
+                AtomicChange::Load(function),
+                AtomicChange::Swap,
+                AtomicChange::Compare,
+            ][what]
+        });
+        (change, 0..4_usize, 2..5_u32, any::<[u128; 2]>()).prop_map(
+            |(change, place, power, operands)| {
+                let operands = match change {
+                    AtomicChange::Compare => operands,
+                    _ => [operands[0], 0],
+                };
+                LineAtomic::new(change, place * 16, 1 << power, operands).expect("it fits")
+            },
+        )
+    }
+
+    fn contents() -> impl Strategy<Value = Content<LineData>> {
+        let data = || any::<[u8; LINE_BYTES]>().prop_map(LineData);
+        let line = || (0..1_u64 << 46).prop_map(Line::numbered);
+        let state = prop::sample::select(vec![
+            State::Invalid,
+            State::SharedClean,
+            State::UniqueClean,
+            State::UniqueDirty,
+        ]);
+        let grant = || prop::sample::select(vec![Grant::Nothing, Grant::Shared, Grant::Unique]);
+        let part = (0..LINE_BYTES, 1..=LINE_BYTES, data()).prop_filter_map(
+            "a part of a line",
+            |(offset, len, data)| {
+                let range = WriteRange::new(offset, len)?;
+                let mut written = LineData([0; LINE_BYTES]);
+                written.merge(&data, range);
+                Some(Request::WriteUnique(range, written))
+            },
+        );
+        let request = prop_oneof![
+            prop::sample::select(vec![
+                Request::ReadOnce,
+                Request::ReadShared,
+                Request::ReadUnique,
+                Request::CleanUnique,
+                Request::MakeUnique,
+            ]),
+            data().prop_map(Request::WriteBackFull),
+            part,
+            atomics().prop_map(Request::Atomic),
+        ];
+        let snoops = vec![Snoop::ToAny, Snoop::ToShared, Snoop::ToInvalid];
+        prop_oneof![
+            (line(), request).prop_map(|(line, request)| Content::Request(line, request)),
+            (line(), prop::sample::select(snoops))
+                .prop_map(|(line, snoop)| Content::Snoop(line, snoop)),
+            (state, prop::option::of(data()))
+                .prop_map(|(state, data)| Content::SnoopResponse(state, data)),
+            grant().prop_map(Content::Comp),
+            (grant(), data()).prop_map(|(grant, data)| Content::CompData(grant, data)),
+            (2..5_u32, any::<u128>()).prop_map(|(power, old)| {
+                let width = 1_u8 << power;
+                Content::CompAtomic(width, old & (u128::MAX >> (128 - u32::from(width) * 8)))
+            }),
+            Just(Content::CompAck),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn emit_then_parse_is_identity(content in contents(), source in 0_u8..64, target in 0_u8..64, transaction in 0_u16..4096) {
+            let message = Message {
+                source: AgentId(source),
+                target: AgentId(target),
+                transaction: TransactionId(transaction),
+                content,
+            };
+            let mut bytes = Vec::new();
+            message.emit(&mut bytes);
+            prop_assert_eq!(bytes.len(), message.len());
+            prop_assert_eq!(Message::parse(&bytes), Ok(message));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            if let Ok(message) = Message::parse(&bytes) {
+                prop_assert!(message.len() <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_has_its_bits_in_place() {
+        let message = Message {
+            source: AgentId(5),
+            target: AgentId::HOME,
+            transaction: TransactionId(0x123),
+            content: Content::Request(Line::of(0x1_2345_6780), Request::ReadShared),
+        };
+        let mut bytes = Vec::new();
+        message.emit(&mut bytes);
+        assert_eq!(
+            bytes,
+            [0x01, 0x00, 0x51, 0x23, 0, 0, 0, 1, 0x23, 0x45, 0x67, 0x80]
+        );
+    }
+
+    #[test]
+    fn an_atomic_changes_its_bytes_and_no_others() {
+        let mut line = LineData([0xff; LINE_BYTES]);
+        let add = AtomicChange::Load(AtomicFunction::Add);
+        let atomic = LineAtomic::new(add, 8, 8, [1, 0]).expect("it fits");
+        assert_eq!(line.change(&atomic), u128::from(u64::MAX));
+        let mut expected = [0xff; LINE_BYTES];
+        expected[8..16].fill(0);
+        assert_eq!(line.0, expected);
+    }
+}

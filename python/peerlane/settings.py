@@ -1,0 +1,84 @@
+"""The values of parameters, as calls give them and as a scenario has them."""
+
+from __future__ import annotations
+
+from math import isfinite
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from peerlane._core import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Setting = str | int | float | bool | None
+"""A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
+
+_LISTS = ("owners",)
+_LINK_KEYS = (
+    "port",
+    "socket",
+    "generation",
+    "lanes",
+    "delay",
+    "bit_error_rate",
+    "fails_at",
+    "arbitration_weight",
+)
+
+
+def written(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not left at its default, all of it something that can be written as TOML."""
+    return {key: _plain(key, value) for key, value in fields.items() if value is not None}
+
+
+def _plain(key: str, value: object) -> object:
+    if isinstance(value, str | bool | dict):
+        return value
+    if key in _LISTS and isinstance(value, list):
+        return [_plain(key, entry) for entry in value]
+    if isinstance(value, Integral):  # numpy's too
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    raise ScenarioError(f"{key} = {value!r}: write text, a number or a boolean")
+
+
+def rate(load: Setting) -> str:
+    """A load as the scenario has it: a number is in bytes a second."""
+    if isinstance(load, str):
+        return load
+    if load is None or isinstance(load, bool) or not isfinite(load):
+        right = 'write one like "1 GB/s", or a number of bytes a second'
+        raise ScenarioError(f"load: {load!r} is no bandwidth; {right}")
+    return f"{round(load)} B/s"
+
+
+def attached(to: str, settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """The settings of a node below `to`, with those of its link in a table of their own."""
+    link, own = split(settings)
+    return {"upstream": written({"to": to} | link)} | own
+
+
+def split(settings: Mapping[str, Setting]) -> tuple[dict[str, Setting], dict[str, Setting]]:
+    """The settings of the link above a node, and those of the node itself."""
+    link = {key: settings[key] for key in _LINK_KEYS if key in settings}
+    return link, {key: value for key, value in settings.items() if key not in link}
+
+
+def merged(table: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """A table with some of its keys set; None takes them away."""
+    kept = {key: value for key, value in table.items() if key not in settings}
+    return kept | written(settings)
+
+
+def upstream_of(name: str, node: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of the link above a node.
+
+    Raises:
+        ScenarioError: There is none.
+    """
+    upstream = node.get("upstream")
+    if upstream is None:
+        raise ScenarioError(f"{name!r} has no link above it; set that of a node below")
+    return upstream if isinstance(upstream, dict) else {"to": upstream}
