@@ -191,8 +191,8 @@ fn with_dma() -> String {
     text
 }
 
-#[test]
-fn a_dma_engine_reads_what_caches_hold() {
+/// The same, once caches hold lines of the buffer that they have written.
+fn written_by_caches() -> Simulation {
     let mut text = with_dma();
     accesses(
         &mut text,
@@ -206,6 +206,12 @@ fn a_dma_engine_reads_what_caches_hold() {
     );
     let mut simulation = simulation(&text);
     run_coherently(&mut simulation, 10);
+    simulation
+}
+
+#[test]
+fn a_dma_engine_reads_what_caches_hold() {
+    let mut simulation = written_by_caches();
     let there = simulation
         .memory("h0", 0, 512)
         .expect("the buffer is at the beginning");
@@ -219,19 +225,7 @@ fn a_dma_engine_reads_what_caches_hold() {
 
 #[test]
 fn what_a_dma_engine_writes_is_what_caches_have_next() {
-    let mut text = with_dma();
-    accesses(
-        &mut text,
-        "card0",
-        "kind = \"write\"\norder = \"sequential\"\ncount = 8",
-    );
-    accesses(
-        &mut text,
-        "h0",
-        "kind = \"write\"\norder = \"sequential\"\ncount = 4\nstart = \"50 us\"",
-    );
-    let mut simulation = simulation(&text);
-    run_coherently(&mut simulation, 10);
+    let mut simulation = written_by_caches();
     let bytes: Vec<u8> = (0..300_u32)
         .map(|number| (number % 251) as u8 + 1)
         .collect();

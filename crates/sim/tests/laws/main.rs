@@ -9,6 +9,7 @@ mod cases;
 mod coherence;
 mod completions;
 mod enumeration;
+mod failing_links;
 mod fixture;
 mod latency;
 mod limits;
