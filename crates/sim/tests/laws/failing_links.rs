@@ -49,12 +49,12 @@ fn what_was_under_way_to_a_host_by_a_link_that_fails_is_let_go_of() {
 
 #[test]
 fn messages_end_with_the_cable_that_carried_them() {
-    let mut text = String::from("[links]\ngeneration = 3\nlanes = 8\n");
-    for side in ["a", "b"] {
-        text += &format!(
+    let side = |side: &str| {
+        format!(
             "[controllers.{side}]\n[hosts.h{side}]\n[devices.n{side}]\nmodel = \"nic\"\nupstream = \"h{side}\"\ncontroller = \"{side}\"\n"
-        );
-    }
+        )
+    };
+    let mut text = String::from("[links]\ngeneration = 3\nlanes = 8\n") + &side("a") + &side("b");
     text += "[[cables]]\nfrom = \"a\"\nto = \"b\"\nfails_at = \"40 us\"\n";
     text += "[[flows]]\nid = \"m\"\nfrom = \"na\"\nto = \"nb\"\nsize = \"1 MiB\"\n";
     let result = run(&text);
