@@ -313,7 +313,7 @@ impl<D: Data> Agent<D> {
             Content::CompData(grant, data) => self.end(message.transaction, grant, Some(data), out),
             Content::CompAtomic(_, old) => {
                 self.close(message.transaction);
-                Event::Done(message.transaction, Answer::Old(old))
+                Event::Done(message.transaction, Answer::Old(old.number()))
             }
             Content::Request(..) | Content::SnoopResponse(..) | Content::CompAck => {
                 panic!("the home agent asks no requesting agent for that")

@@ -7,8 +7,16 @@ use protocol::coherence::{AgentId, Line};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Directory {
     first: Line,
-    /// Pages of lines, as many as there are up to the last one that somebody held.
-    pages: Vec<Option<Box<[Holders; PAGE]>>>,
+    /// Pages of lines, as many as there are up to the last one that somebody held or asked for.
+    pages: Vec<Option<Box<Page>>>,
+}
+
+/// Lines beside each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Page {
+    holders: [Holders; PAGE],
+    /// Those for which a request is being served, as bits.
+    busy: u64,
 }
 
 const PAGE: usize = 64;
@@ -42,18 +50,40 @@ impl Directory {
     pub(crate) fn of(&self, line: Line) -> Holders {
         let (page, place) = self.place(line);
         match self.pages.get(page) {
-            Some(Some(page)) => page[place],
+            Some(Some(page)) => page.holders[place],
             _ => Holders::Nobody,
         }
     }
 
+    /// Whether a request for a line is being served.
+    pub(crate) fn is_busy(&self, line: Line) -> bool {
+        let (page, place) = self.place(line);
+        let page = self.pages.get(page).and_then(Option::as_ref);
+        page.is_some_and(|page| page.busy >> place & 1 == 1)
+    }
+
+    pub(crate) fn set_busy(&mut self, line: Line, busy: bool) {
+        let (page, place) = self.page(line);
+        page.busy = page.busy & !(1 << place) | u64::from(busy) << place;
+    }
+
     pub(crate) fn set(&mut self, line: Line, holders: Holders) {
+        let (page, place) = self.page(line);
+        page.holders[place] = holders;
+    }
+
+    fn page(&mut self, line: Line) -> (&mut Page, usize) {
         let (page, place) = self.place(line);
         if self.pages.len() <= page {
             self.pages.resize(page + 1, None);
         }
-        let page = self.pages[page].get_or_insert_with(|| Box::new([Holders::Nobody; PAGE]));
-        page[place] = holders;
+        let empty = || {
+            Box::new(Page {
+                holders: [Holders::Nobody; PAGE],
+                busy: 0,
+            })
+        };
+        (self.pages[page].get_or_insert_with(empty), place)
     }
 
     /// Every line that somebody holds.
@@ -62,7 +92,7 @@ impl Directory {
         let pages = self.pages.iter().enumerate();
         pages
             .flat_map(|(number, page)| {
-                let lines = page.iter().flat_map(|page| page.iter().enumerate());
+                let lines = page.iter().flat_map(|page| page.holders.iter().enumerate());
                 lines.map(move |(place, holders)| (number * PAGE + place, *holders))
             })
             .filter(|(_, holders)| *holders != Holders::Nobody)

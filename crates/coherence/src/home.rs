@@ -1,6 +1,7 @@
 //! The home agent of a memory: who holds which of its lines, and one request for each line at a time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::btree_map::{BTreeMap, Entry};
 
 use protocol::coherence::{
     AgentId, Content, Data, Grant, Line, Message, Request, Snoop, State, TransactionId,
@@ -27,10 +28,10 @@ pub struct Home<D> {
     directory: Directory,
     /// Requests that are being served, by number.
     active: Numbered<Active<D>>,
-    /// Those of them that are answered and await a `CompAck`, by what that will say.
-    granted: BTreeMap<(AgentId, TransactionId), usize>,
-    /// The lines that those are for, and what waits behind them.
-    busy: BTreeMap<Line, VecDeque<Asked<D>>>,
+    /// Those of them that are answered and await a `CompAck`, in the order of what that will say.
+    granted: Vec<((AgentId, TransactionId), usize)>,
+    /// What waits behind those for the same line.
+    waiting: BTreeMap<Line, VecDeque<Asked<D>>>,
     /// The agents that are gone, as bits.
     gone: u64,
 }
@@ -81,8 +82,8 @@ impl<D: Data> Home<D> {
         Home {
             directory: Directory::new(first),
             active: Numbered::default(),
-            granted: BTreeMap::new(),
-            busy: BTreeMap::new(),
+            granted: Vec::new(),
+            waiting: BTreeMap::new(),
             gone: 0,
         }
     }
@@ -111,7 +112,7 @@ impl<D: Data> Home<D> {
                 }
             }
         }
-        let unacknowledged = self.granted.extract_if(.., |(who, _), _| *who == agent);
+        let unacknowledged = self.granted.extract_if(.., |((who, _), _)| *who == agent);
         let unacknowledged: Vec<usize> = unacknowledged.map(|(_, index)| index).collect();
         for index in unacknowledged {
             self.finish(index, memory, out);
@@ -128,12 +129,12 @@ impl<D: Data> Home<D> {
 
     /// Whether it serves no request.
     pub fn is_idle(&self) -> bool {
-        self.busy.is_empty()
+        self.active.len() == 0
     }
 
     /// Whether it serves a request for a line.
     pub fn is_busy(&self, line: Line) -> bool {
-        self.busy.contains_key(&line)
+        self.directory.is_busy(line)
     }
 
     /// Whether any agent may hold a line, or it is being asked for.
@@ -167,9 +168,10 @@ impl<D: Data> Home<D> {
                     line,
                     request,
                 };
-                match self.busy.get_mut(&line) {
-                    Some(waiting) => waiting.push_back(asked),
-                    None => self.begin(asked, VecDeque::new(), memory, out),
+                if self.is_busy(line) {
+                    self.waiting.entry(line).or_default().push_back(asked);
+                } else {
+                    self.begin(asked, memory, out);
                 }
             }
             Content::SnoopResponse(kept, data) => {
@@ -183,8 +185,9 @@ impl<D: Data> Home<D> {
                 );
             }
             Content::CompAck => {
-                let index = self.granted.remove(&(who, transaction));
-                let index = index.expect("what is acknowledged was granted");
+                let place = self.granted_place((who, transaction));
+                let place = place.expect("what is acknowledged was granted");
+                let (_, index) = self.granted.remove(place);
                 self.finish(index, memory, out);
             }
             Content::Snoop(..)
@@ -194,14 +197,8 @@ impl<D: Data> Home<D> {
         }
     }
 
-    /// Serves a request for a line for which no other is being served; those in `waiting` come after it.
-    fn begin(
-        &mut self,
-        asked: Asked<D>,
-        waiting: VecDeque<Asked<D>>,
-        memory: &mut impl Backing<D>,
-        out: &mut Vec<Sent<D>>,
-    ) {
+    /// Serves a request for a line for which no other is being served.
+    fn begin(&mut self, asked: Asked<D>, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
         let line = asked.line;
         let holders = self.directory.of(line);
         let snoop = match (&asked.request, holders) {
@@ -217,7 +214,7 @@ impl<D: Data> Home<D> {
             snooped: others,
             forwarded: false,
         });
-        self.busy.insert(line, waiting);
+        self.directory.set_busy(line, true);
         for agent in agents(others) {
             let content = Content::Snoop(
                 line,
@@ -345,7 +342,7 @@ impl<D: Data> Home<D> {
                 let old = there.change(atomic);
                 memory.write(line, &there);
                 let content = if atomic.returns() {
-                    Content::CompAtomic(atomic.width() as u8, old)
+                    Content::CompAtomic(atomic.width() as u8, old.into())
                 } else {
                     Content::Comp(Grant::Nothing)
                 };
@@ -368,7 +365,9 @@ impl<D: Data> Home<D> {
             origin,
         });
         if acknowledged {
-            self.granted.insert((who, transaction), index);
+            let granted = (who, transaction);
+            let place = self.granted_place(granted).unwrap_or_else(|place| place);
+            self.granted.insert(place, (granted, index));
         } else {
             self.finish(index, memory, out);
         }
@@ -377,10 +376,22 @@ impl<D: Data> Home<D> {
     /// A request has ended: the next one for its line begins.
     fn finish(&mut self, index: usize, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
         let active = self.active.end(index).expect("a request ends once");
-        let waiting = self.busy.remove(&active.asked.line);
-        let mut waiting = waiting.expect("its line was busy until now");
-        if let Some(next) = waiting.pop_front() {
-            self.begin(next, waiting, memory, out);
+        let line = active.asked.line;
+        self.directory.set_busy(line, false);
+        let Entry::Occupied(mut waiting) = self.waiting.entry(line) else {
+            return;
+        };
+        let next = waiting.get_mut().pop_front();
+        if waiting.get().is_empty() {
+            waiting.remove();
         }
+        if let Some(next) = next {
+            self.begin(next, memory, out);
+        }
+    }
+
+    /// Where among those that await a `CompAck` it stands, or is to stand.
+    fn granted_place(&self, granted: (AgentId, TransactionId)) -> Result<usize, usize> {
+        self.granted.binary_search_by_key(&granted, |(key, _)| *key)
     }
 }

@@ -173,16 +173,24 @@ impl<T> SetAssociative<T> {
         self.kept[place].take()
     }
 
-    /// The same line, or one that gives way, makes room for `line`, which is looked at. For tables without anything to
-    /// give back.
-    pub fn admit(&mut self, line: Line, what: T) {
+    /// The line is looked at, and put in if it was not there, wherever the oldest of its set, or none, stands. False if it was
+    /// not. For tables without anything to give back.
+    pub fn admit(&mut self, line: Line, what: T) -> bool {
         if self.touch(line) {
-            return;
+            return true;
         }
-        if let Ok(Some(victim)) = self.victim(line, |_| true) {
-            self.remove(victim);
-        }
-        self.insert(line, what);
+        let set = self.set(line);
+        let ages = &self.ages[set.clone()];
+        let free = self.lines[set.clone()].iter().position(Option::is_none);
+        let way = free.or_else(|| {
+            ages.iter()
+                .position(|age| usize::from(*age) + 1 == self.ways)
+        });
+        let place = set.start + way.expect("each age is that of one place of a set");
+        self.lines[place] = Some(line);
+        self.kept[place] = Some(what);
+        self.renew(place, line);
+        false
     }
 
     /// Everything that is kept, set after set.

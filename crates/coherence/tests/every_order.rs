@@ -265,7 +265,7 @@ impl World {
         }
         match (doing.task, &message.content) {
             (Task::ToggleAtHome(line), Content::CompAtomic(_, old)) => {
-                let old = Value(*old as u8);
+                let old = Value(old.number() as u8);
                 self.check_read(line, old);
                 self.write(line, Value(old.0 ^ 1));
             }

@@ -224,16 +224,18 @@ impl Endpoint {
         self.link.start(&mut At::new(fx, PORT));
     }
 
-    /// A frame arrives. What it brings waits for [`Endpoint::take`].
-    pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) {
+    /// A frame arrives. What it brings waits for [`Endpoint::take`]. False if nothing but a later timer follows from it.
+    pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) -> bool {
         let (arrival, _) = self.link.receive(frame, &mut At::new(fx, PORT));
         if let Some(Arrival::Packet(delivery)) = arrival {
             let after = self.parameters.receive_latency;
             self.inbound.push_back((fx.now() + after, delivery.packet));
             if after > Span::ZERO {
                 fx.wake(EndpointTimer::Inbound.into(), after);
+                return false;
             }
         }
+        true
     }
 
     /// A timer runs out.

@@ -88,8 +88,9 @@ impl Component for Accelerator {
     }
 
     fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        self.endpoint.receive(frame, fx);
-        self.run(fx);
+        if self.endpoint.receive(frame, fx) {
+            self.run(fx);
+        }
     }
 
     fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {

@@ -83,7 +83,7 @@ impl<C: Cpu> RootComplex<C> {
         let io = &mut coherent.io;
         io.done += 1;
         if let Content::CompAtomic(_, old) = message.content {
-            io.old = Some(old);
+            io.old = Some(old.number());
         }
         self.go_on_with_io(fx);
     }

@@ -197,12 +197,11 @@ impl Coherent {
             let mut ready = now + self.home_latency;
             match origin {
                 Origin::Directory => {}
-                Origin::Agent => self.system_cache.admit(line, ()),
-                Origin::Memory if self.system_cache.touch(line) => ready += self.system_latency,
-                Origin::Memory => {
+                Origin::Agent => {
                     self.system_cache.admit(line, ());
-                    ready = memory.fetch(line.address(), ready);
                 }
+                Origin::Memory if self.system_cache.admit(line, ()) => ready += self.system_latency,
+                Origin::Memory => ready = memory.fetch(line.address(), ready),
             }
             if message.target == IO {
                 self.under_way.push(ready, What::Io(message));

@@ -66,13 +66,30 @@ impl AtomicFunction {
     }
 }
 
+/// A number of up to 16 bytes, in bytes: a `u128` would make every message larger, which it must stand aligned in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Word([u8; 16]);
+
+impl From<u128> for Word {
+    fn from(number: u128) -> Self {
+        Word(number.to_le_bytes())
+    }
+}
+
+impl Word {
+    /// The number.
+    pub const fn number(self) -> u128 {
+        u128::from_le_bytes(self.0)
+    }
+}
+
 /// An atomic operation on 4, 8 or 16 bytes of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LineAtomic {
     change: AtomicChange,
     offset: u8,
     width: u8,
-    operands: [u128; 2],
+    operands: [Word; 2],
 }
 
 impl LineAtomic {
@@ -92,7 +109,7 @@ impl LineAtomic {
             change,
             offset: offset as u8,
             width: width as u8,
-            operands: operands.map(|operand| operand & mask),
+            operands: operands.map(|operand| Word::from(operand & mask)),
         })
     }
 
@@ -112,8 +129,8 @@ impl LineAtomic {
     }
 
     /// Its operands; the second is that of an `AtomicCompare`.
-    pub const fn operands(&self) -> [u128; 2] {
-        self.operands
+    pub fn operands(&self) -> [u128; 2] {
+        self.operands.map(Word::number)
     }
 
     /// How many of them a message carries.
@@ -131,7 +148,7 @@ impl LineAtomic {
 
     /// What takes the place of `old`.
     pub fn applied(&self, old: u128) -> u128 {
-        let [first, second] = self.operands;
+        let [first, second] = self.operands();
         match self.change {
             AtomicChange::Store(function) | AtomicChange::Load(function) => {
                 let bits = u32::from(self.width) * 8;

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::hash::Hash;
 
-use super::{AgentId, AtomicChange, LINE_BYTES, Line, LineAtomic, State, TransactionId};
+use super::{AgentId, AtomicChange, LINE_BYTES, Line, LineAtomic, State, TransactionId, Word};
 
 /// What of a line is carried and changed: its bytes, or in a model of the protocol anything that can be told apart.
 pub trait Data: Clone + Eq + Ord + Hash + Debug {
@@ -106,7 +106,7 @@ pub enum Content<D> {
     /// The end of a request, with the line.
     CompData(Grant, D),
     /// The end of an atomic operation, with as many bytes as it is wide of what was there before.
-    CompAtomic(u8, u128),
+    CompAtomic(u8, Word),
     /// The agent has what it asked for: the home agent may turn to the next request for the line.
     CompAck,
 }

@@ -87,7 +87,7 @@ impl Message<LineData> {
                 out.extend(data.0);
             }
             Content::CompAtomic(width, old) => {
-                out.extend(&old.to_le_bytes()[..usize::from(*width)]);
+                out.extend(&old.number().to_le_bytes()[..usize::from(*width)]);
             }
             Content::SnoopResponse(_, None) | Content::Comp(_) | Content::CompAck => {}
         }
@@ -122,7 +122,7 @@ impl Message<LineData> {
             0x24..=0x26 => Content::CompData(grants[low], whole(bytes, 4)?),
             0x28..=0x2a => {
                 let width = 4 << low;
-                Content::CompAtomic(width as u8, number(bytes, 4, width)?)
+                Content::CompAtomic(width as u8, number(bytes, 4, width)?.into())
             }
             0x30..=0x33 => Content::SnoopResponse(states[low], None),
             0x34..=0x37 => Content::SnoopResponse(states[low], Some(whole(bytes, 4)?)),
@@ -304,7 +304,10 @@ mod tests {
             (grant(), data()).prop_map(|(grant, data)| Content::CompData(grant, data)),
             (2..5_u32, any::<u128>()).prop_map(|(power, old)| {
                 let width = 1_u8 << power;
-                Content::CompAtomic(width, old & (u128::MAX >> (128 - u32::from(width) * 8)))
+                Content::CompAtomic(
+                    width,
+                    (old & (u128::MAX >> (128 - u32::from(width) * 8))).into(),
+                )
             }),
             Just(Content::CompAck),
         ]

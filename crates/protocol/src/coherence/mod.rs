@@ -11,7 +11,7 @@ mod packet;
 
 use std::num::NonZeroU64;
 
-pub use atomic::{AtomicChange, AtomicFunction, LineAtomic};
+pub use atomic::{AtomicChange, AtomicFunction, LineAtomic, Word};
 pub use message::{Content, Data, Grant, LineData, Message, Request, Snoop, WriteRange};
 pub use message_bytes::MessageError;
 pub use packet::{CoherencePacket, PacketFormat};
