@@ -1,6 +1,8 @@
 //! Work under locks that a host shares with accelerators, as a program on one of its cores.
 
 use fabric::CoreOperation;
+use link::{FlowId, LockEvent, Observation};
+use locktable::{Machine, Operation, Owner, Queue, Remove, Table};
 use transaction::{LockedLoop, LockedWork, Step, WordAccess, WordOperation};
 
 use crate::System;
@@ -21,6 +23,38 @@ pub async fn run(system: System, core: usize, work: LockedWork) {
                 work.answered(word(&found), system.now().await);
             }
             Step::Over => return,
+        }
+    }
+}
+
+/// Takes an owner that is gone, whose work was `flow`, out of every bucket of `table`, on `core`.
+pub async fn sweep(system: System, core: usize, table: Table, (owner, flow): (Owner, FlowId)) {
+    for index in 0..table.bucket_count() {
+        let mut remove = Remove::new(table.bucket(index), owner);
+        loop {
+            let next = remove.operation();
+            if let Operation::CompareAndSwap { expected, .. } = next {
+                let owners: Vec<Owner> = expected.owners().collect();
+                let before = owners.split(|one| *one == owner).next();
+                let behind = before.and_then(|before| before.last()).map(|one| one.id());
+                // Before anybody can see it, as a release is told.
+                let event = LockEvent::Removing { behind };
+                let told = Observation::Lock {
+                    flow,
+                    bucket: index,
+                    event,
+                };
+                system.tell(told).await;
+            }
+            let access = WordAccess::of(next);
+            let found = system
+                .access(core, access.address, operation(&access))
+                .await;
+            // What is no queue, nobody can be taken out of.
+            let queue = Queue::from_word(word(&found));
+            if queue.map_or(true, |queue| remove.answered(queue).is_some()) {
+                break;
+            }
         }
     }
 }

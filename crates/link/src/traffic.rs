@@ -452,6 +452,11 @@ pub enum LockEvent {
     Held,
     /// It begins to give the lock up.
     Releasing,
+    /// Somebody begins to take it out of the queue, as it is gone.
+    Removing {
+        /// The number of the owner before it; none if it is the first.
+        behind: Option<u16>,
+    },
     /// What is in memory is not what it must be: somebody else has written there.
     Lost,
 }

@@ -1,13 +1,15 @@
 //! Work under locks: how it is given to those who do it.
 
 use host::locked;
-use kernel::{Span, Stream};
+use kernel::{Span, Stream, Time};
 use link::FlowId;
+use locktable::Owner;
 use transaction::{LockedWork, Under, Update};
 
 use crate::build::Parts;
 use crate::model::Model;
 use crate::plan::{BufferPlan, LockedPlan, Plan, UnderPlan};
+use crate::scenario::NodeKind;
 
 /// Gives the work to those who do it, to begin `up` later than planned: when the links are up.
 pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
@@ -23,7 +25,9 @@ pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
                         let mappings = buffers.flat_map(BufferPlan::mappings);
                         mappings.for_each(|mapping| accelerator.warm(mapping));
                     }
+                    let owner = work.owner;
                     accelerator.add_locked(work);
+                    sweep(plan, locked, (owner, *flow), models);
                 }
                 Model::Host(host) => {
                     let core = locked.cores.start + number;
@@ -33,6 +37,24 @@ pub fn load(plan: &Plan, parts: &[Parts], up: Span, models: &mut [Model]) {
                 _ => panic!("hosts and accelerators work under locks"),
             }
         }
+    }
+}
+
+/// Has the host take its locks from an accelerator whose link fails.
+fn sweep(plan: &Plan, locked: &LockedPlan, owner: (Owner, FlowId), models: &mut [Model]) {
+    let node = &plan.nodes[locked.by];
+    let fails_at = node.upstream.map(|link| plan.links[link].fails_at);
+    let table = &plan.buffers[locked.table];
+    let NodeKind::Host(_, costs) = &plan.nodes[table.host].kind else {
+        return;
+    };
+    if let (Some(fails_at), Model::Host(host)) = (fails_at, &mut models[table.host])
+        && fails_at < Time::NEVER
+    {
+        let table = locked.table_at(table.address);
+        let known = fails_at + costs.failure_latency;
+        host.cpu_mut()
+            .spawn(known, move |system| locked::sweep(system, 0, table, owner));
     }
 }
 

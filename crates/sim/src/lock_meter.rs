@@ -51,6 +51,8 @@ pub struct WorkMeter {
 #[derive(Clone, Debug, Default)]
 struct Record {
     locks: BTreeMap<u64, Lock>,
+    /// Of each lock, who was taken out of its queue, and behind whom.
+    removed: BTreeMap<(u64, u16), Option<u16>>,
     violations: u64,
 }
 
@@ -63,8 +65,13 @@ struct Lock {
 
 impl Record {
     /// An owner holds a lock for which it stood behind another, or behind nobody.
-    fn hold(&mut self, bucket: u64, owner: u16, behind: Option<u16>) {
+    fn hold(&mut self, bucket: u64, owner: u16, mut behind: Option<u16>) {
         let lock = self.locks.entry(bucket).or_default();
+        while let Some(before) = behind.filter(|_| behind != lock.last)
+            && let Some(next) = self.removed.get(&(bucket, before))
+        {
+            behind = *next;
+        }
         let is_passed_by = behind.is_some() && lock.last != behind;
         if lock.holder.is_some() || is_passed_by {
             self.violations += 1;
@@ -74,6 +81,13 @@ impl Record {
             holder: owner,
             last: owner,
         };
+    }
+
+    /// An owner is taken out of a queue, where it stands behind another, or behind nobody. It may be told more than once.
+    fn remove(&mut self, bucket: u64, owner: u16, behind: Option<u16>) {
+        let lock = self.locks.entry(bucket).or_default();
+        lock.holder.take_if(|holder| *holder == owner);
+        self.removed.insert((bucket, owner), behind);
     }
 
     fn release(&mut self, bucket: u64, owner: u16) {
@@ -168,6 +182,7 @@ impl LockMeter {
                 table.hold(bucket, maker.owner, behind);
             }
             LockEvent::Releasing => table.release(bucket, maker.owner),
+            LockEvent::Removing { behind } => table.remove(bucket, maker.owner, behind),
             LockEvent::Lost => table.violations += 1,
         }
     }
@@ -198,6 +213,19 @@ mod tests {
         // The first gives up what it does not hold any more.
         record.release(7, 1);
         assert_eq!(record.violations, 2);
+    }
+
+    #[test]
+    fn who_stands_behind_one_that_was_removed_is_next() {
+        let mut record = Record::default();
+        record.hold(7, 1, None);
+        record.remove(7, 1, None);
+        record.hold(7, 3, Some(1));
+        // The second of these waited, and the first of them is behind the holder.
+        record.remove(7, 2, Some(3));
+        record.release(7, 3);
+        record.hold(7, 4, Some(2));
+        assert_eq!(record.violations, 0);
     }
 
     #[test]

@@ -41,6 +41,22 @@ impl Engine {
         self.state = State::Answered(end, word);
     }
 
+    /// Its link has failed: nothing is done any more.
+    pub(super) fn give_up(&mut self, fx: &mut Effects<'_, Accelerator>) {
+        if matches!(self.state, State::Over) {
+            return;
+        }
+        self.state = State::Over;
+        self.work.fail();
+        loop {
+            match self.work.next(fx.now()) {
+                Step::Tell(what) => fx.observe(what),
+                Step::Over => return,
+                Step::Work(_) | Step::Sleep(_) | Step::Access(_) => {}
+            }
+        }
+    }
+
     /// Since when it waits for the line of an access to be there or to be asked for.
     fn wants_since(&self) -> Time {
         match self.state {

@@ -184,6 +184,9 @@ impl Accelerator {
 
     /// Takes in what has arrived, goes on with the accesses and sends what may go.
     pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if self.endpoint.link().has_failed(fx.now()) {
+            return self.give_up(fx);
+        }
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
         }
@@ -191,9 +194,6 @@ impl Accelerator {
             for _ in 0..translations.give_up(fx.now()) {
                 self.endpoint.record_timeout(Place::Own);
             }
-        }
-        if self.endpoint.link().has_failed(fx.now()) {
-            return self.give_up(fx);
         }
         for work in 0..self.works.len() {
             while self.go_on(work, fx) {}
@@ -203,8 +203,11 @@ impl Accelerator {
         self.wake(fx);
     }
 
-    /// The link has failed: no access ends any more.
+    /// The link has failed: no access ends any more, whatever came before.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(packet) = self.endpoint.take(fx) {
+            fx.store().release(packet);
+        }
         for work in &mut self.works {
             work.current = None;
             let what = &work.accesses.what;
@@ -213,6 +216,9 @@ impl Accelerator {
                 let bytes = size as u32;
                 fx.observe(Observation::Failed { flow, bytes });
             }
+        }
+        for engine in &mut self.engines {
+            engine.give_up(fx);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Locks that cores and accelerators share, and the transactions of a database under them.
 
 use std::fmt::Write;
+use std::num::NonZeroU64;
 
 use kernel::{Span, Time};
 use proptest::prelude::*;
@@ -42,11 +43,7 @@ fn transactions(text: &mut String, by: &str, settings: &str) {
 /// Runs to the end and to rest, with a look at all caches every so many events.
 fn run(simulation: &mut Simulation, every: u32) -> RunResult {
     loop {
-        for _ in 0..every {
-            if !simulation.step() {
-                break;
-            }
-        }
+        let goes_on = (0..every).all(|_| simulation.step());
         if let Err(wrong) = simulation.check_coherence() {
             panic!("{wrong}");
         }
@@ -56,7 +53,8 @@ fn run(simulation: &mut Simulation, every: u32) -> RunResult {
             break;
         }
         let limit = Time::ZERO + Span::from_us(20_000);
-        assert!(simulation.now() < limit, "it stands still: {result:?}");
+        let moves = goes_on && simulation.now() < limit;
+        assert!(moves, "it stands still: {result:?}");
     }
     let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
     simulation.run_until(rest, &mut || true);
@@ -245,6 +243,38 @@ proptest! {
         let table = simulation.memory("h0", 4096, u64::from(rows) * 64).expect("the rows follow");
         let versions = table.chunks(64).map(|row| u64::from_le_bytes(*row.first_chunk().expect("a line")));
         prop_assert_eq!(versions.sum::<u64>(), committed);
+        assert_free(&simulation);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever it held or waited for when its link failed is free again once software has looked, and goes on to the next.
+    #[test]
+    fn locks_of_an_accelerator_that_is_gone_go_to_the_next(
+        fails_at in 20_000_u64..60_000,
+        hold in 0_u64..3000,
+        records in 1_u64..4,
+    ) {
+        let failing = format!("upstream = {{ to = \"h0\", fails_at = \"{fails_at} ns\" }}");
+        let mut text = fabric(2).replacen("upstream = \"h0\"", &failing, 1);
+        text = text.replacen("core_cache", "failure_latency = \"10 us\"\ncore_cache", 1);
+        let settings = format!("buckets = 4\nrecords = {records}\nhold = \"{hold} ns\"\n");
+        locks(&mut text, "card0", &format!("{settings}count = 100000"));
+        locks(&mut text, "card1", &format!("{settings}count = 20"));
+        locks(&mut text, "h0", &format!("{settings}count = 60\ncores = 2"));
+        let mut simulation = simulation(&text);
+        simulation.watch_coherence(NonZeroU64::new(200).expect("not zero"));
+        prop_assert!(simulation.run(&mut |_| true));
+        let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
+        simulation.run_until(rest, &mut || true);
+        let result = simulation.result();
+        prop_assert_eq!(result.incoherence, None);
+        let violations: Vec<u64> = result.locks.iter().map(|one| one.violations).collect();
+        prop_assert_eq!(violations, [0, 0, 0]);
+        let counts: Vec<u64> = result.locks[1..].iter().map(|one| one.count).collect();
+        prop_assert_eq!(counts, [20, 120]);
         assert_free(&simulation);
     }
 }

@@ -27,7 +27,7 @@ pub enum WordOperation {
 
 impl WordAccess {
     /// An operation on the word of a bucket.
-    pub(super) fn of(operation: Operation) -> Self {
+    pub fn of(operation: Operation) -> Self {
         match operation {
             Operation::Load(bucket) => Self::to(bucket, WordOperation::Load),
             Operation::CompareAndSwap {
