@@ -2,12 +2,13 @@
 //!
 //! An engine sees packets after the receive path and hands over packets before the send path.
 
+mod timer;
 mod virtual_functions;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kernel::{Component, Effects, Label, Port, Span, Time};
+use kernel::{Component, Effects, Port, Span, Time};
 use link::{
     Arrival, At, Charge, Frame, LinkEnd, LinkTimer, PacketId, Packets, Pcie, Refusal, Waiting,
 };
@@ -15,6 +16,7 @@ use protocol::{Bar, Class, ConfigRequest, FunctionId, Header, Kind, Status, Traf
 use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
 
 use crate::EndpointParameters;
+pub use timer::EndpointTimer;
 use virtual_functions::VirtualMemory;
 
 /// How an endpoint is built.
@@ -56,40 +58,6 @@ pub struct Endpoint {
     answers: VecDeque<(Time, PacketId)>,
     /// When a wake-up of the engine is on its way.
     engine_wake: Time,
-}
-
-/// What an endpoint asks to be woken for.
-#[derive(Clone, Copy, Debug)]
-pub enum EndpointTimer {
-    /// A timer of the link.
-    Link(LinkTimer),
-    /// A packet reaches the engine.
-    Inbound,
-    /// The engine can go on.
-    Engine,
-}
-
-impl Label for EndpointTimer {
-    fn number(self) -> u32 {
-        match self {
-            EndpointTimer::Inbound => 0,
-            EndpointTimer::Engine => 1,
-            EndpointTimer::Link(timer) => LinkTimer::COUNT + timer as u32,
-        }
-    }
-    fn from_number(number: u32) -> Self {
-        match number {
-            0 => EndpointTimer::Inbound,
-            1 => EndpointTimer::Engine,
-            _ => EndpointTimer::Link(LinkTimer::from_number(number - LinkTimer::COUNT)),
-        }
-    }
-}
-
-impl From<(Port, LinkTimer)> for EndpointTimer {
-    fn from((_, timer): (Port, LinkTimer)) -> Self {
-        EndpointTimer::Link(timer)
-    }
 }
 
 /// The only port of an endpoint, and the only source of its wire.

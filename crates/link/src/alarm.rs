@@ -1,6 +1,34 @@
-//! A deadline that moves often, over wake-ups that cannot be taken back.
+//! The timers of a link end: deadlines that move often, over wake-ups that cannot be taken back.
 
 use kernel::{Span, Time};
+
+/// What a link end asks to be woken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkTimer {
+    /// The wire is free.
+    Wire,
+    /// An acknowledgement is due.
+    Acknowledge,
+    /// An acknowledgement is overdue.
+    Replay,
+    /// Credit should be told, or told again.
+    UpdateCredit,
+}
+
+impl LinkTimer {
+    /// How many there are.
+    pub const COUNT: u32 = 4;
+
+    /// The timer with that number.
+    pub fn from_number(number: u32) -> Self {
+        [
+            LinkTimer::Wire,
+            LinkTimer::Acknowledge,
+            LinkTimer::Replay,
+            LinkTimer::UpdateCredit,
+        ][number as usize]
+    }
+}
 
 /// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up finds it and asks again.
 #[derive(Clone, Copy, Debug)]

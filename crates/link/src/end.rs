@@ -8,35 +8,7 @@ use crate::handshake::{Handshake, Heard};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
-use crate::{Charge, Frame, LinkConfig, LinkContext, TlpFrame, Waiting, WireTiming};
-
-/// What a link end asks to be woken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkTimer {
-    /// The wire is free.
-    Wire,
-    /// An acknowledgement is due.
-    Acknowledge,
-    /// An acknowledgement is overdue.
-    Replay,
-    /// Credit should be told, or told again.
-    UpdateCredit,
-}
-
-impl LinkTimer {
-    /// How many there are.
-    pub const COUNT: u32 = 4;
-
-    /// The timer with that number.
-    pub fn from_number(number: u32) -> Self {
-        [
-            LinkTimer::Wire,
-            LinkTimer::Acknowledge,
-            LinkTimer::Replay,
-            LinkTimer::UpdateCredit,
-        ][number as usize]
-    }
-}
+use crate::{Charge, Frame, LinkConfig, LinkContext, LinkTimer, TlpFrame, Waiting, WireTiming};
 
 /// One end of a link.
 #[derive(Clone, Debug)]

@@ -19,10 +19,11 @@ mod transmitter;
 mod waiting;
 mod wire;
 
+pub use alarm::LinkTimer;
 pub use bus::{BusFrame, Room};
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};
-pub use end::{LinkEnd, LinkTimer};
+pub use end::LinkEnd;
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
 pub use refusal::{Fault, Refusal};

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from peerlane.calibration import moves, quantity, setting
 from peerlane.reproduce import system_fabric
@@ -30,6 +30,8 @@ __all__ = [
     "locks",
     "packets",
 ]
+
+_Found = TypeVar("_Found")
 
 HOST = "n1sdp"
 CARDS = ("u280", "vck5000")
@@ -322,50 +324,39 @@ def _shared(size: str, cores: int) -> tuple[AccessResult, AccessResult]:
 
 
 def mean(accesses: AccessResult) -> float:
-    """Nanoseconds of an access, in the mean.
-
-    Raises:
-        RuntimeError: None was measured.
-    """
-    if accesses.latency_ns is None:
-        raise RuntimeError(f"accesses {accesses.id} were not measured")
-    return accesses.latency_ns.mean
+    """Nanoseconds of an access, in the mean."""
+    return _measured(accesses.latency_ns, accesses.id).mean
 
 
 def rate(accesses: AccessResult) -> float:
     """GB/s of accesses one after the other, with what software takes around each."""
-    if accesses.bytes_per_second is None:
-        raise RuntimeError(f"accesses {accesses.id} were not measured")
-    return accesses.bytes_per_second / 1e9
+    return _measured(accesses.bytes_per_second, accesses.id) / 1e9
 
 
 def request(locks: LockResult) -> float:
-    """Nanoseconds of the compare-and-swap that places a request, with what comes before: the mean.
-
-    Raises:
-        RuntimeError: None was measured.
-    """
-    if locks.request_ns is None:
-        raise RuntimeError(f"locks {locks.id} were not measured")
-    return locks.request_ns.mean
+    """Nanoseconds of the compare-and-swap that places a request, and before it, in the mean."""
+    return _measured(locks.request_ns, locks.id).mean
 
 
 def committed(transactions: TransactionResult) -> float:
-    """Millions of transactions a second.
-
-    Raises:
-        RuntimeError: None was measured.
-    """
-    if transactions.committed_per_second is None:
-        raise RuntimeError(f"transactions {transactions.id} were not measured")
-    return transactions.committed_per_second / 1e6
+    """Millions of transactions a second."""
+    return _measured(transactions.committed_per_second, transactions.id) / 1e6
 
 
 def translation(accesses: AccessResult) -> float:
     """Nanoseconds from a translation request at the card to its answer there, in the mean."""
-    if accesses.translations is None:
-        raise RuntimeError(f"accesses {accesses.id} asked for no translation")
-    return accesses.translations.mean_ns
+    return _measured(accesses.translations, accesses.id).mean_ns
+
+
+def _measured(found: _Found | None, what: str) -> _Found:
+    """What was found out about `what`.
+
+    Raises:
+        RuntimeError: Nothing was.
+    """
+    if found is None:
+        raise RuntimeError(f"{what} was not measured")
+    return found
 
 
 def deviation(accesses: AccessResult, *, least: float) -> float:
