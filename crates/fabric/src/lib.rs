@@ -15,6 +15,7 @@ mod routes;
 mod sockets;
 mod switch;
 mod translation;
+mod untranslated;
 
 pub use coherent::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, PacketHeader,

@@ -280,10 +280,25 @@ impl<C: Cpu> RootComplex<C> {
         if !self.ports[port.index()].forwards && header.needs_bus_master() {
             return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
         }
-        if self.sockets.is_some() && self.crosses_in(port, packet, &header, fx) {
+        if self.translation.is_some() && self.waits_for_translation(port, packet, &header, fx) {
             return;
         }
-        self.pass_on(port, packet, &header, fx);
+        self.go_in(port, packet, &header, fx);
+    }
+
+    /// Lets in what came in at `port`, with an address that everybody in the host understands.
+    #[inline(always)]
+    pub(crate) fn go_in(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        if self.sockets.is_some() && self.crosses_in(port, packet, header, fx) {
+            return;
+        }
+        self.pass_on(port, packet, header, fx);
     }
 
     /// Whether a packet from below may go down another root port.

@@ -7,13 +7,14 @@ use std::ops::{Range, RangeInclusive};
 use kernel::{Effects, Port, Span, Time};
 use link::{PacketId, Refusal, Stamp};
 use protocol::{
-    Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, Kind, MemoryRequest,
-    Message, PageRange, PageRequest, PageResponse, Translation,
+    Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, Kind, Message,
+    PageRange, PageRequest, PageResponse, Translation,
 };
 use transaction::{Mapping, Rights};
 
 use crate::iommu::{Answer, Ask, DescriptorReads, Iommu, PageTable, Purpose};
 use crate::memory_controller::MemoryController;
+use crate::untranslated::Untranslated;
 use crate::{Cpu, IommuParameters, RootComplex, RootTimer, Route};
 
 /// Bytes of the smallest page.
@@ -24,8 +25,11 @@ const PAGE: u64 = 4096;
 pub struct TranslationConfig {
     /// Its parameters, whose cache can be built.
     pub parameters: IommuParameters,
-    /// The functions whose addresses are virtual: they share an address space.
-    pub functions: Vec<FunctionId>,
+    /// The functions whose addresses are virtual, and that ask for translations themselves or leave it to the host: they share
+    /// an address space.
+    pub asking: Vec<FunctionId>,
+    /// The latter.
+    pub others: Vec<FunctionId>,
     /// Where in memory the page tables are.
     pub tables: Range<u64>,
     /// The pages that are there.
@@ -58,14 +62,16 @@ pub(crate) struct TranslationAgent {
     iommu: Iommu,
     table: PageTable,
     absent: Vec<Mapping>,
-    /// Translation requests that are not answered, by ticket.
+    /// Requests that wait for an answer, by ticket: for a translation, or with an address that is to be translated.
     asked: Vec<Option<(Port, PacketId)>>,
     /// Page requests that software works on, in order.
     wanted: VecDeque<(Time, Port, FunctionId, PageRequest)>,
     /// Addresses that lead nowhere for now, and the page requests for them.
     withdrawn: Vec<RangeInclusive<u64>>,
     held: Vec<(Port, FunctionId, PageRequest)>,
-    functions: Vec<FunctionId>,
+    asking: Vec<FunctionId>,
+    others: Vec<FunctionId>,
+    pub(crate) untranslated: Untranslated,
     /// Withdrawals by tag, with the functions that have not said that they have forgotten.
     forgetting: Vec<Option<(u32, Vec<FunctionId>)>>,
     page_latency: Span,
@@ -102,7 +108,7 @@ impl TranslationAgent {
         }
         let iommu = Iommu::new(&config.parameters);
         let mut iommu = iommu.expect("a plan has caches that can be built");
-        for function in &config.functions {
+        for function in config.asking.iter().chain(&config.others) {
             iommu.attach(*function, table.root());
         }
         Box::new(TranslationAgent {
@@ -113,24 +119,37 @@ impl TranslationAgent {
             wanted: VecDeque::new(),
             withdrawn: Vec::new(),
             held: Vec::new(),
-            functions: config.functions,
+            asking: config.asking,
+            others: config.others,
+            untranslated: Untranslated::default(),
             forgetting: vec![None; usize::from(InvalidateTag::COUNT)],
             page_latency: config.parameters.page_latency,
             wake: Time::NEVER,
         })
     }
 
-    fn ask(&mut self, port: Port, packet: PacketId, request: &MemoryRequest, now: Time) {
+    /// Whether the addresses of a function are translated here.
+    pub(crate) fn translates_for(&self, who: FunctionId) -> bool {
+        self.asking.contains(&who) || self.others.contains(&who)
+    }
+
+    /// A packet that came in at a port has an address of that function, which is translated for that purpose.
+    pub(crate) fn ask(
+        &mut self,
+        packet: (Port, PacketId),
+        (who, address, purpose): (FunctionId, u64, Purpose),
+        now: Time,
+    ) {
         let free = self.asked.iter().position(Option::is_none);
         let ticket = free.unwrap_or_else(|| {
             self.asked.push(None);
             self.asked.len() - 1
         });
-        self.asked[ticket] = Some((port, packet));
+        self.asked[ticket] = Some(packet);
         let ask = Ask {
-            who: request.requester,
-            address: request.address(),
-            purpose: Purpose::Translation,
+            who,
+            address,
+            purpose,
             ticket: ticket as u32,
         };
         self.iommu.ask(ask, now);
@@ -162,13 +181,13 @@ impl TranslationAgent {
             };
             address = (address & !(step - 1)) + step;
         }
-        for function in &self.functions {
+        for function in self.asking.iter().chain(&self.others) {
             self.iommu.invalidate(*function, range);
         }
         self.withdrawn.push(range.clone());
         let place = self.forgetting.iter().position(Option::is_none);
         let place = place.expect("software has few withdrawals under way");
-        self.forgetting[place] = Some((ticket, self.functions.clone()));
+        self.forgetting[place] = Some((ticket, self.asking.clone()));
         InvalidateTag::new(place as u8).expect("there are as many places as tags")
     }
 
@@ -250,7 +269,8 @@ impl<C: Cpu> RootComplex<C> {
         let due = fx.now() + self.parameters.latency;
         match (&mut self.translation, &header.kind) {
             (Some(agent), Kind::MemoryRead(request)) => {
-                agent.ask(port, packet, request, due);
+                let wanted = (request.requester, request.address(), Purpose::Translation);
+                agent.ask((port, packet), wanted, due);
                 self.go_on_translating(fx);
             }
             _ => self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx),
@@ -268,7 +288,7 @@ impl<C: Cpu> RootComplex<C> {
             match what {
                 TableChange::Withdraw(range) => {
                     let tag = agent.withdraw(ticket, &range, &mut self.memory);
-                    let functions = agent.functions.clone();
+                    let functions = agent.asking.clone();
                     self.tell_to_forget(&functions, tag, &range, fx);
                 }
                 TableChange::Install(mappings) => {
@@ -353,7 +373,7 @@ impl<C: Cpu> RootComplex<C> {
         for Answer { ticket, outcome } in answers {
             let asked = agent.asked[ticket as usize].take();
             let (port, packet) = asked.expect("a question is answered once");
-            done.push((port, packet, outcome.ok()));
+            done.push((port, packet, outcome));
         }
         let mut responses = Vec::new();
         while let Some((_, port, who, request)) = agent.wanted.pop_front_if(|(due, ..)| *due <= now)
@@ -375,8 +395,14 @@ impl<C: Cpu> RootComplex<C> {
             agent.wake = next;
             fx.wake(RootTimer::Translation, next.since(now));
         }
-        for (port, packet, mapping) in done {
-            self.answer_translation(port, packet, mapping, fx);
+        for (port, packet, outcome) in done {
+            let asks = matches!(&fx.store()[packet].header().kind, Kind::MemoryRead(request) if request.translations() > 0);
+            if asks {
+                self.answer_translation(port, packet, outcome.ok(), fx);
+            } else if let Some(agent) = &mut self.translation {
+                agent.untranslated.answer(port, packet, outcome);
+                self.let_translated_in(port, fx);
+            }
         }
         for (port, target, group, response) in responses {
             let message = Message::PageGroupResponse {

@@ -86,6 +86,15 @@ impl AtomicRequest {
         self.width as u32
     }
 
+    /// The same operation elsewhere: at the same place of the page of 4 KiB that `address` is in.
+    #[must_use]
+    pub const fn in_page(self, address: u64) -> Self {
+        Self {
+            address: address & !0xfff | self.address & 0xfff,
+            ..self
+        }
+    }
+
     /// The bytes of memory that it is on, as a request for them.
     pub fn range(&self) -> MemoryRequest {
         MemoryRequest::new(self.requester, self.tag, self.address, self.width())

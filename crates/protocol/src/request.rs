@@ -91,6 +91,16 @@ impl MemoryRequest {
         }
     }
 
+    /// The same request for bytes elsewhere: at the same place of the page of 4 KiB that `address` is in.
+    #[inline]
+    #[must_use]
+    pub const fn in_page(self, address: u64) -> Self {
+        Self {
+            address: address & !PAGE_MASK | self.address & PAGE_MASK,
+            ..self
+        }
+    }
+
     /// The translation request that a header's fields describe, if they keep the rules of PCIe Base 10.2.2.
     pub(crate) fn translation_from_fields(
         transaction: (FunctionId, Tag),

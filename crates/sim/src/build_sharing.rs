@@ -34,13 +34,15 @@ pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
         .nodes
         .iter()
         .filter(|node| node.root == index && node.has_virtual_addresses());
+    let (asking, others): (Vec<_>, Vec<_>) = below.partition(|node| node.asks_for_translations());
     let here = plan.buffers.iter().filter(|buffer| buffer.host == index);
     let (present, absent): (Vec<_>, Vec<_>) = here.partition(|buffer| buffer.present);
     let mappings =
         |buffers: Vec<&BufferPlan>| buffers.into_iter().flat_map(BufferPlan::mappings).collect();
     Some(TranslationConfig {
         parameters: plan.nodes[index].iommu.clone(),
-        functions: below.map(|node| node.id).collect(),
+        asking: asking.iter().map(|node| node.id).collect(),
+        others: others.iter().map(|node| node.id).collect(),
         tables: tables.base..tables.base + tables.size,
         present: mappings(present),
         absent: mappings(absent),

@@ -24,6 +24,8 @@ kernel::parameters! {
         end_latency: Span = Span::from_ns(40), from "our choice: 10 cycles of 250 MHz";
         /// Least time from one request of a transfer to the next.
         request_interval: Span = Span::ZERO, from "our choice: as fast as the datapath takes them";
+        /// Whether its addresses are virtual, and its host translates them (IOMMU); it asks for no translations itself.
+        virtual_addresses: bool = false, from "our choice: physical addresses";
         /// How long a non-posted request waits for its completions.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }

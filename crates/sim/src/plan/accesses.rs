@@ -227,7 +227,7 @@ impl Planner<'_> {
         let buffer = buffer.map_err(|message| error("buffer", &message))?;
         let by = self.accessor(&access.by.value, &buffers[buffer]);
         let by = by.map_err(|message| error("by", &message))?;
-        if buffers[buffer].moves.is_some() && !self.nodes[by].has_virtual_addresses() {
+        if buffers[buffer].moves.is_some() && !self.nodes[by].asks_for_translations() {
             let message = format!(
                 "{} has physical addresses, and its buffer moves; write an accelerator with virtual_addresses = true, or moves = 0",
                 self.nodes[by].name

@@ -149,6 +149,14 @@ impl NodePlan {
     /// Whether its requests have virtual addresses.
     pub fn has_virtual_addresses(&self) -> bool {
         match &self.kind {
+            NodeKind::Device(_, device) => device.has_virtual_addresses(),
+            _ => false,
+        }
+    }
+
+    /// Whether it asks for translations of those itself (ATS).
+    pub fn asks_for_translations(&self) -> bool {
+        match &self.kind {
             NodeKind::Device(_, device) => device.address_translation().is_some(),
             _ => false,
         }

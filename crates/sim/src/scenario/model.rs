@@ -85,6 +85,15 @@ impl DeviceParameters {
         }
     }
 
+    /// Whether the requests of a device with this model have virtual addresses.
+    pub fn has_virtual_addresses(&self) -> bool {
+        match self {
+            Self::Accelerator(one) => one.virtual_addresses,
+            Self::BlockDma(one) => one.virtual_addresses,
+            _ => false,
+        }
+    }
+
     /// Interrupt vectors that a device with this model asks for at least.
     pub fn msi_vectors(&self) -> u32 {
         match self {

@@ -285,3 +285,61 @@ fn a_transfer_fails_whose_requests_are_not_answered_in_time() {
     assert_eq!((access.count, access.failed), (1, 1));
     assert_eq!(result.errors("e", "completion timeout"), 4);
 }
+
+/// An engine that moves a buffer on pages of 4 KiB, with addresses that its host translates, or with physical ones.
+fn translated(is_virtual: bool, buffer: &str, access: &str) -> Simulation {
+    let text = format!(
+        "[links]\ngeneration = 3\nlanes = 8\n{HOST}iotlb_entries = 16\n[devices.d]\nupstream = \"h0\"\nmodel = \"block-dma\"\nvirtual_addresses = {is_virtual}\n[buffers.b]\nhost = \"h0\"\nsize = \"1 MiB\"\n{buffer}\n[[accesses]]\nby = \"d\"\nbuffer = \"b\"\nsize = \"4 KiB\"\ncount = 64\n{access}\n"
+    );
+    let mut simulation = simulation(&text);
+    assert!(simulation.run(&mut |_| true));
+    let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(20).as_fs());
+    simulation.run_until(rest, &mut || true);
+    assert_eq!(simulation.packets_in_use(), 0);
+    simulation
+}
+
+fn mean(simulation: &Simulation) -> f64 {
+    let result = simulation.result();
+    let [access] = result.accesses.as_slice() else {
+        panic!("there is one entry");
+    };
+    assert!(access.completed && access.intact && result.errors.is_empty());
+    access.latency_ns.as_ref().expect("they were measured").mean
+}
+
+#[test]
+fn addresses_that_a_host_translates_cost_a_walk_where_pages_are_small() {
+    let walk = |buffer| {
+        let [there, here] =
+            [true, false].map(|is_virtual| mean(&translated(is_virtual, buffer, "")));
+        there - here
+    };
+    // Four levels of tables, each a read of the memory (80 ns), for nearly every page.
+    assert!((280.0..340.0).contains(&walk("page = \"4 KiB\"")));
+    assert!((0.0..30.0).contains(&walk("page = \"2 MiB\"")));
+}
+
+#[test]
+fn what_is_written_to_virtual_addresses_is_where_their_pages_are() {
+    let write = "kind = \"write\"\norder = \"sequential\"";
+    let [there, here] = [true, false].map(|is_virtual| {
+        let simulation = translated(is_virtual, "page = \"4 KiB\"", write);
+        let bytes = simulation.memory("h0", 0, 64 * 4096);
+        bytes.expect("the buffer is at the beginning")
+    });
+    assert!(here.iter().any(|byte| *byte != 0));
+    assert_eq!(there, here);
+}
+
+#[test]
+fn a_page_that_is_not_there_or_not_to_be_written_ends_requests_cleanly() {
+    let absent = translated(true, "present = false", "").result();
+    assert_eq!(absent.accesses[0].failed, 64);
+    assert!(absent.errors("h0", "unsupported request") > 0);
+    let kept = translated(true, "rights = \"read\"", "kind = \"write\"");
+    let refused = kept.result().errors("h0", "unsupported request");
+    assert_eq!(refused, 64 * 4096 / 512);
+    let bytes = kept.memory("h0", 0, 1 << 20).expect("it is there");
+    assert!(bytes.iter().all(|byte| *byte == 0));
+}
