@@ -270,10 +270,10 @@ impl Simulation {
             model.start(ComponentId(index as u32), &mut self.world);
         }
         self.listen();
-        while !self.is_up() && self.world.now() < Time::ZERO + COMING_UP {
-            for _ in 0..EVENTS_BETWEEN_LOOKS {
-                self.step_until(Time::NEVER);
-            }
+        // A link that fails before it is up leaves nothing to wait for.
+        let mut goes_on = true;
+        while goes_on && !self.is_up() && self.world.now() < Time::ZERO + COMING_UP {
+            goes_on = (0..EVENTS_BETWEEN_LOOKS).all(|_| self.step_until(Time::NEVER));
         }
         let up = self.world.now().round_up(SYMBOLS).since(Time::ZERO);
         self.meter.measure(

@@ -62,3 +62,22 @@ fn messages_end_with_the_cable_that_carried_them() {
     assert!(flow.bytes > 0 && flow.bytes < 1 << 20);
     assert!(!flow.completed);
 }
+
+#[test]
+fn a_link_that_fails_before_it_is_up_lets_the_run_end() {
+    let result = run(&two("write").replace("20 us", "1 ns"));
+    let [failed, other] = ["d0", "d1"].map(|id| result.flow(id));
+    assert!(!failed.completed && failed.bytes == 0);
+    assert!(other.completed && other.intact);
+    let alone = two("write").replace(
+        "[devices.d1]\nupstream = \"h0\"",
+        "[devices.d1]\nupstream = { to = \"h0\", fails_at = \"1 ns\" }",
+    );
+    let result = run(&alone.replace("20 us", "1 ns"));
+    assert!(
+        result
+            .flows
+            .iter()
+            .all(|flow| flow.bytes == 0 && !flow.completed)
+    );
+}
