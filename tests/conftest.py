@@ -22,9 +22,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 MISSING = "is a system package: `make test` installs it as root, and otherwise names it"
 needs_cocotbext = pytest.mark.skipif(cocotbext.missing() is not None, reason=f"iverilog {MISSING}")
-needs_lspci = pytest.mark.skipif(
-    not shutil.which("lspci"), reason=f"pciutils, with lspci, {MISSING}"
-)
+needs_lspci = pytest.mark.skipif(not shutil.which("lspci"), reason=f"pciutils {MISSING}")
 
 PAIR = """\
 name = "pair"

@@ -2,6 +2,7 @@
 //!
 //! An engine sees packets after the receive path and hands over packets before the send path.
 
+mod service;
 mod timer;
 mod virtual_functions;
 
@@ -9,11 +10,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use link::{
-    Arrival, At, Charge, Frame, LinkEnd, LinkTimer, PacketId, Packets, Pcie, Refusal, Waiting,
-};
-use protocol::{Bar, Class, ConfigRequest, FunctionId, Header, Kind, Status, TrafficClass};
-use transaction::{Completions, Functions, Memory, Pattern, Place, Reach, Requester, deliver};
+use link::{Arrival, At, Charge, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Waiting};
+use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
+use transaction::{Functions, Memory, Pattern, Place, Requester};
 
 use crate::EndpointParameters;
 pub use timer::EndpointTimer;
@@ -259,138 +258,6 @@ impl Endpoint {
     /// A completion waits for the datapath, from `due` on.
     pub(crate) fn reply(&mut self, due: Time, packet: PacketId) {
         self.answers.push_back((due, packet));
-    }
-
-    /// Serves a request to BAR 0 of any function or to the configuration space, or ends a packet that it must not serve, such as a completion.
-    /// `packet` is let go of. The request of a flow that was delivered is told.
-    pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
-        let content = &fx.store()[packet];
-        let header = *content.header();
-        if let Err(why) = self.verdict(&header) {
-            return self.refuse(packet, why, fx);
-        }
-        if self.is_for_virtual_memory(&header) {
-            return self.serve_virtual(packet, fx);
-        }
-        match &header.kind {
-            Kind::MemoryWrite(request) => {
-                let told = deliver(
-                    content,
-                    request,
-                    &mut self.bar,
-                    self.bars[0],
-                    &self.patterns,
-                );
-                if let Some(told) = told {
-                    fx.observe(told);
-                }
-            }
-            Kind::MemoryRead(_) => {
-                let due = fx.now() + self.parameters.read_latency;
-                let answers = self.completions(packet, &self.bar, self.bars[0], fx.store());
-                self.answers.extend(answers.map(|answer| (due, answer)));
-            }
-            Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
-                return self.configure(packet, request, fx);
-            }
-            Kind::Completion(_) => {
-                return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
-            }
-            // No device here completes atomic operations (Device Capabilities 2); those that are agents look at messages before.
-            Kind::Atomic(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
-                return self.refuse(packet, Refusal::UnsupportedRequest, fx);
-            }
-        }
-        fx.store().release(packet);
-    }
-
-    /// Whether a packet may be served at all.
-    pub(crate) fn verdict(&self, header: &Header) -> Result<(), Refusal> {
-        self.check_size(header)?;
-        match &header.kind {
-            Kind::MemoryRead(request) | Kind::MemoryWrite(request) if self.holds(request) => Ok(()),
-            Kind::MemoryRead(_)
-            | Kind::MemoryWrite(_)
-            | Kind::Message(_)
-            | Kind::Network(_)
-            | Kind::Coherence(_) => Err(Refusal::UnsupportedRequest),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether a packet keeps within the max payload size (PCIe Base 2.2.2).
-    pub(crate) fn check_size(&self, header: &Header) -> Result<(), Refusal> {
-        if header.payload_len() as u32 > self.max_payload {
-            return Err(Refusal::MalformedTlp);
-        }
-        Ok(())
-    }
-
-    /// Ends a packet here and lets go of it; its answer, if it gets one, is sent.
-    pub(crate) fn refuse<C: Device>(
-        &mut self,
-        packet: PacketId,
-        why: Refusal,
-        fx: &mut Effects<'_, C>,
-    ) {
-        let place = match why {
-            // The error of a link, which is that of the physical function (PCIe Base 9.4.2).
-            Refusal::MalformedTlp => Place::Own,
-            _ => self.addressee(fx.store()[packet].header()),
-        };
-        if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
-            self.answers.push_back((fx.now(), answer));
-        }
-    }
-
-    fn configure<C: Device>(
-        &mut self,
-        packet: PacketId,
-        request: &ConfigRequest,
-        fx: &mut Effects<'_, C>,
-    ) {
-        let Reach::Here(place) = self.functions.reach(request) else {
-            return self.refuse(packet, Refusal::UnsupportedRequest, fx);
-        };
-        let repaired = self.link.take_repaired();
-        self.functions.record_correctable(Place::Own, repaired);
-        let served = self.functions.serve(place, packet, fx.store());
-        if served.written {
-            self.obey();
-        }
-        self.answers.push_back((fx.now(), served.completion));
-    }
-
-    /// Records that a request of the function at `place` was not completed in time.
-    pub(crate) fn record_timeout(&mut self, place: Place) {
-        self.functions.record_timeout(place);
-    }
-
-    /// Answers a read from `memory`, which begins at address `base`, instead of from BAR 0.
-    pub(crate) fn answer<C: Device>(
-        &mut self,
-        request: PacketId,
-        memory: &Memory,
-        base: u64,
-        fx: &mut Effects<'_, C>,
-    ) {
-        let due = fx.now() + self.parameters.read_latency;
-        let answers = self.completions(request, memory, base, fx.store());
-        self.answers.extend(answers.map(|answer| (due, answer)));
-    }
-
-    /// The completions of a read, filled from `memory`, which begins at address `base`.
-    fn completions<'m>(
-        &self,
-        request: PacketId,
-        memory: &'m Memory,
-        base: u64,
-        packets: &'m mut Packets,
-    ) -> impl Iterator<Item = PacketId> + use<'m> {
-        let header = packets[request].header();
-        let completer = self.id_of(self.addressee(header));
-        let answers = Completions::of(header, completer, self.max_payload, BOUNDARY);
-        answers.packets(request, memory, base, packets)
     }
 
     /// First address of a BAR.

@@ -25,10 +25,9 @@ const PAGE: u64 = 4096;
 pub struct TranslationConfig {
     /// Its parameters, whose cache can be built.
     pub parameters: IommuParameters,
-    /// The functions whose addresses are virtual, and that ask for translations themselves or leave it to the host: they share
-    /// an address space.
+    /// The functions whose addresses are virtual and that ask for translations themselves (ATS).
     pub asking: Vec<FunctionId>,
-    /// The latter.
+    /// Those that leave it to the host. All of both share an address space.
     pub others: Vec<FunctionId>,
     /// Where in memory the page tables are.
     pub tables: Range<u64>,

@@ -26,7 +26,7 @@ kernel::parameters! {
         /// Time that a program takes to read the clock around an access to memory that it measures.
         timed_access: Span = Span::ZERO, from "our choice: none";
         /// Time from the failure of a link to the software that takes the locks of the accelerator below from it.
-        failure_latency: Span = Span::from_us(1000), from "our choice: an interrupt, its handler and a driver that looks; Linux takes some milliseconds";
+        failure_latency: Span = Span::from_us(1000), within Span::from_us(1)..=Span::from_us(1_000_000), from "our choice: an interrupt, its handler and a driver that looks; Linux takes some milliseconds";
         /// Time from one thread's leaving of a barrier to the next one's.
         thread_wake: Span = Span::from_us(2), from "common on Linux: each waiter is woken in turn";
     }

@@ -30,6 +30,34 @@ impl LinkTimer {
     }
 }
 
+/// Those of one link end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Alarms {
+    wire: Alarm,
+    pub(crate) acknowledge: Alarm,
+    pub(crate) replay: Alarm,
+    pub(crate) update: Alarm,
+}
+
+impl Alarms {
+    pub(crate) const IDLE: Alarms = Alarms {
+        wire: Alarm::IDLE,
+        acknowledge: Alarm::IDLE,
+        replay: Alarm::IDLE,
+        update: Alarm::IDLE,
+    };
+
+    #[inline(always)]
+    pub(crate) fn of(&mut self, timer: LinkTimer) -> &mut Alarm {
+        match timer {
+            LinkTimer::Wire => &mut self.wire,
+            LinkTimer::Acknowledge => &mut self.acknowledge,
+            LinkTimer::Replay => &mut self.replay,
+            LinkTimer::UpdateCredit => &mut self.update,
+        }
+    }
+}
+
 /// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up finds it and asks again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {

@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use protocol::{CorrectableError, Credit, Dllp, TrafficClass};
 
-use crate::alarm::{Alarm, Ring};
+use crate::alarm::{Alarms, Ring};
 use crate::handshake::{Handshake, Heard};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
@@ -23,10 +23,7 @@ pub struct LinkEnd {
     replay_limit: Span,
     update_interval: Span,
     tell_by: Time,
-    wire: Alarm,
-    acknowledge: Alarm,
-    replay: Alarm,
-    update: Alarm,
+    alarms: Alarms,
     /// `REPLAY_NUM`: replays since something was last acknowledged.
     replays: u8,
     /// Errors that it has repaired, bits of Correctable Error Status.
@@ -69,10 +66,7 @@ impl LinkEnd {
             receiver: Receiver::new(parameters, config),
             update_interval: parameters.update_fc_interval,
             tell_by: Time::NEVER,
-            wire: Alarm::IDLE,
-            acknowledge: Alarm::IDLE,
-            replay: Alarm::IDLE,
-            update: Alarm::IDLE,
+            alarms: Alarms::IDLE,
             replays: 0,
             repaired: 0,
         }
@@ -184,8 +178,8 @@ impl LinkEnd {
     }
 
     fn look_at_credit(&mut self, time: Time, cx: &mut impl LinkContext) {
-        if !self.update.is_set() || time < self.update.deadline() {
-            self.set_update(time, cx);
+        if !self.alarms.update.is_set() || time < self.alarms.update.deadline() {
+            self.set(LinkTimer::UpdateCredit, time, cx);
         }
     }
 
@@ -250,8 +244,12 @@ impl LinkEnd {
                 if let Some(worth) = self.receiver.accept(channel, charge, complete, cx.now()) {
                     self.look_at_credit(worth, cx);
                 }
-                if !self.acknowledge.is_set() {
-                    self.set_acknowledge(complete + self.acknowledge_limit, cx);
+                if !self.alarms.acknowledge.is_set() {
+                    self.set(
+                        LinkTimer::Acknowledge,
+                        complete + self.acknowledge_limit,
+                        cx,
+                    );
                 }
                 return Some(Arrival::Packet(Delivery { packet, complete }));
             }
@@ -259,12 +257,12 @@ impl LinkEnd {
             Verdict::Bad if complete > cx.now() => {
                 self.repaired |= CorrectableError::BadTlp.bit();
                 self.refuse_now = true;
-                self.set_acknowledge(complete, cx);
+                self.set(LinkTimer::Acknowledge, complete, cx);
             }
             Verdict::Bad => {
                 self.repaired |= CorrectableError::BadTlp.bit();
                 self.refuse_now = true;
-                self.acknowledge.clear();
+                self.alarms.acknowledge.clear();
             }
             Verdict::Nullified | Verdict::Ignore => {}
         }
@@ -278,7 +276,7 @@ impl LinkEnd {
             Dllp::Nak { sequence } => {
                 self.acknowledged(sequence, cx);
                 self.send_again();
-                self.replay.clear();
+                self.alarms.replay.clear();
             }
             Dllp::InitFc1(credit) => self.greeted(&credit, false, cx),
             Dllp::InitFc2(credit) => self.greeted(&credit, true, cx),
@@ -294,9 +292,9 @@ impl LinkEnd {
         if self.transmitter.acknowledge(sequence, cx) {
             self.replays = 0;
             if self.transmitter.awaits_acknowledgement() {
-                self.set_replay(cx.now() + self.replay_limit, cx);
+                self.set(LinkTimer::Replay, cx.now() + self.replay_limit, cx);
             } else {
-                self.replay.clear();
+                self.alarms.replay.clear();
             }
         }
     }
@@ -313,13 +311,7 @@ impl LinkEnd {
 
     /// One of this end's timers runs out.
     pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Option<Finished> {
-        let alarm = match timer {
-            LinkTimer::Wire => &mut self.wire,
-            LinkTimer::Acknowledge => &mut self.acknowledge,
-            LinkTimer::Replay => &mut self.replay,
-            LinkTimer::UpdateCredit => &mut self.update,
-        };
-        match alarm.ring(cx.now()) {
+        match self.alarms.of(timer).ring(cx.now()) {
             Ring::Due => {}
             Ring::Again(after) => {
                 cx.wake(timer, after);
@@ -367,7 +359,7 @@ impl LinkEnd {
     /// A round of InitFC packets.
     fn greet(&mut self, cx: &mut impl LinkContext) {
         self.handshake.begin_round();
-        self.set_update(cx.now() + GREETING_INTERVAL, cx);
+        self.set(LinkTimer::UpdateCredit, cx.now() + GREETING_INTERVAL, cx);
     }
 
     fn greeted(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
@@ -378,7 +370,7 @@ impl LinkEnd {
                 self.greet(cx);
             }
             Heard::Done => {
-                self.update.clear();
+                self.alarms.update.clear();
                 if self.receiver.has_errors() {
                     self.tell_by(cx.now() + self.update_interval, cx);
                 }
@@ -395,7 +387,7 @@ impl LinkEnd {
             return self.drop_next(cx);
         }
         if now < self.transmitter.busy_until {
-            self.set_wire(self.transmitter.busy_until, cx);
+            self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
             return None;
         }
         let finished = self.transmitter.on_wire.take();
@@ -412,7 +404,7 @@ impl LinkEnd {
         let dropped = self.transmitter.on_wire.take();
         let dropped = dropped.or_else(|| self.transmitter.drop_next(cx));
         if dropped.is_some() {
-            self.set_wire(cx.now(), cx);
+            self.set(LinkTimer::Wire, cx.now(), cx);
         }
         dropped
     }
@@ -431,17 +423,23 @@ impl LinkEnd {
             Turn::Sent => {
                 self.await_acknowledgement(cx);
                 if self.transmitter.on_wire.is_some() || self.has_work() {
-                    self.set_wire(self.transmitter.busy_until, cx);
+                    self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
                 }
             }
-            Turn::NotBefore(time) => self.set_wire(time.max(self.transmitter.busy_until), cx),
+            Turn::NotBefore(time) => {
+                self.set(LinkTimer::Wire, time.max(self.transmitter.busy_until), cx);
+            }
             Turn::Nothing => {}
         }
     }
 
     fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
-        if !self.replay.is_set() && self.transmitter.awaits_acknowledgement() {
-            self.set_replay(self.transmitter.busy_until + self.replay_limit, cx);
+        if !self.alarms.replay.is_set() && self.transmitter.awaits_acknowledgement() {
+            self.set(
+                LinkTimer::Replay,
+                self.transmitter.busy_until + self.replay_limit,
+                cx,
+            );
         }
     }
 
@@ -460,7 +458,7 @@ impl LinkEnd {
         {
             return Some(greeting);
         }
-        if self.refuse_now && self.acknowledge.is_set() {
+        if self.refuse_now && self.alarms.acknowledge.is_set() {
             // The bad packet is still arriving; its Nak follows it.
             return self.receiver.next_news();
         }
@@ -468,9 +466,13 @@ impl LinkEnd {
             let sequence = self.receiver.acknowledgeable(at);
             let nak = std::mem::replace(&mut self.refuse_now, false);
             self.acknowledge_now = false;
-            self.acknowledge.clear();
+            self.alarms.acknowledge.clear();
             if let Some(complete) = self.receiver.incomplete_at(at) {
-                self.set_acknowledge(complete + self.acknowledge_limit, cx);
+                self.set(
+                    LinkTimer::Acknowledge,
+                    complete + self.acknowledge_limit,
+                    cx,
+                );
             }
             return Some(if nak {
                 Dllp::Nak { sequence }
@@ -481,27 +483,11 @@ impl LinkEnd {
         self.receiver.next_news()
     }
 
-    fn set_wire(&mut self, deadline: Time, cx: &mut impl LinkContext) {
-        if let Some(after) = self.wire.set(cx.now(), deadline) {
-            cx.wake(LinkTimer::Wire, after);
-        }
-    }
-
-    fn set_acknowledge(&mut self, deadline: Time, cx: &mut impl LinkContext) {
-        if let Some(after) = self.acknowledge.set(cx.now(), deadline) {
-            cx.wake(LinkTimer::Acknowledge, after);
-        }
-    }
-
-    fn set_replay(&mut self, deadline: Time, cx: &mut impl LinkContext) {
-        if let Some(after) = self.replay.set(cx.now(), deadline) {
-            cx.wake(LinkTimer::Replay, after);
-        }
-    }
-
-    fn set_update(&mut self, deadline: Time, cx: &mut impl LinkContext) {
-        if let Some(after) = self.update.set(cx.now(), deadline) {
-            cx.wake(LinkTimer::UpdateCredit, after);
+    #[inline(always)]
+    fn set(&mut self, timer: LinkTimer, deadline: Time, cx: &mut impl LinkContext) {
+        let now = cx.now();
+        if let Some(after) = self.alarms.of(timer).set(now, deadline) {
+            cx.wake(timer, after);
         }
     }
 }
