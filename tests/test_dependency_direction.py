@@ -12,6 +12,7 @@ ALLOWED = {
     "protocol": set[str](),
     "kernel": set[str](),
     "locktable": set[str](),
+    "session": set[str](),
     "coherence": {"protocol"},
     "link": {"protocol", "kernel"},
     "transaction": {"protocol", "kernel", "link", "locktable"},
