@@ -1,7 +1,7 @@
 //! A driver for scatter/gather DMA engines: system calls that pin a buffer, write its list, and sleep until the interrupt.
 
 use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
-use kernel::Span;
+use kernel::{Bandwidth, Span};
 use link::{FlowId, Observation};
 
 use crate::{System, ThreadId};
@@ -25,6 +25,10 @@ kernel::parameters! {
         interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
         /// Time that a program takes to read the clock around an access to memory that it measures.
         timed_access: Span = Span::ZERO, from "our choice: none";
+        /// Time that a process takes to read the clock.
+        clock_read: Span = Span::from_ns(25), from "common on Linux, without a system call";
+        /// Rate at which a process moves bytes between memory of its own and a buffer that it shares with a device.
+        copy_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
         /// Time from the failure of a link to the software that takes the locks of the accelerator below from it.
         failure_latency: Span = Span::from_us(1000), within Span::from_us(1)..=Span::from_us(1_000_000), from "our choice: an interrupt, its handler and a driver that looks; Linux takes some milliseconds";
         /// Time from one thread's leaving of a barrier to the next one's.

@@ -79,6 +79,9 @@ pub enum AccessError {
     /// Not one, two or four aligned bytes of a configuration space.
     #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
     NoRegister(u64, u64),
+    /// Whoever asked does not want to know any more.
+    #[error("the access was left before its end")]
+    Interrupted,
     /// Nothing was asked for.
     #[error("an access moves at least one byte")]
     Empty,
@@ -210,7 +213,12 @@ impl Simulation {
     }
 
     /// The node called `name`, and how far into its memory or BAR 0 the `len` bytes at `address` are.
-    fn locate(&self, name: &str, address: u64, len: u64) -> Result<(usize, u64), AccessError> {
+    pub(crate) fn locate(
+        &self,
+        name: &str,
+        address: u64,
+        len: u64,
+    ) -> Result<(usize, u64), AccessError> {
         let index = self.node(name)?;
         let (Some(memory), Some(region)) =
             (self.models[index].memory(), self.plan.nodes[index].region())

@@ -9,6 +9,7 @@ mod build_network;
 mod build_sharing;
 mod coherence_probe;
 mod configuration;
+mod hand;
 pub mod job;
 mod latency;
 mod lock_meter;
@@ -27,8 +28,10 @@ mod trace;
 mod tree;
 
 pub use access::AccessError;
+pub use hand::{Hand, Until, Woken};
 pub use latency::Latency;
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use simulation::Simulation;
+pub use transaction::{Backing, Memory};
 pub use tree::Tree;

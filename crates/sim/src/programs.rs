@@ -7,6 +7,7 @@ use host::ranks::{self, RankParameters, SCRATCH, Seat};
 use host::{DriverParameters, System, ThreadId};
 use kernel::ComponentId;
 use protocol::QueuePairId;
+use transaction::Backing;
 
 use crate::access::AccessError;
 use crate::build_messages;
@@ -50,6 +51,57 @@ impl Simulation {
         let node = self.node(host)?;
         let taken = self.spare[node].take(size);
         taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
+    }
+
+    /// The same from a multiple of `alignment` on, which is a power of two.
+    pub fn allocate_aligned(
+        &mut self,
+        host: &str,
+        size: u64,
+        alignment: u64,
+    ) -> Result<u64, AccessError> {
+        let node = self.node(host)?;
+        let taken = self.spare[node].take_aligned(size, alignment);
+        taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
+    }
+
+    /// The `size` bytes at `address`, which were allocated, are free again.
+    pub fn free(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
+        let node = self.node(host)?;
+        self.spare[node].give_back(address, size);
+        Ok(())
+    }
+
+    /// From now on the `size` bytes of the memory of `host` at `address`, which were allocated, are those of `backing`; both are
+    /// multiples of [`Memory::SHARED_PAGE`].
+    pub fn share(
+        &mut self,
+        host: &str,
+        address: u64,
+        size: u64,
+        backing: &Arc<dyn Backing>,
+    ) -> Result<(), AccessError> {
+        let (node, offset) = self.locate(host, address, size)?;
+        if let Some(memory) = self.models[node].memory_mut() {
+            memory.share(offset, size, backing);
+        }
+        Ok(())
+    }
+
+    /// They are the host's own again, and zero.
+    pub fn unshare(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
+        let (node, offset) = self.locate(host, address, size)?;
+        if let Some(memory) = self.models[node].memory_mut() {
+            memory.unshare(offset, size);
+        }
+        Ok(())
+    }
+
+    /// What the function of `device` writes to interrupt its host: none while it may not.
+    pub fn interrupt_message(&self, device: &str, vector: u8) -> Result<Option<u32>, AccessError> {
+        let functions = self.models[self.node(device)?].functions();
+        let message = functions.space(transaction::Place::Own).msi(vector);
+        Ok(message.map(|(_, message)| message))
     }
 
     /// Where the addresses of `to`, which is a host, an I/O port or a device below either, begin for loads and stores of the host

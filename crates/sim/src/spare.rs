@@ -27,6 +27,21 @@ impl Spare {
         Some(base)
     }
 
+    /// The first `size` bytes that are free, from a multiple of `alignment` on, which is a power of two.
+    pub fn take_aligned(&mut self, size: u64, alignment: u64) -> Option<u64> {
+        let size = pages(size)?;
+        let start_in = |(base, free): (&u64, &u64)| {
+            let start = base.checked_next_multiple_of(alignment)?;
+            let end = start.checked_add(size)?;
+            (end <= base + free).then_some((*base, *free, start))
+        };
+        let (base, free, start) = self.0.iter().find_map(start_in)?;
+        self.0.remove(&base);
+        self.add(base, start - base);
+        self.add(start + size, base + free - (start + size));
+        Some(start)
+    }
+
     /// The `size` bytes at `base`, which were taken, are free again.
     pub fn give_back(&mut self, base: u64, size: u64) {
         let Some(mut size) = pages(size) else {

@@ -32,7 +32,7 @@ pub use functions::{Functions, Place, PortFunction, Reach, Served, retype};
 pub use locked::{
     Granularity, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
 };
-pub use memory::Memory;
+pub use memory::{Backing, Memory};
 pub use outbox::{Outbox, Packing, messages};
 pub use outstanding::{Outstanding, Part};
 pub use page::{Mapping, Misaligned, PageSize, Rights};

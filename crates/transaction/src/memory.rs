@@ -1,9 +1,25 @@
 //! Memory with real bytes, of which only the pages written take room.
 
+use std::fmt::Debug;
+use std::sync::Arc;
+
 /// Small enough that writes far from one another take little, and come from memory that was used before.
 const PAGE: usize = 64 * 1024;
 
-type Page = Box<[u8; PAGE]>;
+/// Bytes that somebody outside of the simulation has, too, and may change at any time.
+pub trait Backing: Debug + Send + Sync {
+    /// Copies from `offset` on into `bytes`.
+    fn read(&self, offset: usize, bytes: &mut [u8]);
+    /// Copies `bytes` to `offset`.
+    fn write(&self, offset: usize, bytes: &[u8]);
+}
+
+#[derive(Clone, Debug)]
+enum Page {
+    Own(Box<[u8; PAGE]>),
+    /// From there on in somebody else's bytes.
+    Shared(Arc<dyn Backing>, usize),
+}
 
 /// `size` bytes, zero until written.
 #[derive(Clone, Debug)]
@@ -32,6 +48,32 @@ impl Memory {
         address.checked_add(len).is_some_and(|end| end <= self.size)
     }
 
+    /// Whole pages of so many bytes can be [shared](Self::share).
+    pub const SHARED_PAGE: u64 = PAGE as u64;
+
+    /// From now on the `len` bytes at `address`, which lie within, are those of `backing`: whole [pages](Self::SHARED_PAGE).
+    pub fn share(&mut self, address: u64, len: u64, backing: &Arc<dyn Backing>) {
+        let first = address as usize / PAGE;
+        for (number, page) in (first..first + len as usize / PAGE).enumerate() {
+            *self.slot(page) = Some(Page::Shared(backing.clone(), number * PAGE));
+        }
+    }
+
+    /// From now on the bytes there are the memory's own again, and zero.
+    pub fn unshare(&mut self, address: u64, len: u64) {
+        let first = address as usize / PAGE;
+        for page in first..first + len as usize / PAGE {
+            *self.slot(page) = None;
+        }
+    }
+
+    fn slot(&mut self, number: usize) -> &mut Option<Page> {
+        if self.pages.len() <= number {
+            self.pages.resize(number + 1, None);
+        }
+        &mut self.pages[number]
+    }
+
     /// Copies `bytes` to `address`. The range lies within.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         debug_assert!(self.holds(address, bytes.len() as u64));
@@ -40,21 +82,14 @@ impl Memory {
         while !rest.is_empty() {
             let (page, start) = (at / PAGE, at % PAGE);
             let (now, later) = rest.split_at(rest.len().min(PAGE - start));
-            self.page(page)[start..start + now.len()].copy_from_slice(now);
+            let own = || Page::Own(vec![0; PAGE].into_boxed_slice().try_into().expect(WHOLE));
+            match self.slot(page).get_or_insert_with(own) {
+                Page::Own(page) => page[start..start + now.len()].copy_from_slice(now),
+                Page::Shared(backing, from) => backing.write(*from + start, now),
+            }
             at += now.len();
             rest = later;
         }
-    }
-
-    #[inline]
-    fn page(&mut self, number: usize) -> &mut Page {
-        if self.pages.len() <= number {
-            self.pages.resize(number + 1, None);
-        }
-        self.pages[number].get_or_insert_with(|| {
-            let page: Box<[u8]> = vec![0; PAGE].into();
-            page.try_into().expect("a page has the length of a page")
-        })
     }
 
     /// Copies from `address` into `bytes`. The range lies within.
@@ -67,7 +102,8 @@ impl Memory {
             let len = rest.len().min(PAGE - start);
             let (now, later) = rest.split_at_mut(len);
             match self.pages.get(page) {
-                Some(Some(page)) => now.copy_from_slice(&page[start..start + len]),
+                Some(Some(Page::Own(page))) => now.copy_from_slice(&page[start..start + len]),
+                Some(Some(Page::Shared(backing, from))) => backing.read(*from + start, now),
                 _ => now.fill(0),
             }
             at += len;
@@ -76,9 +112,45 @@ impl Memory {
     }
 }
 
+const WHOLE: &str = "a page has the length of a page";
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
+
+    #[derive(Debug)]
+    struct Outside(Mutex<Vec<u8>>);
+
+    impl Backing for Outside {
+        fn read(&self, offset: usize, bytes: &mut [u8]) {
+            let all = self.0.lock().expect("no test panics with it");
+            bytes.copy_from_slice(&all[offset..][..bytes.len()]);
+        }
+        fn write(&self, offset: usize, bytes: &[u8]) {
+            let mut all = self.0.lock().expect("no test panics with it");
+            all[offset..][..bytes.len()].copy_from_slice(bytes);
+        }
+    }
+
+    #[test]
+    fn shared_pages_are_somebody_elses_until_they_are_no_longer_shared() {
+        let outside = Arc::new(Outside(Mutex::new(vec![7; 2 * PAGE])));
+        let backing: Arc<dyn Backing> = outside.clone();
+        let mut memory = Memory::new(4 * PAGE as u64);
+        memory.share(PAGE as u64, 2 * PAGE as u64, &backing);
+        memory.write(2 * PAGE as u64 - 1, &[1, 2]);
+        memory.write(PAGE as u64 - 1, &[3]);
+        let all = outside.0.lock().expect("no test panics with it").clone();
+        assert_eq!(all[PAGE - 2..PAGE + 2], [7, 1, 2, 7]);
+        let mut back = [0; 2];
+        memory.read(PAGE as u64 - 1, &mut back);
+        assert_eq!(back, [3, 7]);
+        memory.unshare(PAGE as u64, 2 * PAGE as u64);
+        memory.read(PAGE as u64 - 1, &mut back);
+        assert_eq!(back, [3, 0]);
+    }
 
     #[test]
     fn bytes_across_a_page_boundary_come_back() {

@@ -1,0 +1,239 @@
+//! A thread of a host whose program is outside: what it does next is told when it has done what it was told before.
+//!
+//! Simulated time passes only while it does something, or waits. What a program does with memory that it shares with devices takes
+//! no access, as the bytes are its own: how long that takes it says itself ([`Hand::work`]).
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use host::{DriverParameters, Processor, System, ThreadId};
+use kernel::{ComponentId, Span, Time};
+
+use crate::access::AccessError;
+use crate::model::Model;
+use crate::simulation::{CHUNK, Simulation};
+
+/// A thread that is told from outside what to do.
+#[derive(Debug)]
+pub struct Hand {
+    host: usize,
+    thread: ThreadId,
+    desk: Desk,
+    costs: DriverParameters,
+}
+
+/// What a hand may wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The time.
+    Limit,
+    /// That a device writes any of these bytes of the host's memory.
+    Written(Range<u64>),
+    /// That an interrupt comes which no program of the host waits for.
+    Interrupt,
+}
+
+/// How a wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// What it was for has happened.
+    Happened,
+    /// The time has come.
+    Limit,
+    /// Nothing is left to happen.
+    Quiet,
+    /// It was to go on no longer.
+    Broken,
+}
+
+/// What it is told, and what comes of it.
+#[derive(Debug, Default)]
+struct Slot {
+    order: Option<Order>,
+    bytes: Option<Vec<u8>>,
+}
+
+#[derive(Debug)]
+enum Order {
+    Load(u64, u32),
+    Store(u64, Vec<u8>),
+    Work(Span),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Desk(Arc<Mutex<Slot>>);
+
+/// Events further away than this are time-outs of what has long been answered: the fabric is at rest.
+const REST: Span = Span::from_us(1000);
+
+impl Hand {
+    /// A thread of `host`, which keeps a core of it.
+    pub fn new(simulation: &mut Simulation, host: &str) -> Result<Self, AccessError> {
+        let desk = Desk::default();
+        let costs = simulation.costs(host)?;
+        let (orders, store) = (desk.clone(), costs.register_write);
+        let thread = simulation.spawn(host, move |system| serve(system, orders, store))?;
+        Ok(Hand {
+            host: simulation.node(host)?,
+            thread,
+            desk,
+            costs,
+        })
+    }
+
+    /// What the software of its host costs.
+    pub fn costs(&self) -> &DriverParameters {
+        &self.costs
+    }
+
+    /// Loads `len` bytes from `address` across the fabric by one request, while `watch`, asked now and then, says to go on: all ones,
+    /// as a processor has it, if nobody answers.
+    pub fn load(
+        &self,
+        simulation: &mut Simulation,
+        address: u64,
+        len: u32,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<u8>, AccessError> {
+        let mut bytes = self.perform(simulation, Order::Load(address, len), watch)?;
+        bytes.resize(len as usize, 0xff);
+        Ok(bytes)
+    }
+
+    /// Stores `bytes` at `address` across the fabric as one posted write. Time passes until the core can go on.
+    pub fn store(
+        &self,
+        simulation: &mut Simulation,
+        address: u64,
+        bytes: &[u8],
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), AccessError> {
+        let order = Order::Store(address, bytes.to_vec());
+        self.perform(simulation, order, watch).map(drop)
+    }
+
+    /// Works for `span` on its core.
+    pub fn work(
+        &self,
+        simulation: &mut Simulation,
+        span: Span,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), AccessError> {
+        if span == Span::ZERO {
+            return Ok(());
+        }
+        self.perform(simulation, Order::Work(span), watch).map(drop)
+    }
+
+    fn perform(
+        &self,
+        simulation: &mut Simulation,
+        order: Order,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<u8>, AccessError> {
+        self.desk.slot().order = Some(order);
+        let now = simulation.now();
+        self.processor(simulation).go_on(self.thread, now);
+        let (host, id) = (self.host, ComponentId(self.host as u32));
+        simulation.models[host].ask(id, &mut simulation.world);
+        simulation.listen();
+        loop {
+            for _ in 0..CHUNK {
+                if let Some(bytes) = self.desk.slot().bytes.take() {
+                    return Ok(bytes);
+                }
+                assert!(simulation.step_until(Time::NEVER), "{ANSWERED}");
+            }
+            if !watch() {
+                return Err(AccessError::Interrupted);
+            }
+        }
+    }
+
+    /// Waits for something, no longer than to `limit`, while `watch`, asked now and then, says to go on.
+    pub fn wait(
+        &self,
+        simulation: &mut Simulation,
+        until: &Until,
+        limit: Time,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Woken {
+        if let Until::Written(range) = until {
+            self.processor(simulation).look_at(range.clone());
+        }
+        loop {
+            for _ in 0..CHUNK {
+                let processor = self.processor(simulation);
+                let happened = match until {
+                    Until::Limit => false,
+                    Until::Written(_) => processor.is_changed(),
+                    Until::Interrupt => processor.is_interrupted(),
+                };
+                if happened {
+                    return Woken::Happened;
+                }
+                let at_rest = matches!(until, Until::Written(_)) && simulation.is_at_rest();
+                if at_rest && limit == Time::NEVER {
+                    return Woken::Quiet;
+                }
+                if !simulation.step_until(limit) {
+                    if limit == Time::NEVER {
+                        return Woken::Quiet;
+                    }
+                    simulation.world.pass_to(limit);
+                    return Woken::Limit;
+                }
+            }
+            if !watch() {
+                return Woken::Broken;
+            }
+        }
+    }
+
+    fn processor<'s>(&self, simulation: &'s mut Simulation) -> &'s mut Processor {
+        match &mut simulation.models[self.host] {
+            Model::Host(root) => root.cpu_mut(),
+            _ => unreachable!("a hand is of a host"),
+        }
+    }
+}
+
+impl Simulation {
+    /// Whether nothing is under way in the fabric: no packet, and nothing that happens soon.
+    pub fn is_at_rest(&mut self) -> bool {
+        let soon = self.world.now() + REST;
+        self.world.store.in_use() == 0 && self.world.next_time().is_none_or(|next| next > soon)
+    }
+}
+
+impl Desk {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Carries out what is ordered; a store holds up the core for `store`.
+async fn serve(system: System, desk: Desk, store: Span) {
+    loop {
+        let order = desk.slot().order.take();
+        let bytes = match order {
+            None => {
+                system.pause().await;
+                continue;
+            }
+            Some(Order::Load(address, len)) => system.read(address, len).await,
+            Some(Order::Store(address, bytes)) => {
+                system.store(address, &bytes).await;
+                system.work(store).await;
+                Vec::new()
+            }
+            Some(Order::Work(span)) => {
+                system.work(span).await;
+                Vec::new()
+            }
+        };
+        desk.slot().bytes = Some(bytes);
+    }
+}
+
+const ANSWERED: &str = "what a thread does ends, be it by a time-out";

@@ -1,0 +1,116 @@
+//! A thread of a host that is told from outside what to do.
+
+use std::sync::{Arc, Mutex};
+
+use kernel::{Span, Time};
+use sim::{Backing, Hand, Memory, Simulation, Until, Woken};
+
+const PAIR: &str = r#"
+    [hosts.h0]
+    memory = "4 MiB"
+    [devices.a]
+    model = "dma"
+    upstream = { to = "h0" }
+    "#;
+
+fn pair() -> (Simulation, Hand, u64) {
+    let mut simulation = Simulation::read(PAIR, "pair", None).expect("a fabric of two");
+    let hand = Hand::new(&mut simulation, "h0").expect("a host");
+    let tree = sim::Tree::of(simulation.plan());
+    let device = tree.nodes.iter().find(|node| node.name == "a");
+    let bar = device.expect("it is there").regions[0].base;
+    (simulation, hand, bar)
+}
+
+#[test]
+fn what_is_stored_is_loaded_and_a_load_takes_a_round_trip() {
+    let (mut simulation, hand, bar) = pair();
+    let stored = hand.store(&mut simulation, bar + 8, &[1, 2, 3, 4], &mut || true);
+    stored.expect("a register");
+    let before = simulation.now();
+    let loaded = hand.load(&mut simulation, bar + 8, 4, &mut || true);
+    assert_eq!(loaded, Ok(vec![1, 2, 3, 4]));
+    assert!(simulation.now().since(before) > Span::from_ns(200));
+}
+
+#[test]
+fn a_load_that_nobody_answers_is_all_ones() {
+    let (mut simulation, hand, bar) = pair();
+    let loaded = hand.load(&mut simulation, bar + (1 << 24), 8, &mut || true);
+    assert_eq!(loaded, Ok(vec![0xff; 8]));
+}
+
+#[test]
+fn work_and_waits_take_as_long_as_they_say() {
+    let (mut simulation, hand, _) = pair();
+    let before = simulation.now();
+    let worked = hand.work(&mut simulation, Span::from_ns(70), &mut || true);
+    worked.expect("nobody stops it");
+    assert_eq!(simulation.now().since(before), Span::from_ns(70));
+    let limit = simulation.now() + Span::from_us(3);
+    let woken = hand.wait(&mut simulation, &Until::Limit, limit, &mut || true);
+    assert_eq!((woken, simulation.now()), (Woken::Limit, limit));
+}
+
+#[test]
+fn a_wait_for_bytes_is_over_when_a_device_writes_one_of_them_and_no_other() {
+    let (mut simulation, hand, _) = pair();
+    let base = simulation.allocate("h0", 8192).expect("room");
+    for (address, bytes) in [(base + 4096, 4096), (base + 64, 64)] {
+        let bytes = vec![9; bytes];
+        let written = simulation.write("a", address, bytes);
+        written.expect("the host's memory");
+    }
+    let until = Until::Written(base + 100..base + 108);
+    let woken = hand.wait(&mut simulation, &until, Time::NEVER, &mut || true);
+    assert_eq!(woken, Woken::Happened);
+    let memory = simulation.memory("h0", base + 96, 8);
+    assert_eq!(memory, Ok(vec![9; 8]));
+    let woken = hand.wait(&mut simulation, &until, Time::NEVER, &mut || true);
+    assert_eq!(woken, Woken::Quiet);
+    let beyond = Until::Written(base..base + 64);
+    simulation
+        .write("a", base + 64, vec![1])
+        .expect("the host's memory");
+    let limit = simulation.now() + Span::from_us(5);
+    let woken = hand.wait(&mut simulation, &beyond, limit, &mut || true);
+    assert_eq!((woken, simulation.now()), (Woken::Limit, limit));
+}
+
+#[derive(Debug)]
+struct Outside(Mutex<Vec<u8>>);
+
+impl Backing for Outside {
+    fn read(&self, offset: usize, bytes: &mut [u8]) {
+        let all = self.0.lock().expect("no test panics with it");
+        bytes.copy_from_slice(&all[offset..][..bytes.len()]);
+    }
+    fn write(&self, offset: usize, bytes: &[u8]) {
+        let mut all = self.0.lock().expect("no test panics with it");
+        all[offset..][..bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+#[test]
+fn a_device_reads_and_writes_memory_that_somebody_outside_has() {
+    let (mut simulation, _, _) = pair();
+    let size = 2 * Memory::SHARED_PAGE;
+    let allocated = simulation.allocate_aligned("h0", size, 1 << 21);
+    let base = allocated.expect("room");
+    assert_eq!(base % (1 << 21), 0);
+    let outside = Arc::new(Outside(Mutex::new(vec![5; size as usize])));
+    let backing: Arc<dyn Backing> = outside.clone();
+    simulation
+        .share("h0", base, size, &backing)
+        .expect("it is allocated");
+    let read = simulation.read_back("a", base + 70_000, 4, &mut || true);
+    assert_eq!(read, Ok(vec![5; 4]));
+    simulation
+        .write("a", base + 70_002, vec![6])
+        .expect("it is the host's");
+    while simulation.step() {}
+    assert_eq!(
+        outside.0.lock().expect("no test panics with it")[70_001..70_004],
+        [5, 6, 5]
+    );
+}
