@@ -1,5 +1,6 @@
 //! Accesses from outside: what somebody else has the fabric do, and looks at without it.
 
+use device::{Afu, AfuId, FpgaCard};
 use kernel::{ComponentId, Span};
 use link::FlowId;
 use thiserror::Error;
@@ -73,6 +74,11 @@ pub enum AccessError {
     /// The memory of a host is given out.
     #[error("{0} has no {1} bytes of memory left together; write a larger memory for it")]
     NoRoom(String, u64),
+    /// Only some devices have a slot.
+    #[error(
+        "{0} has no slot for an accelerator functional unit; name a device with model = \"fpga-card\""
+    )]
+    NoSlot(String),
     /// Only hosts have processors.
     #[error("{0} has no processor; name a host")]
     NoProcessor(String),
@@ -246,6 +252,42 @@ impl Simulation {
         match &mut self.models[node] {
             Model::Host(root) => Ok(root.cpu_mut().take_interrupts()),
             _ => Err(AccessError::NoProcessor(host.to_owned())),
+        }
+    }
+
+    /// Configures the slot of the FPGA card `device` with `afu`, as partial reconfiguration does. What the last unit has asked for is
+    /// answered to nobody; the card's memory keeps what it has.
+    pub fn load_afu(&mut self, device: &str, afu: Box<dyn Afu>) -> Result<(), AccessError> {
+        self.configure(device, Some(afu))
+    }
+
+    /// Empties the slot of the FPGA card `device` in the same way.
+    pub fn unload_afu(&mut self, device: &str) -> Result<(), AccessError> {
+        self.configure(device, None)
+    }
+
+    fn configure(&mut self, device: &str, afu: Option<Box<dyn Afu>>) -> Result<(), AccessError> {
+        let node = self.node(device)?;
+        self.card(device)?;
+        self.start();
+        if let Model::FpgaCard(card) = &mut self.models[node] {
+            card.load(afu, &mut self.world.effects(ComponentId(node as u32)));
+        }
+        self.listen();
+        Ok(())
+    }
+
+    /// The ID of what is in the slot of the FPGA card `device`.
+    pub fn afu_id(&self, device: &str) -> Result<Option<AfuId>, AccessError> {
+        self.card(device).map(FpgaCard::afu_id)
+    }
+
+    /// The FPGA card `device`.
+    pub fn card(&self, device: &str) -> Result<&FpgaCard, AccessError> {
+        let node = self.node(device)?;
+        match &self.models[node] {
+            Model::FpgaCard(card) => Ok(card),
+            _ => Err(AccessError::NoSlot(device.to_owned())),
         }
     }
 

@@ -4,7 +4,7 @@ use std::iter;
 use std::sync::Arc;
 
 use device::sg_dma::registers::REPLY;
-use device::{BlockDma, Dma, EndpointConfig, Reflector, Reply, SgDma};
+use device::{BlockDma, Dma, EndpointConfig, FpgaCard, Reflector, Reply, SgDma};
 use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor, ThreadId, Transfer, driver};
 use kernel::{ComponentId, Span, Stream, World};
@@ -177,6 +177,9 @@ fn component(
                     Model::BlockDma(BlockDma::new(config, parameters))
                 }
                 DeviceParameters::SgDma(parameters) => Model::SgDma(SgDma::new(config, parameters)),
+                DeviceParameters::FpgaCard(parameters) => {
+                    Model::FpgaCard(FpgaCard::new(config, parameters))
+                }
                 DeviceParameters::Router(parameters) => {
                     Model::Router(router(plan, index, config, parameters, fibres))
                 }

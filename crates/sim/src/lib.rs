@@ -28,6 +28,10 @@ mod trace;
 mod tree;
 
 pub use access::AccessError;
+pub use device::fpga_card::{
+    Afu, AfuId, BuiltInAfu, FpgaCard, MMIO_SIZE, MemoryPort, Misuse, NoSuchMemory, NotAnAfuId,
+    ReadError, Shell,
+};
 pub use hand::{Hand, Until, Woken};
 pub use latency::Latency;
 pub use plan::Plan;

@@ -1,6 +1,6 @@
 //! The closed list of what stands in a fabric, and the dispatch of what happens to it.
 
-use device::{Accelerator, BlockDma, Dma, Nic, Reflector, Router, SgDma};
+use device::{Accelerator, BlockDma, Dma, FpgaCard, Nic, Reflector, Router, SgDma};
 use fabric::{Controller, IoPort, Switch};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
@@ -41,6 +41,8 @@ models! {
     BlockDma;
     /// A scatter/gather DMA engine.
     SgDma;
+    /// An FPGA card.
+    FpgaCard;
     /// A latency reflector.
     Reflector;
     /// An accelerator with a coherent cache.
@@ -76,6 +78,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint().link()),
             Model::BlockDma(dma) => Some(dma.endpoint().link()),
             Model::SgDma(dma) => Some(dma.endpoint().link()),
+            Model::FpgaCard(card) => Some(card.endpoint().link()),
             Model::Reflector(reflector) => Some(reflector.endpoint().link()),
             Model::Accelerator(one) => Some(one.endpoint().link()),
             Model::Router(router) => Some(router.endpoint().link()),
@@ -93,6 +96,7 @@ impl Model {
             Model::Dma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::BlockDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
             Model::SgDma(dma) => (dma.endpoint().functions(), vec![dma.endpoint().link()]),
+            Model::FpgaCard(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
             Model::Reflector(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
             Model::Accelerator(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
             Model::Router(one) => (one.endpoint().functions(), vec![one.endpoint().link()]),
@@ -117,6 +121,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint().bar()),
             Model::BlockDma(dma) => Some(dma.endpoint().bar()),
             Model::SgDma(dma) => Some(dma.endpoint().bar()),
+            Model::FpgaCard(card) => Some(card.endpoint().bar()),
             Model::Reflector(reflector) => Some(reflector.endpoint().bar()),
             Model::Accelerator(one) => Some(one.endpoint().bar()),
             Model::Router(router) => Some(router.endpoint().bar()),
@@ -132,6 +137,7 @@ impl Model {
             Model::Dma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::BlockDma(dma) => Some(dma.endpoint_mut().bar_mut()),
             Model::SgDma(dma) => Some(dma.endpoint_mut().bar_mut()),
+            Model::FpgaCard(card) => Some(card.endpoint_mut().bar_mut()),
             Model::Reflector(reflector) => Some(reflector.endpoint_mut().bar_mut()),
             Model::Accelerator(one) => Some(one.endpoint_mut().bar_mut()),
             Model::Router(router) => Some(router.endpoint_mut().bar_mut()),
@@ -160,6 +166,7 @@ impl Model {
             | Model::Switch(_)
             | Model::BlockDma(_)
             | Model::SgDma(_)
+            | Model::FpgaCard(_)
             | Model::Reflector(_)
             | Model::Accelerator(_)
             | Model::Nic(_)
@@ -177,6 +184,7 @@ impl Model {
             | Model::Switch(_)
             | Model::BlockDma(_)
             | Model::SgDma(_)
+            | Model::FpgaCard(_)
             | Model::Reflector(_)
             | Model::Accelerator(_)
             | Model::Nic(_)
@@ -194,6 +202,7 @@ impl Model {
             | Model::Switch(_)
             | Model::BlockDma(_)
             | Model::SgDma(_)
+            | Model::FpgaCard(_)
             | Model::Reflector(_)
             | Model::Accelerator(_)
             | Model::Nic(_)
@@ -208,6 +217,7 @@ impl Model {
             Model::Host(host) => host.ask(&mut world.effects(id)),
             Model::Dma(dma) => dma.run(&mut world.effects(id)),
             Model::BlockDma(dma) => dma.run(&mut world.effects(id)),
+            Model::FpgaCard(card) => card.run(&mut world.effects(id)),
             Model::Router(router) => router.run(&mut world.effects(id)),
             Model::Nic(nic) => nic.run(&mut world.effects(id)),
             Model::Accelerator(one) => one.run(&mut world.effects(id)),

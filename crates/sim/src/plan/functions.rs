@@ -38,7 +38,11 @@ pub(super) fn functions(
             ports(PortType::Downstream, SWITCH_PORT),
         ),
         NodeKind::Device(endpoint, device) => {
-            let identity = identity(node, DEVICE);
+            let code = match device {
+                DeviceParameters::FpgaCard(_) => FPGA_CARD,
+                _ => DEVICE,
+            };
+            let identity = identity(node, code);
             let msi_vectors = endpoint.msi_vectors.max(device.msi_vectors()) as u8;
             Functions::device(&EndpointFunction {
                 identity,
@@ -142,6 +146,14 @@ const SWITCH_PORT: Identity = Identity {
 const DEVICE: Identity = Identity {
     vendor: 0x10ee,
     device: 0x9038,
+    revision: 0,
+    class: 0x12_0000,
+};
+
+/// An Intel Programmable Acceleration Card with Arria 10 GX FPGA.
+const FPGA_CARD: Identity = Identity {
+    vendor: 0x8086,
+    device: 0x09c4,
     revision: 0,
     class: 0x12_0000,
 };

@@ -113,9 +113,12 @@ fn check_endpoint(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError>
         NodeKind::Device(_, DeviceParameters::Nic(_) | DeviceParameters::Router(_)) => {
             "joins hosts itself"
         }
-        NodeKind::Device(_, DeviceParameters::SgDma(_) | DeviceParameters::BlockDma(_)) => {
-            "needs a driver on the host above it"
-        }
+        NodeKind::Device(
+            _,
+            DeviceParameters::SgDma(_)
+            | DeviceParameters::BlockDma(_)
+            | DeviceParameters::FpgaCard(_),
+        ) => "needs a driver on the host above it",
         _ => "is no endpoint",
     };
     let message = format!(

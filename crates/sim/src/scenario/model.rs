@@ -58,6 +58,7 @@ impl DeviceParameters {
     /// The BARs of a device with this model, with its window to others, if it has one.
     pub fn bars(&self, endpoint: &EndpointParameters, window: Option<Bar>) -> Vec<Bar> {
         let own = match self {
+            Self::FpgaCard(_) => return device::FpgaCardParameters::bars().into(),
             Self::SgDma(engine) => Some(engine.bar()),
             Self::Router(_) | Self::Nic(_) => window,
             Self::Dma(_) | Self::Reflector(_) | Self::Accelerator(_) | Self::BlockDma(_) => None,
@@ -71,6 +72,7 @@ impl DeviceParameters {
             Self::Dma(dma) => dma.tags,
             Self::BlockDma(dma) => dma.tags,
             Self::SgDma(engine) => engine.tags,
+            Self::FpgaCard(card) => card.tags,
             Self::Nic(nic) => nic.tags,
             Self::Accelerator(one) => one.translation_requests,
             Self::Reflector(_) | Self::Router(_) => 0,
@@ -98,6 +100,7 @@ impl DeviceParameters {
     pub fn msi_vectors(&self) -> u32 {
         match self {
             Self::SgDma(_) => device::sg_dma::registers::Unit::ALL.len() as u32,
+            Self::FpgaCard(_) => device::fpga_card::INTERRUPTS.into(),
             Self::Dma(_)
             | Self::BlockDma(_)
             | Self::Reflector(_)
@@ -115,6 +118,8 @@ models! {
     "block-dma" => BlockDma(device::BlockDmaParameters);
     /// Works through lists of descriptors that a driver on the host writes, with FIFOs and a circuit of the user's behind it.
     "sg-dma" => SgDma(device::SgDmaParameters);
+    /// A card with a slot for accelerator functional units, which reach host memory and memory of its own: an Intel PAC.
+    "fpga-card" => FpgaCard(device::FpgaCardParameters);
     /// Joins hosts by fibres: takes what is written to its window, or made by its user logic, through a network of its kind.
     "router" => Router(device::RouterParameters);
     /// Sends messages between the memories of hosts that share a controller, for programs that own its queue pairs.

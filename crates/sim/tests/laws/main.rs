@@ -11,6 +11,7 @@ mod completions;
 mod enumeration;
 mod failing_links;
 mod fixture;
+mod fpga_card;
 mod hand;
 mod latency;
 mod limits;

@@ -1,0 +1,70 @@
+//! The accelerator functional units that come with the card.
+
+use super::dma::DmaAfu;
+use super::nlb::Nlb;
+use super::{Afu, AfuId};
+
+/// What a slot can be configured with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltInAfu {
+    /// Nothing.
+    None,
+    /// The native loopback, mode 0: copies host memory.
+    NlbMode0,
+    /// The native loopback, mode 3: reads or writes host memory, or both.
+    NlbMode3,
+    /// Moves data between host memory and the card's.
+    Dma,
+}
+
+impl BuiltInAfu {
+    /// All of them, by the names of their images.
+    pub const NAMES: [(&str, Self); 4] = [
+        ("none", Self::None),
+        ("nlb_mode_0", Self::NlbMode0),
+        ("nlb_mode_3", Self::NlbMode3),
+        ("dma_afu", Self::Dma),
+    ];
+
+    /// The one with that ID, as an image names it.
+    pub fn of(id: AfuId) -> Option<Self> {
+        let mut all = Self::NAMES.iter().map(|(_, afu)| *afu);
+        all.find(|afu| afu.id() == Some(id))
+    }
+
+    /// Its ID.
+    pub fn id(self) -> Option<AfuId> {
+        match self {
+            Self::None => None,
+            Self::NlbMode0 => Some(Nlb::MODE_0),
+            Self::NlbMode3 => Some(Nlb::MODE_3),
+            Self::Dma => Some(DmaAfu::ID),
+        }
+    }
+
+    /// One of it.
+    pub fn make(self) -> Option<Box<dyn Afu>> {
+        match self {
+            Self::None => None,
+            Self::NlbMode0 => Some(Box::new(Nlb::mode_0())),
+            Self::NlbMode3 => Some(Box::new(Nlb::mode_3())),
+            Self::Dma => Some(Box::new(DmaAfu::default())),
+        }
+    }
+}
+
+kernel::choices!(BuiltInAfu);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_known_by_its_id() {
+        for (_, afu) in BuiltInAfu::NAMES {
+            let made = afu.make().map(|made| made.id());
+            assert_eq!(made, afu.id());
+            assert_eq!(made.and_then(BuiltInAfu::of), made.map(|_| afu));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The address space of the DMA unit: 50 bits, of which the upper two say what is meant.
+
+/// What an address means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The card's memory.
+    Local(u64),
+    /// A memory that has the same word everywhere, for software to wait for.
+    Magic,
+    /// Host memory.
+    Host(u64),
+}
+
+/// "Wrt_Sync".
+pub(super) const MAGIC: u64 = 0x5772_745f_5379_6e63;
+
+/// Bits of an address within a memory.
+const BITS: u32 = 48;
+
+impl Place {
+    /// What `address` means: the line that it is in, as data is moved by lines.
+    ///
+    /// Host memory is there twice. A write to its upper image stays behind all writes before it, which posted writes do anyway.
+    pub(super) fn of(address: u64) -> Self {
+        let within = address & ((1 << BITS) - 1) & !63;
+        match address >> BITS & 3 {
+            0 => Self::Local(within),
+            1 => Self::Magic,
+            _ => Self::Host(within),
+        }
+    }
+
+    pub(super) fn is_host(self) -> bool {
+        matches!(self, Self::Host(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upper_bits_of_an_address_say_what_is_meant() {
+        assert_eq!(Place::of(0x1040), Place::Local(0x1040));
+        assert_eq!(Place::of(1 << 48), Place::Magic);
+        assert_eq!(Place::of(2 << 48 | 0x40), Place::Host(0x40));
+        assert_eq!(Place::of(3 << 48 | 0x7f), Place::Host(0x40));
+    }
+}

@@ -1,0 +1,149 @@
+//! The memory-mapped DMA unit: moves data between host memory and the card's, or within either, as descriptors say.
+//!
+//! After the published design `dma_afu`: a modular scatter/gather DMA with a window for single words beside it. One address
+//! space of 50 bits has both memories, and a word that software waits for.
+
+mod address;
+mod masters;
+
+use super::features::{FeatureHeader, FeatureKind};
+use super::msgdma::{Asked, Dispatcher};
+use super::words::{dwords, load_dwords};
+use super::{Afu, AfuId, ReadError, Shell};
+use masters::Masters;
+
+/// The memory-mapped DMA unit.
+#[derive(Debug, Default)]
+pub(super) struct DmaAfu {
+    dispatcher: Dispatcher,
+    masters: Masters,
+    /// Where the window is in the card's memory.
+    page: u64,
+}
+
+/// The building block in the unit's registers.
+const BLOCK: u64 = 0x2_0000;
+const BLOCK_LOW: u64 = BLOCK + 0x08;
+const BLOCK_HIGH: u64 = BLOCK + 0x10;
+const CSR: u64 = BLOCK + 0x40;
+const CSR_END: u64 = CSR + 0x20;
+const DESCRIPTOR: u64 = BLOCK + 0x60;
+const DESCRIPTOR_END: u64 = DESCRIPTOR + 0x20;
+const WINDOW_PAGE: u64 = BLOCK + 0x200;
+const WINDOW_PAGE_HIGH: u64 = WINDOW_PAGE + 4;
+const WINDOW: u64 = BLOCK + 0x1000;
+const WINDOW_END: u64 = WINDOW + WINDOW_SIZE;
+const WINDOW_SIZE: u64 = 4096;
+
+/// The UUID of the building block.
+const BLOCK_ID: AfuId = AfuId(0xef82_def7_f6ec_40fc_a914_9a35_bace_01ea);
+
+/// Its feature header is the last one.
+const BLOCK_HEADER: FeatureHeader = FeatureHeader {
+    kind: FeatureKind::BuildingBlock,
+    id: 0x765,
+    next: None,
+};
+
+/// The interrupt at the end of a descriptor.
+const INTERRUPT: u8 = 0;
+
+impl DmaAfu {
+    /// Its ID.
+    pub(super) const ID: AfuId = AfuId(0x331d_b30c_9885_41ea_9081_f88b_8f65_5caa);
+
+    fn load_dword(&self, offset: u64, shell: &mut Shell<'_>) -> u32 {
+        let header = BLOCK_HEADER.bits();
+        match offset {
+            BLOCK => header as u32,
+            0x2_0004 => (header >> 32) as u32,
+            BLOCK_LOW => BLOCK_ID.low() as u32,
+            0x2_000c => (BLOCK_ID.low() >> 32) as u32,
+            BLOCK_HIGH => BLOCK_ID.high() as u32,
+            0x2_0014 => (BLOCK_ID.high() >> 32) as u32,
+            CSR..CSR_END => self.dispatcher.load(offset - CSR, self.masters.state()),
+            WINDOW_PAGE => self.page as u32,
+            WINDOW_PAGE_HIGH => (self.page >> 32) as u32,
+            WINDOW..WINDOW_END => {
+                let mut bytes = [0xff; 4];
+                // Where there is no memory, nobody answers.
+                let at = self.page | (offset - WINDOW);
+                let _ = shell.memory().read(at, &mut bytes);
+                u32::from_le_bytes(bytes)
+            }
+            _ => 0,
+        }
+    }
+
+    fn store_dword(&mut self, offset: u64, value: u32, shell: &mut Shell<'_>) {
+        let asked = match offset {
+            CSR..CSR_END => self.dispatcher.store(offset - CSR, value),
+            DESCRIPTOR..DESCRIPTOR_END => self
+                .dispatcher
+                .store_descriptor(offset - DESCRIPTOR, value)
+                .then_some(Asked::GoOn),
+            WINDOW_PAGE => {
+                self.page = self.page & !0xffff_ffff | u64::from(value) & !(WINDOW_SIZE - 1);
+                None
+            }
+            WINDOW_PAGE_HIGH => {
+                self.page = self.page & 0xffff_ffff | u64::from(value) << 32;
+                None
+            }
+            WINDOW..WINDOW_END => {
+                let at = self.page | (offset - WINDOW);
+                let _ = shell.memory().write(at, &value.to_le_bytes());
+                None
+            }
+            _ => None,
+        };
+        match asked {
+            Some(Asked::Reset | Asked::Flush) => self.masters.forget(),
+            Some(Asked::GoOn) => {}
+            None => return,
+        }
+        self.masters.go_on(&mut self.dispatcher, shell);
+    }
+}
+
+impl Afu for DmaAfu {
+    fn id(&self) -> AfuId {
+        Self::ID
+    }
+
+    fn next_feature(&self) -> Option<u32> {
+        Some(BLOCK as u32)
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    fn load(&mut self, offset: u64, len: u32, shell: &mut Shell<'_>) -> u64 {
+        load_dwords(offset, len, |offset| self.load_dword(offset, shell))
+    }
+
+    fn store(&mut self, offset: u64, bytes: &[u8], shell: &mut Shell<'_>) {
+        for (offset, value) in dwords(offset, bytes) {
+            self.store_dword(offset, value, shell);
+        }
+    }
+
+    fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>) {
+        if data.is_err() {
+            self.dispatcher.fail();
+        }
+        self.masters.answered(tag, data.ok(), shell.now());
+        self.masters.go_on(&mut self.dispatcher, shell);
+    }
+
+    fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>) {
+        if self.masters.written(tag) {
+            self.masters.go_on(&mut self.dispatcher, shell);
+        }
+    }
+
+    fn wake(&mut self, shell: &mut Shell<'_>) {
+        self.masters.go_on(&mut self.dispatcher, shell);
+    }
+}

@@ -1,0 +1,58 @@
+//! Device features: the headers that software walks from the management engine to the last building block of an AFU.
+
+/// What a feature header (DFH) says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FeatureHeader {
+    pub(super) kind: FeatureKind,
+    /// Which feature of its kind.
+    pub(super) id: u16,
+    /// How far on the next header is, in bytes; none at the last one.
+    pub(super) next: Option<u32>,
+}
+
+/// What a feature is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FeatureKind {
+    /// An accelerator functional unit.
+    Afu = 1,
+    /// A basic building block of one.
+    BuildingBlock = 2,
+    /// The interface unit: the management engine or a port.
+    Private = 3,
+    /// The interface unit itself.
+    InterfaceUnit = 4,
+}
+
+impl FeatureHeader {
+    /// The register.
+    pub(super) fn bits(self) -> u64 {
+        let next = u64::from(self.next.unwrap_or(0) & 0xff_ffff);
+        let is_last = u64::from(self.next.is_none());
+        (self.kind as u64) << 60 | is_last << 40 | next << 16 | u64::from(self.id & 0xfff)
+    }
+}
+
+/// The header that ends the list of a design with building blocks.
+pub(super) const NULL_HIGH: u64 = 0xda11_82b1_b344_4e23;
+/// Its lower half.
+pub(super) const NULL_LOW: u64 = 0x90fe_6aab_12a0_132f;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_has_its_fields_where_software_looks() {
+        let header = FeatureHeader {
+            kind: FeatureKind::BuildingBlock,
+            id: 0x765,
+            next: Some(0x100),
+        };
+        assert_eq!(header.bits(), 0x2000_0000_0100_0765);
+        let last = FeatureHeader {
+            next: None,
+            ..header
+        };
+        assert_eq!(last.bits(), 0x2000_0100_0000_0765);
+    }
+}

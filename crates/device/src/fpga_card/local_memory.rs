@@ -1,0 +1,134 @@
+//! The card's own memory: real bytes behind channels, each of which moves so many bytes a second.
+//!
+//! A channel is a bank: the first one has the lowest addresses, as in the published designs. What an access takes is worked
+//! out when it is made; nothing happens in between.
+
+use kernel::{Bandwidth, Span, Time};
+use thiserror::Error;
+use transaction::Memory;
+
+/// The memory of a card.
+#[derive(Clone, Debug)]
+pub struct LocalMemory {
+    bytes: Memory,
+    /// Bytes of a bank.
+    bank: u64,
+    /// When each channel is free.
+    free: Vec<Time>,
+    rate: Bandwidth,
+    /// The time of a line, as nearly all accesses are of whole ones.
+    line: Span,
+    latency: Span,
+}
+
+/// No memory is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the card has no memory at {0:#x}")]
+pub struct NoSuchMemory(pub u64);
+
+const LINE: u64 = 64;
+
+impl LocalMemory {
+    /// Memory of `size` bytes in so many banks, each of which moves `rate`; what is read is there `latency` after that.
+    pub fn new(size: u64, channels: u32, rate: Bandwidth, latency: Span) -> Self {
+        LocalMemory {
+            bytes: Memory::new(size),
+            bank: size.div_ceil(u64::from(channels)).max(1),
+            free: vec![Time::ZERO; channels as usize],
+            rate,
+            line: rate.time_of(LINE),
+            latency,
+        }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &Memory {
+        &self.bytes
+    }
+
+    /// Reads into all of `into`, from `now` on: when that is there.
+    pub fn read(&mut self, now: Time, address: u64, into: &mut [u8]) -> Result<Time, NoSuchMemory> {
+        let done = self.pass(now, address, into.len() as u64)?;
+        self.bytes.read(address, into);
+        Ok(done + self.latency)
+    }
+
+    /// Writes `bytes`, from `now` on: when they are on their way to the memory, so that any later read finds them.
+    pub fn write(&mut self, now: Time, address: u64, bytes: &[u8]) -> Result<Time, NoSuchMemory> {
+        let done = self.pass(now, address, bytes.len() as u64)?;
+        self.bytes.write(address, bytes);
+        Ok(done)
+    }
+
+    /// Moves that range over its channels: when the last of it has passed.
+    fn pass(&mut self, now: Time, address: u64, len: u64) -> Result<Time, NoSuchMemory> {
+        if !self.bytes.holds(address, len) {
+            return Err(NoSuchMemory(address));
+        }
+        let (mut at, end, mut done) = (address, address + len, now);
+        while at < end {
+            let bank = at / self.bank;
+            let here = (end - at).min((bank + 1) * self.bank - at);
+            let time = self.time_of(here);
+            let free = &mut self.free[bank as usize];
+            *free = now.max(*free) + time;
+            done = done.max(*free);
+            at += here;
+        }
+        Ok(done)
+    }
+
+    fn time_of(&self, len: u64) -> Span {
+        if len.is_multiple_of(LINE) {
+            self.line * (len / LINE)
+        } else {
+            self.rate.time_of(len)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NS: Span = Span::from_ns(1);
+
+    /// Two banks of 1 MiB, 64 bytes a nanosecond each.
+    fn memory() -> LocalMemory {
+        let rate = Bandwidth(64_000_000_000);
+        LocalMemory::new(2 << 20, 2, rate, Span::from_ns(100))
+    }
+
+    #[test]
+    fn accesses_to_one_bank_wait_for_each_other_and_those_to_two_do_not() {
+        let mut memory = memory();
+        let mut line = [0; 64];
+        let first = memory.read(Time::ZERO, 0, &mut line);
+        let second = memory.read(Time::ZERO, 64, &mut line);
+        let other = memory.write(Time::ZERO, 1 << 20, &line);
+        assert_eq!(first, Ok(Time::ZERO + NS * 101));
+        assert_eq!(second, Ok(Time::ZERO + NS * 102));
+        assert_eq!(other, Ok(Time::ZERO + NS));
+    }
+
+    #[test]
+    fn what_is_written_across_banks_comes_back() {
+        let mut memory = memory();
+        let bytes: Vec<u8> = (0..128).collect();
+        let written = memory.write(Time::ZERO, (1 << 20) - 64, &bytes);
+        assert_eq!(written, Ok(Time::ZERO + NS));
+        let mut back = [0; 128];
+        memory
+            .read(Time::ZERO, (1 << 20) - 64, &mut back)
+            .expect("it is there");
+        assert_eq!(back, bytes[..]);
+    }
+
+    #[test]
+    fn beyond_the_end_there_is_no_memory() {
+        let mut memory = memory();
+        let beyond = memory.write(Time::ZERO, (2 << 20) - 32, &[0; 64]);
+        assert_eq!(beyond, Err(NoSuchMemory((2 << 20) - 32)));
+        assert!(memory.read(Time::ZERO, u64::MAX, &mut [0; 64]).is_err());
+    }
+}

@@ -1,0 +1,333 @@
+//! An FPGA card with a slot for accelerator functional units, as the Intel Programmable Acceleration Card is one.
+//!
+//! BAR 0 begins with the management engine (FME). BAR 2 is the port: its registers, and behind them those of the unit in the
+//! slot. Software finds its way by feature headers, each of which says where the next one is. The unit, an [`Afu`], reaches
+//! host memory, the card's own memory and interrupts through the [`Shell`]. What a slot is configured with comes from the list
+//! of [`BuiltInAfu`]s, or from a user. Register maps are those of the published designs, so that their drivers find what they look for.
+//!
+//! While the port is in reset, loads from the unit's registers give all ones and stores to them nothing; bits of the port's
+//! error register tell of them. So it is where the slot is empty. The rest of BAR 0, its upper half, is reserved in the
+//! published design; here it is plain memory, so that flows have an end at the card.
+
+mod afu;
+mod afu_id;
+mod builtin;
+mod dma;
+mod errors;
+mod features;
+mod host_interface;
+mod local_memory;
+mod management;
+mod msgdma;
+mod nlb;
+mod parameters;
+mod port;
+mod service;
+mod shell;
+mod words;
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use kernel::{Bytes, Component, Effects, Port, Span, Time};
+use link::{Frame, PacketId, Pcie, Stamp};
+use protocol::{Bar, Header};
+use transaction::{Memory, Place};
+
+use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use host_interface::{Answer, Data, HostInterface, LONGEST, Limits, Outgoing, Taken};
+use management::Management;
+use port::{PortRegisters, ResetChange};
+
+pub use afu::{Afu, MMIO_SIZE, Misuse, ReadError};
+pub use afu_id::{AfuId, NotAnAfuId};
+pub use builtin::BuiltInAfu;
+pub use local_memory::{LocalMemory, NoSuchMemory};
+pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
+pub use parameters::FpgaCardParameters;
+pub use port::{AFU as AFU_REGISTERS, CONTROL as PORT_CONTROL};
+pub use shell::{INTERRUPTS, MemoryPort, Shell};
+
+/// An FPGA card.
+#[derive(Debug)]
+pub struct FpgaCard {
+    endpoint: Endpoint,
+    management: Management,
+    port: PortRegisters,
+    slot: Slot,
+    host: HostInterface,
+    memory: LocalMemory,
+    cycle: Span,
+    /// The data of the read that was answered last.
+    answer: Data,
+    /// What is loaded from registers, on its way to an answer.
+    loaded: Memory,
+    /// When the next wake-ups are on their way: for the unit and for a read that is given up.
+    armed: [Time; 2],
+}
+
+/// What is in the slot. A unit need not be shared between threads, while the card around it can be.
+struct Slot {
+    afu: Option<Mutex<Box<dyn Afu>>>,
+    id: Option<AfuId>,
+    next_feature: Option<u32>,
+}
+
+impl FpgaCardParameters {
+    /// The BARs of a card: management, and the port with its slot.
+    pub fn bars() -> [Bar; 2] {
+        [0, PORT_BAR as u8].map(|index| Bar {
+            index,
+            size: BAR_SIZE,
+            wide: true,
+        })
+    }
+}
+
+/// Size of either BAR.
+const BAR_SIZE: u64 = 512 * 1024;
+
+/// The BAR of the port.
+const PORT_BAR: usize = 2;
+
+impl Component for FpgaCard {
+    type Traffic = Pcie;
+    type Port = Port;
+    type Timer = EndpointTimer;
+
+    fn start(&mut self, fx: &mut Effects<'_, Self>) {
+        self.endpoint.start(fx);
+        self.with_afu(fx, |afu, shell| afu.wake(shell));
+        self.run(fx);
+    }
+
+    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
+        self.endpoint.receive(frame, fx);
+        self.run(fx);
+    }
+
+    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
+        self.endpoint.expire(timer, fx);
+        self.run(fx);
+    }
+}
+
+impl FpgaCard {
+    /// A card that is configured as its parameters say.
+    pub fn new(mut config: EndpointConfig, parameters: &FpgaCardParameters) -> Self {
+        config.parameters.bar = Bytes(BAR_SIZE);
+        let endpoint = Endpoint::new(config);
+        let limits = limits(&endpoint);
+        let tags = parameters.tags as u16;
+        let at_most = Limits { tags, ..limits };
+        let requests = (parameters.outstanding_reads, parameters.waiting_writes);
+        let mut card = FpgaCard {
+            management: Management::default(),
+            port: PortRegisters::default(),
+            slot: Slot::of(parameters.afu.make()),
+            host: HostInterface::new(at_most, parameters.completion_timeout, requests),
+            memory: LocalMemory::new(
+                parameters.memory.0,
+                parameters.memory_channels,
+                parameters.memory_bandwidth,
+                parameters.memory_latency,
+            ),
+            cycle: parameters.afu_clock.period(),
+            answer: vec![0; LONGEST],
+            loaded: Memory::new(BAR_SIZE),
+            armed: [Time::ZERO; 2],
+            endpoint,
+        };
+        card.host.obey(limits);
+        card
+    }
+
+    /// Its core.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its core, to be filled before a run.
+    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// The card's own memory.
+    pub fn memory(&self) -> &LocalMemory {
+        &self.memory
+    }
+
+    /// The ID of the unit in the slot.
+    pub fn afu_id(&self) -> Option<AfuId> {
+        self.slot.id
+    }
+
+    /// How often the unit in the slot, or software, did what the port does not allow.
+    pub fn port_errors(&self) -> u64 {
+        self.port.errors.count
+    }
+
+    /// Configures the slot anew, as partial reconfiguration does; with nothing, it is empty. What the last unit has asked for
+    /// is answered to nobody. The card's memory keeps what it has.
+    pub fn load(&mut self, afu: Option<Box<dyn Afu>>, fx: &mut Effects<'_, Self>) {
+        self.host.abandon(fx.store());
+        self.slot = Slot::of(afu);
+        if !self.port.is_in_reset() {
+            self.with_afu(fx, |afu, shell| afu.wake(shell));
+        }
+        self.run(fx);
+    }
+
+    /// Takes in what has arrived, and lets the unit and the link go on, until nothing more happens now.
+    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        self.give_up(fx);
+        loop {
+            let received = self.receive_all(fx);
+            let sent = self.send_all(fx);
+            let woken = self.wake(fx);
+            if !(received || sent || woken) {
+                break;
+            }
+        }
+        self.arm(fx);
+    }
+
+    /// Lets the unit in the slot do something with the shell, if there is one.
+    fn with_afu<R>(
+        &mut self,
+        fx: &mut Effects<'_, Self>,
+        what: impl FnOnce(&mut dyn Afu, &mut Shell<'_>) -> R,
+    ) -> Option<R> {
+        let afu = self.slot.afu.as_mut()?;
+        let afu = afu.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut shell = Shell {
+            now: fx.now(),
+            cycle: self.cycle,
+            host: &mut self.host,
+            memory: &mut self.memory,
+            errors: &mut self.port.errors,
+            packets: fx.store(),
+        };
+        Some(what(afu.as_mut(), &mut shell))
+    }
+
+    /// Hands over to the link what may go. Whether anything went.
+    fn send_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let mut any = false;
+        while self.endpoint.is_open(fx) && self.endpoint.is_bus_master() {
+            let Some(next) = self.host.next(fx.now(), fx.store()) else {
+                break;
+            };
+            any = true;
+            match next {
+                Outgoing::Packet(packet, written) => {
+                    self.endpoint.hand_over(packet, fx);
+                    if let Some(tag) = written {
+                        self.with_afu(fx, |afu, shell| afu.write_done(tag, shell));
+                    }
+                }
+                Outgoing::Interrupt(vector) => {
+                    if let Some(packet) = self.message(vector, fx) {
+                        self.endpoint.hand_over(packet, fx);
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    /// The write that signals an interrupt: none while software has not enabled it.
+    fn message(&self, vector: u8, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        let (address, message) = self.endpoint.msi(vector)?;
+        let header =
+            Header::memory_write(self.endpoint.id(), address, 4).expect("a message is one dword");
+        let packet = fx.store().claim();
+        fx.store()[packet]
+            .write(header, Stamp::default())
+            .copy_from_slice(&message.to_le_bytes());
+        Some(packet)
+    }
+
+    /// Wakes the unit if it can go on. Whether it could.
+    fn wake(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let is_due = self.host.alarm <= fx.now();
+        if is_due {
+            self.host.alarm = Time::NEVER;
+        }
+        let is_relieved = self.host.is_relieved();
+        if !(is_due || is_relieved) || self.port.is_in_reset() {
+            return false;
+        }
+        self.with_afu(fx, |afu, shell| afu.wake(shell)).is_some()
+    }
+
+    /// Reads that were not answered in time never will be.
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(taken) = self.host.give_up(fx.now(), &mut self.answer) {
+            self.endpoint.record_timeout(Place::Own);
+            self.management.record(ReadError::TimedOut.into());
+            if let Taken::Read(answer) = taken {
+                self.tell(answer, fx);
+            }
+        }
+    }
+
+    /// Tells the unit that a read is over.
+    fn tell(&mut self, answer: Answer, fx: &mut Effects<'_, Self>) {
+        let data = std::mem::take(&mut self.answer);
+        let result = answer.result.map(|len| &data[..len]);
+        self.with_afu(fx, |afu, shell| afu.read_done(answer.tag, result, shell));
+        self.answer = data;
+    }
+
+    /// Has the slot reset, or let go of.
+    fn change_reset(&mut self, change: ResetChange, fx: &mut Effects<'_, Self>) {
+        match change {
+            ResetChange::Begins => {
+                self.host.abandon(fx.store());
+                self.with_afu(fx, |afu, _| afu.reset());
+            }
+            ResetChange::Ends => {
+                self.with_afu(fx, |afu, shell| afu.wake(shell));
+            }
+        }
+    }
+
+    /// Asks to be woken for what is due next, unless that is on its way already.
+    fn arm(&mut self, fx: &mut Effects<'_, Self>) {
+        let due = [self.host.alarm, self.host.deadline()];
+        for (armed, due) in self.armed.iter_mut().zip(due) {
+            let is_on_its_way = *armed > fx.now() && *armed <= due;
+            if due < Time::NEVER && !is_on_its_way {
+                *armed = due;
+                fx.wake(EndpointTimer::Engine, due.since(fx.now()));
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn of(afu: Option<Box<dyn Afu>>) -> Self {
+        Slot {
+            id: afu.as_ref().map(|afu| afu.id()),
+            next_feature: afu.as_ref().and_then(|afu| afu.next_feature()),
+            afu: afu.map(Mutex::new),
+        }
+    }
+}
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Slot").field(&self.id).finish()
+    }
+}
+
+/// What the registers say of requests.
+fn limits(endpoint: &Endpoint) -> Limits {
+    Limits {
+        id: endpoint.id(),
+        max_payload: endpoint.max_payload(),
+        max_read_request: endpoint.max_read_request(),
+        tags: endpoint.tags_allowed(),
+    }
+}

@@ -1,0 +1,254 @@
+//! The dispatcher: control and status, and the descriptors that wait.
+
+use std::collections::VecDeque;
+
+use super::descriptor::{DWORDS, Descriptor};
+
+/// The dispatcher of one engine.
+#[derive(Clone, Debug, Default)]
+pub(in crate::fpga_card) struct Dispatcher {
+    control: u32,
+    /// Whether it stopped by itself: on an error, or on an early end.
+    stopped_on: [bool; 2],
+    irq: bool,
+    dwords: [u32; DWORDS],
+    waiting: VecDeque<Descriptor>,
+    /// Sequence numbers of the descriptors read and written last.
+    pub(in crate::fpga_card) sequence: [u16; 2],
+    /// Interrupts that are still to be sent.
+    interrupts: u32,
+}
+
+/// What the dispatcher cannot see of its engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::fpga_card) struct Engine {
+    /// Descriptors begun and not done.
+    pub(in crate::fpga_card) begun: usize,
+    /// Descriptors read and not written.
+    pub(in crate::fpga_card) unwritten: usize,
+    /// Answers to reads that are to come, for this work or for work that was reset.
+    pub(in crate::fpga_card) awaited: bool,
+    /// Whether it is being reset.
+    pub(in crate::fpga_card) resetting: bool,
+    /// Responses that wait, and whether there is no room for more.
+    pub(in crate::fpga_card) responses: usize,
+    pub(in crate::fpga_card) responses_full: bool,
+}
+
+/// What a store asks of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fpga_card) enum Asked {
+    /// To look whether it can go on.
+    GoOn,
+    /// To forget all it does.
+    Reset,
+    /// To forget what it is at, but not what waits.
+    Flush,
+}
+
+/// Descriptors that wait, at most.
+const DEPTH: usize = 128;
+
+const STATUS: u64 = 0x00;
+const CONTROL: u64 = 0x04;
+const FILL_LEVEL: u64 = 0x08;
+const RESPONSE_FILL_LEVEL: u64 = 0x0c;
+const SEQUENCE: u64 = 0x10;
+
+const STOP_DISPATCHER: u32 = 1;
+const RESET_DISPATCHER: u32 = 1 << 1;
+const STOP_ON_ERROR: u32 = 1 << 2;
+const STOP_ON_EARLY_END: u32 = 1 << 3;
+const INTERRUPT_ENABLE: u32 = 1 << 4;
+const STOP_DESCRIPTORS: u32 = 1 << 5;
+const FLUSH_DESCRIPTORS: u32 = 1 << 6;
+const FLUSH_MASTERS: u32 = 1 << 7 | 1 << 8;
+
+/// Bits of control that do something and are not kept.
+const COMMANDS: u32 = RESET_DISPATCHER | FLUSH_DESCRIPTORS | FLUSH_MASTERS;
+
+const IRQ: u32 = 1 << 9;
+
+impl Dispatcher {
+    /// A load from its registers, of the dword at `offset`.
+    pub(in crate::fpga_card) fn load(&self, offset: u64, engine: Engine) -> u32 {
+        match offset {
+            STATUS => self.status(engine),
+            CONTROL => self.control,
+            FILL_LEVEL => {
+                let write = self.waiting.len() + engine.unwritten;
+                (write.min(0xffff) as u32) << 16 | self.waiting.len() as u32
+            }
+            RESPONSE_FILL_LEVEL => engine.responses as u32,
+            SEQUENCE => {
+                let [read, write] = self.sequence;
+                u32::from(write) << 16 | u32::from(read)
+            }
+            _ => 0,
+        }
+    }
+
+    fn status(&self, engine: Engine) -> u32 {
+        let bits = [
+            engine.begun > 0 || !self.waiting.is_empty(),
+            self.waiting.is_empty(),
+            self.is_full(),
+            engine.responses == 0,
+            engine.responses_full,
+            self.is_stopped() && !engine.awaited,
+            engine.resetting,
+            self.stopped_on[0],
+            self.stopped_on[1],
+            self.irq,
+        ];
+        bits.iter()
+            .rev()
+            .fold(0, |all, bit| all << 1 | u32::from(*bit))
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.len() >= DEPTH
+    }
+
+    /// A store of the dword at `offset` of its registers.
+    pub(in crate::fpga_card) fn store(&mut self, offset: u64, value: u32) -> Option<Asked> {
+        match offset {
+            STATUS => {
+                self.irq &= value & IRQ == 0;
+                None
+            }
+            CONTROL => Some(self.command(value)),
+            _ => None,
+        }
+    }
+
+    fn command(&mut self, value: u32) -> Asked {
+        if value & RESET_DISPATCHER != 0 {
+            *self = Self::default();
+            return Asked::Reset;
+        }
+        if self.control & STOP_DISPATCHER != 0 && value & STOP_DISPATCHER == 0 {
+            self.stopped_on = [false; 2];
+        }
+        self.control = value & !COMMANDS;
+        if value & FLUSH_DESCRIPTORS != 0 {
+            self.waiting.clear();
+        }
+        if value & FLUSH_MASTERS != 0 {
+            return Asked::Flush;
+        }
+        Asked::GoOn
+    }
+
+    /// A store of a dword of the descriptor; the last one, with `go`, completes it. There is no room for one while status says
+    /// so, and it is lost.
+    pub(in crate::fpga_card) fn store_descriptor(&mut self, offset: u64, value: u32) -> bool {
+        let number = (offset / 4) as usize % DWORDS;
+        self.dwords[number] = value;
+        if number + 1 < DWORDS {
+            return false;
+        }
+        let descriptor = Descriptor::parse(&self.dwords);
+        if !descriptor.control.goes() || self.is_full() {
+            return false;
+        }
+        self.waiting.push_back(descriptor);
+        true
+    }
+
+    /// The next descriptor to begin, if one may.
+    pub(in crate::fpga_card) fn begin(&mut self) -> Option<Descriptor> {
+        let held = self.is_stopped() || self.control & STOP_DESCRIPTORS != 0;
+        if held {
+            return None;
+        }
+        self.waiting.pop_front()
+    }
+
+    /// Whether a descriptor could begin.
+    pub(in crate::fpga_card) fn has_next(&self) -> bool {
+        !self.waiting.is_empty() && !self.is_stopped() && self.control & STOP_DESCRIPTORS == 0
+    }
+
+    /// Whether nothing may go on.
+    pub(in crate::fpga_card) fn is_stopped(&self) -> bool {
+        self.control & STOP_DISPATCHER != 0 || self.stopped_on != [false; 2]
+    }
+
+    /// A read gave no data.
+    pub(in crate::fpga_card) fn fail(&mut self) {
+        self.stopped_on[0] |= self.control & STOP_ON_ERROR != 0;
+    }
+
+    /// A descriptor ended before its length.
+    pub(in crate::fpga_card) fn end_early(&mut self) {
+        self.stopped_on[1] |= self.control & STOP_ON_EARLY_END != 0;
+    }
+
+    /// A descriptor that asks for an interrupt is done.
+    pub(in crate::fpga_card) fn raise(&mut self) {
+        if self.control & INTERRUPT_ENABLE != 0 {
+            self.irq = true;
+            self.interrupts += 1;
+        }
+    }
+
+    /// Takes an interrupt that is still to be sent.
+    pub(in crate::fpga_card) fn take_interrupt(&mut self) -> bool {
+        let any = self.interrupts > 0;
+        self.interrupts -= u32::from(any);
+        any
+    }
+
+    /// Whether an interrupt is still to be sent.
+    pub(in crate::fpga_card) fn owes_interrupt(&self) -> bool {
+        self.interrupts > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(dispatcher: &mut Dispatcher) -> bool {
+        dispatcher.store_descriptor(8, 64);
+        dispatcher.store_descriptor(0x1c, 1 << 31)
+    }
+
+    #[test]
+    fn the_last_descriptor_that_fits_makes_it_full() {
+        let mut dispatcher = Dispatcher::default();
+        for _ in 0..DEPTH {
+            assert_eq!(dispatcher.load(STATUS, Engine::default()) & 4, 0);
+            assert!(push(&mut dispatcher));
+        }
+        assert_eq!(dispatcher.load(STATUS, Engine::default()) & 0b111, 0b101);
+        assert!(!push(&mut dispatcher));
+        assert_eq!(dispatcher.load(FILL_LEVEL, Engine::default()), 0x0080_0080);
+    }
+
+    #[test]
+    fn an_interrupt_is_raised_when_it_is_enabled_and_cleared_by_a_one() {
+        let mut dispatcher = Dispatcher::default();
+        dispatcher.raise();
+        assert!(!dispatcher.owes_interrupt());
+        dispatcher.store(CONTROL, INTERRUPT_ENABLE);
+        dispatcher.raise();
+        assert_eq!(dispatcher.load(STATUS, Engine::default()) & IRQ, IRQ);
+        assert!(dispatcher.take_interrupt() && !dispatcher.take_interrupt());
+        dispatcher.store(STATUS, IRQ);
+        assert_eq!(dispatcher.load(STATUS, Engine::default()) & IRQ, 0);
+    }
+
+    #[test]
+    fn what_is_stopped_begins_nothing() {
+        for stop in [STOP_DISPATCHER, STOP_DESCRIPTORS] {
+            let mut dispatcher = Dispatcher::default();
+            push(&mut dispatcher);
+            dispatcher.store(CONTROL, stop);
+            assert_eq!(dispatcher.begin(), None);
+            dispatcher.store(CONTROL, 0);
+            assert!(dispatcher.begin().is_some());
+        }
+    }
+}

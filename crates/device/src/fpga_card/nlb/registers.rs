@@ -1,0 +1,151 @@
+//! The registers of the native loopback.
+
+use super::Mode;
+
+/// What software has written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Registers {
+    scratch: [u64; 2],
+    status_memory: u64,
+    source: u64,
+    destination: u64,
+    pub(super) lines: u32,
+    pub(super) control: Control,
+    configuration: u32,
+    inactivity: u32,
+    interrupt: u32,
+}
+
+/// The control register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Control(u32);
+
+/// What it has counted: lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) reads: u32,
+    pub(super) writes: u32,
+    pub(super) pending_reads: u32,
+    pub(super) pending_writes: u32,
+}
+
+const SCRATCH: u64 = 0x100;
+const STATUS_MEMORY: u64 = 0x110;
+const SOURCE: u64 = 0x120;
+const DESTINATION: u64 = 0x128;
+const LINES: u64 = 0x130;
+pub(super) const CONTROL: u64 = 0x138;
+const CONFIGURATION: u64 = 0x140;
+const INACTIVITY: u64 = 0x148;
+const INTERRUPT: u64 = 0x150;
+const COUNTS: u64 = 0x160;
+const PENDING: u64 = 0x168;
+
+/// The status line in the status memory.
+const STATUS_LINE: u64 = 0x40;
+
+impl Control {
+    pub(super) fn is_out_of_reset(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    pub(super) fn starts(self) -> bool {
+        self.0 & 3 == 3
+    }
+
+    pub(super) fn forces_completion(self) -> bool {
+        self.0 & 4 != 0
+    }
+}
+
+impl Registers {
+    pub(super) fn load(&self, offset: u64, counts: Counts) -> u32 {
+        let half = |value: u64| (value >> (8 * (offset & 4))) as u32;
+        let pair = |low: u32, high: u32| half(u64::from(high) << 32 | u64::from(low));
+        match offset & !7 {
+            SCRATCH => half(self.scratch[0]),
+            0x108 => half(self.scratch[1]),
+            STATUS_MEMORY => half(self.status_memory),
+            SOURCE => half(self.source),
+            DESTINATION => half(self.destination),
+            LINES => half(self.lines.into()),
+            CONTROL => half(self.control.0.into()),
+            CONFIGURATION => half(self.configuration.into()),
+            INACTIVITY => half(self.inactivity.into()),
+            INTERRUPT => half(self.interrupt.into()),
+            COUNTS => pair(counts.writes, counts.reads),
+            PENDING => pair(counts.pending_writes, counts.pending_reads),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn store(&mut self, offset: u64, value: u32) {
+        let shift = 8 * (offset & 4);
+        let put = |register: &mut u64| {
+            *register = *register & !(0xffff_ffff << shift) | u64::from(value) << shift;
+        };
+        match offset & !7 {
+            SCRATCH => put(&mut self.scratch[0]),
+            0x108 => put(&mut self.scratch[1]),
+            STATUS_MEMORY => put(&mut self.status_memory),
+            SOURCE => put(&mut self.source),
+            DESTINATION => put(&mut self.destination),
+            // The upper halves of those with 32 bits are reserved.
+            _ if shift > 0 => {}
+            LINES => self.lines = value,
+            CONTROL => self.control = Control(value & 7),
+            CONFIGURATION => self.configuration = value,
+            INACTIVITY => self.inactivity = value,
+            INTERRUPT => self.interrupt = value,
+            _ => {}
+        }
+    }
+
+    /// Where the line with that number is read.
+    pub(super) fn source(&self, line: u32) -> u64 {
+        address(self.source, line)
+    }
+
+    /// Where it is written.
+    pub(super) fn destination(&self, line: u32) -> u64 {
+        address(self.destination, line)
+    }
+
+    /// Where the status line goes.
+    pub(super) fn status_line(&self) -> u64 {
+        (self.status_memory & !63).wrapping_add(STATUS_LINE)
+    }
+
+    pub(super) fn is_continuous(&self) -> bool {
+        self.configuration & 2 != 0
+    }
+
+    pub(super) fn mode(&self, copies_only: bool) -> Mode {
+        match self.configuration >> 2 & 7 {
+            _ if copies_only => Mode::Copy,
+            1 => Mode::Read,
+            2 => Mode::Write,
+            3 => Mode::Throughput,
+            _ => Mode::Copy,
+        }
+    }
+
+    /// Lines of a request, at most.
+    pub(super) fn lines_of_request(&self) -> u32 {
+        match self.configuration >> 5 & 3 {
+            0 => 1,
+            1 => 2,
+            _ => 4,
+        }
+    }
+
+    /// The interrupt that says that the test is complete, if one does.
+    pub(super) fn interrupt(&self) -> Option<u8> {
+        (self.configuration >> 29 & 1 != 0).then_some((self.interrupt & 3) as u8)
+    }
+}
+
+/// The address of a line, counted from `base`, which is a number of lines itself.
+fn address(base: u64, line: u32) -> u64 {
+    base.wrapping_add(u64::from(line)) << 6
+}

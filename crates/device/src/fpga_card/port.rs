@@ -1,0 +1,130 @@
+//! The port: registers at the beginning of BAR 2, by which software resets the slot and learns what went wrong there.
+
+use super::AfuId;
+use super::afu::MMIO_SIZE;
+use super::errors::PortErrors;
+use super::features::{FeatureHeader, FeatureKind};
+use super::shell::INTERRUPTS;
+use super::words::{merged, part_of};
+
+/// The registers of the port.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PortRegisters {
+    scratchpad: u64,
+    control: u64,
+    pub(super) errors: PortErrors,
+}
+
+/// What a store to the port asks of the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResetChange {
+    Begins,
+    Ends,
+}
+
+/// Where the registers of the AFU begin in BAR 2.
+pub const AFU: u64 = 0x4_0000;
+/// Bytes of BAR 2 before them.
+pub(super) const SIZE: u64 = 0x4_0000;
+
+/// 3AB49893-138D-42EB-9642-B06C6B355B87.
+const ID: AfuId = AfuId(0x3ab4_9893_138d_42eb_9642_b06c_6b35_5b87);
+
+const NEXT_AFU: u64 = 0x18;
+const SCRATCHPAD: u64 = 0x28;
+const CAPABILITY: u64 = 0x30;
+/// The register that puts the port into reset.
+pub const CONTROL: u64 = 0x38;
+const ERRORS: u64 = 0x1000;
+const ERROR_MASK: u64 = ERRORS + 0x08;
+const ERROR: u64 = ERRORS + 0x10;
+const FIRST_ERROR: u64 = ERRORS + 0x18;
+const USER_INTERRUPTS: u64 = 0x2000;
+const USER_INTERRUPT_CAPABILITY: u64 = USER_INTERRUPTS + 0x08;
+
+const SOFT_RESET: u64 = 1;
+const LATENCY_TOLERANCE: u64 = 1 << 2;
+const SOFT_RESET_ACKNOWLEDGE: u64 = 1 << 4;
+
+impl PortRegisters {
+    pub(super) fn is_in_reset(&self) -> bool {
+        self.control & SOFT_RESET != 0
+    }
+
+    /// A load; `is_quiet` says whether all that the AFU has asked for was answered.
+    pub(super) fn load(&self, offset: u64, len: u32, is_quiet: bool) -> u64 {
+        part_of(self.register(offset & !7, is_quiet), offset, len)
+    }
+
+    fn register(&self, offset: u64, is_quiet: bool) -> u64 {
+        match offset {
+            0 => header(FeatureKind::InterfaceUnit, 1, Some(ERRORS)),
+            0x08 => ID.low(),
+            0x10 => ID.high(),
+            NEXT_AFU => AFU,
+            SCRATCHPAD => self.scratchpad,
+            // Port 0; the size of the AFU's registers in KiB; its interrupts.
+            CAPABILITY => u64::from(INTERRUPTS) << 32 | (MMIO_SIZE / 1024) << 8,
+            CONTROL => self.control | self.acknowledge(is_quiet),
+            ERRORS => header(FeatureKind::Private, 0x10, Some(USER_INTERRUPTS - ERRORS)),
+            ERROR_MASK => self.errors.mask,
+            ERROR => self.errors.all,
+            FIRST_ERROR => self.errors.first,
+            USER_INTERRUPTS => header(FeatureKind::Private, 0x12, None),
+            // So many of them, and the first one's vector.
+            USER_INTERRUPT_CAPABILITY => u64::from(INTERRUPTS),
+            _ => 0,
+        }
+    }
+
+    /// The reset is acknowledged when nothing of the AFU is on its way any more.
+    fn acknowledge(&self, is_quiet: bool) -> u64 {
+        if self.is_in_reset() && is_quiet {
+            SOFT_RESET_ACKNOWLEDGE
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn store(&mut self, offset: u64, bytes: &[u8]) -> Option<ResetChange> {
+        match offset & !7 {
+            SCRATCHPAD => self.scratchpad = merged(self.scratchpad, offset, bytes).0,
+            ERROR_MASK => self.errors.mask = merged(self.errors.mask, offset, bytes).0,
+            ERROR => self.errors.clear(merged(0, offset, bytes).0),
+            CONTROL => {
+                let was = self.is_in_reset();
+                let written = merged(self.control, offset, bytes).0;
+                self.control = written & (SOFT_RESET | LATENCY_TOLERANCE);
+                return match (was, self.is_in_reset()) {
+                    (false, true) => Some(ResetChange::Begins),
+                    (true, false) => Some(ResetChange::Ends),
+                    _ => None,
+                };
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+fn header(kind: FeatureKind, id: u16, next: Option<u64>) -> u64 {
+    let next = next.map(|next| next as u32);
+    FeatureHeader { kind, id, next }.bits()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_is_acknowledged_when_nothing_is_on_its_way() {
+        let mut port = PortRegisters::default();
+        assert_eq!(port.load(CONTROL, 8, true), 0);
+        let change = port.store(CONTROL, &1_u64.to_le_bytes());
+        assert_eq!(change, Some(ResetChange::Begins));
+        assert_eq!(port.load(CONTROL, 8, false), 1);
+        assert_eq!(port.load(CONTROL, 8, true), 0x11);
+        let change = port.store(CONTROL, &0_u32.to_le_bytes());
+        assert_eq!(change, Some(ResetChange::Ends));
+    }
+}

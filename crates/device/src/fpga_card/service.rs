@@ -1,0 +1,200 @@
+//! What reaches the card: accesses to the registers of its parts, and completions.
+
+use kernel::Effects;
+use link::{PacketId, Refusal};
+use protocol::{Kind, MemoryRequest};
+use transaction::{arrived, written};
+
+use super::errors::{LinkError, PortError};
+use super::features::{FeatureHeader, FeatureKind};
+use super::words::{load_pieces, part_of, store_pieces};
+use super::{BAR_SIZE, FpgaCard, PORT_BAR, Slot, Taken, limits, management, port};
+
+/// Whose registers an access reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Management,
+    Port,
+    Afu,
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    bar: usize,
+    /// From the beginning of the BAR.
+    at: u64,
+    part: Part,
+    /// Where the part begins in it.
+    begin: u64,
+}
+
+impl FpgaCard {
+    /// Takes in all that has arrived. Whether anything has.
+    pub(super) fn receive_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let mut any = false;
+        while let Some(packet) = self.endpoint.take(fx) {
+            self.take(packet, fx);
+            any = true;
+        }
+        any
+    }
+
+    fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let header = *fx.store()[packet].header();
+        if let Err(why) = self.endpoint.check_size(&header) {
+            return self.endpoint.refuse(packet, why, fx);
+        }
+        match &header.kind {
+            Kind::Completion(completion) => {
+                let payload = fx.store()[packet].payload();
+                let taken = self.host.take(completion, payload, &mut self.answer);
+                if taken == Taken::Unexpected {
+                    self.management.record(LinkError::UnexpectedCompletion);
+                    return self
+                        .endpoint
+                        .refuse(packet, Refusal::UnexpectedCompletion, fx);
+                }
+                fx.store().release(packet);
+                if let Taken::Read(answer) = taken {
+                    if let Err(error) = answer.result {
+                        self.management.record(error.into());
+                    }
+                    self.tell(answer, fx);
+                }
+            }
+            Kind::MemoryWrite(request) if let Some(target) = self.target(request) => {
+                self.write(packet, request, target, fx);
+            }
+            Kind::MemoryRead(request) if let Some(target) = self.target(request) => {
+                self.read(packet, request, target, fx);
+            }
+            _ => self.endpoint.serve(packet, fx),
+        }
+        if header.is_config() {
+            self.host.obey(limits(&self.endpoint));
+        }
+    }
+
+    /// Which registers a request is for: none if it is for something else, or for nothing.
+    fn target(&self, request: &MemoryRequest) -> Option<Target> {
+        let len = u64::from(request.byte_len());
+        let within = |bar: usize, from: u64, to: u64| {
+            let at = request
+                .first_byte()
+                .checked_sub(self.endpoint.base_of(bar))?;
+            (at >= from && at.checked_add(len)? <= to).then_some(at)
+        };
+        let parts = [
+            (0, 0, management::SIZE, Part::Management),
+            (PORT_BAR, 0, port::SIZE, Part::Port),
+            (PORT_BAR, port::AFU, BAR_SIZE, Part::Afu),
+        ];
+        parts.into_iter().find_map(|(bar, begin, end, part)| {
+            let at = within(bar, begin, end)?;
+            Some(Target {
+                bar,
+                at,
+                part,
+                begin,
+            })
+        })
+    }
+
+    fn write(
+        &mut self,
+        packet: PacketId,
+        request: &MemoryRequest,
+        target: Target,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let content = &fx.store()[packet];
+        let bytes = written(content, request);
+        let mut data = [0; LONGEST_STORE];
+        let len = bytes.len().min(LONGEST_STORE);
+        data[..len].copy_from_slice(&bytes[..len]);
+        let told = arrived(content, request, &self.endpoint.patterns());
+        fx.store().release(packet);
+        if let Some(told) = told {
+            fx.observe(told);
+        }
+        for (at, piece) in store_pieces(target.at, &data[..len]) {
+            self.store(target.part, at - target.begin, piece, fx);
+        }
+    }
+
+    fn read(
+        &mut self,
+        packet: PacketId,
+        request: &MemoryRequest,
+        target: Target,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        for (at, len) in load_pieces(target.at, u64::from(request.byte_len())) {
+            let value = self.load_part(target.part, at - target.begin, len, fx);
+            let bytes = value.to_le_bytes();
+            self.loaded.write(at, &bytes[..len as usize]);
+        }
+        let base = self.endpoint.base_of(target.bar);
+        self.endpoint.answer(packet, &self.loaded, base, fx);
+        fx.store().release(packet);
+    }
+
+    fn store(&mut self, part: Part, offset: u64, bytes: &[u8], fx: &mut Effects<'_, Self>) {
+        match part {
+            Part::Management => self.management.store(offset, bytes),
+            Part::Port => {
+                if let Some(change) = self.port.store(offset, bytes) {
+                    self.change_reset(change, fx);
+                }
+            }
+            Part::Afu if self.port.is_in_reset() => {
+                self.port.errors.record(PortError::MmioWriteInReset);
+            }
+            Part::Afu => {
+                self.with_afu(fx, |afu, shell| afu.store(offset, bytes, shell));
+            }
+        }
+    }
+
+    fn load_part(&mut self, part: Part, offset: u64, len: u32, fx: &mut Effects<'_, Self>) -> u64 {
+        match part {
+            Part::Management => self.management.load(offset, len),
+            Part::Port => self.port.load(offset, len, self.host.is_quiet()),
+            Part::Afu if self.port.is_in_reset() => {
+                self.port.errors.record(PortError::MmioReadInReset);
+                u64::MAX
+            }
+            Part::Afu => match self.slot.header(offset & !7) {
+                Some(value) => part_of(value, offset, len),
+                None => self
+                    .with_afu(fx, |afu, shell| afu.load(offset, len, shell))
+                    .unwrap_or(u64::MAX),
+            },
+        }
+    }
+}
+
+/// Bytes of the longest write that can come: the largest payload.
+const LONGEST_STORE: usize = 4096;
+
+impl Slot {
+    /// The registers that every AFU has at its beginning.
+    fn header(&self, offset: u64) -> Option<u64> {
+        let id = self.id?;
+        match offset {
+            0x00 => Some(
+                FeatureHeader {
+                    kind: FeatureKind::Afu,
+                    id: 0,
+                    next: self.next_feature,
+                }
+                .bits(),
+            ),
+            0x08 => Some(id.low()),
+            0x10 => Some(id.high()),
+            0x18 | 0x20 => Some(0),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What must not go wrong, whatever software or a unit does.
+
+use proptest::prelude::*;
+use sim::{Afu, AfuId, BuiltInAfu, Misuse, ReadError, Shell};
+
+use super::*;
+
+fn nlb_start(machine: &mut Machine) {
+    machine.set(0x110, MEMORY);
+    machine.set32(0x138, 1);
+    machine.set(0x120, MEMORY >> 6);
+    machine.set(0x128, (MEMORY + (1 << 20)) >> 6);
+    machine.set32(0x130, 1 << 14);
+    machine.set32(0x140, 3 << 5);
+    machine.set32(0x138, 3);
+}
+
+/// A unit that asks for what it must not ask for, and remembers what it was told.
+#[derive(Debug, Default)]
+struct Wild {
+    refused: Vec<Misuse>,
+    told: u64,
+}
+
+impl Afu for Wild {
+    fn id(&self) -> AfuId {
+        AfuId(7)
+    }
+    fn reset(&mut self) {}
+    fn load(&mut self, _: u64, _: u32, _: &mut Shell<'_>) -> u64 {
+        self.refused.len() as u64 | self.told << 32
+    }
+    fn store(&mut self, offset: u64, _: &[u8], shell: &mut Shell<'_>) {
+        if offset == 0x80 {
+            while shell.write(MEMORY, &[0; 64], 0).is_ok() {}
+            while shell.read(MEMORY, 64, 0).is_ok() {}
+            return;
+        }
+        let asked = [
+            shell.read(MEMORY + 32, 64, 0),
+            shell.read(MEMORY + 0xfc0, 128, 0),
+            shell.read(MEMORY, 100, 0),
+            shell.read(MEMORY, usize::MAX, 0),
+            shell.write(1 << 50, &[0; 64], 0),
+            shell.write(MEMORY, &[], 0),
+            shell.write(MEMORY, &[0; 512], 0),
+            shell.write(MEMORY + 0xfc0, &[0; 128], 0),
+            shell.interrupt(4),
+        ];
+        self.refused
+            .extend(asked.into_iter().filter_map(Result::err));
+        shell.wake_at(Time::ZERO);
+    }
+    fn read_done(&mut self, _: u32, _: Result<&[u8], ReadError>, _: &mut Shell<'_>) {
+        self.told += 1;
+    }
+    fn write_done(&mut self, _: u32, _: &mut Shell<'_>) {}
+    fn wake(&mut self, _: &mut Shell<'_>) {}
+}
+
+#[test]
+fn a_unit_that_asks_for_what_is_no_request_is_refused_and_the_port_says_so() {
+    let mut machine = machine("");
+    let loaded = machine.simulation.load_afu("card", Box::<Wild>::default());
+    assert_eq!(loaded, Ok(()));
+    machine.set(0x40, 0);
+    assert_eq!(machine.get(0x40), 9);
+    let bits = [1, 4, 17, 20, 21, 23];
+    let bits = bits.iter().fold(0, |all, bit| all | 1_u64 << bit);
+    assert_eq!(machine.load(2, 0x1010, 8), bits);
+    machine.set(0x80, 0);
+    machine.pass(Span::from_us(20));
+    assert_eq!(machine.load(2, 0x1010, 8), bits | 1 | 1 << 16);
+    assert_eq!(machine.get(0x40), 9 | 64 << 32);
+    assert!(
+        machine
+            .simulation
+            .card("card")
+            .expect("it is one")
+            .port_errors()
+            >= 11
+    );
+    machine.rests();
+}
+
+#[test]
+fn what_another_unit_has_asked_for_is_answered_to_nobody() {
+    let mut machine = machine("");
+    nlb_start(&mut machine);
+    machine.pass(Span::from_us(3));
+    let loaded = machine.simulation.load_afu("card", Box::<Wild>::default());
+    assert_eq!(loaded, Ok(()));
+    machine.pass(Span::from_us(20));
+    assert_eq!(machine.get(0x40), 0);
+    assert_eq!(machine.simulation.afu_id("card"), Ok(Some(AfuId(7))));
+    machine.rests();
+    let unloaded = machine.simulation.unload_afu("card");
+    assert_eq!(unloaded, Ok(()));
+    assert_eq!(machine.get(0x40), u64::MAX);
+    machine.set(0x40, 0);
+    assert!(
+        machine
+            .simulation
+            .load_afu("h0", Box::<Wild>::default())
+            .is_err()
+    );
+}
+
+#[test]
+fn a_read_that_no_completion_comes_for_ends_by_its_timeout() {
+    let mut machine = machine("afu = \"dma_afu\"\ncompletion_timeout = \"50 us\"");
+    // Without bus mastering at the root port, requests upwards are unsupported; without a link, they are lost.
+    let block = 0x2_0000;
+    let from = 0x2_0000_0000_0000 | (1_u64 << 44);
+    machine.set(block + 0x60, from & 0xffff_ffff);
+    machine.set(block + 0x68, 64);
+    machine.set(block + 0x70, from >> 32 << 32);
+    machine.set(block + 0x78, 1 << 63);
+    machine.pass(Span::from_us(100));
+    assert_eq!(machine.get32(block + 0x40) & 3, 2);
+    machine.rests();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn no_store_or_load_of_a_register_does_harm(
+        afu in 1_usize..BuiltInAfu::NAMES.len(),
+        accesses in prop::collection::vec((0_u64..0x400, 0_u8..4, any::<u64>(), 0_u8..8), 1..60),
+    ) {
+        let (name, _) = BuiltInAfu::NAMES[afu];
+        let mut machine = machine(&format!("afu = \"{name}\""));
+        for (register, way, value, place) in accesses {
+            let offset = [0, 0x100, 0x2_0000, 0x2_0040, 0x2_1000, 0x3000, 0x200, 0x3_ff00][usize::from(place)];
+            let offset = (offset + register).min(0x3_fff8);
+            let value = if way == 3 { value & 0xffff } else { value };
+            let bytes = value.to_le_bytes();
+            match way {
+                0 => { machine.load(2, AFU + offset, 8); }
+                1 => machine.store(2, AFU + offset, &bytes[..3]),
+                2 => machine.store(2, AFU + (offset & !7), &bytes),
+                _ => machine.store(2, AFU + (offset & !3), &bytes[..4]),
+            }
+        }
+        machine.pass(Span::from_us(50));
+        machine.store(2, 0x38, &1_u64.to_le_bytes());
+        machine.rests();
+    }
+}

@@ -1,0 +1,141 @@
+//! FPGA cards: what software finds in their registers, and what the units in their slots do to the fabric.
+
+mod dma;
+mod features;
+mod loopback;
+mod misuse;
+
+use kernel::{Span, Time};
+use protocol::Bar;
+use sim::Simulation;
+
+use crate::fixture::*;
+
+/// A host with a card that is told `more`.
+pub fn machine(more: &str) -> Machine {
+    machine_with(256, more)
+}
+
+/// The same where nobody takes more than so many bytes of payload.
+pub fn machine_with(payload: u32, more: &str) -> Machine {
+    let text = format!(
+        r#"{HOST}
+memory = "64 GiB"
+memory_address_bits = 64
+max_payload_supported = "{payload} B"
+[links]
+generation = 3
+lanes = 8
+[devices.card]
+model = "fpga-card"
+upstream = "h0"
+max_payload_supported = "{payload} B"
+max_read_request = "256 B"
+{more}
+[[flows]]
+from = "h0"
+to = "card"
+offset = "256 KiB"
+size = "64 B"
+"#
+    );
+    let mut simulation = simulation(&text);
+    assert!(simulation.run(&mut |_| true));
+    assert!(simulation.result().flows.iter().all(|flow| flow.intact));
+    Machine { simulation }
+}
+
+/// A host and the software on it.
+pub struct Machine {
+    pub simulation: Simulation,
+}
+
+/// Where the AFU is in BAR 2.
+pub const AFU: u64 = 0x4_0000;
+/// Where the host's memory begins.
+pub const MEMORY: u64 = 4 << 30;
+
+impl Machine {
+    pub fn bar(&self, number: usize) -> u64 {
+        let nodes = &self.simulation.plan().nodes;
+        let card = nodes.iter().find(|node| node.name == "card");
+        let bars: [_; Bar::COUNT] = card.expect("the card is there").bars;
+        bars[number].expect("the BAR is there").base
+    }
+
+    pub fn load(&mut self, bar: usize, offset: u64, len: u64) -> u64 {
+        let at = self.bar(bar) + offset;
+        let read = self.simulation.read_back("h0", at, len, &mut || true);
+        let mut bytes = [0; 8];
+        bytes[..len as usize].copy_from_slice(&read.expect("registers can be read"));
+        u64::from_le_bytes(bytes)
+    }
+
+    pub fn store(&mut self, bar: usize, offset: u64, bytes: &[u8]) {
+        let at = self.bar(bar) + offset;
+        let written = self.simulation.write("h0", at, bytes.to_vec());
+        written.expect("registers can be written");
+    }
+
+    /// A register of the AFU.
+    pub fn get(&mut self, offset: u64) -> u64 {
+        self.load(2, AFU + offset, 8)
+    }
+
+    pub fn get32(&mut self, offset: u64) -> u64 {
+        self.load(2, AFU + offset, 4)
+    }
+
+    pub fn set(&mut self, offset: u64, value: u64) {
+        self.store(2, AFU + offset, &value.to_le_bytes());
+    }
+
+    pub fn set32(&mut self, offset: u64, value: u32) {
+        self.store(2, AFU + offset, &value.to_le_bytes());
+    }
+
+    pub fn pass(&mut self, span: Span) {
+        let until = self.simulation.now() + span;
+        self.simulation.run_until(until, &mut || true);
+    }
+
+    pub fn now(&self) -> Time {
+        self.simulation.now()
+    }
+
+    /// Puts bytes into the host's memory, which begins at [`MEMORY`].
+    pub fn fill(&mut self, offset: u64, bytes: &[u8]) {
+        let filled = self.simulation.fill("h0", MEMORY + offset, bytes);
+        filled.expect("it is the host's memory");
+    }
+
+    pub fn memory(&self, offset: u64, len: u64) -> Vec<u8> {
+        let read = self.simulation.memory("h0", MEMORY + offset, len);
+        read.expect("it is the host's memory")
+    }
+
+    /// The interrupts that came since this was asked last, all together.
+    pub fn interrupts(&mut self) -> u32 {
+        let taken = self.simulation.take_interrupts("h0");
+        let taken = taken.expect("it is a host");
+        taken.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Everything is at rest, and nobody holds a packet.
+    pub fn rests(&mut self) {
+        self.pass(Span::from_us(100_000));
+        assert_eq!(self.simulation.packets_in_use(), 0);
+    }
+}
+
+/// Bytes that are nowhere the same for long.
+pub fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
