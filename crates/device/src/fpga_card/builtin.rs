@@ -2,6 +2,7 @@
 
 use super::dma::DmaAfu;
 use super::nlb::Nlb;
+use super::streaming::StreamingAfu;
 use super::{Afu, AfuId};
 
 /// What a slot can be configured with.
@@ -15,15 +16,18 @@ pub enum BuiltInAfu {
     NlbMode3,
     /// Moves data between host memory and the card's.
     Dma,
+    /// Moves data between host memory and streams.
+    StreamingDma,
 }
 
 impl BuiltInAfu {
     /// All of them, by the names of their images.
-    pub const NAMES: [(&str, Self); 4] = [
+    pub const NAMES: [(&str, Self); 5] = [
         ("none", Self::None),
         ("nlb_mode_0", Self::NlbMode0),
         ("nlb_mode_3", Self::NlbMode3),
         ("dma_afu", Self::Dma),
+        ("streaming_dma_afu", Self::StreamingDma),
     ];
 
     /// The one with that ID, as an image names it.
@@ -39,6 +43,7 @@ impl BuiltInAfu {
             Self::NlbMode0 => Some(Nlb::MODE_0),
             Self::NlbMode3 => Some(Nlb::MODE_3),
             Self::Dma => Some(DmaAfu::ID),
+            Self::StreamingDma => Some(StreamingAfu::ID),
         }
     }
 
@@ -49,6 +54,7 @@ impl BuiltInAfu {
             Self::NlbMode0 => Some(Box::new(Nlb::mode_0())),
             Self::NlbMode3 => Some(Box::new(Nlb::mode_3())),
             Self::Dma => Some(Box::new(DmaAfu::default())),
+            Self::StreamingDma => Some(Box::new(StreamingAfu::default())),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Device features: the headers that software walks from the management engine to the last building block of an AFU.
 
+use super::AfuId;
+
 /// What a feature header (DFH) says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FeatureHeader {
@@ -32,10 +34,8 @@ impl FeatureHeader {
     }
 }
 
-/// The header that ends the list of a design with building blocks.
-pub(super) const NULL_HIGH: u64 = 0xda11_82b1_b344_4e23;
-/// Its lower half.
-pub(super) const NULL_LOW: u64 = 0x90fe_6aab_12a0_132f;
+/// The ID of the header that ends the list of a design with building blocks.
+pub(super) const NULL_ID: AfuId = AfuId(0xda11_82b1_b344_4e23_90fe_6aab_12a0_132f);
 
 #[cfg(test)]
 mod tests {

@@ -27,7 +27,6 @@ const SCRATCHPAD: u64 = 0x28;
 const CAPABILITY: u64 = 0x30;
 const PORT_0: u64 = 0x38;
 const BITSTREAM_ID: u64 = 0x60;
-const BITSTREAM_METADATA: u64 = 0x68;
 const ERRORS: u64 = 0x4000;
 const ERROR_MASK: u64 = ERRORS + 0x08;
 const LINK_MASK: u64 = ERRORS + 0x18;
@@ -55,7 +54,6 @@ impl Management {
             // It is there, in BAR 2, at its beginning.
             PORT_0 => 1 << 60 | 2 << 32,
             BITSTREAM_ID => BITSTREAM,
-            BITSTREAM_METADATA => 0,
             ERRORS => header(FeatureKind::Private, 0x4, Some(RECONFIGURATION - ERRORS)),
             ERROR_MASK => self.error_mask,
             LINK_MASK => self.link_mask,

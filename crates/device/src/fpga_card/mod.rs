@@ -24,6 +24,7 @@ mod parameters;
 mod port;
 mod service;
 mod shell;
+mod streaming;
 mod words;
 
 use std::fmt;

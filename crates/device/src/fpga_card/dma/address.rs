@@ -11,7 +11,7 @@ pub(super) enum Place {
     Host(u64),
 }
 
-/// "Wrt_Sync".
+/// `Wrt_Sync` in ASCII.
 pub(super) const MAGIC: u64 = 0x5772_745f_5379_6e63;
 
 /// Bits of an address within a memory.

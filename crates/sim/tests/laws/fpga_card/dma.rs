@@ -227,8 +227,8 @@ fn a_reset_dispatcher_forgets_what_it_was_at() {
 fn a_read_that_nobody_answers_ends_with_ones_and_an_error() {
     let mut machine = dma();
     machine.fill(0, &[7; 64]);
-    // There is no memory of the host at 1 TiB.
-    push(&mut machine, HOST_MEMORY | 1 << 40, 0, (256, 4), 0);
+    // There is nothing at 16 TiB.
+    push(&mut machine, HOST_MEMORY | 1 << 44, 0, (256, 4), 0);
     until_idle(&mut machine);
     push(&mut machine, 0, host(0), (64, 1), 0);
     until_idle(&mut machine);
@@ -239,7 +239,7 @@ fn a_read_that_nobody_answers_ends_with_ones_and_an_error() {
     assert_eq!(machine.load(0, 0x4020, 8), 0);
     // And if it is told to, it stops there.
     machine.set32(CONTROL, 1 << 2);
-    push(&mut machine, HOST_MEMORY | 1 << 40, 0, (256, 4), 0);
+    push(&mut machine, HOST_MEMORY | 1 << 44, 0, (256, 4), 0);
     machine.pass(Span::from_us(10));
     assert_eq!(machine.get32(STATUS) >> 5 & 0b101, 0b101);
     machine.rests();

@@ -4,6 +4,7 @@ mod dma;
 mod features;
 mod loopback;
 mod misuse;
+mod streaming;
 
 use kernel::{Span, Time};
 use protocol::Bar;

@@ -1,0 +1,262 @@
+//! The streaming DMA unit: host memory to a stream, a stream to host memory, and a checker and a generator at their other ends.
+//!
+//! After the published design `streaming_dma_afu`. Either stream has a modular scatter/gather DMA of its own, so that both go at
+//! the same time; by a register each, what one reads is what the other writes.
+
+mod pattern;
+mod reader;
+mod stream;
+mod valve;
+mod writer;
+
+use super::features::{FeatureHeader, FeatureKind, NULL_ID};
+use super::msgdma::{Asked, Dispatcher};
+use super::words::{dwords, load_dwords};
+use super::{Afu, AfuId, ReadError, Shell};
+use pattern::Pattern;
+use reader::Reader;
+use writer::Writer;
+
+/// The streaming DMA unit.
+#[derive(Debug)]
+pub(super) struct StreamingAfu {
+    reader: Reader,
+    writer: Writer,
+    checker: Pattern,
+    generator: Pattern,
+    /// Where the write master's stream comes from: the generator or, if it is odd, the read master.
+    multiplexer: u32,
+    /// Where the read master's stream goes: to the checker or, if it is odd, to the write master.
+    demultiplexer: u32,
+    decimator: u32,
+}
+
+const MULTIPLEXER: u64 = 0x40;
+const DECIMATOR: u64 = 0x48;
+const DEMULTIPLEXER: u64 = 0x50;
+const M2S: u64 = 0x100;
+const S2M: u64 = 0x200;
+const S2M_END: u64 = 0x300;
+const NULL: u64 = 0x300;
+const CHECKER_MEMORY: u64 = 0x1000;
+const GENERATOR_MEMORY: u64 = 0x2000;
+const CHECKER: u64 = 0x3000;
+const GENERATOR: u64 = 0x3010;
+const END: u64 = 0x3020;
+
+/// Within the registers of a building block.
+const CSR: u64 = 0x40;
+const DESCRIPTOR: u64 = 0x60;
+const RESPONSE: u64 = 0x80;
+const RESPONSE_STATUS: u64 = 0x84;
+const VALVE: u64 = 0xa0;
+const VALVE_END: u64 = 0xb4;
+
+const M2S_ID: AfuId = AfuId(0xfee6_9b44_2f77_43ed_9ff4_9b8c_f9ee_6335);
+const S2M_ID: AfuId = AfuId(0xf118_209a_d59a_4b3f_a66c_d700_a658_a015);
+
+/// Interrupts of the two engines: the numbers of their channels.
+const M2S_INTERRUPT: u8 = 0;
+const S2M_INTERRUPT: u8 = 1;
+
+impl Default for StreamingAfu {
+    fn default() -> Self {
+        StreamingAfu {
+            reader: Reader::default(),
+            writer: Writer::default(),
+            checker: Pattern::checker(),
+            generator: Pattern::generator(),
+            multiplexer: 0,
+            demultiplexer: 0,
+            decimator: 0,
+        }
+    }
+}
+
+impl StreamingAfu {
+    /// Its ID.
+    pub(super) const ID: AfuId = AfuId(0xeb59_bf9d_b211_4a4e_b3e3_753c_e686_34ba);
+
+    fn load_dword(&mut self, offset: u64) -> u32 {
+        match offset {
+            MULTIPLEXER => self.multiplexer,
+            DECIMATOR => self.decimator,
+            DEMULTIPLEXER => self.demultiplexer,
+            M2S..S2M => match offset - M2S {
+                within @ CSR..DESCRIPTOR => self
+                    .reader
+                    .dispatcher
+                    .load(within - CSR, self.reader.state()),
+                within => header(within, M2S_ID, FeatureKind::BuildingBlock, Some(S2M - M2S)),
+            },
+            S2M..S2M_END => match offset - S2M {
+                within @ CSR..DESCRIPTOR => self
+                    .writer
+                    .dispatcher
+                    .load(within - CSR, self.writer.state()),
+                RESPONSE => self.writer.response_bytes(),
+                RESPONSE_STATUS => self.writer.take_response(),
+                within @ VALVE..VALVE_END => self.writer.valve.load(within - VALVE),
+                within => header(within, S2M_ID, FeatureKind::BuildingBlock, Some(NULL - S2M)),
+            },
+            NULL..0x340 => header(offset - NULL, NULL_ID, FeatureKind::BuildingBlock, None),
+            CHECKER_MEMORY..GENERATOR_MEMORY => self.checker.word(offset - CHECKER_MEMORY),
+            GENERATOR_MEMORY..CHECKER => self.generator.word(offset - GENERATOR_MEMORY),
+            CHECKER..GENERATOR => self.checker.load(offset - CHECKER),
+            GENERATOR..END => self.generator.load(offset - GENERATOR),
+            _ => 0,
+        }
+    }
+
+    fn store_dword(&mut self, offset: u64, value: u32) {
+        match offset {
+            MULTIPLEXER => self.multiplexer = value,
+            DECIMATOR => self.decimator = value,
+            DEMULTIPLEXER => self.demultiplexer = value,
+            M2S..S2M => match store_engine(&mut self.reader.dispatcher, offset - M2S, value) {
+                Some(Asked::Reset | Asked::Flush) => self.reader.forget(),
+                Some(Asked::GoOn) | None => {}
+            },
+            S2M..S2M_END => match offset - S2M {
+                within @ VALVE..VALVE_END => self.writer.valve.store(within - VALVE, value),
+                within => match store_engine(&mut self.writer.dispatcher, within, value) {
+                    Some(Asked::Reset) => self.writer.forget(true),
+                    Some(Asked::Flush) => self.writer.forget(false),
+                    Some(Asked::GoOn) | None => {}
+                },
+            },
+            CHECKER_MEMORY..GENERATOR_MEMORY => {
+                self.checker.set_word(offset - CHECKER_MEMORY, value);
+            }
+            GENERATOR_MEMORY..CHECKER => {
+                self.generator.set_word(offset - GENERATOR_MEMORY, value);
+            }
+            CHECKER..GENERATOR => self.checker.store(offset - CHECKER, value),
+            GENERATOR..END => self.generator.store(offset - GENERATOR, value),
+            _ => {}
+        }
+    }
+
+    fn go_on(&mut self, shell: &mut Shell<'_>) {
+        while self.reader.read_next(shell)
+            | self.writer.go_on(shell)
+            | self.pass(shell)
+            | self.generate(shell)
+        {}
+        self.writer.end(shell);
+        interrupt(&mut self.reader.dispatcher, M2S_INTERRUPT, shell);
+        interrupt(&mut self.writer.dispatcher, S2M_INTERRUPT, shell);
+    }
+
+    /// A beat of the read master goes where it is to go. False if there is none or it must wait.
+    fn pass(&mut self, shell: &mut Shell<'_>) -> bool {
+        let loops = self.demultiplexer & 1 != 0;
+        let is_taken = if loops {
+            self.multiplexer & 1 != 0 && self.writer.has_room(shell)
+        } else {
+            self.checker.runs()
+        };
+        if !is_taken || !self.reader.has_beat(shell) {
+            return false;
+        }
+        let beat = self.reader.take(shell);
+        if loops {
+            self.writer.put(&beat, shell);
+        } else {
+            self.checker.check(&beat);
+        }
+        true
+    }
+
+    /// A beat of the generator goes to the write master. False if there is none or it must wait.
+    fn generate(&mut self, shell: &mut Shell<'_>) -> bool {
+        let may = self.multiplexer & 1 == 0 && self.generator.runs();
+        if !may || !self.writer.has_room(shell) {
+            return false;
+        }
+        let beat = self.generator.make();
+        self.writer.put(&beat, shell);
+        true
+    }
+}
+
+/// A store to the dispatcher or the descriptor of an engine.
+fn store_engine(dispatcher: &mut Dispatcher, within: u64, value: u32) -> Option<Asked> {
+    match within {
+        CSR..DESCRIPTOR => dispatcher.store(within - CSR, value),
+        DESCRIPTOR..RESPONSE => dispatcher
+            .store_descriptor(within - DESCRIPTOR, value)
+            .then_some(Asked::GoOn),
+        _ => None,
+    }
+}
+
+/// A dword of a feature's header and ID.
+fn header(within: u64, id: AfuId, kind: FeatureKind, next: Option<u64>) -> u32 {
+    let header = FeatureHeader {
+        kind,
+        id: if next.is_some() { 0x765 } else { 0 },
+        next: next.map(|next| next as u32),
+    };
+    let register = match within & !7 {
+        0x00 => header.bits(),
+        0x08 => id.low(),
+        0x10 => id.high(),
+        _ => 0,
+    };
+    (register >> (8 * (within & 4))) as u32
+}
+
+/// Sends the interrupts that an engine owes, as far as there is room.
+fn interrupt(dispatcher: &mut Dispatcher, vector: u8, shell: &mut Shell<'_>) {
+    while dispatcher.owes_interrupt() && shell.can_write() {
+        if dispatcher.take_interrupt() && shell.interrupt(vector).is_err() {
+            return;
+        }
+    }
+}
+
+impl Afu for StreamingAfu {
+    fn id(&self) -> AfuId {
+        Self::ID
+    }
+
+    fn next_feature(&self) -> Option<u32> {
+        Some(M2S as u32)
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    fn load(&mut self, offset: u64, len: u32, shell: &mut Shell<'_>) -> u64 {
+        let value = load_dwords(offset, len, |offset| self.load_dword(offset));
+        if offset & !7 == S2M + RESPONSE {
+            // There may be room for one more response.
+            self.go_on(shell);
+        }
+        value
+    }
+
+    fn store(&mut self, offset: u64, bytes: &[u8], shell: &mut Shell<'_>) {
+        for (offset, value) in dwords(offset, bytes) {
+            self.store_dword(offset, value);
+        }
+        self.go_on(shell);
+    }
+
+    fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>) {
+        self.reader.answered(tag, data.ok(), shell.now());
+        self.go_on(shell);
+    }
+
+    fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>) {
+        if self.writer.written(tag) {
+            self.go_on(shell);
+        }
+    }
+
+    fn wake(&mut self, shell: &mut Shell<'_>) {
+        self.go_on(shell);
+    }
+}

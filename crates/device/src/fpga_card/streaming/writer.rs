@@ -1,0 +1,275 @@
+//! Stream to memory (S2M): writes the beats of a stream where descriptors say, and tells of each what it became.
+//!
+//! A descriptor ends when it is full, or with the end of a packet if it says so: only its response says how long it was. Lines
+//! are written whole; what is behind the last byte is zero.
+
+use std::collections::VecDeque;
+
+use kernel::Time;
+
+use super::stream::{BEAT, Beat, Place};
+use super::valve::Valve;
+use crate::fpga_card::Shell;
+use crate::fpga_card::host_interface::LONGEST;
+use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine};
+
+/// The write master.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) dispatcher: Dispatcher,
+    pub(super) valve: Valve,
+    writing: Option<Writing>,
+    data: [u8; LONGEST],
+    /// Bytes of the burst that has not been written yet.
+    filled: usize,
+    /// A beat of which only part had room in the last descriptor.
+    rest: Option<Beat>,
+    ending: VecDeque<Ending>,
+    responses: VecDeque<Response>,
+    /// Numbers writes.
+    number: u32,
+    /// When the write master is done with its last burst.
+    free: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Writing {
+    descriptor: Descriptor,
+    /// Bytes that came.
+    came: u32,
+    /// Bytes that were written.
+    written: u32,
+    ends_packet: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    done: Done,
+    what: Writing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    At(Time),
+    With(u32),
+}
+
+/// What a descriptor became.
+#[derive(Clone, Copy, Debug)]
+struct Response {
+    bytes: u32,
+    ends_packet: bool,
+}
+
+/// Responses that wait until software takes them, at most.
+const RESPONSES: usize = 256;
+
+const END_OF_PACKET: u32 = 1 << 9;
+
+impl Default for Writer {
+    fn default() -> Self {
+        Writer {
+            dispatcher: Dispatcher::default(),
+            valve: Valve::default(),
+            writing: None,
+            data: [0; LONGEST],
+            filled: 0,
+            rest: None,
+            ending: VecDeque::new(),
+            responses: VecDeque::new(),
+            number: 0,
+            free: Time::ZERO,
+        }
+    }
+}
+
+impl Writer {
+    /// What its dispatcher shows of it.
+    pub(super) fn state(&self) -> Engine {
+        let begun = usize::from(self.writing.is_some()) + self.ending.len();
+        Engine {
+            begun,
+            unwritten: usize::from(self.writing.is_some()),
+            responses: self.responses.len(),
+            responses_full: self.responses.len() >= RESPONSES,
+            ..Engine::default()
+        }
+    }
+
+    /// Forgets what it is at, and with `responses` those, too.
+    pub(super) fn forget(&mut self, responses: bool) {
+        self.writing = None;
+        self.filled = 0;
+        self.rest = None;
+        self.ending.clear();
+        if responses {
+            self.responses.clear();
+        }
+    }
+
+    /// Bytes of the oldest response.
+    pub(super) fn response_bytes(&self) -> u32 {
+        self.responses.front().map_or(0, |one| one.bytes)
+    }
+
+    /// The status of the oldest response, which is taken with it.
+    pub(super) fn take_response(&mut self) -> u32 {
+        let response = self.responses.pop_front();
+        let ends_packet = response.is_some_and(|one| one.ends_packet);
+        if ends_packet { END_OF_PACKET } else { 0 }
+    }
+
+    /// Whether it takes a beat now. If it does later, it asks to be woken.
+    pub(super) fn has_room(&mut self, shell: &mut Shell<'_>) -> bool {
+        if self.dispatcher.is_stopped() || self.rest.is_some() || !self.begin() {
+            return false;
+        }
+        if !self.valve.is_open() || !shell.can_write() {
+            return false;
+        }
+        if self.free > shell.now() {
+            shell.wake_at(self.free);
+            return false;
+        }
+        true
+    }
+
+    /// Begins the next descriptor if there is none under way. Whether there is one.
+    fn begin(&mut self) -> bool {
+        if self.writing.is_none() && self.responses.len() + self.ending.len() < RESPONSES {
+            self.writing = self.dispatcher.begin().map(|descriptor| Writing {
+                descriptor,
+                came: 0,
+                written: 0,
+                ends_packet: false,
+            });
+        }
+        self.writing.is_some()
+    }
+
+    /// Takes a beat, which it [has room](Self::has_room) for.
+    pub(super) fn put(&mut self, beat: &Beat, shell: &mut Shell<'_>) {
+        self.valve.pass(beat);
+        self.put_rest(*beat, shell);
+    }
+
+    /// Goes on with what is left of a beat, or ends a descriptor of no bytes. False if there is no such thing.
+    pub(super) fn go_on(&mut self, shell: &mut Shell<'_>) -> bool {
+        if self.dispatcher.is_stopped() || !self.begin() || !shell.can_write() {
+            return false;
+        }
+        if self.writing.is_some_and(|one| one.descriptor.len == 0) {
+            self.finish(Done::At(shell.now()));
+            return true;
+        }
+        let Some(beat) = self.rest.take() else {
+            return false;
+        };
+        self.put_rest(beat, shell);
+        true
+    }
+
+    /// Takes of a beat what has room in the burst; the rest waits. The end of a packet within a descriptor leaves a beat that
+    /// is not full, and the next one goes behind its last byte.
+    fn put_rest(&mut self, beat: Beat, shell: &mut Shell<'_>) {
+        let Some(writing) = &mut self.writing else {
+            return;
+        };
+        let to = writing.descriptor.to.wrapping_add(writing.written.into());
+        let burst = Place::of(to).burst() as usize;
+        let room = (writing.descriptor.len - writing.came) as usize;
+        let len = beat.len.min(room).min(burst - self.filled);
+        self.data[self.filled..self.filled + len].copy_from_slice(&beat.data[..len]);
+        self.filled += len;
+        writing.came += len as u32;
+        let is_all = len == beat.len;
+        if !is_all {
+            let mut rest = Beat {
+                len: beat.len - len,
+                ..beat
+            };
+            rest.data.copy_within(len.., 0);
+            self.rest = Some(rest);
+        }
+        let ends_packet = beat.ends_packet && is_all;
+        writing.ends_packet |= ends_packet;
+        let ends_early = ends_packet && writing.descriptor.control.ends_on_end_of_packet();
+        let is_last = ends_early || writing.came == writing.descriptor.len;
+        writing.written += if is_last || self.filled == burst {
+            self.filled as u32
+        } else {
+            return;
+        };
+        let done = self.write(Place::of(to), shell);
+        if is_last {
+            self.finish(done);
+        }
+    }
+
+    /// Writes the burst.
+    fn write(&mut self, to: Place, shell: &mut Shell<'_>) -> Done {
+        let lines = self.filled.next_multiple_of(BEAT);
+        self.data[self.filled..lines].fill(0);
+        let data = &self.data[..lines];
+        self.number = self.number.wrapping_add(1);
+        let now = shell.now();
+        let done = match to {
+            Place::Host(address) => match shell.write(address, data, self.number) {
+                Ok(()) => Done::With(self.number),
+                Err(_) => Done::At(now),
+            },
+            // Where there is no memory, nobody takes it.
+            Place::Local(address) => Done::At(shell.memory().write(address, data).unwrap_or(now)),
+        };
+        self.free = now + shell.cycle() * (lines / BEAT) as u64;
+        self.filled = 0;
+        done
+    }
+
+    fn finish(&mut self, done: Done) {
+        if let Some(what) = self.writing.take() {
+            self.dispatcher.sequence[1] = what.descriptor.sequence;
+            self.ending.push_back(Ending { done, what });
+        }
+    }
+
+    /// The write with that number is off to the wire. Whether a descriptor ends with it.
+    pub(super) fn written(&mut self, number: u32) -> bool {
+        let mut endings = self.ending.iter_mut();
+        let ending = endings.find(|ending| ending.done == Done::With(number));
+        let found = ending.is_some();
+        if let Some(ending) = ending {
+            ending.done = Done::At(Time::ZERO);
+        }
+        found
+    }
+
+    /// Tells of the descriptors that are done, in their order.
+    pub(super) fn end(&mut self, shell: &mut Shell<'_>) {
+        while let Some(ending) = self.ending.front() {
+            match ending.done {
+                Done::With(_) => return,
+                Done::At(time) if time > shell.now() => return shell.wake_at(time),
+                Done::At(_) => {}
+            }
+            let Writing {
+                descriptor,
+                came,
+                ends_packet,
+                ..
+            } = ending.what;
+            self.ending.pop_front();
+            self.responses.push_back(Response {
+                bytes: came,
+                ends_packet,
+            });
+            if came < descriptor.len {
+                self.dispatcher.end_early();
+            }
+            let control = descriptor.control;
+            if control.interrupts() || ends_packet && control.end_of_packet_interrupts() {
+                self.dispatcher.raise();
+            }
+        }
+    }
+}
