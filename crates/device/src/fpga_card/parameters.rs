@@ -11,6 +11,8 @@ kernel::parameters! {
         afu: BuiltInAfu = BuiltInAfu::NlbMode0, from "our choice: what the quick start of the Acceleration Stack loads first";
         /// Clock of the accelerator functional unit, which moves 64 bytes each cycle.
         afu_clock: Frequency = Frequency(400_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "CCI-P: pClk";
+        /// Bytes of a bitstream that partial reconfiguration takes in a second.
+        configuration_rate: Bandwidth = Bandwidth(100_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "a 32-bit configuration port at 25 MHz: some tenths of a second for a real bitstream";
         /// Reads of host memory, of 64 to 256 bytes, that may wait for their data.
         outstanding_reads: u32 = 64, within 1..=1024, from "our choice: twice what a Gen3 x8 link needs at 1 us";
         /// Writes of host memory, of 64 to 256 bytes, and interrupts that may wait for the link.

@@ -146,15 +146,13 @@ impl Masters {
     /// Does all that can be done now.
     pub(super) fn go_on(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) {
         loop {
-            let wrote = !dispatcher.is_stopped() && self.write_next(dispatcher, shell);
+            self.end(dispatcher, shell);
+            // An interrupt goes before any more data, which would take all room for as long as there is some.
+            dispatcher.interrupt(INTERRUPT, shell);
+            let may_write = !dispatcher.is_stopped() && !dispatcher.owes_interrupt();
+            let wrote = may_write && self.write_next(dispatcher, shell);
             let read = !dispatcher.is_stopped() && self.read_next(dispatcher, shell);
             if !(wrote || read) {
-                break;
-            }
-        }
-        self.end(dispatcher, shell);
-        while dispatcher.owes_interrupt() && shell.can_write() {
-            if dispatcher.take_interrupt() && shell.interrupt(INTERRUPT).is_err() {
                 return;
             }
         }

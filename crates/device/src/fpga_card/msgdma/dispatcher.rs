@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::descriptor::{DWORDS, Descriptor};
+use crate::fpga_card::Shell;
 
 /// The dispatcher of one engine.
 #[derive(Clone, Debug, Default)]
@@ -193,8 +194,15 @@ impl Dispatcher {
         }
     }
 
+    /// Sends interrupts that are still to be sent, as far as there is room.
+    pub(in crate::fpga_card) fn interrupt(&mut self, vector: u8, shell: &mut Shell<'_>) {
+        while self.owes_interrupt() && shell.can_write() && shell.interrupt(vector).is_ok() {
+            self.take_interrupt();
+        }
+    }
+
     /// Takes an interrupt that is still to be sent.
-    pub(in crate::fpga_card) fn take_interrupt(&mut self) -> bool {
+    fn take_interrupt(&mut self) -> bool {
         let any = self.interrupts > 0;
         self.interrupts -= u32::from(any);
         any

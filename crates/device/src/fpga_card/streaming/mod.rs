@@ -138,14 +138,21 @@ impl StreamingAfu {
     }
 
     fn go_on(&mut self, shell: &mut Shell<'_>) {
-        while self.reader.read_next(shell)
-            | self.writer.go_on(shell)
-            | self.pass(shell)
-            | self.generate(shell)
-        {}
-        self.writer.end(shell);
-        interrupt(&mut self.reader.dispatcher, M2S_INTERRUPT, shell);
-        interrupt(&mut self.writer.dispatcher, S2M_INTERRUPT, shell);
+        loop {
+            self.writer.end(shell);
+            // Interrupts go before any more data, which would take all room for as long as there is some.
+            let (reader, writer) = (&mut self.reader.dispatcher, &mut self.writer.dispatcher);
+            reader.interrupt(M2S_INTERRUPT, shell);
+            writer.interrupt(S2M_INTERRUPT, shell);
+            let may_write = !reader.owes_interrupt() && !writer.owes_interrupt();
+            let moved = self.reader.read_next(shell)
+                | (may_write && self.writer.go_on(shell))
+                | self.pass(shell)
+                | self.generate(shell);
+            if !moved {
+                return;
+            }
+        }
     }
 
     /// A beat of the read master goes where it is to go. False if there is none or it must wait.
@@ -205,15 +212,6 @@ fn header(within: u64, id: AfuId, kind: FeatureKind, next: Option<u64>) -> u32 {
         _ => 0,
     };
     (register >> (8 * (within & 4))) as u32
-}
-
-/// Sends the interrupts that an engine owes, as far as there is room.
-fn interrupt(dispatcher: &mut Dispatcher, vector: u8, shell: &mut Shell<'_>) {
-    while dispatcher.owes_interrupt() && shell.can_write() {
-        if dispatcher.take_interrupt() && shell.interrupt(vector).is_err() {
-            return;
-        }
-    }
 }
 
 impl Afu for StreamingAfu {

@@ -154,6 +154,21 @@ fn an_interrupt_comes_behind_the_data_of_its_descriptor() {
 }
 
 #[test]
+fn an_interrupt_does_not_wait_for_the_data_of_later_descriptors() {
+    let mut machine = dma();
+    machine.set32(CONTROL, 1 << 5 | 1 << 4);
+    push(&mut machine, 0, host(0), (256, 4), INTERRUPT);
+    push(&mut machine, 0, host(1 << 12), (1 << 20, 4), 0);
+    let last = (1 << 12) + (1 << 20) - 64;
+    machine.fill(last, &[9; 64]);
+    machine.set32(CONTROL, 1 << 4);
+    while machine.interrupts() == 0 {
+        machine.pass(Span::from_us(1));
+    }
+    assert_eq!(machine.memory(last, 64), [9; 64]);
+}
+
+#[test]
 fn nobody_is_interrupted_who_did_not_enable_it() {
     let mut machine = dma();
     machine.set32(CONTROL, 0);
