@@ -4,6 +4,7 @@
 //! no access, as the bytes are its own: how long that takes it says itself ([`Hand::work`]).
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use host::{DriverParameters, Processor, System, ThreadId};
@@ -46,6 +47,21 @@ pub enum Woken {
     Broken,
 }
 
+/// What a hand is told to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// To load so many bytes from an address across the fabric by one request.
+    Load(u64, u32),
+    /// To store bytes at an address across the fabric as one posted write.
+    Store(u64, Vec<u8>),
+    /// To work so long on its core.
+    Work(Span),
+    /// To sleep until an interrupt with this message comes.
+    Interrupt(u32),
+    /// To sleep until a device writes the byte at an address of its host's memory: once more than this has been told.
+    Written(u64),
+}
+
 /// What it is told, and what comes of it.
 #[derive(Debug, Default)]
 struct Slot {
@@ -53,15 +69,13 @@ struct Slot {
     bytes: Option<Vec<u8>>,
 }
 
-#[derive(Debug)]
-enum Order {
-    Load(u64, u32),
-    Store(u64, Vec<u8>),
-    Work(Span),
-}
-
+/// A slot in the hands of both sides, of which never more than one is at work.
 #[derive(Clone, Debug, Default)]
-struct Desk(Arc<Mutex<Slot>>);
+struct Desk {
+    slot: Arc<Mutex<Slot>>,
+    /// Whether there are bytes that nobody has taken.
+    is_done: Arc<AtomicBool>,
+}
 
 /// Events further away than this are time-outs of what has long been answered: the fabric is at rest.
 const REST: Span = Span::from_us(1000);
@@ -95,9 +109,7 @@ impl Hand {
         len: u32,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<u8>, AccessError> {
-        let mut bytes = self.perform(simulation, Order::Load(address, len), watch)?;
-        bytes.resize(len as usize, 0xff);
-        Ok(bytes)
+        self.perform(simulation, Order::Load(address, len), watch)
     }
 
     /// Stores `bytes` at `address` across the fabric as one posted write. Time passes until the core can go on.
@@ -131,23 +143,29 @@ impl Hand {
         order: Order,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<u8>, AccessError> {
+        self.begin(simulation, order);
+        simulation.advance(&[self], watch);
+        self.take().ok_or(AccessError::Interrupted)
+    }
+
+    /// Begins to carry out `order`; time does not move. What it was told before is [done](Self::take).
+    pub fn begin(&self, simulation: &mut Simulation, order: Order) {
         self.desk.slot().order = Some(order);
         let now = simulation.now();
         self.processor(simulation).go_on(self.thread, now);
         let (host, id) = (self.host, ComponentId(self.host as u32));
         simulation.models[host].ask(id, &mut simulation.world);
         simulation.listen();
-        loop {
-            for _ in 0..CHUNK {
-                if let Some(bytes) = self.desk.slot().bytes.take() {
-                    return Ok(bytes);
-                }
-                assert!(simulation.step_until(Time::NEVER), "{ANSWERED}");
-            }
-            if !watch() {
-                return Err(AccessError::Interrupted);
-            }
-        }
+    }
+
+    /// What it has loaded, or nothing, once it has carried out its order.
+    pub fn take(&self) -> Option<Vec<u8>> {
+        self.desk.is_done.store(false, Ordering::Relaxed);
+        self.desk.slot().bytes.take()
+    }
+
+    fn is_done(&self) -> bool {
+        self.desk.is_done.load(Ordering::Relaxed)
     }
 
     /// Waits for something, no longer than to `limit`, while `watch`, asked now and then, says to go on.
@@ -199,6 +217,24 @@ impl Hand {
 }
 
 impl Simulation {
+    /// Lets time pass until one of `hands` has carried out its order, while `watch`, asked now and then, says to go on: which one.
+    /// `None` as well when none of them ever will.
+    pub fn advance(&mut self, hands: &[&Hand], watch: &mut dyn FnMut() -> bool) -> Option<usize> {
+        loop {
+            for _ in 0..CHUNK {
+                if let Some(done) = hands.iter().position(|hand| hand.is_done()) {
+                    return Some(done);
+                }
+                if !self.step_until(Time::NEVER) {
+                    return None;
+                }
+            }
+            if !watch() {
+                return None;
+            }
+        }
+    }
+
     /// Whether nothing is under way in the fabric: no packet, and nothing that happens soon.
     pub fn is_at_rest(&mut self) -> bool {
         let soon = self.world.now() + REST;
@@ -208,7 +244,7 @@ impl Simulation {
 
 impl Desk {
     fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -221,7 +257,11 @@ async fn serve(system: System, desk: Desk, store: Span) {
                 system.pause().await;
                 continue;
             }
-            Some(Order::Load(address, len)) => system.read(address, len).await,
+            Some(Order::Load(address, len)) => {
+                let mut bytes = system.read(address, len).await;
+                bytes.resize(len as usize, 0xff);
+                bytes
+            }
             Some(Order::Store(address, bytes)) => {
                 system.store(address, &bytes).await;
                 system.work(store).await;
@@ -231,9 +271,16 @@ async fn serve(system: System, desk: Desk, store: Span) {
                 system.work(span).await;
                 Vec::new()
             }
+            Some(Order::Interrupt(message)) => {
+                system.interrupt(message).await;
+                Vec::new()
+            }
+            Some(Order::Written(address)) => {
+                system.written(address).await;
+                Vec::new()
+            }
         };
         desk.slot().bytes = Some(bytes);
+        desk.is_done.store(true, Ordering::Relaxed);
     }
 }
-
-const ANSWERED: &str = "what a thread does ends, be it by a time-out";

@@ -7,6 +7,7 @@ mod build_locked;
 mod build_messages;
 mod build_network;
 mod build_sharing;
+mod cards;
 mod coherence_probe;
 mod configuration;
 mod hand;
@@ -28,14 +29,15 @@ mod trace;
 mod tree;
 
 pub use access::AccessError;
+pub use cards::CardPlace;
 pub use device::fpga_card::{
-    Afu, AfuId, BuiltInAfu, FpgaCard, MMIO_SIZE, MemoryPort, Misuse, NoSuchMemory, NotAnAfuId,
-    ReadError, Shell,
+    Afu, AfuId, BuiltInAfu, FpgaCard, INTERRUPTS, MMIO_SIZE, MemoryPort, Misuse, NoSuchMemory,
+    NotAnAfuId, ReadError, Shell,
 };
-pub use hand::{Hand, Until, Woken};
+pub use hand::{Hand, Order, Until, Woken};
 pub use latency::Latency;
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use simulation::Simulation;
-pub use transaction::{Backing, Memory};
+pub use transaction::{Backing, Memory, Pattern};
 pub use tree::Tree;
