@@ -1,0 +1,130 @@
+//! What a file with an accelerator holds: a header, metadata as JSON, and bits that mean something to an FPGA alone.
+//!
+//! The format is that of Intel's green bitstreams (`.gbs`): 16 bytes that say so, the length of the metadata as 32 bits,
+//! little-endian, the metadata, the bits.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+/// The first bytes of every such file, the UUID 31303076-5342-47b7-4147-50466e6f6558 from its end: "Xeon", "FPG", "A\u{b7}GBS", "v001".
+const MAGIC: [u8; 16] = *b"XeonFPGA\xb7GBSv001";
+
+/// The longest metadata: real ones have less than a kilobyte.
+const LONGEST: usize = 1 << 20;
+
+/// Why a file is no bitstream.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BitstreamError {
+    /// It is too short, or does not begin as one.
+    #[error("it does not begin with \"XeonFPGA\u{b7}GBSv001\"")]
+    Magic,
+    /// Its metadata is longer than the rest of it.
+    #[error("its metadata is said to be {0} bytes long, which it is too short for")]
+    Length(usize),
+    /// Its metadata makes no sense.
+    #[error("its metadata: {0}")]
+    Metadata(String),
+}
+
+/// What such a file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The ID of the accelerator's function, as text.
+    pub accelerator: String,
+    /// The ID of the interface that it is made for, as text.
+    pub interface: String,
+    /// Where the model of an accelerator of one's own is, if it is one: `FILE.py` or `FILE.py:CLASS`.
+    pub model: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    #[serde(rename = "afu-image")]
+    image: AfuImage,
+    #[serde(default)]
+    peerlane: Option<Own>,
+}
+
+#[derive(Deserialize)]
+struct AfuImage {
+    #[serde(rename = "interface-uuid")]
+    interface: String,
+    #[serde(rename = "accelerator-clusters")]
+    clusters: Vec<Cluster>,
+}
+
+#[derive(Deserialize)]
+struct Cluster {
+    #[serde(rename = "accelerator-type-uuid")]
+    accelerator: String,
+}
+
+#[derive(Deserialize)]
+struct Own {
+    model: String,
+}
+
+impl Image {
+    /// Reads the bytes of a file.
+    pub fn parse(bytes: &[u8]) -> Result<Self, BitstreamError> {
+        let rest = bytes.strip_prefix(&MAGIC).ok_or(BitstreamError::Magic)?;
+        let (length, rest) = rest.split_first_chunk().ok_or(BitstreamError::Magic)?;
+        let length = u32::from_le_bytes(*length) as usize;
+        let metadata = rest.get(..length).filter(|_| length <= LONGEST);
+        let metadata = metadata.ok_or(BitstreamError::Length(length))?;
+        let metadata: Metadata = serde_json::from_slice(metadata)
+            .map_err(|error| BitstreamError::Metadata(error.to_string()))?;
+        let cluster = metadata.image.clusters.into_iter().next();
+        let cluster =
+            cluster.ok_or_else(|| BitstreamError::Metadata("no accelerator-clusters".into()))?;
+        Ok(Image {
+            accelerator: cluster.accelerator,
+            interface: metadata.image.interface,
+            model: metadata.peerlane.map(|own| own.model),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(metadata: &str) -> Vec<u8> {
+        let length = (metadata.len() as u32).to_le_bytes();
+        [&MAGIC[..], &length, metadata.as_bytes(), b"bits"].concat()
+    }
+
+    const METADATA: &str = r#"{"version": 1, "platform-name": "DCP", "afu-image": {"power": 0,
+        "interface-uuid": "9926ab6d-6c92-5a68-aabc-a7d84c545738", "accelerator-clusters":
+        [{"name": "a", "total-contexts": 1, "accelerator-type-uuid": "331db30c-9885-41ea-9081-f88b8f655caa"}]}}"#;
+
+    #[test]
+    fn an_image_tells_its_accelerator_and_its_interface() {
+        let image = Image::parse(&file(METADATA)).expect("a good file");
+        assert_eq!(image.accelerator, "331db30c-9885-41ea-9081-f88b8f655caa");
+        assert_eq!(image.interface, "9926ab6d-6c92-5a68-aabc-a7d84c545738");
+        assert_eq!(image.model, None);
+    }
+
+    #[test]
+    fn what_is_no_bitstream_is_refused_wherever_it_is_cut_or_changed() {
+        let good = file(METADATA);
+        for cut in 0..MAGIC.len() + 4 + METADATA.len() {
+            assert!(Image::parse(&good[..cut]).is_err(), "{cut} bytes");
+        }
+        let mut changed = good.clone();
+        changed[3] ^= 1;
+        assert_eq!(Image::parse(&changed), Err(BitstreamError::Magic));
+        let mut long = good;
+        long[16..20].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(matches!(
+            Image::parse(&long),
+            Err(BitstreamError::Length(_))
+        ));
+        let empty = METADATA.replace(r#"[{"name""#, r#"[], "rest": [{"name""#);
+        assert!(matches!(
+            Image::parse(&file(&empty)),
+            Err(BitstreamError::Metadata(_))
+        ));
+    }
+}

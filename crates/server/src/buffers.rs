@@ -1,0 +1,126 @@
+//! Memory that processes share with devices: files that are mapped here and stand for a part of the host's memory.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::fs::ftruncate;
+use session::{Failure, SharedMemory};
+use sim::{Backing, Memory, Simulation};
+
+/// A part of the host's memory that is a process's, too.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    /// What was opened, for which it is.
+    pub(crate) handle: u64,
+    /// Where devices see it.
+    pub(crate) address: u64,
+    /// Bytes of memory that it takes.
+    taken: u64,
+    /// Bytes that were asked for.
+    pub(crate) size: u64,
+}
+
+/// All of them, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    all: BTreeMap<u64, Buffer>,
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Mapped(SharedMemory);
+
+impl Backing for Mapped {
+    fn read(&self, offset: usize, bytes: &mut [u8]) {
+        self.0.read(offset, bytes);
+    }
+    fn write(&self, offset: usize, bytes: &[u8]) {
+        self.0.write(offset, bytes);
+    }
+}
+
+impl Buffers {
+    /// Shares the first `size` bytes of `file`, in pages of `page` bytes, for what was opened as `handle`: the number of the buffer, and
+    /// its address.
+    pub(crate) fn pin(
+        &mut self,
+        simulation: &mut Simulation,
+        host: &str,
+        handle: u64,
+        file: OwnedFd,
+        (size, page): (u64, u64),
+    ) -> Result<(u64, u64), Failure> {
+        if size == 0 || !page.is_power_of_two() || !size.is_multiple_of(page.min(SMALL)) {
+            return Err(Failure::Invalid);
+        }
+        let taken = size
+            .checked_next_multiple_of(Memory::SHARED_PAGE)
+            .ok_or(Failure::NoMemory)?;
+        let address = simulation
+            .allocate_aligned(host, taken, page.max(Memory::SHARED_PAGE))
+            .map_err(|_| Failure::NoMemory)?;
+        let map = || {
+            ftruncate(&file, taken)?;
+            SharedMemory::map(&file, taken)
+        };
+        let shared = map().ok().and_then(|memory| {
+            let backing: Arc<dyn Backing> = Arc::new(Mapped(memory));
+            simulation.share(host, address, taken, &backing).ok()
+        });
+        if shared.is_none() {
+            // It was allocated just now.
+            let _ = simulation.free(host, address, taken);
+            return Err(Failure::NoMemory);
+        }
+        self.last += 1;
+        let buffer = Buffer {
+            handle,
+            address,
+            taken,
+            size,
+        };
+        self.all.insert(self.last, buffer);
+        Ok((self.last, address))
+    }
+
+    /// The buffer with that number, if it is for that handle.
+    pub(crate) fn find(&self, number: u64) -> Result<&Buffer, Failure> {
+        self.all.get(&number).ok_or(Failure::NotFound)
+    }
+
+    /// Ends the sharing of a buffer.
+    pub(crate) fn unpin(
+        &mut self,
+        simulation: &mut Simulation,
+        host: &str,
+        (handle, number): (u64, u64),
+    ) -> Result<(), Failure> {
+        if self.find(number)?.handle != handle {
+            return Err(Failure::NotFound);
+        }
+        if let Some(buffer) = self.all.remove(&number) {
+            let gone = simulation
+                .unshare(host, buffer.address, buffer.taken)
+                .and_then(|()| simulation.free(host, buffer.address, buffer.taken));
+            gone.map_err(|_| Failure::Exception)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the sharing of all buffers that are for `handle`.
+    pub(crate) fn unpin_all(&mut self, simulation: &mut Simulation, host: &str, handle: u64) {
+        let own = self
+            .all
+            .iter()
+            .filter(|(_, buffer)| buffer.handle == handle);
+        let own: Vec<u64> = own.map(|(number, _)| *number).collect();
+        for number in own {
+            // It is there, and for that handle.
+            let _ = self.unpin(simulation, host, (handle, number));
+        }
+    }
+}
+
+/// The smallest page.
+const SMALL: u64 = 4096;
