@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
+from peerlane.hand import Hand
 from peerlane.results import RunResult
 from peerlane.tree import Tree
 
@@ -161,6 +163,41 @@ class Simulation:
     ) -> None:
         """Writes `size` bytes of a configuration space, as `config_read` reads them."""
         self._core.config_write(host, function, offset, value, size)
+
+    def allocate(self, host: str, size: int, alignment: int = 4096) -> int:
+        """The address of `size` bytes of the memory of `host` that nobody else uses.
+
+        Raises:
+            ValueError: There is no such host, or it has no `size` bytes left together.
+        """
+        return self._core.allocate(host, size, alignment)
+
+    def free(self, host: str, address: int, size: int) -> None:
+        """Takes back what was allocated."""
+        self._core.free(host, address, size)
+
+    def hand(self, host: str) -> Hand:
+        """A thread of `host` that is told from outside what to do; it keeps a core.
+
+        Raises:
+            ValueError: There is no such host.
+        """
+        return Hand(self, host, _core.Hand(self._core, host))
+
+    def advance(self, hands: list[_core.Hand]) -> int | None:
+        """Lets time pass until one of `hands` is done: `peerlane.run_programs`."""
+        return _core.advance(self._core, hands)
+
+    def cards(self) -> list[dict[str, Any]]:
+        """What is known of all FPGA cards: `peerlane.opae.accelerators`."""
+        found: list[dict[str, Any]] = json.loads(_core.cards(self._core))
+        return [card | {"interrupts": tuple(card["interrupts"])} for card in found]
+
+    def load_image(
+        self, card: str, bitstream: bytes, loader: Callable[[str], object]
+    ) -> None:
+        """Configures an FPGA card, in no time: `peerlane.opae.configure`."""
+        _core.load_image(self._core, card, bitstream, loader)
 
     def nics(self) -> tuple[str, ...]:
         """The names of all `nic` devices, in the order of the scenario."""

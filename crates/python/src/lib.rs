@@ -1,6 +1,9 @@
 //! The Python module `peerlane._core`: the simulator, and nothing that it does not know itself.
 
+mod afu;
+mod hand;
 mod job;
+mod session;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -13,7 +16,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueEr
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
-use sim::{AccessError, FunctionId, NotAFunction, Tree, bench, scenario};
+use sim::{AccessError, FunctionId, NotAFunction, Pattern, Tree, bench, scenario};
 
 pyo3::create_exception!(
     peerlane._core,
@@ -145,6 +148,23 @@ impl Simulation {
             .map_err(|error| access_error(&error))
     }
 
+    fn allocate(&mut self, host: &str, size: u64, alignment: u64) -> PyResult<u64> {
+        if !alignment.is_power_of_two() || size == 0 {
+            return Err(PyValueError::new_err(
+                "memory is given out in whole bytes, at multiples of a power of two",
+            ));
+        }
+        self.0
+            .allocate_aligned(host, size, alignment)
+            .map_err(|error| access_error(&error))
+    }
+
+    fn free(&mut self, host: &str, address: u64, size: u64) -> PyResult<()> {
+        self.0
+            .free(host, address, size)
+            .map_err(|error| access_error(&error))
+    }
+
     fn interrupts(&mut self, host: &str) -> PyResult<BTreeMap<u32, u32>> {
         let taken = self.0.take_interrupts(host);
         taken
@@ -213,6 +233,20 @@ fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) ->
 #[pyfunction]
 fn catalogue() -> PyResult<String> {
     json(&scenario::catalogue())
+}
+
+/// The `length` bytes at `offset` of the pattern number `number`, of which no two are alike.
+#[pyfunction]
+fn pattern(
+    py: Python<'_>,
+    number: u32,
+    offset: u64,
+    length: usize,
+) -> PyResult<Bound<'_, PyBytes>> {
+    PyBytes::new_with(py, length, |bytes| {
+        Pattern::new(0, number).fill(offset, bytes);
+        Ok(())
+    })
 }
 
 #[derive(Serialize)]
@@ -392,9 +426,18 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Simulation>()?;
+    module.add_class::<hand::Hand>()?;
     module.add_class::<job::Job>()?;
+    module.add_class::<session::Session>()?;
+    module.add_class::<afu::Shell>()?;
+    module.add_function(wrap_pyfunction!(session::afus, module)?)?;
+    module.add_function(wrap_pyfunction!(session::read_bitstream, module)?)?;
+    module.add_function(wrap_pyfunction!(session::load_image, module)?)?;
+    module.add_function(wrap_pyfunction!(session::cards, module)?)?;
+    module.add_function(wrap_pyfunction!(hand::advance, module)?)?;
     module.add_function(wrap_pyfunction!(job::nics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
+    module.add_function(wrap_pyfunction!(pattern, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;
     module.add_function(wrap_pyfunction!(bench_messages, module)?)?;

@@ -1,0 +1,203 @@
+//! An accelerator functional unit whose model is a Python object.
+
+#![expect(
+    unsafe_code,
+    reason = "a shell is borrowed for one call, and Python objects have no lifetimes"
+)]
+
+use std::ptr::NonNull;
+
+use kernel::Span;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use sim::{Afu, AfuId, ReadError};
+
+/// A Python object as a unit; once it has raised an exception, nothing is in the slot any more but its ID.
+#[derive(Debug)]
+pub struct PythonAfu {
+    object: Py<PyAny>,
+    id: AfuId,
+    is_broken: bool,
+}
+
+impl PythonAfu {
+    /// A unit from an object that has a `uuid` and the methods of `peerlane.opae.Afu`.
+    pub fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let text: String = object.getattr("uuid")?.extract()?;
+        let id: Result<AfuId, _> = text.parse();
+        Ok(PythonAfu {
+            object: object.clone().unbind(),
+            id: id.map_err(|error| PyValueError::new_err(error.to_string()))?,
+            is_broken: false,
+        })
+    }
+
+    /// Calls a method with the shell first; an exception is shown, and the unit does nothing any more.
+    fn call<T>(
+        &mut self,
+        shell: Option<&mut sim::Shell<'_>>,
+        call: impl FnOnce(&Bound<'_, PyAny>, Option<&Bound<'_, Shell>>) -> PyResult<T>,
+    ) -> Option<T> {
+        if self.is_broken {
+            return None;
+        }
+        Python::attach(|py| {
+            let object = self.object.bind(py);
+            let lent = shell.map(|shell| Bound::new(py, Shell::lend(shell)));
+            let done = lent.transpose().and_then(|lent| {
+                let done = call(object, lent.as_ref());
+                if let Some(lent) = &lent {
+                    lent.borrow_mut().0 = None;
+                }
+                done
+            });
+            done.map_err(|error| {
+                self.is_broken = true;
+                error.write_unraisable(py, Some(object));
+            })
+            .ok()
+        })
+    }
+}
+
+impl Afu for PythonAfu {
+    fn id(&self) -> AfuId {
+        self.id
+    }
+
+    fn reset(&mut self) {
+        self.call(None, |object, _| object.call_method0("reset").map(drop));
+    }
+
+    fn load(&mut self, offset: u64, len: u32, shell: &mut sim::Shell<'_>) -> u64 {
+        let loaded = self.call(Some(shell), |object, shell| {
+            let loaded: u64 = object
+                .call_method1("load", (shell, offset, len))?
+                .extract()?;
+            Ok(loaded)
+        });
+        loaded.unwrap_or(u64::MAX)
+    }
+
+    fn store(&mut self, offset: u64, bytes: &[u8], shell: &mut sim::Shell<'_>) {
+        self.call(Some(shell), |object, shell| {
+            let bytes = PyBytes::new(object.py(), bytes);
+            object
+                .call_method1("store", (shell, offset, bytes))
+                .map(drop)
+        });
+    }
+
+    fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut sim::Shell<'_>) {
+        self.call(Some(shell), |object, shell| {
+            let data = data.ok().map(|data| PyBytes::new(object.py(), data));
+            object
+                .call_method1("read_done", (shell, tag, data))
+                .map(drop)
+        });
+    }
+
+    fn write_done(&mut self, tag: u32, shell: &mut sim::Shell<'_>) {
+        self.call(Some(shell), |object, shell| {
+            object.call_method1("write_done", (shell, tag)).map(drop)
+        });
+    }
+
+    fn wake(&mut self, shell: &mut sim::Shell<'_>) {
+        self.call(Some(shell), |object, shell| {
+            object.call_method1("wake", (shell,)).map(drop)
+        });
+    }
+}
+
+/// What a unit sees of the card around it, during one call.
+#[pyclass(module = "peerlane._core", unsendable)]
+pub struct Shell(Option<NonNull<sim::Shell<'static>>>);
+
+impl Shell {
+    /// Lends `shell` until the pointer is taken back, before the call that it is lent for is over.
+    fn lend(shell: &mut sim::Shell<'_>) -> Self {
+        Shell(Some(NonNull::from(shell).cast()))
+    }
+
+    fn with<T>(&mut self, use_it: impl FnOnce(&mut sim::Shell<'_>) -> T) -> PyResult<T> {
+        let Some(mut shell) = self.0 else {
+            return Err(PyRuntimeError::new_err(
+                "a shell is there during the call that it came with; do not keep it",
+            ));
+        };
+        // SAFETY: the pointer is there only while the call that lent it has not returned, this object stays in the thread of that
+        // call, and `&mut self` lets nobody else use it meanwhile.
+        Ok(use_it(unsafe { shell.as_mut() }))
+    }
+}
+
+#[pymethods]
+impl Shell {
+    #[getter]
+    fn now_ns(&mut self) -> PyResult<f64> {
+        self.with(|shell| shell.now().as_ns())
+    }
+
+    #[getter]
+    fn cycle_ns(&mut self) -> PyResult<f64> {
+        self.with(|shell| shell.cycle().as_ns())
+    }
+
+    #[getter]
+    fn can_read(&mut self) -> PyResult<bool> {
+        self.with(|shell| shell.can_read())
+    }
+
+    #[getter]
+    fn can_write(&mut self) -> PyResult<bool> {
+        self.with(|shell| shell.can_write())
+    }
+
+    #[pyo3(signature = (address, length, tag = 0))]
+    fn read(&mut self, address: u64, length: usize, tag: u32) -> PyResult<()> {
+        self.with(|shell| shell.read(address, length, tag))?
+            .map_err(|why| PyValueError::new_err(why.to_string()))
+    }
+
+    #[pyo3(signature = (address, data, tag = 0))]
+    fn write(&mut self, address: u64, data: &[u8], tag: u32) -> PyResult<()> {
+        self.with(|shell| shell.write(address, data, tag))?
+            .map_err(|why| PyValueError::new_err(why.to_string()))
+    }
+
+    #[pyo3(signature = (vector = 0))]
+    fn interrupt(&mut self, vector: u8) -> PyResult<()> {
+        self.with(|shell| shell.interrupt(vector))?
+            .map_err(|why| PyValueError::new_err(why.to_string()))
+    }
+
+    fn wake_after(&mut self, ns: f64) -> PyResult<()> {
+        if !(0.0..=1e13).contains(&ns) {
+            return Err(PyValueError::new_err(format!(
+                "{ns} ns is no time to wait; give 0 to 1e13 ns"
+            )));
+        }
+        let span = Span::from_fs((ns * 1e6).round() as u64);
+        self.with(|shell| shell.wake_at(shell.now() + span))
+    }
+
+    fn memory_read<'py>(
+        &mut self,
+        py: Python<'py>,
+        address: u64,
+        length: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, f64)> {
+        let mut bytes = vec![0; length];
+        let done = self.with(|shell| shell.memory().read(address, &mut bytes))?;
+        let done = done.map_err(|why| PyValueError::new_err(why.to_string()))?;
+        Ok((PyBytes::new(py, &bytes), done.as_ns()))
+    }
+
+    fn memory_write(&mut self, address: u64, data: &[u8]) -> PyResult<f64> {
+        let done = self.with(|shell| shell.memory().write(address, data))?;
+        done.map(|done| done.as_ns())
+            .map_err(|why| PyValueError::new_err(why.to_string()))
+    }
+}

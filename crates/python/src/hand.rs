@@ -1,0 +1,104 @@
+//! Threads of hosts in the hands of Python: what each does next, and who has done it.
+
+use kernel::Span;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use sim::Order;
+
+use crate::{Simulation, access_error, watched};
+
+/// A thread of a host that Python tells what to do.
+#[pyclass(module = "peerlane._core", frozen)]
+pub struct Hand {
+    hand: sim::Hand,
+    simulation: Py<Simulation>,
+}
+
+#[pymethods]
+impl Hand {
+    #[new]
+    fn new(py: Python<'_>, simulation: Py<Simulation>, host: &str) -> PyResult<Self> {
+        let hand = sim::Hand::new(&mut simulation.try_borrow_mut(py)?.0, host);
+        let hand = hand.map_err(|error| access_error(&error))?;
+        Ok(Self { hand, simulation })
+    }
+
+    fn begin_load(&self, py: Python<'_>, address: u64, length: u32) -> PyResult<()> {
+        check(address, length as usize)?;
+        self.begin(py, Order::Load(address, length))
+    }
+
+    fn begin_store(&self, py: Python<'_>, address: u64, data: Vec<u8>) -> PyResult<()> {
+        check(address, data.len())?;
+        self.begin(py, Order::Store(address, data))
+    }
+
+    fn begin_work(&self, py: Python<'_>, ns: f64) -> PyResult<()> {
+        if !(0.0..=1e13).contains(&ns) {
+            return Err(PyValueError::new_err(format!(
+                "{ns} ns is no time to work; give 0 to 1e13 ns"
+            )));
+        }
+        let span = Span::from_fs((ns * 1e6).round() as u64);
+        self.begin(py, Order::Work(span))
+    }
+
+    fn begin_interrupt(&self, py: Python<'_>, message: u32) -> PyResult<()> {
+        self.begin(py, Order::Interrupt(message))
+    }
+
+    fn begin_written(&self, py: Python<'_>, address: u64) -> PyResult<()> {
+        self.begin(py, Order::Written(address))
+    }
+
+    fn take<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.hand.take().map(|bytes| PyBytes::new(py, &bytes))
+    }
+
+    fn costs(&self) -> [(&'static str, f64); 5] {
+        let costs = self.hand.costs();
+        [
+            ("system_call", costs.system_call.as_ns()),
+            ("page_pin", costs.page_pin.as_ns()),
+            ("poll", costs.poll.as_ns()),
+            ("interrupt_latency", costs.interrupt_latency.as_ns()),
+            ("copy_page", costs.copy_rate.time_of(PAGE).as_ns()),
+        ]
+    }
+}
+
+impl Hand {
+    fn begin(&self, py: Python<'_>, order: Order) -> PyResult<()> {
+        let simulation = &mut self.simulation.try_borrow_mut(py)?.0;
+        self.hand.begin(simulation, order);
+        Ok(())
+    }
+}
+
+/// Lets time pass until one of `hands` has done what it was told: which. None if none of them ever will.
+#[pyfunction]
+pub fn advance(
+    py: Python<'_>,
+    simulation: &Bound<'_, Simulation>,
+    hands: Vec<Py<Hand>>,
+) -> PyResult<Option<usize>> {
+    let simulation = &mut simulation.try_borrow_mut()?.0;
+    let hands: Vec<&sim::Hand> = hands.iter().map(|hand| &hand.get().hand).collect();
+    watched(py, |watch| {
+        simulation.advance(&hands, &mut || watch(&|_| Ok(())))
+    })
+}
+
+const PAGE: u64 = 4096;
+
+/// One request: of one to 64 bytes, within a page.
+fn check(address: u64, length: usize) -> PyResult<()> {
+    let within = PAGE - address % PAGE;
+    if (1..=64).contains(&length) && length as u64 <= within {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "{length} bytes at {address:#x} are no access of a core; ask for 1 to 64 within a page of 4 KiB"
+    )))
+}

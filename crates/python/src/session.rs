@@ -1,0 +1,180 @@
+//! A host that real programs run on, served from Python.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Serialize;
+use server::{Image, Loader, Server, ServerError, Settings};
+use sim::{Afu, BuiltInAfu};
+
+use crate::afu::PythonAfu;
+use crate::{ScenarioError, Simulation, json};
+
+/// A session: a host of a simulation, and a socket at which programs reach it.
+#[pyclass(module = "peerlane._core", frozen)]
+pub struct Session {
+    server: Mutex<Server>,
+    is_over: AtomicBool,
+}
+
+/// Models of accelerators that Python makes: from `FILE.py` or `FILE.py:CLASS` to an object.
+#[derive(Debug)]
+struct PythonLoader(Py<PyAny>);
+
+impl Loader for PythonLoader {
+    fn load(&self, place: &str) -> Result<Box<dyn Afu>, String> {
+        Python::attach(|py| {
+            let object = self.0.bind(py).call1((place,))?;
+            let afu: Box<dyn Afu> = Box::new(PythonAfu::new(&object)?);
+            Ok(afu)
+        })
+        .map_err(|error: PyErr| error.to_string())
+    }
+}
+
+#[pymethods]
+impl Session {
+    /// `images` are bitstreams that are loaded before anything begins, with the card's name; `times` are the real and the
+    /// monotonic time, in nanoseconds.
+    #[new]
+    #[pyo3(signature = (scenario, host, socket, times, loader, images = vec![], wall = false))]
+    fn new(
+        scenario: (String, String, Option<u64>),
+        host: Option<&str>,
+        socket: &str,
+        times: (u64, u64),
+        loader: Py<PyAny>,
+        images: Vec<(String, Vec<u8>)>,
+        wall: bool,
+    ) -> PyResult<Self> {
+        let (text, source, seed) = scenario;
+        let simulation = sim::Simulation::read(&text, &source, seed)
+            .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        let settings = Settings {
+            is_wall: wall,
+            realtime: times.0,
+            monotonic: times.1,
+        };
+        let loader = Box::new(PythonLoader(loader));
+        let server = Server::new(simulation, host, Path::new(socket), settings, loader);
+        let mut server = server.map_err(|error| session_error(&error))?;
+        for (card, image) in images {
+            server
+                .load_image(&card, &image)
+                .map_err(PyValueError::new_err)?;
+        }
+        Ok(Session {
+            server: Mutex::new(server),
+            is_over: AtomicBool::new(false),
+        })
+    }
+
+    /// Answers programs until the session is [over](Self::end).
+    fn serve(&self, py: Python<'_>) -> PyResult<()> {
+        let served = py.detach(|| {
+            let mut server = self.server.lock().map_err(|_| None)?;
+            let watch = &mut || !self.is_over.load(Ordering::Relaxed);
+            server.serve(watch).map_err(Some)
+        });
+        match served {
+            Ok(()) => Ok(()),
+            Err(None) => Err(PyRuntimeError::new_err("the session has broken down")),
+            Err(Some(error)) => Err(session_error(&error)),
+        }
+    }
+
+    /// Ends the session soon.
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Simulated time since the session began, once it is over.
+    fn elapsed_ns(&self) -> PyResult<f64> {
+        let server = self.server.try_lock();
+        let server = server.map_err(|_| PyRuntimeError::new_err("the session is not over"))?;
+        Ok(server.elapsed().as_ns())
+    }
+}
+
+/// The accelerators that come with the simulator: names of their images, and UUIDs.
+#[pyfunction]
+pub fn afus() -> Vec<(&'static str, String)> {
+    let all = BuiltInAfu::NAMES.iter();
+    let with_id = all.filter_map(|(name, afu)| Some((*name, afu.id()?.to_string())));
+    with_id.collect()
+}
+
+/// What a bitstream holds: the UUIDs of its accelerator and of the interface that it is made for, and where a model is, if it
+/// names one.
+#[pyfunction]
+pub fn read_bitstream(bytes: &[u8]) -> PyResult<(String, String, Option<String>)> {
+    let image = Image::parse(bytes).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((image.accelerator, image.interface, image.model))
+}
+
+/// Configures a card with a bitstream, in no time; `loader` makes models of accelerators that it names.
+#[pyfunction]
+pub fn load_image(
+    simulation: &Bound<'_, Simulation>,
+    card: &str,
+    bitstream: &[u8],
+    loader: Py<PyAny>,
+) -> PyResult<()> {
+    let simulation = &mut simulation.try_borrow_mut()?.0;
+    server::load_image(simulation, card, bitstream, &PythonLoader(loader))
+        .map_err(PyValueError::new_err)
+}
+
+#[derive(Serialize)]
+struct Card {
+    name: String,
+    host: String,
+    function: String,
+    vendor_id: u16,
+    device_id: u16,
+    interface: String,
+    accelerator: Option<String>,
+    registers: u64,
+    port_control: u64,
+    local_memory: u64,
+    interrupts: Vec<u32>,
+}
+
+/// All FPGA cards of a simulation, as JSON.
+#[pyfunction]
+pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
+    let simulation = &simulation.try_borrow()?.0;
+    let cards = simulation.cards().into_iter().map(|place| {
+        let message = |vector| simulation.interrupt_message(&place.name, vector).ok()?;
+        Card {
+            function: place.function.to_string(),
+            vendor_id: place.vendor_id,
+            device_id: place.device_id,
+            interface: place.interface.to_string(),
+            accelerator: simulation
+                .afu_id(&place.name)
+                .ok()
+                .flatten()
+                .map(|id| id.to_string()),
+            registers: place.registers,
+            port_control: place.port_control,
+            local_memory: place.local_memory,
+            interrupts: (0..sim::INTERRUPTS).filter_map(message).collect(),
+            host: place.host,
+            name: place.name,
+        }
+    });
+    json(&cards.collect::<Vec<_>>())
+}
+
+fn session_error(error: &ServerError) -> PyErr {
+    match error {
+        ServerError::Access(_) | ServerError::NoCards(_) => {
+            PyValueError::new_err(error.to_string())
+        }
+        ServerError::Channel(_) | ServerError::System(_) => PyOSError::new_err(error.to_string()),
+    }
+}

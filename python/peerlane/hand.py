@@ -1,0 +1,153 @@
+"""Programs on simulated hosts, one thread each: enough to write a driver.
+
+A program is an `async` function of a `Hand`. Simulated time passes while it does something, or
+waits, and stands still otherwise: what it computes takes no time unless it says so (`Hand.work`).
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from peerlane import _core
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
+
+    from peerlane.simulation import Simulation
+
+_Result = TypeVar("_Result")
+
+PAGE = 4096
+"""Bytes."""
+
+
+class Hand:
+    """A thread on a core of a host: `Simulation.hand`."""
+
+    def __init__(self, simulation: Simulation, host: str, core: _core.Hand) -> None:
+        self._simulation = simulation
+        self._host = host
+        self._core = core
+        self._costs = dict(core.costs())
+
+    @property
+    def now_ns(self) -> float:
+        """Simulated time, in nanoseconds."""
+        return self._simulation.now_ns
+
+    async def load(self, address: int, length: int = 8) -> int:
+        """Loads 1 to 64 bytes, little-endian, by one read request: all ones if nobody answers."""
+        self._core.begin_load(address, length)
+        return int.from_bytes(await _Done(self._core), "little")
+
+    async def store(self, address: int, value: int, length: int = 8) -> None:
+        """Stores 1 to 64 bytes, little-endian, by one posted write, and is held up as a core is."""
+        self._core.begin_store(address, value.to_bytes(length, "little"))
+        await _Done(self._core)
+
+    async def work(self, ns: float) -> None:
+        """Works for so many nanoseconds."""
+        self._core.begin_work(ns)
+        await _Done(self._core)
+
+    async def system_call(self) -> None:
+        """Works as long as a system call takes: `system_call` of the host."""
+        await self.work(self._costs["system_call"])
+
+    async def put(self, address: int, data: bytes) -> None:
+        """Copies `data` to the host's own memory, at its `copy_rate`, as whole pages."""
+        self.set(address, data)
+        await self._charge(address, len(data))
+
+    async def take(self, address: int, length: int) -> bytes:
+        """Copies bytes out of the host's own memory, at its `copy_rate`, as whole pages."""
+        await self._charge(address, length)
+        return self.look(address, length)
+
+    def look(self, address: int, length: int) -> bytes:
+        """The bytes of the host's own memory, in no time."""
+        return self._simulation.memory(self._host, address, length)
+
+    def set(self, address: int, data: bytes) -> None:
+        """Sets bytes of the host's own memory, in no time."""
+        self._simulation.fill(self._host, address, data)
+
+    async def _charge(self, address: int, length: int) -> None:
+        pages = (address + length - 1) // PAGE - address // PAGE + 1
+        await self.work(pages * self._costs["copy_page"])
+
+    async def written(self, address: int) -> None:
+        """Polls until a device writes this byte once more than it was waited for."""
+        self._core.begin_written(address)
+        await _Done(self._core)
+        await self.work(self._costs["poll"])
+
+    async def interrupt(self, message: int) -> None:
+        """Sleeps in a system call until an interrupt with this message comes."""
+        await self.system_call()
+        self._core.begin_interrupt(message)
+        await _Done(self._core)
+        await self.work(self._costs["interrupt_latency"])
+
+    @asynccontextmanager
+    async def pinned(self, size: int, alignment: int = PAGE) -> AsyncIterator[int]:
+        """Memory of the host that devices may use, for a while: its address.
+
+        Raises:
+            ValueError: The host has no `size` bytes left together.
+        """
+        address = self._simulation.allocate(self._host, size, alignment)
+        try:
+            pages = -(-size // PAGE)
+            await self.work(self._costs["system_call"] + pages * self._costs["page_pin"])
+            yield address
+        finally:
+            self._simulation.free(self._host, address, size)
+
+    def run(self, program: Coroutine[_core.Hand, bytes, _Result]) -> _Result:
+        """Runs a program of this hand to its end: what it returns."""
+        return run_programs(self._simulation, [program])[0]
+
+
+class _Done:
+    """To be awaited: what a hand has been told before is done."""
+
+    def __init__(self, core: _core.Hand) -> None:
+        self._core = core
+
+    def __await__(self) -> Generator[_core.Hand, bytes, bytes]:
+        return (yield self._core)
+
+
+def run_programs(
+    simulation: Simulation, programs: Sequence[Coroutine[_core.Hand, bytes, _Result]]
+) -> list[_Result]:
+    """Runs programs to their ends, side by side, each with a hand of its own: what they return.
+
+    Raises:
+        RuntimeError: Some wait for what will never happen.
+    """
+    results: dict[int, _Result] = {}
+    waiting: dict[int, _core.Hand] = {}
+
+    def go_on(number: int, answer: bytes | None) -> None:
+        try:
+            # The first step of a coroutine takes nothing.
+            waiting[number] = programs[number].send(answer)  # type: ignore[arg-type]
+        except StopIteration as end:
+            results[number] = end.value
+
+    try:
+        for number in range(len(programs)):
+            go_on(number, None)
+        while waiting:
+            numbers = list(waiting)
+            done = simulation.advance([waiting[number] for number in numbers])
+            if done is None:
+                raise RuntimeError("nothing is left to happen that a program waits for")
+            go_on(numbers[done], waiting.pop(numbers[done]).take())
+    finally:
+        for program in programs:
+            program.close()
+    return [results[number] for number in range(len(programs))]

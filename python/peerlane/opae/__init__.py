@@ -1,0 +1,29 @@
+"""Cards with loadable accelerators: programs written for OPAE, models of accelerators, tools.
+
+`Afu` is what an accelerator of one's own is made from; `run_program` runs a program that was linked
+with `libopae-c` on a simulated host.
+"""
+
+from __future__ import annotations
+
+from peerlane.opae.afu import Afu, Shell
+from peerlane.opae.bitstream import bitstream
+from peerlane.opae.card import Accelerator, Place, accelerators, configure, places
+from peerlane.opae.session import include_folder, library_folder, run_program
+from peerlane.opae.sweep import Sweep, sweep
+
+__all__ = [
+    "Accelerator",
+    "Afu",
+    "Place",
+    "Shell",
+    "Sweep",
+    "accelerators",
+    "bitstream",
+    "configure",
+    "include_folder",
+    "library_folder",
+    "places",
+    "run_program",
+    "sweep",
+]

@@ -1,0 +1,127 @@
+"""Models of accelerators in Python, and where they are loaded from.
+
+The same model in Rust runs a hundred times as fast: implement `device::fpga_card::Afu`, which has
+the same methods, and add a line to the list in `crates/device/src/fpga_card/builtin.rs`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+class Shell(Protocol):
+    """What an accelerator sees of the card around it, during one call; not to be kept.
+
+    Addresses of the host are those that `fpgaGetIOAddress` gives. A request to the host is of one
+    to four cache lines of 64 bytes, begins at a multiple of 64 and stays within a page of 4 KiB;
+    anything else raises `ValueError`, and so does a request for which there is no room.
+    """
+
+    @property
+    def now_ns(self) -> float:
+        """Simulated time, in nanoseconds."""
+
+    @property
+    def cycle_ns(self) -> float:
+        """A cycle of the accelerator's clock, in nanoseconds; it moves 64 bytes in one."""
+
+    @property
+    def can_read(self) -> bool:
+        """Whether there is room for one more read; if not, `wake` is called when there is."""
+
+    @property
+    def can_write(self) -> bool:
+        """Whether there is room for one more write or interrupt; if not, `wake` will be called."""
+
+    def read(self, address: int, length: int, tag: int = 0) -> None:
+        """Asks for bytes of host memory: `read_done` brings them, in any order among reads."""
+
+    def write(self, address: int, data: bytes, tag: int = 0) -> None:
+        """Writes to host memory, behind all that was written before; then `write_done` is called."""
+
+    def interrupt(self, vector: int = 0) -> None:
+        """Sends interrupt 0 to 3, behind all that was written before."""
+
+    def wake_after(self, ns: float) -> None:
+        """Asks for `wake` in so many nanoseconds; of several times the earliest counts."""
+
+    def memory_read(self, address: int, length: int) -> tuple[bytes, float]:
+        """Bytes of the card's own memory, and when they are there, in nanoseconds."""
+
+    def memory_write(self, address: int, data: bytes) -> float:
+        """Writes the card's own memory: when that is done, in nanoseconds."""
+
+
+class Afu:
+    """An accelerator; override what it does.
+
+    Each call happens at one point of simulated time. The first 40 bytes of the registers, with the
+    header and the UUID, are answered by the card.
+    """
+
+    uuid: str = ""
+    """By which software finds it, such as "d8424dc4-a4a3-c413-f89e-433683f9040b"."""
+
+    def reset(self) -> None:
+        """Everything is as after configuration; what was asked of the shell is forgotten."""
+
+    def load(self, shell: Shell, offset: int, length: int) -> int:
+        """The host loads 4 or 8 bytes at `offset`, a multiple of that: their value."""
+        del shell, offset, length
+        return 0
+
+    def store(self, shell: Shell, offset: int, data: bytes) -> None:
+        """The host stores 4, 8 or 64 bytes at `offset`, a multiple of that."""
+
+    def read_done(self, shell: Shell, tag: int, data: bytes | None) -> None:
+        """The read with that tag is over: its data, or none if nobody answered it."""
+
+    def write_done(self, shell: Shell, tag: int) -> None:
+        """The write with that tag is off to the wire."""
+
+    def wake(self, shell: Shell) -> None:
+        """It can go on: there is room again, or a time that it asked for has come."""
+
+
+def load(place: str) -> Afu:
+    """A new accelerator from `FILE.py`, or `FILE.py:CLASS` where the file has several.
+
+    Raises:
+        ValueError: There is none; the message says why.
+    """
+    name, _, wanted = place.partition(":")
+    module = _module(Path(name))
+    classes = [
+        found
+        for _, found in inspect.getmembers(module, inspect.isclass)
+        if issubclass(found, Afu) and found.__module__ == module.__name__
+    ]
+    if wanted:
+        classes = [found for found in classes if found.__name__ == wanted]
+    if len(classes) != 1:
+        some = "several accelerators: name one of them, as" if classes else "no"
+        raise ValueError(f"{name} has {some} class {wanted or '...'} that is a peerlane.opae.Afu")
+    return classes[0]()
+
+
+def _module(path: Path) -> ModuleType:
+    if path.suffix != ".py" or not path.is_file():
+        raise ValueError(f"{path} is no Python file")
+    name = f"peerlane_afu_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module

@@ -1,0 +1,121 @@
+"""The accelerator of a simulated card, as its user sees it: registers and a list of features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from peerlane.opae import afu
+from peerlane.opae.bitstream import bitstream
+
+if TYPE_CHECKING:
+    from peerlane.hand import Hand
+    from peerlane.simulation import Simulation
+
+NEXT, LAST, KIND = 16, 40, 60
+"""Where fields of a feature's first word begin: offset of the next, end of list, type."""
+
+
+class Accelerator:
+    """An accelerator, and the thread of its host that uses it.
+
+    Args:
+        name: What the scenario calls the card.
+        hand: The thread.
+        base: Where its registers begin.
+        interrupts: The message of each of its interrupts.
+    """
+
+    def __init__(self, name: str, hand: Hand, base: int, interrupts: tuple[int, ...]) -> None:
+        self.name = name
+        self.hand = hand
+        self.interrupts = interrupts
+        self._base = base
+
+    async def load(self, offset: int, length: int = 8) -> int:
+        """A register of 4 or 8 bytes."""
+        return await self.hand.load(self._base + offset, length)
+
+    async def store(self, offset: int, value: int, length: int = 8) -> None:
+        """Sets a register of 4 or 8 bytes."""
+        await self.hand.store(self._base + offset, value, length)
+
+    async def uuid(self) -> int:
+        """The ID of its function: 128 bits."""
+        return await self.load(16) << 64 | await self.load(8)
+
+    async def features(self) -> list[tuple[int, tuple[int, int]]]:
+        """All features: where each begins, and both halves of its UUID."""
+        found = []
+        offset = 0
+        for _ in range(MOST_FEATURES):
+            header = await self.load(offset)
+            found.append((offset, (await self.load(offset + 16), await self.load(offset + 8))))
+            step = header >> NEXT & 0xFF_FFFF
+            if header >> LAST & 1 or not step:
+                break
+            offset += step
+        return found
+
+    async def feature(self, uuid: tuple[int, int]) -> int | None:
+        """Where the feature with that UUID begins, if there is one."""
+        features = await self.features()
+        return next((offset for offset, found in features if found == uuid), None)
+
+
+MOST_FEATURES = 64
+"""A longer list is a circle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A card, and where software finds it."""
+
+    name: str
+    host: str
+    function: str
+    """Bus, device and function."""
+    vendor_id: int
+    device_id: int
+    interface: str
+    """The UUID of the interface that accelerators for it are made for."""
+    accelerator: str | None
+    """The UUID of what is loaded."""
+    registers: int
+    """Where the registers of that begin."""
+    port_control: int
+    """Where the register is that resets its port."""
+    local_memory: int
+    """Bytes of its own memory."""
+    interrupts: tuple[int, ...]
+    """The message of each interrupt."""
+
+
+def places(simulation: Simulation) -> list[Place]:
+    """All cards of a fabric, in the order of the scenario."""
+    return [Place(**fields) for fields in simulation.cards()]
+
+
+def configure(simulation: Simulation, card: str, image: str) -> None:
+    """Loads an image into a card, in no time: a built-in name, a `.gbs` file, or `FILE.py[:CLASS]`.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: There is no such card or image, or it is for another card.
+    """
+    simulation.load_image(card, bitstream(image), afu.load)
+
+
+def accelerators(simulation: Simulation) -> list[Accelerator]:
+    """The accelerators of all cards of a fabric, each in the hands of a thread of its own.
+
+    Raises:
+        ValueError: There is no card.
+    """
+    found = places(simulation)
+    if not found:
+        raise ValueError('there is no card; write a device with model = "fpga-card"')
+    return [
+        Accelerator(place.name, simulation.hand(place.host), place.registers, place.interrupts)
+        for place in found
+    ]

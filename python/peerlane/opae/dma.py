@@ -1,0 +1,215 @@
+"""Software for the memory-mapped DMA accelerator: data through pinned buffers, as Intel's sample does.
+
+A transfer is cut into chunks of 1023 KiB, each of which is copied between the caller's memory and
+one of eight pinned buffers. To the card, the processor fills four buffers while the engine empties
+the other four, and sleeps for an interrupt before it goes on to the next four. From the card, the
+engine fills buffers one descriptor after the other, and a word that it writes behind them, with an
+interrupt, tells that four are full. The register map is that of the published design.
+"""
+
+from __future__ import annotations
+
+import struct
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from peerlane.hand import PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from peerlane.opae.card import Accelerator
+
+CHUNK = 1023 * 1024
+"""Bytes of a buffer, and of a descriptor at most."""
+
+BUFFERS = 8
+HALF = BUFFERS // 2
+
+LINE = 64
+"""Bytes: what a transfer is a multiple of."""
+
+UUID = (0xEF82DEF7F6EC40FC, 0xA9149A35BACE01EA)
+"""Of the feature in the accelerator's list: upper and lower 64 bits."""
+
+ACCELERATOR = "331db30c-9885-41ea-9081-f88b8f655caa"
+"""The memory-mapped DMA sample."""
+
+HOST = 0x2_0000_0000_0000
+"""In an address of a descriptor: memory of the host."""
+
+HOST_FENCED = 0x3_0000_0000_0000
+"""The same, behind all earlier writes."""
+
+MAGIC_ROM = 0x1_0000_0000_0000
+"""Where the engine reads the word that tells the end."""
+
+MAGIC = 0x5772745F53796E63
+
+STATUS, CONTROL, DESCRIPTOR = 0x40, 0x44, 0x60
+"""Registers, from the feature."""
+
+FULL, INTERRUPT = 1 << 2, 1 << 9
+"""Bits of the status."""
+
+INTERRUPTS_ENABLED = 1 << 4
+"""A bit of the control register."""
+
+GO, EARLY_DONE, INTERRUPT_AT_END = 1 << 31, 1 << 24, 1 << 14
+"""Bits of a descriptor's control word."""
+
+BURST = 4
+"""Lines."""
+
+
+WORD = 0xFFFF_FFFF
+
+DESCRIPTOR_LAYOUT = "<IIIHBBHHIII"
+"""Source, target, bytes, number, bursts of both in lines, strides, the upper halves, control."""
+
+
+class Chunks(Protocol):
+    """What is to be copied, made chunk by chunk."""
+
+    def __getitem__(self, number: int, /) -> bytes:
+        """Chunk `number`."""
+
+
+class DmaError(RuntimeError):
+    """The accelerator did not do what its registers promise."""
+
+
+class Dma:
+    """The engine of an accelerator, with pinned buffers: `Dma.of`."""
+
+    def __init__(self, card: Accelerator, base: int, buffers: list[int], magic: int) -> None:
+        self._card = card
+        self._hand = card.hand
+        self._base = base
+        self._buffers = buffers
+        self._magic = magic
+
+    @classmethod
+    @asynccontextmanager
+    async def of(cls, card: Accelerator) -> AsyncIterator[Dma]:
+        """Finds the engine in the list of features, and pins its buffers for a while.
+
+        Raises:
+            DmaError: The accelerator has none.
+        """
+        base = await card.feature(UUID)
+        if base is None:
+            raise DmaError(f"{card.name} has no memory-mapped DMA loaded")
+        async with AsyncExitStack() as pins:
+            pin = card.hand.pinned
+            pinned = [await pins.enter_async_context(pin(CHUNK)) for _ in range(BUFFERS)]
+            magic = await pins.enter_async_context(pin(PAGE))
+            await card.store(base + CONTROL, INTERRUPTS_ENABLED, 4)
+            yield cls(card, base, pinned, magic)
+            await card.store(base + CONTROL, 0, 4)
+
+    async def write(self, to: int, chunks: Chunks, size: int) -> None:
+        """Copies `size` bytes, a multiple of 64, to the card's memory.
+
+        Args:
+            to: Where to, in the card's memory.
+            chunks: What, by number: 1023 KiB each, and the rest.
+            size: Bytes.
+        """
+        whole, rest = divmod(size, CHUNK)
+        awaited = False
+        for number in range(whole):
+            buffer = self._buffers[number % BUFFERS]
+            await self._hand.put(buffer, chunks[number])
+            control = EARLY_DONE
+            if number % HALF == HALF - 1 or number == whole - 1:
+                if awaited:
+                    await self._sleep()
+                control |= INTERRUPT_AT_END
+                awaited = True
+            await self._send(buffer | HOST, to + number * CHUNK, CHUNK, control)
+        if awaited:
+            await self._sleep()
+        if rest:
+            await self._hand.put(self._buffers[0], chunks[whole])
+            source = self._buffers[0] | HOST
+            await self._send(source, to + whole * CHUNK, rest, INTERRUPT_AT_END)
+            await self._sleep()
+
+    async def read(self, source: int, size: int) -> AsyncIterator[bytes]:
+        """Copies `size` bytes, a multiple of 64, from the card's memory, chunk by chunk."""
+        whole, rest = divmod(size, CHUNK)
+        taken = 0
+        announced = False
+        for number in range(whole):
+            buffer = self._buffers[number % BUFFERS]
+            await self._send(source + number * CHUNK, buffer | HOST, CHUNK, 0)
+            pending = number - taken + 1
+            if pending == HALF:
+                await self._announce()
+                announced = True
+            if pending == BUFFERS or number == whole - 1:
+                if announced:
+                    await self._wait()
+                    for _ in range(HALF):
+                        yield await self._take(taken)
+                        taken += 1
+                await self._announce()
+                announced = True
+        if announced:
+            await self._wait()
+        while taken < whole:
+            yield await self._take(taken)
+            taken += 1
+        if rest:
+            target = self._buffers[0] | HOST
+            await self._send(source + whole * CHUNK, target, rest, 0)
+            await self._announce()
+            await self._wait()
+            yield await self._hand.take(self._buffers[0], rest)
+
+    async def _take(self, number: int) -> bytes:
+        return await self._hand.take(self._buffers[number % BUFFERS], CHUNK)
+
+    async def _send(self, source: int, target: int, length: int, control: int) -> None:
+        """Hands over a descriptor as soon as there is room for it, or two if it ends within a burst."""
+        even = length - length % (BURST * LINE)
+        parts = [(size, burst) for size, burst in ((even, BURST), (length - even, 1)) if size]
+        for part, (size, burst) in enumerate(parts):
+            is_last = part == len(parts) - 1
+            flags = control if is_last else control & ~INTERRUPT_AT_END
+            await self._send_part(source, target, (size, burst), flags)
+            source, target = source + size, target + size
+
+    async def _send_part(
+        self, source: int, target: int, part: tuple[int, int], control: int
+    ) -> None:
+        card, base = self._card, self._base
+        while await card.load(base + STATUS, 4) & FULL:
+            pass
+        size, burst = part
+        low = source & WORD, target & WORD
+        high = source >> 32, target >> 32
+        words = struct.pack(DESCRIPTOR_LAYOUT, *low, size, 0, burst, burst, 1, 1, *high, control | GO)
+        for at, word in enumerate(struct.unpack("<4Q", words)):
+            await card.store(base + DESCRIPTOR + 8 * at, word)
+
+    async def _sleep(self) -> None:
+        """Waits for an interrupt in `poll`, reads the event and clears the interrupt."""
+        await self._hand.interrupt(self._card.interrupts[0])
+        await self._hand.system_call()
+        await self._card.store(self._base + STATUS, INTERRUPT, 4)
+
+    async def _announce(self) -> None:
+        """Has the engine write the magic word behind everything before."""
+        self._hand.set(self._magic, bytes(8))
+        await self._card.load(self._base + STATUS, 4)
+        control = INTERRUPT_AT_END
+        await self._send(MAGIC_ROM, self._magic | HOST_FENCED, LINE, control)
+
+    async def _wait(self) -> None:
+        """Waits for that word."""
+        await self._sleep()
+        while int.from_bytes(self._hand.look(self._magic, 8), "little") != MAGIC:
+            await self._hand.written(self._magic)
+        self._hand.set(self._magic, bytes(8))

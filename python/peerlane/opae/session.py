@@ -1,0 +1,111 @@
+"""Programs on a simulated host: real processes, which reach cards by a library of ours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from peerlane import _core
+from peerlane.opae import afu
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PRECISE = "--vex-iropt-register-updates=allregs-at-mem-access"
+"""What valgrind needs for a program whose accesses to registers are caught as faults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a program."""
+
+    status: int
+    """Its exit status; 128 and the number of the signal that ended it."""
+    simulated_ns: float
+    """Simulated time of the session."""
+    wall_seconds: float
+    """Real time of the program."""
+
+
+def library_folder() -> Path:
+    """Where `libopae-c.so` is."""
+    return Path(__file__).parent / "lib"
+
+
+def include_folder() -> Path:
+    """Where the headers `opae/*.h` are."""
+    return Path(__file__).parent / "include"
+
+
+def run_program(
+    command: Sequence[str],
+    scenario: tuple[str, str],
+    *,
+    host: str | None = None,
+    images: Mapping[str, bytes] | None = None,
+    wall: bool = False,
+    seed: int | None = None,
+) -> Outcome:
+    """Runs a program on a host of a fabric until it ends.
+
+    Args:
+        command: The program and its arguments.
+        scenario: The text of a scenario, and what to call it in messages.
+        host: Which host of it; none for the first one that has a card.
+        images: What is loaded in cards, by their names; others have what the scenario says.
+        wall: Whether the program reads the clock of the machine instead of simulated time.
+        seed: Replaces the scenario's own seed.
+
+    Raises:
+        ScenarioError: The scenario cannot be built.
+        ValueError: It has no such host or card, or an image is no bitstream.
+        OSError: The program cannot be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="peerlane-") as folder:
+        socket = str(Path(folder) / "session")
+        session = _core.Session(
+            (*scenario, seed),
+            host,
+            socket,
+            (time.time_ns(), time.monotonic_ns()),
+            afu.load,
+            list((images or {}).items()),
+            wall,
+        )
+        server = threading.Thread(target=session.serve, name="peerlane session")
+        server.start()
+        began = time.monotonic()
+        try:
+            status = _run(command, socket)
+        finally:
+            took = time.monotonic() - began
+            session.end()
+            server.join()
+        return Outcome(status, session.elapsed_ns(), took)
+
+
+def _run(command: Sequence[str], socket: str) -> int:
+    own = os.environ
+    libraries = [str(library_folder()), *filter(None, [own.get("LD_LIBRARY_PATH")])]
+    options = [PRECISE, *filter(None, [own.get("VALGRIND_OPTS")])]
+    environment = {
+        **own,
+        "PEERLANE_SESSION": socket,
+        "LD_LIBRARY_PATH": ":".join(libraries),
+        "VALGRIND_OPTS": " ".join(options),
+    }
+    with subprocess.Popen(list(command), env=environment) as process:
+        while True:
+            try:
+                status = process.wait()
+                break
+            except KeyboardInterrupt:
+                # The program has had the signal, too, and ends or not as it likes.
+                continue
+    return status if status >= 0 else 128 - status

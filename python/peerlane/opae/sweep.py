@@ -1,0 +1,108 @@
+"""The sweep of a card's memory: written from the host, read back, and compared byte by byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+from peerlane.hand import run_programs
+from peerlane.opae.dma import CHUNK, LINE, Dma
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane.opae.card import Accelerator
+    from peerlane.simulation import Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What one sweep of one card measured."""
+
+    card: str
+    size: int
+    """Bytes each way."""
+    host_to_card_ns: float
+    """From the call that copies to the card to its return."""
+    card_to_host_ns: float
+    intact: bool
+    """Whether every byte came back as it was sent."""
+
+    @property
+    def host_to_card(self) -> float:
+        """Bytes per second to the card."""
+        return self.size / self.host_to_card_ns * 1e9
+
+    @property
+    def card_to_host(self) -> float:
+        """Bytes per second from the card."""
+        return self.size / self.card_to_host_ns * 1e9
+
+    def to_json(self) -> dict[str, Any]:
+        """The sweep as the command line writes it."""
+        return {
+            "card": self.card,
+            "size": self.size,
+            "host_to_card_bytes_per_second": self.host_to_card,
+            "card_to_host_bytes_per_second": self.card_to_host,
+            "host_to_card_ns": self.host_to_card_ns,
+            "card_to_host_ns": self.card_to_host_ns,
+            "intact": self.intact,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """What is sent: chunks of a pattern of which no two places are alike."""
+
+    number: int
+    size: int
+
+    def __getitem__(self, chunk: int) -> bytes:
+        offset = chunk * CHUNK
+        return _core.pattern(self.number, offset, min(CHUNK, self.size - offset))
+
+
+def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> list[Sweep]:
+    """Writes `size` bytes to the memory of each card and reads them back, all cards side by side.
+
+    Each card has a thread of its own on its host. All are written before any is read.
+
+    Args:
+        simulation: The fabric.
+        cards: Their accelerators, the memory-mapped DMA sample.
+        size: Bytes, a multiple of 64.
+
+    Raises:
+        ValueError: `size` is none.
+        RuntimeError: A card has another accelerator, or none, or does not answer.
+    """
+    if size <= 0 or size % LINE:
+        raise ValueError(f"{size} bytes cannot be swept; take a multiple of {LINE}")
+    patterns = [_Pattern(number, size) for number in range(len(cards))]
+    both = list(zip(cards, patterns, strict=True))
+    written = run_programs(simulation, [_write(card, pattern) for card, pattern in both])
+    read = run_programs(simulation, [_read(card, pattern) for card, pattern in both])
+    return [
+        Sweep(card.name, size, to_card, from_card, intact)
+        for card, to_card, (from_card, intact) in zip(cards, written, read, strict=True)
+    ]
+
+
+async def _write(card: Accelerator, pattern: _Pattern) -> float:
+    async with Dma.of(card) as dma:
+        began = card.hand.now_ns
+        await dma.write(0, pattern, pattern.size)
+        return card.hand.now_ns - began
+
+
+async def _read(card: Accelerator, pattern: _Pattern) -> tuple[float, bool]:
+    async with Dma.of(card) as dma:
+        began = card.hand.now_ns
+        intact = True
+        number = 0
+        async for chunk in dma.read(0, pattern.size):
+            intact &= chunk == pattern[number]
+            number += 1
+        return card.hand.now_ns - began, intact

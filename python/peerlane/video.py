@@ -1,0 +1,127 @@
+"""Video through a card: what formats need, and what share of measured rates that is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+MIB = 1 << 20
+
+
+class Format(StrEnum):
+    """How many pixels a frame has."""
+
+    HD_720P = "720p"
+    HD_1080P = "1080p"
+    UHD_4K = "4k"
+    DCI_4K = "dci-4k"
+    UHD_8K = "8k"
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """Width and height (SMPTE ST 296, ST 274, ST 2036-1; DCI specification)."""
+        return _PIXELS[self]
+
+
+class Chroma(StrEnum):
+    """How colour is sampled: YCbCr with a quarter or a half of the colour samples, or all."""
+
+    YUV_420 = "420"
+    YUV_422 = "422"
+    RGB_444 = "444"
+
+    @property
+    def half_samples(self) -> int:
+        """Samples of two pixels."""
+        return _HALF_SAMPLES[self]
+
+
+_PIXELS = {
+    Format.HD_720P: (1280, 720),
+    Format.HD_1080P: (1920, 1080),
+    Format.UHD_4K: (3840, 2160),
+    Format.DCI_4K: (4096, 2160),
+    Format.UHD_8K: (7680, 4320),
+}
+_HALF_SAMPLES = {Chroma.YUV_420: 3, Chroma.YUV_422: 4, Chroma.RGB_444: 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """A stream of frames, whose samples stand one after the other without gaps.
+
+    Args:
+        format: Pixels of a frame.
+        chroma: Sampling of colour.
+        depth: Bits of a sample.
+        frames_per_second: Frames in a second.
+    """
+
+    format: Format
+    chroma: Chroma
+    depth: int = 10
+    frames_per_second: float = 60.0
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of a frame, whole."""
+        width, height = self.format.pixels
+        bits = width * height * self.chroma.half_samples * self.depth
+        return -(-bits // 16)
+
+    @property
+    def frame_mib(self) -> float:
+        """A frame in units of 2^20 bytes, which the source calls MByte."""
+        return self.frame_bytes / MIB
+
+    @property
+    def bytes_per_second(self) -> float:
+        """What it needs."""
+        return self.frame_bytes * self.frames_per_second
+
+    @property
+    def mib_per_second(self) -> float:
+        """The same in units of 2^20 bytes."""
+        return self.bytes_per_second / MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a video takes of each measured rate."""
+
+    video: Video
+    percent: Mapping[str, float]
+    """Of each rate, by its name."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it needs no more than any of them."""
+        return all(share <= 100.0 for share in self.percent.values())  # noqa: PLR2004
+
+    @property
+    def times(self) -> int:
+        """How often what was measured is needed for it: twice is two cards instead of one."""
+        return math.ceil(max(self.percent.values()) / 100.0)
+
+
+def videos(
+    formats: Iterable[Format],
+    chromas: Iterable[Chroma],
+    depths: Iterable[int],
+    frame_rates: Iterable[float],
+) -> Iterator[Video]:
+    """All combinations, the frame rate changing first."""
+    for form, chroma, depth, rate in product(formats, chromas, depths, frame_rates):
+        yield Video(form, chroma, depth, rate)
+
+
+def use(video: Video, rates: Mapping[str, float]) -> Use:
+    """What `video` takes of `rates`, in bytes per second by name."""
+    needed = video.bytes_per_second
+    return Use(video, {name: 100 * needed / rate for name, rate in rates.items()})
