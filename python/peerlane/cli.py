@@ -19,6 +19,7 @@ from peerlane.importing import ListingError, load, scenario_of
 from peerlane.load_sweep import bytes_per_second, even_loads, the_workload
 from peerlane.load_sweep import sweep as sweep_loads
 from peerlane.network import bounds
+from peerlane.opae.commands import opae_app
 from peerlane.options import JsonTo, writable
 from peerlane.pciutils import MissingLspciError
 from peerlane.pciutils import lspci as run_lspci
@@ -46,6 +47,7 @@ the way hardware papers do. Begin with `peerlane reproduce`, then `peerlane show
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench_app, name="bench")
+app.add_typer(opae_app, name="opae")
 import_app = typer.Typer(help="Make a scenario from a real machine.")
 app.add_typer(import_app, name="import")
 

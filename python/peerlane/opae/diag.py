@@ -1,0 +1,162 @@
+"""The native loopback as the card's diagnostics use it: reads, writes, both at once, or copies.
+
+The register map, and the line of status that the accelerator writes at the end, are those of the
+published sample; so are the figures: lines of 64 bytes, and cycles of the accelerator's clock.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from peerlane.hand import PAGE
+
+if TYPE_CHECKING:
+    from peerlane.opae.card import Accelerator
+
+LINE = 64
+
+STATUS_BASE, SOURCE, TARGET, LINES, CONTROL, CONFIGURATION = (
+    0x110,
+    0x120,
+    0x128,
+    0x130,
+    0x138,
+    0x140,
+)
+"""Registers; source and target are in lines."""
+
+OUT_OF_RESET, START, FORCE_END = 1, 2, 4
+"""Bits of the control register."""
+
+STATUS = 0x40
+"""Where the line of status is, from its base."""
+
+CONTINUOUS = 2
+"""A bit of the configuration."""
+
+
+class Mode(StrEnum):
+    """What a test does."""
+
+    READ = "read"
+    WRITE = "write"
+    THROUGHPUT = "trput"
+    LOOPBACK = "lpbk1"
+
+    @property
+    def bits(self) -> int:
+        """In the configuration register."""
+        return {"lpbk1": 0, "read": 1, "write": 2, "trput": 3}[self] << 2
+
+    @property
+    def image(self) -> str:
+        """What must be loaded."""
+        return "nlb_mode_0" if self is Mode.LOOPBACK else "nlb_mode_3"
+
+
+_REQUEST_BITS = {1: 0, 2: 1 << 5, 4: 3 << 5}
+"""Of the configuration, by the lines of a request."""
+
+
+class DiagnosticsError(RuntimeError):
+    """The accelerator found its own test to have failed, or never ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What one test measured."""
+
+    mode: str
+    lines: int
+    """Of the buffer."""
+    request_lines: int
+    reads: int
+    """Lines that were read."""
+    writes: int
+    cycles: int
+    """Of the accelerator's clock, from the start to the line of status."""
+    clock_hz: float
+    ns: float
+    """From the start to the end as the program sees it."""
+
+    @property
+    def read_bytes_per_second(self) -> float:
+        """Lines that were read, by cycles."""
+        return self.reads * LINE / self.cycles * self.clock_hz
+
+    @property
+    def write_bytes_per_second(self) -> float:
+        """Lines that were written, by cycles."""
+        return self.writes * LINE / self.cycles * self.clock_hz
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as the command line writes them."""
+        rates = {
+            "read_bytes_per_second": self.read_bytes_per_second,
+            "write_bytes_per_second": self.write_bytes_per_second,
+        }
+        return asdict(self) | rates
+
+
+async def diagnose(
+    card: Accelerator,
+    mode: Mode,
+    *,
+    lines: int,
+    request_lines: int = 4,
+    clock_hz: float = 400e6,
+    continuous_ns: float | None = None,
+) -> Diagnosis:
+    """Runs one test of the native loopback.
+
+    Args:
+        card: An accelerator that has it loaded.
+        mode: What it does.
+        lines: Lines of the buffer, or of both.
+        request_lines: Lines of a request: 1, 2 or 4.
+        clock_hz: The accelerator's clock, which its cycles are of.
+        continuous_ns: Over and over again for so long, instead of once.
+
+    Raises:
+        DiagnosticsError: Bytes were not copied as they were, or the test never ended.
+    """
+    hand = card.hand
+    size = lines * LINE
+    async with (
+        hand.pinned(PAGE) as status,
+        hand.pinned(size, HUGE) as source,
+        hand.pinned(size, HUGE) as target,
+    ):
+        hand.set(status + STATUS, bytes(LINE))
+        if mode is Mode.LOOPBACK:
+            hand.set(source, bytes(number % 251 for number in range(size)))
+        await card.store(CONTROL, 0, 4)
+        await card.store(CONTROL, OUT_OF_RESET, 4)
+        await card.store(STATUS_BASE, status)
+        await card.store(SOURCE, source // LINE)
+        await card.store(TARGET, target // LINE)
+        await card.store(LINES, lines, 4)
+        flags = mode.bits | _REQUEST_BITS[request_lines]
+        flags |= CONTINUOUS if continuous_ns else 0
+        await card.store(CONFIGURATION, flags, 4)
+        began = hand.now_ns
+        await card.store(CONTROL, OUT_OF_RESET | START, 4)
+        if continuous_ns:
+            await hand.work(continuous_ns)
+            await card.store(CONTROL, OUT_OF_RESET | START | FORCE_END, 4)
+        while not hand.look(status + STATUS, 1)[0] & 1:
+            await hand.written(status + STATUS)
+        ended = hand.now_ns
+        word = hand.look(status + STATUS, LINE)
+        _, failures, cycles, reads, writes = struct.unpack_from("<IIQII", word)
+        is_copy = mode is Mode.LOOPBACK and not continuous_ns
+        if failures or (is_copy and hand.look(source, size) != hand.look(target, size)):
+            raise DiagnosticsError(f"{card.name}: {mode} did not move its bytes as they were")
+        return Diagnosis(mode, lines, request_lines, reads, writes, cycles, clock_hz, ended - began)
+
+
+HUGE = 1 << 21
+"""Buffers begin with a page of 2 MiB, as large ones do."""
