@@ -80,6 +80,10 @@ impl Management {
         *register = merged(*register, offset, bytes).0;
     }
 
+    pub(super) fn link_errors(&self) -> u64 {
+        self.link_errors
+    }
+
     pub(super) fn record(&mut self, error: LinkError) {
         self.link_errors |= 1 << error as u32 & !self.link_mask & LINK_BITS;
     }
