@@ -1,9 +1,9 @@
 //! The management engine (FME): registers at the beginning of BAR 0, from which software learns what the card has.
 
+use super::AfuId;
 use super::errors::LinkError;
 use super::features::{FeatureHeader, FeatureKind};
 use super::words::{merged, part_of};
-use super::{AfuId, port};
 
 /// The registers of the management engine.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +80,10 @@ impl Management {
         *register = merged(*register, offset, bytes).0;
     }
 
+    pub(super) fn link_errors(&self) -> u64 {
+        self.link_errors
+    }
+
     pub(super) fn record(&mut self, error: LinkError) {
         self.link_errors |= 1 << error as u32 & !self.link_mask & LINK_BITS;
     }
@@ -92,5 +96,3 @@ fn header(kind: FeatureKind, id: u16, next: Option<u64>) -> u64 {
 
 /// Version 1.2.1 of nobody's build.
 pub const BITSTREAM: u64 = 0x0121_0000_0000_0000;
-
-const _: () = assert!(port::AFU >= port::SIZE);

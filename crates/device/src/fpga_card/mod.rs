@@ -168,6 +168,11 @@ impl FpgaCard {
         self.port.errors.count
     }
 
+    /// What has gone wrong on the way to the host, as the management engine's register for it has it (`PCIE0_ERROR`).
+    pub fn link_errors(&self) -> u64 {
+        self.management.link_errors()
+    }
+
     /// Configures the slot anew, as partial reconfiguration does; with nothing, it is empty. What the last unit has asked for
     /// is answered to nobody. The card's memory keeps what it has.
     pub fn load(&mut self, afu: Option<Box<dyn Afu>>, fx: &mut Effects<'_, Self>) {

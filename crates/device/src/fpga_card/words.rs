@@ -88,7 +88,8 @@ mod tests {
         assert_eq!(pieces(0, 8), [(0, 8)]);
         assert_eq!(pieces(4, 8), [(4, 4), (8, 4)]);
         assert_eq!(pieces(4, 12), [(4, 4), (8, 8)]);
-        assert_eq!(pieces(3, 2), [(0, 4), (4, 4)]);
+        assert_eq!(pieces(3, 2), [(0, 8)]);
+        assert_eq!(pieces(5, 2), [(4, 4)]);
         assert_eq!(pieces(8, 0), []);
     }
 

@@ -273,3 +273,22 @@ fn payloads_and_read_requests_stay_within_what_the_registers_allow() {
     assert!(machine.memory(1 << 20, 1 << 16) == data);
     assert!(machine.simulation.result().errors.is_empty());
 }
+
+#[test]
+fn a_long_transfer_goes_as_fast_as_the_link_carries_it() {
+    let wire = 8.0 * 8.0 * 128.0 / 130.0 / 8.0;
+    // A completion has three dwords of header and a write to these addresses four; framing and LCRC are two.
+    for (to_card, overhead) in [(true, 20.0), (false, 24.0)] {
+        let mut machine = dma();
+        let ways = if to_card { (host(0), 0) } else { (0, host(0)) };
+        machine.set32(CONTROL, 1 << 4 | 1 << 5);
+        push(&mut machine, ways.0, ways.1, (1 << 22, 4), INTERRUPT);
+        let start = machine.now();
+        machine.set32(CONTROL, 1 << 4);
+        while machine.interrupts() == 0 {
+            machine.pass(Span::from_us(1));
+        }
+        let rate = f64::from(1 << 22) / machine.now().since(start).as_ns();
+        close(rate, wire * 256.0 / (256.0 + overhead), 1.5);
+    }
+}

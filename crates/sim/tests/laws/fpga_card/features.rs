@@ -100,3 +100,8 @@ fn the_card_is_the_one_that_drivers_look_for() {
     assert_eq!(space.read(0), 0x09c4_8086);
     assert_eq!(space.read(2) >> 8, 0x12_0000);
 }
+
+#[test]
+fn the_scenario_with_a_card_is_right() {
+    run(include_str!("../../../../../scenarios/pac.toml")).all_intact();
+}

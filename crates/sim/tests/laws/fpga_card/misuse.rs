@@ -108,16 +108,46 @@ fn what_another_unit_has_asked_for_is_answered_to_nobody() {
 
 #[test]
 fn a_read_that_no_completion_comes_for_ends_by_its_timeout() {
-    let mut machine = machine("afu = \"dma_afu\"\ncompletion_timeout = \"50 us\"");
-    // Without bus mastering at the root port, requests upwards are unsupported; without a link, they are lost.
+    let link = "{ to = \"h0\", fails_at = \"60 us\" }";
+    let more = "afu = \"dma_afu\"\ncompletion_timeout = \"50 us\"";
+    let mut machine = machine_below(link, 256, more);
     let block = 0x2_0000;
-    let from = 0x2_0000_0000_0000 | (1_u64 << 44);
+    let from = 0x2_0000_0000_0000 | MEMORY;
     machine.set(block + 0x60, from & 0xffff_ffff);
-    machine.set(block + 0x68, 64);
+    machine.set(block + 0x68, 4 << 48 | 1 << 20);
     machine.set(block + 0x70, from >> 32 << 32);
     machine.set(block + 0x78, 1 << 63);
-    machine.pass(Span::from_us(100));
-    assert_eq!(machine.get32(block + 0x40) & 3, 2);
+    let until = Time::ZERO + Span::from_us(100);
+    machine.simulation.run_until(until, &mut || true);
+    assert_eq!(machine.timeouts(), 0);
+    machine.pass(Span::from_us(300));
+    // All that was asked for is given up, and the engine asks again until nothing goes on the wire.
+    assert!(machine.timeouts() > 0);
+    let card = machine.simulation.card("card").expect("it is one");
+    assert_eq!(card.port_errors(), 0);
+}
+
+#[test]
+fn units_may_be_changed_at_any_time() {
+    let mut machine = machine("");
+    for round in 0..20_u64 {
+        nlb_start(&mut machine);
+        machine.pass(Span::from_ns(300 + 777 * round));
+        let (_, next) = BuiltInAfu::NAMES[1 + round as usize % 4];
+        let afu = next.make().expect("the slot is not emptied");
+        assert_eq!(machine.simulation.load_afu("card", afu), Ok(()));
+        assert_eq!(machine.simulation.afu_id("card"), Ok(next.id()));
+        assert_eq!(machine.get(0x08), next.id().map_or(0, AfuId::low));
+        let loaded = machine
+            .simulation
+            .load_afu("card", BuiltInAfu::NlbMode0.make().expect("it is one"));
+        assert_eq!(loaded, Ok(()));
+    }
+    machine.fill(0, &noise(1 << 20, 9));
+    nlb_start(&mut machine);
+    machine.pass(Span::from_us(400));
+    assert!(machine.memory((1 << 20) + 4096, 4096) == machine.memory(4096, 4096));
+    assert_eq!(machine.get(0x168), 0);
     machine.rests();
 }
 

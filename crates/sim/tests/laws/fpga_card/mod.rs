@@ -19,6 +19,11 @@ pub fn machine(more: &str) -> Machine {
 
 /// The same where nobody takes more than so many bytes of payload.
 pub fn machine_with(payload: u32, more: &str) -> Machine {
+    machine_below("\"h0\"", payload, more)
+}
+
+/// The same with that link above the card.
+pub fn machine_below(upstream: &str, payload: u32, more: &str) -> Machine {
     let text = format!(
         r#"{HOST}
 memory = "64 GiB"
@@ -29,7 +34,7 @@ generation = 3
 lanes = 8
 [devices.card]
 model = "fpga-card"
-upstream = "h0"
+upstream = {upstream}
 max_payload_supported = "{payload} B"
 max_read_request = "256 B"
 {more}
@@ -120,6 +125,12 @@ impl Machine {
         let taken = self.simulation.take_interrupts("h0");
         let taken = taken.expect("it is a host");
         taken.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Requests of the card that were not completed in time, as its link to the host has recorded them.
+    pub fn timeouts(&self) -> u64 {
+        let card = self.simulation.card("card").expect("it is one");
+        card.link_errors() >> 7 & 1
     }
 
     /// Everything is at rest, and nobody holds a packet.

@@ -39,7 +39,7 @@ fn start(machine: &mut Machine, end: u64, memory: u64, len: u32, control: u32) {
     }
     machine.set32(end, len.div_ceil(64));
     machine.set32(end + 4, PATTERN);
-    machine.set32(end + 8, control | len % 64 << 8 | GO);
+    machine.set32(end + 8, control | (len % 64) << 8 | GO);
 }
 
 fn push(machine: &mut Machine, engine: u64, (from, to): (u64, u64), len: u32, control: u32) {
