@@ -13,6 +13,7 @@ ALLOWED = {
     "kernel": set[str](),
     "locktable": set[str](),
     "session": set[str](),
+    "opae": {"session"},
     "coherence": {"protocol"},
     "link": {"protocol", "kernel"},
     "transaction": {"protocol", "kernel", "link", "locktable"},

@@ -1,0 +1,6 @@
+//! Names the library as programs that are linked with it look for it.
+
+fn main() {
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libopae-c.so.2");
+    println!("cargo:rerun-if-changed=build.rs");
+}

@@ -1,0 +1,112 @@
+//! `fpgaOpen` and what goes with it.
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use std::ffi::c_int;
+
+use session::{Kind, Object, Reply, Request};
+
+use crate::abi::{Code, entry, place};
+use crate::state::with;
+use crate::token::Token;
+
+const SHARED: c_int = 1;
+const HAS_PARENT: c_int = 2;
+
+/// What a handle stands for.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// What the simulation calls it.
+    pub handle: u64,
+    /// What it is, as it was when it was opened.
+    pub object: Object,
+}
+
+impl Opened {
+    /// What a token of it is.
+    pub fn token(&self) -> Token {
+        Token {
+            object_id: self.object.object_id,
+        }
+    }
+
+    /// It, if it is an accelerator.
+    pub fn accelerator(&self) -> Result<&Self, Code> {
+        if self.object.kind != Kind::Accelerator {
+            return Err(Code::InvalidParam);
+        }
+        Ok(self)
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
+    entry(|| {
+        let result = place(handle)?;
+        if flags & HAS_PARENT != 0 {
+            return Err(Code::NotSupported);
+        }
+        if flags & !SHARED != 0 {
+            return Err(Code::InvalidParam);
+        }
+        let name = with(|state| {
+            let token = *state.tokens.find(token)?;
+            let (mut objects, place) = state.object(token)?;
+            let request = Request::Open {
+                object: place as u32,
+                shared: flags & SHARED != 0,
+            };
+            let Reply::Opened { handle } = state.call(request, None)? else {
+                return Err(Code::Exception);
+            };
+            let object = objects.swap_remove(place);
+            let opened = Opened { handle, object };
+            state.handles.insert(&mut state.names, opened)
+        })?;
+        result.put(name);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaClose(handle: usize) -> u32 {
+    entry(|| {
+        with(|state| {
+            let opened = state.handles.remove(handle)?;
+            state.windows.forget(handle);
+            state.buffers.forget(handle);
+            state.forget_events(handle);
+            let handle = opened.handle;
+            state.call(Request::Close { handle }, None).map(drop)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaReset(handle: usize) -> u32 {
+    entry(|| {
+        with(|state| {
+            let handle = state.handles.find(handle)?.accelerator()?.handle;
+            state.call(Request::Reset { handle }, None).map(drop)
+        })
+    })
+}
+
+/// No accelerator here has children.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaGetChildren(
+    handle: usize,
+    max_children: u32,
+    children: *mut usize,
+    num_children: *mut u32,
+) -> u32 {
+    entry(|| {
+        let result = place(num_children)?;
+        with(|state| state.handles.find(handle).map(drop))?;
+        if max_children > 0 && children.is_null() {
+            return Err(Code::InvalidParam);
+        }
+        result.put(0);
+        Ok(())
+    })
+}

@@ -1,0 +1,315 @@
+//! `fpgaPrepareBuffer` and what goes with it.
+
+#![expect(unsafe_code, reason = "they are called from C, and map memory")]
+
+use std::ffi::c_int;
+use std::os::fd::AsFd;
+use std::ptr;
+
+use rustix::io::{Errno, pwrite};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use session::{Reply, Request, SharedMemory};
+
+use crate::abi::{Code, entry, place};
+use crate::guard::{Buffer, PAGE};
+use crate::state::{Mode, State, known_mode, with};
+use crate::{fault, token::Token};
+
+const PREALLOCATED: c_int = 1;
+const QUIET: c_int = 2;
+const READ_ONLY: c_int = 4;
+
+const SMALL: u64 = PAGE as u64;
+const LARGE: u64 = 2 << 20;
+const HUGE: u64 = 1 << 30;
+
+/// The page that the original takes for a buffer.
+fn page_for(len: u64) -> u64 {
+    match len {
+        ..=SMALL => SMALL,
+        ..=LARGE => LARGE,
+        _ => HUGE,
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaPrepareBuffer(
+    handle: usize,
+    len: u64,
+    buf_addr: *mut usize,
+    wsid: *mut u64,
+    flags: c_int,
+) -> u32 {
+    entry(|| {
+        let preallocated = flags & PREALLOCATED != 0;
+        let asks = preallocated && len == 0 && buf_addr.is_null();
+        let wsid = place(wsid)?;
+        if asks {
+            return with(|state| state.handles.find(handle)?.accelerator().map(drop));
+        }
+        let address = place(buf_addr)?;
+        if flags & !(PREALLOCATED | QUIET | READ_ONLY) != 0 || len == 0 {
+            return Err(Code::InvalidParam);
+        }
+        let given = preallocated.then(|| address.take());
+        let (base, name) = with(|state| state.prepare(handle, len, given))?;
+        address.put(base);
+        wsid.put(name);
+        Ok(())
+    })
+}
+
+impl State {
+    fn prepare(
+        &mut self,
+        name: usize,
+        len: u64,
+        given: Option<usize>,
+    ) -> Result<(usize, u64), Code> {
+        let handle = self.handles.find(name)?.accelerator()?.handle;
+        let page = if given.is_some() {
+            SMALL
+        } else {
+            page_for(len)
+        };
+        let size = len.checked_next_multiple_of(page).ok_or(Code::NoMemory)?;
+        let room = usize::try_from(size).map_err(|_| Code::NoMemory)?;
+        if i64::try_from(size).is_err() {
+            return Err(Code::NoMemory);
+        }
+        if let Some(base) = given {
+            let fits = base != 0 && base.is_multiple_of(PAGE) && len.is_multiple_of(SMALL);
+            let end = base.checked_add(room).ok_or(Code::InvalidParam)?;
+            if !fits || self.buffers.overlap(base, end - base) {
+                return Err(Code::InvalidParam);
+            }
+        }
+        let file = SharedMemory::create(size).map_err(|_| Code::NoMemory)?;
+        if let Some(base) = given {
+            copy_out(base, room, &file)?;
+        }
+        let inside = SharedMemory::map(&file, size).map_err(|_| Code::NoMemory)?;
+        let request = Request::Pin { handle, size, page };
+        let Reply::Pinned { buffer, address } = self.call(request, Some(file.as_fd()))? else {
+            return Err(Code::Exception);
+        };
+        let Ok(base) = map(given, room, &file) else {
+            let _ = self.call(Request::Unpin { handle, buffer }, None);
+            return Err(Code::NoMemory);
+        };
+        let guarded = known_mode() == Mode::Virtual && fault::can_guard();
+        if guarded {
+            fault::install();
+        }
+        self.last_wsid += 1;
+        let wsid = self.last_wsid;
+        let preallocated = given.is_some();
+        self.buffers.insert(Buffer::new(
+            base,
+            room,
+            name,
+            buffer,
+            wsid,
+            address,
+            preallocated,
+            inside,
+            guarded,
+        ));
+        Ok((base, wsid))
+    }
+
+    fn release(&mut self, name: usize, wsid: u64) -> Result<(), Code> {
+        let handle = self.handles.find(name)?.handle;
+        let buffer = self.buffers.find(name, wsid).ok_or(Code::InvalidParam)?;
+        let (base, buffer) = (buffer.base, buffer.buffer);
+        let result = self.call(Request::Unpin { handle, buffer }, None);
+        if let Some(buffer) = self.buffers.remove(base) {
+            give_back(buffer);
+        }
+        result.map(drop)
+    }
+}
+
+/// Copies the program's bytes to the beginning of a file. The system reads them: a wrong address is an error, not a fault.
+fn copy_out(base: usize, len: usize, file: impl AsFd) -> Result<(), Code> {
+    let mut done = 0;
+    while done < len {
+        // SAFETY: the slice goes to the system and no further, and that looks itself whether there is memory.
+        let bytes = unsafe {
+            std::slice::from_raw_parts(ptr::with_exposed_provenance(base + done), len - done)
+        };
+        match pwrite(&file, bytes, done as u64) {
+            Ok(0) | Err(Errno::NOMEM | Errno::NOSPC) => return Err(Code::NoMemory),
+            Ok(written) => done += written,
+            Err(Errno::INTR) => {}
+            Err(_) => return Err(Code::InvalidParam),
+        }
+    }
+    Ok(())
+}
+
+/// Maps a file for the program, at an address of its own or of the system's choice.
+fn map(given: Option<usize>, len: usize, file: impl AsFd) -> Result<usize, Errno> {
+    let all = ProtFlags::READ | ProtFlags::WRITE;
+    let fixed = match given {
+        Some(_) => MapFlags::SHARED | MapFlags::FIXED,
+        None => MapFlags::SHARED,
+    };
+    let hint = ptr::with_exposed_provenance_mut(given.unwrap_or(0));
+    // SAFETY: what is replaced is the program's own memory, which it gave for this and of which the file has the bytes.
+    unsafe { mmap(hint, len, all, fixed, file, 0) }.map(|base| base as usize)
+}
+
+/// Gives the program its memory back with what is in it now, or takes away what was never its own.
+fn give_back(mut buffer: Buffer) {
+    buffer.let_go();
+    let base = ptr::with_exposed_provenance_mut(buffer.base);
+    if !buffer.preallocated {
+        // SAFETY: the mapping was made for this buffer, which is no more.
+        let _ = unsafe { munmap(base, buffer.len) };
+        return;
+    }
+    let all = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+    // SAFETY: what is replaced is the mapping of the buffer; it is as long.
+    if unsafe { mmap_anonymous(base, buffer.len, all, flags) }.is_ok() {
+        // SAFETY: the mapping has been made, and is the program's to be written to.
+        let memory = unsafe { std::slice::from_raw_parts_mut(base.cast::<u8>(), buffer.len) };
+        buffer.inside.read(0, memory);
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaReleaseBuffer(handle: usize, wsid: u64) -> u32 {
+    entry(|| with(|state| state.release(handle, wsid)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaGetIOAddress(handle: usize, wsid: u64, ioaddr: *mut u64) -> u32 {
+    entry(|| {
+        let result = place(ioaddr)?;
+        let address = with(|state| {
+            state.handles.find(handle)?;
+            let buffer = state.buffers.find(handle, wsid).ok_or(Code::NotFound)?;
+            Ok(buffer.address)
+        })?;
+        result.put(address);
+        Ok(())
+    })
+}
+
+/// Devices here see addresses of the host, not of a process.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaBindSVA(handle: usize, _pasid: *mut u32) -> u32 {
+    entry(|| {
+        let _: Token = with(|state| Ok(state.handles.find(handle)?.token()))?;
+        Err(Code::NotSupported)
+    })
+}
+
+/// Where `len` bytes at `offset` of a buffer are.
+fn bytes_of(handle: usize, wsid: u64, offset: usize, len: usize) -> Result<usize, Code> {
+    with(|state| {
+        state.handles.find(handle)?;
+        let buffer = state.buffers.find(handle, wsid).ok_or(Code::NotFound)?;
+        let end = offset.checked_add(len).ok_or(Code::Exception)?;
+        if end > buffer.len {
+            return Err(Code::Exception);
+        }
+        Ok(buffer.base + offset)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaBufMemSet(
+    handle: usize,
+    wsid: u64,
+    offset: usize,
+    byte: c_int,
+    len: usize,
+) -> u32 {
+    entry(|| {
+        let to = bytes_of(handle, wsid, offset, len)?;
+        // SAFETY: the range is within the buffer, which is the program's to be written to.
+        unsafe { ptr::with_exposed_provenance_mut::<u8>(to).write_bytes(byte as u8, len) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaBufMemCpyToRemote(
+    handle: usize,
+    wsid: u64,
+    offset: usize,
+    from: *const u8,
+    len: usize,
+) -> u32 {
+    entry(|| {
+        place(from.cast_mut())?;
+        let to = bytes_of(handle, wsid, offset, len)?;
+        // SAFETY: the range is within the buffer; that of the program is as long, by its word.
+        unsafe { from.copy_to(ptr::with_exposed_provenance_mut(to), len) };
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaBufMemCmp(
+    handle: usize,
+    first: u64,
+    first_offset: usize,
+    second: u64,
+    second_offset: usize,
+    len: usize,
+    order: *mut c_int,
+) -> u32 {
+    entry(|| {
+        let result = place(order)?;
+        let first = bytes_of(handle, first, first_offset, len)?;
+        let second = bytes_of(handle, second, second_offset, len)?;
+        // SAFETY: both ranges are within buffers.
+        let order = unsafe {
+            libc::memcmp(
+                ptr::with_exposed_provenance(first),
+                ptr::with_exposed_provenance(second),
+                len,
+            )
+        };
+        result.put(order);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaBufPoll(
+    handle: usize,
+    wsid: u64,
+    offset: usize,
+    width: c_int,
+    mask: u64,
+    expected_value: u64,
+    sleep_interval: u64,
+    loops_timeout: u64,
+) -> u32 {
+    entry(|| {
+        if ![1, 2, 4, 8].contains(&width) {
+            return Err(Code::InvalidParam);
+        }
+        let width = width as usize;
+        let word = bytes_of(handle, wsid, offset, width)?;
+        let mask = mask & (u64::MAX >> (64 - 8 * width));
+        for _ in 0..=loops_timeout {
+            let mut value = [0; 8];
+            // SAFETY: the bytes are within the buffer.
+            unsafe {
+                let from: *const u8 = ptr::with_exposed_provenance(word);
+                from.copy_to(value.as_mut_ptr(), width);
+            }
+            if u64::from_le_bytes(value) & mask == expected_value & mask {
+                return Ok(());
+            }
+            crate::interpose::sleep_for(sleep_interval.saturating_mul(1000));
+        }
+        Err(Code::NotFound)
+    })
+}

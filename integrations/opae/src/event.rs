@@ -1,0 +1,214 @@
+//! Events: an interrupt of an accelerator is told by an `eventfd`.
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use std::ffi::c_int;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
+use session::Request;
+
+use crate::abi::{Code, entry, place};
+use crate::state::{State, lock, with};
+
+const INTERRUPT: u32 = 0;
+const ERROR: u32 = 1;
+const POWER_THERMAL: u32 = 2;
+
+/// Which descriptors are those of events: the ones after these are taken to be.
+static DESCRIPTORS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+/// Whether a descriptor may be that of an event.
+pub fn may_tell(descriptor: c_int) -> bool {
+    let Ok(number) = usize::try_from(descriptor) else {
+        return false;
+    };
+    DESCRIPTORS
+        .get(number / 64)
+        .is_none_or(|word| word.load(Ordering::Relaxed) >> (number % 64) & 1 != 0)
+}
+
+fn mark(descriptor: c_int, tells: bool) {
+    let number = descriptor as usize;
+    let Some(word) = DESCRIPTORS.get(number / 64) else {
+        return;
+    };
+    let bit = 1 << (number % 64);
+    if tells {
+        word.fetch_or(bit, Ordering::Relaxed);
+    } else {
+        word.fetch_and(!bit, Ordering::Relaxed);
+    }
+}
+
+/// What an event handle stands for.
+#[derive(Debug)]
+pub struct Event {
+    descriptor: OwnedFd,
+    /// The original has no descriptor before an event was registered.
+    was_registered: bool,
+    heard: Option<Heard>,
+}
+
+/// An interrupt that is told by it.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    name: usize,
+    handle: u64,
+    vector: u32,
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        mark(self.descriptor.as_raw_fd(), false);
+    }
+}
+
+impl State {
+    /// What was opened is being closed: its interrupts are told no more.
+    pub fn forget_events(&mut self, name: usize) {
+        for (_, event) in self.events.iter_mut() {
+            if event.heard.is_some_and(|heard| heard.name == name) {
+                event.heard = None;
+            }
+        }
+    }
+
+    /// Whether a descriptor is that of an event.
+    pub fn tells(&mut self, descriptor: c_int) -> bool {
+        may_tell(descriptor)
+            && self
+                .events
+                .iter_mut()
+                .any(|(_, event)| event.descriptor.as_raw_fd() == descriptor)
+    }
+
+    /// Whether any interrupt is told to this process.
+    pub fn hears(&mut self) -> bool {
+        self.events
+            .iter_mut()
+            .any(|(_, event)| event.heard.is_some())
+    }
+
+    fn ignore(&mut self, heard: Heard) -> Result<(), Code> {
+        let Heard { handle, vector, .. } = heard;
+        self.call(Request::Ignore { handle, vector }, None)
+            .map(drop)
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaCreateEventHandle(event_handle: *mut usize) -> u32 {
+    entry(|| {
+        let result = place(event_handle)?;
+        let name = with(|state| {
+            let descriptor = eventfd(0, EventfdFlags::CLOEXEC).map_err(|_| Code::Exception)?;
+            mark(descriptor.as_raw_fd(), true);
+            let event = Event {
+                descriptor,
+                was_registered: false,
+                heard: None,
+            };
+            state.events.insert(&mut state.names, event)
+        })?;
+        result.put(name);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaDestroyEventHandle(event_handle: *mut usize) -> u32 {
+    entry(|| {
+        let event_handle = place(event_handle)?;
+        let name = event_handle.take();
+        with(|state| {
+            let event = state.events.remove(name)?;
+            match event.heard {
+                Some(heard) => state.ignore(heard),
+                None => Ok(()),
+            }
+        })?;
+        event_handle.put(0);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaGetOSObjectFromEventHandle(event_handle: usize, fd: *mut c_int) -> u32 {
+    entry(|| {
+        let result = place(fd)?;
+        let state = lock().ok_or(Code::Exception)?;
+        let event = state.events.find(event_handle)?;
+        if !event.was_registered {
+            return Err(Code::InvalidParam);
+        }
+        let descriptor = event.descriptor.as_raw_fd();
+        drop(state);
+        result.put(descriptor);
+        Ok(())
+    })
+}
+
+/// The flags are the number of the interrupt.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaRegisterEvent(
+    handle: usize,
+    event_type: u32,
+    event_handle: usize,
+    flags: u32,
+) -> u32 {
+    entry(|| {
+        with(|state| {
+            let opened = state.handles.find(handle)?;
+            let event = state.events.find(event_handle)?;
+            is_interrupt(event_type)?;
+            let (interrupts, number) = (opened.accelerator()?.object.interrupts, opened.handle);
+            if flags >= interrupts {
+                return Err(Code::InvalidParam);
+            }
+            if event.heard.is_some() {
+                return Err(Code::Busy);
+            }
+            let heard = Heard {
+                name: handle,
+                handle: number,
+                vector: flags,
+            };
+            // The lock is held, but the descriptor is only lent while the call is made.
+            let descriptor = event.descriptor.try_clone().map_err(|_| Code::Exception)?;
+            let request = Request::Listen {
+                handle: heard.handle,
+                vector: heard.vector,
+            };
+            state.call(request, Some(descriptor.as_fd()))?;
+            let event = state.events.find_mut(event_handle)?;
+            event.was_registered = true;
+            event.heard = Some(heard);
+            Ok(())
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaUnregisterEvent(handle: usize, event_type: u32, event_handle: usize) -> u32 {
+    entry(|| {
+        with(|state| {
+            state.handles.find(handle)?;
+            let event = state.events.find_mut(event_handle)?;
+            is_interrupt(event_type)?;
+            let heard = event.heard.filter(|heard| heard.name == handle);
+            let heard = heard.ok_or(Code::InvalidParam)?;
+            event.heard = None;
+            state.ignore(heard)
+        })
+    })
+}
+
+fn is_interrupt(event_type: u32) -> Result<(), Code> {
+    match event_type {
+        INTERRUPT => Ok(()),
+        ERROR | POWER_THERMAL => Err(Code::NotSupported),
+        _ => Err(Code::InvalidParam),
+    }
+}

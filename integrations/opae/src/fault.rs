@@ -1,0 +1,167 @@
+//! The handler of SIGSEGV: what a program does at registers is done for it, and a page of a buffer that is closed is opened. What is
+//! neither goes to whoever handled the signal before.
+
+#![expect(unsafe_code, reason = "a handler is given pointers")]
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::guard;
+use crate::lock::Lock;
+use crate::state::lock;
+
+/// The processor has got so far.
+#[derive(Debug)]
+pub struct Context<'a>(&'a mut libc::ucontext_t);
+
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+static PREVIOUS: Lock<Option<libc::sigaction>> = Lock::new(None);
+
+/// Whether a program can be helped that uses a pointer to registers.
+pub fn can_execute() -> bool {
+    cfg!(target_arch = "x86_64")
+}
+
+/// Whether pages can be opened when they are touched.
+pub fn can_guard() -> bool {
+    cfg!(target_arch = "x86_64")
+}
+
+/// Takes the signal, once.
+pub fn install() {
+    if INSTALLED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: both actions are whole; the handler is a function that lives as long as the process.
+    unsafe {
+        crate::interpose::real_sigaction(libc::SIGSEGV, ptr::null(), before.as_mut_ptr());
+        let before = before.assume_init();
+        if let Some(mut previous) = PREVIOUS.lock() {
+            *previous = Some(before);
+        }
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handle as *const () as usize;
+        // Where the program has a stack for signals, whoever was there before may need it for what goes on to them.
+        action.sa_flags =
+            libc::SA_SIGINFO | libc::SA_NODEFER | (before.sa_flags & libc::SA_ONSTACK);
+        libc::sigemptyset(&raw mut action.sa_mask);
+        crate::interpose::real_sigaction(libc::SIGSEGV, &raw const action, ptr::null_mut());
+    }
+}
+
+/// What a program sets as its handler after the library has set its own, and what it had before.
+///
+/// Nothing is answered if the library has none.
+pub fn replace_previous(action: Option<libc::sigaction>) -> Option<libc::sigaction> {
+    if !INSTALLED.load(Ordering::Relaxed) {
+        return None;
+    }
+    let mut previous = PREVIOUS.lock()?;
+    let before = *previous;
+    if action.is_some() {
+        *previous = action;
+    }
+    before
+}
+
+extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the system gives what a handler with SA_SIGINFO is given, and each thread has its own error number.
+    let (address, context_of, error) = unsafe {
+        (
+            (*info).si_addr() as usize,
+            &mut *context.cast::<libc::ucontext_t>(),
+            *libc::__errno_location(),
+        )
+    };
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        dispatch(address, &mut Context(context_of))
+    }));
+    // SAFETY: the same error number.
+    unsafe { *libc::__errno_location() = error };
+    if !done.unwrap_or(false) {
+        chain(signal, info, context);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
+    if crate::execute::finish(address, context) {
+        return true;
+    }
+    if guard::may_touch(address, 1) {
+        let Some(mut state) = lock() else {
+            return false;
+        };
+        if state.touch(address, context.instruction()) {
+            return true;
+        }
+    }
+    let known = lock().is_some_and(|state| state.windows.stretch(address).0);
+    known && crate::execute::begin(context)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn dispatch(_address: usize, _context: &mut Context<'_>) -> bool {
+    let _ = (guard::may_touch(0, 0), lock().is_some());
+    false
+}
+
+/// The signal is not for the library.
+fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let previous = PREVIOUS.lock().and_then(|previous| *previous);
+    let Some(previous) = previous
+        .filter(|previous| ![libc::SIG_DFL, libc::SIG_IGN].contains(&previous.sa_sigaction))
+    else {
+        // SAFETY: the instruction is done again without a handler, and ends the process.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = libc::SIG_DFL;
+            crate::interpose::real_sigaction(signal, &raw const action, ptr::null_mut());
+        }
+        return;
+    };
+    // SAFETY: it was set as a handler of this signal, and is called as its flags say.
+    unsafe {
+        let mask = &raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask;
+        libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut());
+        libc::pthread_sigmask(
+            libc::SIG_BLOCK,
+            &raw const previous.sa_mask,
+            ptr::null_mut(),
+        );
+        if previous.sa_flags & libc::SA_SIGINFO != 0 {
+            type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+            std::mem::transmute::<usize, Handler>(previous.sa_sigaction)(signal, info, context);
+        } else {
+            type Handler = extern "C" fn(c_int);
+            std::mem::transmute::<usize, Handler>(previous.sa_sigaction)(signal);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Context<'_> {
+    /// Where the processor is.
+    pub fn instruction(&self) -> usize {
+        self.register(libc::REG_RIP) as usize
+    }
+
+    /// Where it goes on.
+    pub fn go_on_at(&mut self, address: usize) {
+        self.set_register(libc::REG_RIP, address as u64);
+    }
+
+    /// What is in one of its registers.
+    pub fn register(&self, register: c_int) -> u64 {
+        self.0.uc_mcontext.gregs[register as usize].cast_unsigned()
+    }
+
+    /// Puts something into one.
+    pub fn set_register(&mut self, register: c_int, value: u64) {
+        self.0.uc_mcontext.gregs[register as usize] = value.cast_signed();
+    }
+}

@@ -1,0 +1,283 @@
+//! Waiting for descriptors: `poll`, `select`, `epoll_wait` and those like them.
+//!
+//! What is ready is ready. If nothing is, simulated time passes: to the next interrupt if one of the descriptors may tell of it, and
+//! to the limit otherwise. A wait without a limit for what only others can bring about is a real one.
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use std::ffi::{c_int, c_ulong};
+use std::ptr;
+
+use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, timeval};
+use session::{Until, Why};
+
+use super::time::from_timespec;
+use super::{NANOSECOND, charge_system_call, real, virtually, with_state};
+use crate::abi::place;
+use crate::state::told;
+
+/// How long a wait is real at a time when the simulation has nothing more to do, in milliseconds.
+const SLICE: c_int = 10;
+
+/// How long a real wait may be.
+#[derive(Clone, Copy)]
+enum Real {
+    Now,
+    Slice,
+    Forever,
+}
+
+impl Real {
+    fn milliseconds(self) -> c_int {
+        match self {
+            Real::Now => 0,
+            Real::Slice => SLICE,
+            Real::Forever => -1,
+        }
+    }
+
+    fn timespec(self) -> Option<timespec> {
+        let milliseconds = i64::from(self.milliseconds());
+        (milliseconds >= 0).then_some(timespec {
+            tv_sec: 0,
+            tv_nsec: milliseconds * 1_000_000,
+        })
+    }
+}
+
+/// Waits for `span` nanoseconds, or without end, until `look` finds something.
+fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> c_int {
+    let now = with_state(charge_system_call).unwrap_or_else(told);
+    let limit = span.map(|span| now.saturating_add(span.saturating_mul(NANOSECOND)));
+    let ready = look(Real::Now);
+    if ready != 0 || span == Some(0) {
+        return ready;
+    }
+    if !hears && limit.is_none() {
+        return look(Real::Forever);
+    }
+    let until = if hears {
+        Until::Interrupt
+    } else {
+        Until::Limit
+    };
+    loop {
+        let why = with_state(|state| state.wait(until, limit.unwrap_or(u64::MAX)));
+        let ready = look(Real::Now);
+        if ready != 0 {
+            return ready;
+        }
+        match (why, limit) {
+            (Some(Why::Happened | Why::Interrupted), _) => {}
+            (_, Some(_)) => return 0,
+            (_, None) => {
+                let ready = look(Real::Slice);
+                if ready != 0 {
+                    with_state(|state| state.wait(Until::Limit, 0));
+                    return ready;
+                }
+            }
+        }
+    }
+}
+
+/// Waits until a descriptor of an event may be read.
+pub fn wait_for(descriptor: c_int) {
+    let mut one = pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    wait(true, None, |real| {
+        // SAFETY: there is one.
+        unsafe { real::poll(&raw mut one, 1, real.milliseconds()) }
+    });
+}
+
+fn milliseconds(timeout: c_int) -> Option<u64> {
+    u64::try_from(timeout).ok().map(|span| span * 1_000_000)
+}
+
+fn span(timeout: *const timespec) -> Option<u64> {
+    from_timespec(place(timeout.cast_mut()).ok()?.take())
+}
+
+/// Whether one of them tells of interrupts.
+fn any_tells(all: *mut pollfd, count: nfds_t) -> bool {
+    let Ok(first) = place(all) else { return false };
+    with_descriptors((0..count as usize).map(|index| first.at(index).take().fd))
+}
+
+fn with_descriptors(descriptors: impl Iterator<Item = c_int>) -> bool {
+    let may: Vec<_> = descriptors
+        .filter(|&fd| crate::event::may_tell(fd))
+        .collect();
+    !may.is_empty() && with_state(|state| may.iter().any(|&fd| state.tells(fd))).unwrap_or(false)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn poll(all: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
+    if !virtually() {
+        // SAFETY: as the caller says.
+        return unsafe { real::poll(all, count, timeout) };
+    }
+    wait(any_tells(all, count), milliseconds(timeout), |real| {
+        // SAFETY: as the caller says.
+        unsafe { real::poll(all, count, real.milliseconds()) }
+    })
+}
+
+/// What `poll` is called where the compiler checks sizes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __poll_chk(
+    all: *mut pollfd,
+    count: nfds_t,
+    timeout: c_int,
+    _room: size_t,
+) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { poll(all, count, timeout) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ppoll(
+    all: *mut pollfd,
+    count: nfds_t,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    if !virtually() {
+        // SAFETY: as the caller says.
+        return unsafe { real::ppoll(all, count, timeout, mask) };
+    }
+    wait(any_tells(all, count), span(timeout), |real| {
+        let timeout = real.timespec();
+        let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: as the caller says.
+        unsafe { real::ppoll(all, count, timeout, mask) }
+    })
+}
+
+/// The descriptors of a set.
+fn descriptors(count: c_int, set: *mut fd_set) -> Vec<c_int> {
+    if set.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the set has room for the descriptors below the count.
+    (0..count)
+        .filter(|&fd| unsafe { libc::FD_ISSET(fd, set) })
+        .collect()
+}
+
+/// The sets as they were: a look that finds nothing empties them.
+struct Sets([(*mut fd_set, Vec<c_ulong>); 3]);
+
+impl Sets {
+    fn save(count: c_int, sets: [*mut fd_set; 3]) -> Self {
+        let words = (count.max(0) as usize).div_ceil(c_ulong::BITS as usize);
+        Sets(sets.map(|set| {
+            let first = place(set.cast::<c_ulong>());
+            let saved = first.map(|first| (0..words).map(|word| first.at(word).take()).collect());
+            (set, saved.unwrap_or_default())
+        }))
+    }
+
+    fn restore(&self) {
+        for (set, saved) in &self.0 {
+            for (index, &word) in saved.iter().enumerate() {
+                let _ = place(set.cast::<c_ulong>()).map(|first| first.at(index).put(word));
+            }
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn select(
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    timeout: *mut timeval,
+) -> c_int {
+    if !virtually() {
+        // SAFETY: as the caller says.
+        return unsafe { real::select(count, read, write, except, timeout) };
+    }
+    let span = place(timeout).ok().and_then(|timeout| {
+        let timeout = timeout.take();
+        from_timespec(timespec {
+            tv_sec: timeout.tv_sec,
+            tv_nsec: timeout.tv_usec * 1000,
+        })
+    });
+    select_virtually(count, [read, write, except], span, ptr::null())
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pselect(
+    count: c_int,
+    read: *mut fd_set,
+    write: *mut fd_set,
+    except: *mut fd_set,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    if !virtually() {
+        // SAFETY: as the caller says.
+        return unsafe { real::pselect(count, read, write, except, timeout, mask) };
+    }
+    select_virtually(count, [read, write, except], span(timeout), mask)
+}
+
+fn select_virtually(
+    count: c_int,
+    sets: [*mut fd_set; 3],
+    span: Option<u64>,
+    mask: *const sigset_t,
+) -> c_int {
+    let hears = with_descriptors(descriptors(count, sets[0]).into_iter());
+    let saved = Sets::save(count, sets);
+    let [read, write, except] = sets;
+    wait(hears, span, |real| {
+        saved.restore();
+        let timeout = real.timespec();
+        let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: as the caller says.
+        unsafe { real::pselect(count, read, write, except, timeout, mask) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn epoll_wait(
+    epoll: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    timeout: c_int,
+) -> c_int {
+    if !virtually() {
+        // SAFETY: as the caller says.
+        return unsafe { real::epoll_wait(epoll, events, most, timeout) };
+    }
+    // SAFETY: as the caller says; no mask is none.
+    unsafe { epoll_pwait(epoll, events, most, timeout, ptr::null()) }
+}
+
+/// What an `epoll` descriptor waits for is not known here: it may be any event that is told.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn epoll_pwait(
+    epoll: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    timeout: c_int,
+    mask: *const sigset_t,
+) -> c_int {
+    if !virtually() {
+        // SAFETY: as the caller says.
+        return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) };
+    }
+    let hears = with_state(|state| state.hears()).unwrap_or(false);
+    wait(hears, milliseconds(timeout), |real| {
+        // SAFETY: as the caller says.
+        unsafe { real::epoll_pwait(epoll, events, most, real.milliseconds(), mask) }
+    })
+}

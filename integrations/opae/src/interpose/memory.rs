@@ -1,0 +1,175 @@
+//! System calls that are given memory: the system does not fault, so pages of buffers are opened for it before.
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use std::ffi::{c_int, c_void};
+
+use libc::{FILE, iovec, off_t, size_t, ssize_t};
+
+use super::{descriptors, real, virtually, with_state};
+use crate::abi::place;
+use crate::event::may_tell;
+use crate::guard::may_touch;
+use crate::state::{Mode, known_mode};
+
+/// Does `call` while the pages of `ranges` are open.
+fn with_open<T>(
+    ranges: impl Iterator<Item = (usize, usize)> + Clone,
+    call: impl FnOnce() -> T,
+) -> T {
+    let guarded = known_mode() == Mode::Virtual
+        && ranges.clone().any(|(address, len)| may_touch(address, len));
+    if !guarded {
+        return call();
+    }
+    with_state(|state| {
+        state.buffers.begin_use();
+        for (address, len) in ranges {
+            state.touch_range(address, len);
+        }
+    });
+    let result = call();
+    with_state(|state| state.buffers.end_use());
+    result
+}
+
+fn with_range<T>(bytes: *const c_void, len: usize, call: impl FnOnce() -> T) -> T {
+    with_open(std::iter::once((bytes as usize, len)), call)
+}
+
+fn with_parts<T>(parts: *const iovec, count: c_int, call: impl FnOnce() -> T) -> T {
+    let ranges = (0..count.max(0) as usize).filter_map(|index| {
+        let part = place(parts.cast_mut()).ok()?.at(index).take();
+        Some((part.iov_base as usize, part.iov_len))
+    });
+    with_open(ranges, call)
+}
+
+/// A read of a descriptor of an event waits in simulated time.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn read(file: c_int, bytes: *mut c_void, len: size_t) -> ssize_t {
+    if known_mode() == Mode::Virtual && may_tell(file) && blocks(file) {
+        let tells = with_state(|state| state.tells(file)).unwrap_or(false);
+        if tells && virtually() {
+            descriptors::wait_for(file);
+        }
+    }
+    // SAFETY: as the caller says.
+    with_range(bytes, len, || unsafe { real::read(file, bytes, len) })
+}
+
+fn blocks(file: c_int) -> bool {
+    // SAFETY: the flags are asked for, and nothing changed.
+    let flags = unsafe { libc::fcntl(file, libc::F_GETFL) };
+    flags >= 0 && flags & libc::O_NONBLOCK == 0
+}
+
+/// What `read` is called where the compiler checks sizes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __read_chk(
+    file: c_int,
+    bytes: *mut c_void,
+    len: size_t,
+    room: size_t,
+) -> ssize_t {
+    // SAFETY: as the caller says, and there is no more room than that.
+    unsafe { read(file, bytes, len.min(room)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn write(file: c_int, bytes: *const c_void, len: size_t) -> ssize_t {
+    // SAFETY: as the caller says.
+    with_range(bytes, len, || unsafe { real::write(file, bytes, len) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t {
+    // SAFETY: as the caller says.
+    with_range(bytes, len, || unsafe {
+        real::pread64(file, bytes, len, at)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pread64(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t {
+    // SAFETY: as the caller says.
+    unsafe { pread(file, bytes, len, at) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pwrite(file: c_int, bytes: *const c_void, len: size_t, at: off_t) -> ssize_t {
+    // SAFETY: as the caller says.
+    with_range(bytes, len, || unsafe {
+        real::pwrite64(file, bytes, len, at)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pwrite64(
+    file: c_int,
+    bytes: *const c_void,
+    len: size_t,
+    at: off_t,
+) -> ssize_t {
+    // SAFETY: as the caller says.
+    unsafe { pwrite(file, bytes, len, at) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t {
+    // SAFETY: as the caller says.
+    with_parts(parts, count, || unsafe { real::readv(file, parts, count) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t {
+    // SAFETY: as the caller says.
+    with_parts(parts, count, || unsafe { real::writev(file, parts, count) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn recv(socket: c_int, bytes: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
+    // SAFETY: as the caller says.
+    with_range(bytes, len, || unsafe {
+        real::recv(socket, bytes, len, flags)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn send(
+    socket: c_int,
+    bytes: *const c_void,
+    len: size_t,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: as the caller says.
+    with_range(bytes, len, || unsafe {
+        real::send(socket, bytes, len, flags)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fread(
+    bytes: *mut c_void,
+    size: size_t,
+    count: size_t,
+    file: *mut FILE,
+) -> size_t {
+    with_range(bytes, size.saturating_mul(count), || {
+        // SAFETY: as the caller says.
+        unsafe { real::fread(bytes, size, count, file) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fwrite(
+    bytes: *const c_void,
+    size: size_t,
+    count: size_t,
+    file: *mut FILE,
+) -> size_t {
+    with_range(bytes, size.saturating_mul(count), || {
+        // SAFETY: as the caller says.
+        unsafe { real::fwrite(bytes, size, count, file) }
+    })
+}

@@ -1,0 +1,86 @@
+//! The real functions: those of whoever is searched after this library.
+
+#![expect(unsafe_code, reason = "functions are found by their name")]
+#![allow(clippy::too_many_arguments, reason = "the C library's have as many")]
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::transmute;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use libc::{
+    FILE, clockid_t, epoll_event, fd_set, iovec, nfds_t, off_t, pollfd, pthread_cond_t,
+    pthread_mutex_t, sem_t, sigset_t, size_t, ssize_t, time_t, timespec, timeval,
+};
+
+macro_rules! real {
+    ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        $(
+            /// The real one.
+            pub unsafe fn $name($($argument: $type),*) $(-> $result)? {
+                static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+                let function = find(&FOUND, concat!(stringify!($name), "\0"));
+                // SAFETY: the C library has the function, with these arguments; what they are the caller answers for.
+                unsafe {
+                    transmute::<*mut c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(function)($($argument),*)
+                }
+            }
+        )*
+    };
+}
+
+real! {
+    clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int;
+    clock_nanosleep(clock: clockid_t, flags: c_int, span: *const timespec, left: *mut timespec) -> c_int;
+    nanosleep(span: *const timespec, left: *mut timespec) -> c_int;
+    poll(all: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int;
+    ppoll(all: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int;
+    select(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int;
+    pselect(count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int;
+    epoll_wait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int) -> c_int;
+    epoll_pwait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: *const sigset_t) -> c_int;
+    sched_yield() -> c_int;
+    pthread_cond_timedwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
+    pthread_cond_clockwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int;
+    sem_timedwait(sem: *mut sem_t, until: *const timespec) -> c_int;
+    sem_clockwait(sem: *mut sem_t, clock: clockid_t, until: *const timespec) -> c_int;
+    sem_trywait(sem: *mut sem_t) -> c_int;
+    read(file: c_int, bytes: *mut c_void, len: size_t) -> ssize_t;
+    write(file: c_int, bytes: *const c_void, len: size_t) -> ssize_t;
+    pread64(file: c_int, bytes: *mut c_void, len: size_t, offset: off_t) -> ssize_t;
+    pwrite64(file: c_int, bytes: *const c_void, len: size_t, offset: off_t) -> ssize_t;
+    readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t;
+    writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t;
+    recv(socket: c_int, bytes: *mut c_void, len: size_t, flags: c_int) -> ssize_t;
+    send(socket: c_int, bytes: *const c_void, len: size_t, flags: c_int) -> ssize_t;
+    fread(bytes: *mut c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t;
+    fwrite(bytes: *const c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t;
+    sigaction(signal: c_int, action: *const libc::sigaction, before: *mut libc::sigaction) -> c_int;
+    usleep(span: c_uint) -> c_int;
+    sleep(span: c_uint) -> c_uint;
+    time(place: *mut time_t) -> time_t;
+    gettimeofday(place: *mut timeval, zone: *mut c_void) -> c_int;
+}
+
+/// Finds the function once.
+fn find(found: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
+    let known = found.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: the name ends with a zero.
+    let function = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr().cast::<c_char>()) };
+    assert!(!function.is_null(), "the C library has no {name}");
+    found.store(function, Ordering::Relaxed);
+    function
+}
+
+/// Finds the function that is called most before anybody calls it.
+pub fn resolve() {
+    let mut now = timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the place is there.
+    unsafe { clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+}

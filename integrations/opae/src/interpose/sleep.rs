@@ -1,0 +1,120 @@
+//! Sleep: simulated time passes at once.
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use std::ffi::{c_int, c_uint};
+
+use libc::{clockid_t, timespec};
+use session::Until;
+
+use super::time::{epoch, from_timespec, to_timespec};
+use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
+use crate::abi::place;
+use crate::state::told;
+
+/// Sleeps for that many nanoseconds of whatever time there is.
+pub fn sleep_for(nanoseconds: u64) {
+    if virtually() {
+        sleep_virtually(nanoseconds);
+        return;
+    }
+    let span = to_timespec(nanoseconds);
+    // SAFETY: the span is read, and nothing written.
+    unsafe { real::nanosleep(&raw const span, std::ptr::null_mut()) };
+}
+
+/// Lets simulated time pass.
+pub fn sleep_virtually(nanoseconds: u64) {
+    sleep_until(|now| now.saturating_add(nanoseconds.saturating_mul(NANOSECOND)));
+}
+
+/// Lets simulated time pass to what `limit` makes of the time that it is.
+fn sleep_until(limit: impl FnOnce(u64) -> u64) {
+    with_state(|state| {
+        let now = charge_system_call(state);
+        state.wait(Until::Limit, limit(now));
+    });
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn nanosleep(span: *const timespec, left: *mut timespec) -> c_int {
+    if !virtually() {
+        // SAFETY: as the caller says.
+        return unsafe { real::nanosleep(span, left) };
+    }
+    let Ok(span) = place(span.cast_mut()) else {
+        return fail(libc::EFAULT);
+    };
+    let Some(span) = from_timespec(span.take()) else {
+        return fail(libc::EINVAL);
+    };
+    sleep_virtually(span);
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clock_nanosleep(
+    clock: clockid_t,
+    flags: c_int,
+    span: *const timespec,
+    left: *mut timespec,
+) -> c_int {
+    let counted = if virtually() { epoch(clock) } else { None };
+    let Some(epoch) = counted else {
+        // SAFETY: as the caller says.
+        return unsafe { real::clock_nanosleep(clock, flags, span, left) };
+    };
+    let Ok(span) = place(span.cast_mut()) else {
+        return libc::EFAULT;
+    };
+    let Some(span) = from_timespec(span.take()) else {
+        return libc::EINVAL;
+    };
+    if flags & libc::TIMER_ABSTIME == 0 {
+        sleep_virtually(span);
+    } else {
+        sleep_until(|_| span.saturating_sub(epoch).saturating_mul(NANOSECOND));
+    }
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn usleep(span: c_uint) -> c_int {
+    if !virtually() {
+        // SAFETY: it takes a number.
+        return unsafe { real::usleep(span) };
+    }
+    sleep_virtually(u64::from(span) * 1000);
+    0
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sleep(span: c_uint) -> c_uint {
+    if !virtually() {
+        // SAFETY: it takes a number.
+        return unsafe { real::sleep(span) };
+    }
+    sleep_virtually(u64::from(span) * super::time::SECOND);
+    0
+}
+
+/// C11's sleep.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn thrd_sleep(span: *const timespec, left: *mut timespec) -> c_int {
+    // SAFETY: as the caller says.
+    match unsafe { nanosleep(span, left) } {
+        0 => 0,
+        // SAFETY: the error number is the thread's own.
+        _ if unsafe { *libc::__errno_location() } == libc::EINTR => -1,
+        _ => -2,
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sched_yield() -> c_int {
+    if virtually() {
+        with_state(charge_system_call).unwrap_or_else(told);
+    }
+    // SAFETY: it takes nothing.
+    unsafe { real::sched_yield() }
+}

@@ -1,0 +1,170 @@
+//! The library's lock: a signal handler of the program that comes in while it is held does not wait for it for ever.
+
+#![expect(unsafe_code, reason = "a lock hands out what is behind a cell")]
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const WANTED: u32 = 2;
+
+/// A value that one thread at a time has.
+pub struct Lock<T> {
+    word: AtomicU32,
+    owner: AtomicUsize,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached by the thread that holds the lock alone.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+impl<T> Lock<T> {
+    /// A free lock.
+    pub const fn new(value: T) -> Self {
+        Lock {
+            word: AtomicU32::new(FREE),
+            owner: AtomicUsize::new(0),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// The value, or nothing if this very thread has it already: then this is a signal handler that came in between.
+    ///
+    /// Signals that may wait are blocked until it is given back.
+    pub fn lock(&self) -> Option<Guard<'_, T>> {
+        if self.owner.load(Ordering::Relaxed) == this_thread() {
+            return None;
+        }
+        let mask = block_signals();
+        self.acquire();
+        Some(Guard { lock: self, mask })
+    }
+
+    /// Takes the lock without a guard, as before a fork.
+    pub fn acquire(&self) {
+        let free = self
+            .word
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        if free.is_err() {
+            while self.word.swap(WANTED, Ordering::Acquire) != FREE {
+                futex(&self.word, libc::FUTEX_WAIT, WANTED);
+            }
+        }
+        self.owner.store(this_thread(), Ordering::Relaxed);
+    }
+
+    /// Gives back a lock that was taken without a guard.
+    pub fn release(&self) {
+        self.owner.store(0, Ordering::Relaxed);
+        if self.word.swap(FREE, Ordering::Release) == WANTED {
+            futex(&self.word, libc::FUTEX_WAKE, 1);
+        }
+    }
+
+    /// The value, of a lock that was taken without a guard.
+    ///
+    /// # Safety
+    /// This thread holds the lock, and uses nothing else to reach the value.
+    #[expect(clippy::mut_from_ref, reason = "the lock is held")]
+    pub unsafe fn held(&self) -> &mut T {
+        // SAFETY: as the caller says.
+        unsafe { &mut *self.value.get() }
+    }
+}
+
+/// The value, while it is this thread's.
+pub struct Guard<'a, T> {
+    lock: &'a Lock<T>,
+    mask: libc::sigset_t,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the lock is held.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the lock is held.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    fn drop(&mut self) {
+        self.lock.release();
+        // SAFETY: the mask is the one that was there before.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask, ptr::null_mut()) };
+    }
+}
+
+/// A number that no other thread has at the same time.
+pub fn this_thread() -> usize {
+    thread_local!(static MARK: u8 = const { 0 });
+    MARK.with(|mark| ptr::from_ref(mark) as usize)
+}
+
+/// Blocks the signals that may wait, and says which were blocked before. Those that a fault raises, and those that somebody
+/// ends a program with, are let through.
+pub fn block_signals() -> libc::sigset_t {
+    let through = [
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGILL,
+        libc::SIGFPE,
+        libc::SIGTRAP,
+        libc::SIGABRT,
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGQUIT,
+        libc::SIGHUP,
+    ];
+    let mut blocked = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: both sets are written before they are read.
+    unsafe {
+        libc::sigfillset(blocked.as_mut_ptr());
+        for signal in through {
+            libc::sigdelset(blocked.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr());
+        before.assume_init()
+    }
+}
+
+/// Waits until `word` is no longer `value`, or wakes that many who wait.
+pub fn futex(word: &AtomicU32, operation: i32, value: u32) {
+    let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word outlives the call, and there is no time limit.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            operation,
+            value,
+            ptr::null::<libc::timespec>(),
+        )
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_holds_the_lock_is_not_given_it_again() {
+        let lock = Lock::new(1);
+        let held = lock.lock();
+        assert!(held.is_some());
+        assert!(lock.lock().is_none());
+        drop(held);
+        assert!(lock.lock().is_some());
+    }
+}

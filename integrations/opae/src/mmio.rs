@@ -1,0 +1,321 @@
+//! Registers: by calls, and by a pointer behind which nothing is mapped (`fault.rs` does what a program does there).
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use rustix::mm::munmap;
+use session::{Reply, Request};
+
+use crate::abi::{Code, bytes, entry, place};
+use crate::registry::reserve;
+use crate::state::{State, with};
+use crate::{fault, valgrind};
+
+const PAGE: u64 = 4096;
+/// The widest access.
+const LINE: u64 = 64;
+const WORD: usize = 4;
+
+/// Registers that are mapped: nobody reads them before a fault says that somebody should.
+#[derive(Debug)]
+pub struct Windows(Vec<Window>);
+
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    base: usize,
+    /// Bytes of registers.
+    size: u64,
+    /// What the program calls what was opened.
+    name: usize,
+    /// What the simulation calls it.
+    handle: u64,
+}
+
+impl Window {
+    fn mapped(&self) -> usize {
+        self.size.next_multiple_of(PAGE) as usize
+    }
+}
+
+/// A register of something that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// What was opened.
+    pub handle: u64,
+    /// Where, from the beginning of its registers.
+    pub offset: u64,
+}
+
+impl Windows {
+    /// None yet.
+    pub const fn new() -> Self {
+        Windows(Vec::new())
+    }
+
+    /// The register behind `address`, if there are `len` bytes.
+    pub fn register(&self, address: usize, len: usize) -> Option<Register> {
+        self.0.iter().find_map(|window| {
+            let offset = address.checked_sub(window.base)? as u64;
+            let within = offset.checked_add(len as u64)? <= window.size;
+            within.then_some(Register {
+                handle: window.handle,
+                offset,
+            })
+        })
+    }
+
+    /// Bytes of registers from `address` to the end of those that are mapped there, or to where some begin.
+    pub fn stretch(&self, address: usize) -> (bool, usize) {
+        let mut until = usize::MAX;
+        for window in &self.0 {
+            let end = window.base + window.size as usize;
+            if (window.base..end).contains(&address) {
+                return (true, end - address);
+            }
+            if window.base > address {
+                until = until.min(window.base - address);
+            }
+        }
+        (false, until)
+    }
+
+    fn remove(&mut self, name: usize) -> Result<(), Code> {
+        let place = self.0.iter().position(|window| window.name == name);
+        let window = self.0.swap_remove(place.ok_or(Code::InvalidParam)?);
+        // SAFETY: the range was reserved for this window, and nothing of the library's is in it.
+        let _ = unsafe { munmap(window.base as *mut _, window.mapped()) };
+        Ok(())
+    }
+
+    /// Unmaps what was mapped of what is being closed.
+    pub fn forget(&mut self, name: usize) {
+        let _ = self.remove(name);
+    }
+}
+
+impl State {
+    /// Loads bytes from registers by accesses of 64, 8 and 4 bytes at multiples of that.
+    pub fn load(&mut self, register: Register, bytes: &mut [u8]) -> Result<(), Code> {
+        let Register { handle, offset } = register;
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset + done as u64;
+            let access = Access::next(at, bytes.len() - done);
+            let (offset, len) = (access.offset, access.len as u32);
+            let request = Request::Load {
+                handle,
+                offset,
+                len,
+            };
+            let Reply::Bytes(loaded) = self.call(request, None)? else {
+                return Err(Code::Exception);
+            };
+            let part = access.part();
+            let loaded = loaded.get(part.clone()).ok_or(Code::Exception)?;
+            bytes[done..done + part.len()].copy_from_slice(loaded);
+            done += part.len();
+        }
+        Ok(())
+    }
+
+    /// Stores bytes to registers by accesses of 64, 8 and 4 bytes at multiples of that. A part of a word takes the rest of it from
+    /// what is there.
+    pub fn store(&mut self, register: Register, bytes: &[u8]) -> Result<(), Code> {
+        let Register { handle, offset } = register;
+        let mut done = 0;
+        while done < bytes.len() {
+            let at = offset + done as u64;
+            let access = Access::next(at, bytes.len() - done);
+            let part = access.part();
+            let mut stored = vec![0; access.len];
+            let offset = access.offset;
+            if part.len() < access.len {
+                self.load(Register { handle, offset }, &mut stored)?;
+            }
+            stored[part.clone()].copy_from_slice(&bytes[done..done + part.len()]);
+            let bytes = stored;
+            self.call(
+                Request::Store {
+                    handle,
+                    offset,
+                    bytes,
+                },
+                None,
+            )?;
+            done += part.len();
+        }
+        Ok(())
+    }
+
+    fn register(
+        &mut self,
+        name: usize,
+        mmio_num: u32,
+        offset: u64,
+        len: u64,
+    ) -> Result<Register, Code> {
+        let opened = self.handles.find(name)?;
+        let handle = opened.handle;
+        let end = offset.checked_add(len).ok_or(Code::InvalidParam)?;
+        let within = end <= opened.object.mmio_size && offset.is_multiple_of(len);
+        if mmio_num >= opened.object.mmio || !within {
+            return Err(Code::InvalidParam);
+        }
+        if mmio_num > 0 {
+            return Err(Code::NotSupported);
+        }
+        Ok(Register { handle, offset })
+    }
+}
+
+/// One access that a device takes, and which part of it is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Access {
+    offset: u64,
+    len: usize,
+    skip: usize,
+    meant: usize,
+}
+
+impl Access {
+    fn next(offset: u64, left: usize) -> Self {
+        for len in [LINE as usize, 2 * WORD, WORD] {
+            if offset.is_multiple_of(len as u64) && left >= len {
+                return Access {
+                    offset,
+                    len,
+                    skip: 0,
+                    meant: len,
+                };
+            }
+        }
+        let skip = (offset % WORD as u64) as usize;
+        Access {
+            offset: offset - skip as u64,
+            len: WORD,
+            skip,
+            meant: left.min(WORD - skip),
+        }
+    }
+
+    fn part(self) -> std::ops::Range<usize> {
+        self.skip..self.skip + self.meant
+    }
+}
+
+fn read<const N: usize>(handle: usize, mmio_num: u32, offset: u64) -> Result<[u8; N], Code> {
+    with(|state| {
+        let register = state.register(handle, mmio_num, offset, N as u64)?;
+        let mut bytes = [0; N];
+        state.load(register, &mut bytes)?;
+        Ok(bytes)
+    })
+}
+
+fn write(handle: usize, mmio_num: u32, offset: u64, bytes: &[u8]) -> Result<(), Code> {
+    with(|state| {
+        let register = state.register(handle, mmio_num, offset, bytes.len() as u64)?;
+        state.store(register, bytes)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaReadMMIO32(handle: usize, mmio_num: u32, offset: u64, value: *mut u32) -> u32 {
+    entry(|| {
+        let result = place(value)?;
+        result.put(u32::from_le_bytes(read(handle, mmio_num, offset)?));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaReadMMIO64(handle: usize, mmio_num: u32, offset: u64, value: *mut u64) -> u32 {
+    entry(|| {
+        let result = place(value)?;
+        result.put(u64::from_le_bytes(read(handle, mmio_num, offset)?));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaWriteMMIO32(handle: usize, mmio_num: u32, offset: u64, value: u32) -> u32 {
+    entry(|| write(handle, mmio_num, offset, &value.to_le_bytes()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaWriteMMIO64(handle: usize, mmio_num: u32, offset: u64, value: u64) -> u32 {
+    entry(|| write(handle, mmio_num, offset, &value.to_le_bytes()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaWriteMMIO512(handle: usize, mmio_num: u32, offset: u64, value: *const u8) -> u32 {
+    entry(|| write(handle, mmio_num, offset, &bytes::<64>(value)?))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaMapMMIO(handle: usize, mmio_num: u32, mmio_ptr: *mut usize) -> u32 {
+    entry(|| {
+        if mmio_ptr.is_null() {
+            return with(|state| state.register(handle, mmio_num, 0, 1).map(drop));
+        }
+        let base = with(|state| {
+            let register = state.register(handle, mmio_num, 0, 1)?;
+            if !fault::can_execute() {
+                return Err(Code::NotSupported);
+            }
+            let mapped = state.windows.0.iter().find(|window| window.name == handle);
+            if let Some(window) = mapped {
+                return Ok(window.base);
+            }
+            fault::install();
+            let mut window = Window {
+                base: 0,
+                size: state.handles.find(handle)?.object.mmio_size,
+                name: handle,
+                handle: register.handle,
+            };
+            window.base = reserve(window.mapped()).ok_or(Code::NoMemory)?;
+            valgrind::make_defined(window.base, window.mapped());
+            state.windows.0.push(window);
+            Ok(window.base)
+        })?;
+        place(mmio_ptr)?.put(base);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaUnmapMMIO(handle: usize, mmio_num: u32) -> u32 {
+    entry(|| {
+        with(|state| {
+            state.register(handle, mmio_num, 0, 1)?;
+            // Without a pointer it is mapped as soon as anybody asks: there is nothing to undo.
+            let _ = state.windows.remove(handle);
+            Ok(())
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accesses(mut offset: u64, mut left: usize) -> Vec<(u64, usize, usize)> {
+        let mut all = Vec::new();
+        while left > 0 {
+            let access = Access::next(offset, left);
+            all.push((access.offset, access.len, access.meant));
+            offset += access.meant as u64;
+            left -= access.meant;
+        }
+        all
+    }
+
+    #[test]
+    fn an_access_is_of_4_8_or_64_bytes_at_a_multiple_of_that() {
+        assert_eq!(accesses(64, 64), [(64, 64, 64)]);
+        assert_eq!(accesses(16, 16), [(16, 8, 8), (24, 8, 8)]);
+        assert_eq!(accesses(4, 8), [(4, 4, 4), (8, 4, 4)]);
+        assert_eq!(accesses(6, 8), [(4, 4, 2), (8, 4, 4), (12, 4, 2)]);
+        assert_eq!(accesses(3, 1), [(0, 4, 1)]);
+    }
+}

@@ -1,0 +1,184 @@
+//! A program touches a page that is closed: either it has come to a page, or it looks at a word until a device writes it.
+//!
+//! It looks over and over if its last faults are at the same instructions and addresses as those before them, with nothing between
+//! that would have let time pass.
+
+use std::collections::BTreeMap;
+
+use session::{Until, Why};
+
+use crate::guard::{LINE, PAGE};
+use crate::lock::this_thread;
+use crate::state::State;
+
+/// Faults that are remembered of a thread.
+const REMEMBERED: usize = 16;
+/// Threads of which they are.
+const THREADS: usize = 1024;
+/// How far the clock goes when a program looks at words of several buffers in turn, in femtoseconds.
+const STEP: u64 = 250_000_000;
+
+/// The last faults of threads.
+#[derive(Debug)]
+pub struct Faults(BTreeMap<usize, Vec<Fault>>);
+
+/// An instruction that touched a page that was closed.
+#[derive(Clone, Copy, Debug)]
+struct Fault {
+    instruction: usize,
+    address: usize,
+    /// What was in the line when it was let.
+    line: [u8; LINE],
+}
+
+impl Fault {
+    fn again(&self, other: &Fault) -> bool {
+        (self.instruction, self.address) == (other.instruction, other.address)
+    }
+}
+
+impl Faults {
+    /// None yet.
+    pub const fn new() -> Self {
+        Faults(BTreeMap::new())
+    }
+
+    /// Time has passed by itself for a thread: what it does next is no polling.
+    pub fn forget(&mut self, thread: usize) {
+        if let Some(faults) = self.0.get_mut(&thread) {
+            faults.clear();
+        }
+    }
+
+    fn remember(&mut self, thread: usize, fault: Fault) {
+        if self.0.len() > THREADS {
+            self.0.clear();
+        }
+        let faults = self.0.entry(thread).or_default();
+        if faults.len() == REMEMBERED {
+            faults.remove(0);
+        }
+        faults.push(fault);
+    }
+
+    /// The faults of a round, if with `fault` it is over for the second time.
+    fn round(&self, thread: usize, fault: &Fault) -> Option<Vec<Fault>> {
+        let faults = self.0.get(&thread)?;
+        (1..=REMEMBERED / 2).find_map(|len| {
+            let start = faults.len().checked_sub(2 * len - 1)?;
+            let (first, second) = faults[start..].split_at(len);
+            let second = second.iter().chain([fault]);
+            let same = first.iter().zip(second).all(|(a, b)| a.again(b));
+            same.then(|| faults[faults.len() - len..].to_vec())
+        })
+    }
+}
+
+impl State {
+    /// A program touches `address`. Says whether that is in a buffer, and it may.
+    pub fn touch(&mut self, address: usize, instruction: usize) -> bool {
+        let epoch = self.buffers.epoch();
+        let Some(buffer) = self.buffers.at(address).filter(|b| b.is_guarded()) else {
+            return false;
+        };
+        if buffer.is_open(address) {
+            return true;
+        }
+        let thread = this_thread();
+        let (_, line) = buffer.line(address);
+        let fault = Fault {
+            instruction,
+            address,
+            line,
+        };
+        if buffer.charge(address, epoch) {
+            self.charge_page();
+        } else if self.active()
+            && let Some(round) = self.faults.round(thread, &fault)
+        {
+            self.poll(&round);
+        }
+        let Some(buffer) = self.buffers.at(address) else {
+            return false;
+        };
+        let (_, line) = buffer.line(address);
+        buffer.open(address);
+        self.faults.remember(thread, Fault { line, ..fault });
+        crate::watch::tick();
+        true
+    }
+
+    /// A system call is about to use bytes at `address`: they are opened and charged for.
+    pub fn touch_range(&mut self, address: usize, len: usize) {
+        let epoch = self.buffers.epoch();
+        let mut at = address;
+        let end = address.saturating_add(len);
+        while at < end {
+            if let Some(buffer) = self.buffers.at(at).filter(|b| !b.is_open(at)) {
+                let new = buffer.charge(at, epoch);
+                buffer.open(at);
+                if new {
+                    self.charge_page();
+                }
+            }
+            at = (at / PAGE + 1) * PAGE;
+        }
+    }
+
+    fn charge_page(&mut self) {
+        if let Some(link) = self.timed() {
+            link.charge(link.welcome.costs.byte.saturating_mul(PAGE as u64));
+        }
+    }
+
+    /// Lets time pass until a device writes what a program looks at in every round.
+    fn poll(&mut self, round: &[Fault]) {
+        if self.link().is_ok_and(|link| link.debt > 0) {
+            self.look(Until::Limit, 0);
+        }
+        if self.has_changed(round) || !self.active() {
+            return;
+        }
+        let why = match self.words(round) {
+            Some(until) => self.look(until, u64::MAX),
+            None => {
+                let now = self.link().map_or(0, |link| link.time());
+                self.look(Until::Limit, now + STEP)
+            }
+        };
+        if why == Why::Happened
+            && let Some(link) = self.timed()
+        {
+            link.charge(link.welcome.costs.poll);
+        }
+    }
+
+    fn has_changed(&mut self, round: &[Fault]) -> bool {
+        round.iter().any(|fault| {
+            let buffer = self.buffers.at(fault.address);
+            buffer.is_none_or(|buffer| buffer.line(fault.address).1 != fault.line)
+        })
+    }
+
+    /// The lines of a round, if they are in one buffer.
+    fn words(&mut self, round: &[Fault]) -> Option<Until> {
+        let mut words: Option<(u64, usize, usize)> = None;
+        for fault in round {
+            let buffer = self.buffers.at(fault.address)?;
+            let (start, _) = buffer.line(fault.address);
+            let end = start + LINE;
+            words = match words {
+                None => Some((buffer.buffer, start, end)),
+                Some((same, first, last)) if same == buffer.buffer => {
+                    Some((same, first.min(start), last.max(end)))
+                }
+                Some(_) => return None,
+            };
+        }
+        words.map(|(buffer, start, end)| Until::Written {
+            buffer,
+            offset: start as u64,
+            len: (end - start) as u64,
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! `movs`, `stos` and `lods` where at least one side is registers of a device. A repeated one is done as the copy that it is: by
+//! accesses as wide as its place allows, not byte by byte.
+
+use std::ffi::c_int;
+
+use iced_x86::{Instruction, Mnemonic};
+
+use crate::execute::{read_memory, write_memory};
+use crate::fault::Context;
+use crate::state::lock;
+
+/// Bytes that are moved at a time.
+const CHUNK: usize = 256;
+/// The direction flag.
+const DOWN: u64 = 1 << 10;
+
+/// Does the whole instruction. Says whether it can be done.
+pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
+    use Mnemonic::{Lodsb, Lodsd, Lodsq, Lodsw, Movsb, Movsd, Movsq, Movsw};
+    use Mnemonic::{Stosb, Stosd, Stosq, Stosw};
+    let width = match instruction.mnemonic() {
+        Movsb | Stosb | Lodsb => 1,
+        Movsw | Stosw | Lodsw => 2,
+        Movsd | Stosd | Lodsd => 4,
+        Movsq | Stosq | Lodsq => 8,
+        _ => return false,
+    };
+    let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    let count = if repeated {
+        context.register(libc::REG_RCX)
+    } else {
+        1
+    };
+    let loads = matches!(instruction.mnemonic(), Lodsb | Lodsw | Lodsd | Lodsq);
+    let stores = matches!(instruction.mnemonic(), Stosb | Stosw | Stosd | Stosq);
+    let down = context.register(libc::REG_EFL) & DOWN != 0;
+    if instruction.segment_prefix() != iced_x86::Register::None {
+        return false;
+    }
+    let mut left = count;
+    while left > 0 {
+        let most = if down || loads {
+            1
+        } else {
+            (CHUNK / width) as u64
+        };
+        let elements = left.min(most);
+        let len = elements as usize * width;
+        let mut bytes = [0; CHUNK];
+        if stores {
+            let value = context.register(libc::REG_RAX).to_le_bytes();
+            bytes[..len]
+                .iter_mut()
+                .zip(value[..width].iter().cycle())
+                .for_each(|(byte, &value)| *byte = value);
+        } else {
+            fetch(
+                advance(context, libc::REG_RSI, len, down),
+                &mut bytes[..len],
+            );
+        }
+        if loads {
+            let mut value = context.register(libc::REG_RAX).to_le_bytes();
+            value[..width].copy_from_slice(&bytes[..width]);
+            if width == 4 {
+                value[4..].fill(0);
+            }
+            context.set_register(libc::REG_RAX, u64::from_le_bytes(value));
+        } else {
+            put(advance(context, libc::REG_RDI, len, down), &bytes[..len]);
+        }
+        left -= elements;
+        if repeated {
+            context.set_register(libc::REG_RCX, left);
+        }
+    }
+    context.go_on_at(instruction.next_ip() as usize);
+    true
+}
+
+/// Moves a pointer on, and says where it was.
+fn advance(context: &mut Context<'_>, register: c_int, len: usize, down: bool) -> usize {
+    let at = context.register(register);
+    let next = if down {
+        at.wrapping_sub(len as u64)
+    } else {
+        at.wrapping_add(len as u64)
+    };
+    context.set_register(register, next);
+    at as usize
+}
+
+/// Bytes of memory or of registers, wherever the one ends and the other begins.
+fn fetch(address: usize, bytes: &mut [u8]) {
+    let mut done = 0;
+    while done < bytes.len() {
+        let at = address + done;
+        let (is_registers, stretch) = stretch(at);
+        let part = stretch.min(bytes.len() - done);
+        let part = &mut bytes[done..done + part];
+        if is_registers {
+            load(at, part);
+        } else {
+            read_memory(at, part);
+        }
+        done += part.len();
+    }
+}
+
+fn put(address: usize, bytes: &[u8]) {
+    let mut done = 0;
+    while done < bytes.len() {
+        let at = address + done;
+        let (is_registers, stretch) = stretch(at);
+        let part = &bytes[done..done + stretch.min(bytes.len() - done)];
+        if is_registers {
+            store(at, part);
+        } else {
+            write_memory(at, part);
+        }
+        done += part.len();
+    }
+}
+
+fn stretch(address: usize) -> (bool, usize) {
+    lock().map_or((false, usize::MAX), |state| state.windows.stretch(address))
+}
+
+fn load(address: usize, bytes: &mut [u8]) {
+    let loaded = lock().and_then(|mut state| {
+        let register = state.windows.register(address, bytes.len())?;
+        state.load(register, bytes).ok()
+    });
+    if loaded.is_none() {
+        bytes.fill(0xff);
+    }
+}
+
+fn store(address: usize, bytes: &[u8]) {
+    if let Some(mut state) = lock()
+        && let Some(register) = state.windows.register(address, bytes.len())
+    {
+        let _ = state.store(register, bytes);
+    }
+}

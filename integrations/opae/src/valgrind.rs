@@ -1,0 +1,40 @@
+//! What is asked of valgrind, by the sequence of instructions that it documents for that; without it they do nothing.
+
+/// Says that memory may be used, although nothing is mapped there that can be: whoever touches it is answered by the library.
+pub fn make_defined(address: usize, len: usize) {
+    request([MAKE_MEM_DEFINED, address, len, 0, 0, 0]);
+}
+
+/// Whether the process runs on it.
+pub fn is_there() -> bool {
+    request([RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0]) != 0
+}
+
+/// Memcheck's third request.
+const MAKE_MEM_DEFINED: usize = ((b'M' as usize) << 24) | ((b'C' as usize) << 16) | 2;
+const RUNNING_ON_VALGRIND: usize = 0x1001;
+
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "the sequence is one of instructions")]
+fn request(arguments: [usize; 6]) -> usize {
+    let mut result = 0;
+    // SAFETY: the rotations add up to whole turns and the exchange is of a register with itself: no register changes but the
+    // result, and that only by valgrind.
+    unsafe {
+        std::arch::asm!(
+            "rol rdi, 3",
+            "rol rdi, 13",
+            "rol rdi, 61",
+            "rol rdi, 51",
+            "xchg rbx, rbx",
+            in("rax") arguments.as_ptr(),
+            inout("rdx") result,
+        );
+    }
+    result
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn request(_arguments: [usize; 6]) -> usize {
+    0
+}

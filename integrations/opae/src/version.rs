@@ -1,0 +1,66 @@
+//! Which version of the interface this is, and what its result codes are called.
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use std::ffi::{CStr, c_char};
+
+use crate::abi::{Code, entry, place};
+use crate::properties::Version;
+
+const VERSION: Version = Version {
+    major: 2,
+    minor: 14,
+    patch: 0,
+};
+const VERSION_TEXT: &CStr = c"2.14.0";
+const BUILD: &CStr = c"peerlane";
+
+const NAMES: [&CStr; 11] = [
+    c"success",
+    c"invalid parameter",
+    c"resource busy",
+    c"exception",
+    c"not found",
+    c"no memory",
+    c"not supported",
+    c"no driver available",
+    c"no fpga daemon running",
+    c"insufficient privileges",
+    c"reconfiguration error",
+];
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaErrStr(code: u32) -> *const c_char {
+    let name = NAMES.get(code as usize).unwrap_or(&c"unknown error");
+    name.as_ptr()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaGetOPAECVersion(version: *mut Version) -> u32 {
+    entry(|| {
+        place(version)?.put(VERSION);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaGetOPAECVersionString(version_str: *mut c_char, len: usize) -> u32 {
+    entry(|| put(VERSION_TEXT, version_str, len))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaGetOPAECBuildString(build_str: *mut c_char, len: usize) -> u32 {
+    entry(|| put(BUILD, build_str, len))
+}
+
+fn put(text: &CStr, to: *mut c_char, len: usize) -> Result<(), Code> {
+    let to = place(to)?;
+    let bytes = text.to_bytes_with_nul();
+    if len < bytes.len() {
+        return Err(Code::InvalidParam);
+    }
+    for (index, &byte) in bytes.iter().enumerate() {
+        to.at(index).put(byte.cast_signed());
+    }
+    Ok(())
+}

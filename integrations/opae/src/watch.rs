@@ -1,0 +1,112 @@
+//! A thread that closes pages again while a program looks at them without any call, so that it is found out.
+//!
+//! It goes by processor time, not by real time: a program that was only set aside by the system has not looked at anything.
+
+#![expect(
+    unsafe_code,
+    reason = "the clocks are read, and signals blocked, through C"
+)]
+
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::lock::block_signals;
+use crate::state::lock;
+use crate::valgrind;
+
+/// How long a program may look at pages before it is asked what it does there, in nanoseconds.
+const PATIENCE: i64 = 50_000;
+/// The same where each instruction takes a hundred.
+const PATIENCE_OF_VALGRIND: i64 = 5_000_000;
+
+/// Calls and faults so far.
+static TICKS: AtomicU64 = AtomicU64::new(0);
+/// Whether anything may have been opened since the thread went to sleep.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+
+/// There was a call or a fault.
+pub fn tick() {
+    TICKS.fetch_add(1, Ordering::Relaxed);
+    if WANTED.swap(1, Ordering::Relaxed) == 0 {
+        crate::lock::futex(&WANTED, libc::FUTEX_WAKE, 1);
+    }
+}
+
+/// Starts the thread.
+pub fn start() {
+    let mask = block_signals();
+    let name = thread::Builder::new().name("peerlane".into());
+    let _ = name.spawn(watch);
+    // SAFETY: the mask is the one that was there before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, ptr::null_mut()) };
+}
+
+fn watch() {
+    block_every_signal();
+    let patience = match valgrind::is_there() {
+        true => PATIENCE_OF_VALGRIND,
+        false => PATIENCE,
+    };
+    let (mut seen, mut since) = (0, 0);
+    loop {
+        rest(patience);
+        let ticks = TICKS.load(Ordering::Relaxed);
+        let worked = work_of_others();
+        if ticks != seen {
+            (seen, since) = (ticks, worked);
+            continue;
+        }
+        if worked - since < patience {
+            continue;
+        }
+        since = worked;
+        let Some(mut state) = lock() else { continue };
+        if state.active() {
+            if TICKS.load(Ordering::Relaxed) == seen {
+                state.buffers.close();
+            }
+            continue;
+        }
+        drop(state);
+        WANTED.store(0, Ordering::Relaxed);
+        if TICKS.load(Ordering::Relaxed) == seen {
+            crate::lock::futex(&WANTED, libc::FUTEX_WAIT, 0);
+        }
+    }
+}
+
+/// Sleeps without the library's own sleep, which would be another's time.
+fn rest(span: i64) {
+    let span = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: span,
+    };
+    // SAFETY: the span is read, and nothing written.
+    unsafe {
+        libc::syscall(
+            libc::SYS_nanosleep,
+            &raw const span,
+            ptr::null_mut::<libc::timespec>(),
+        )
+    };
+}
+
+/// The processor time of all threads but this, in nanoseconds.
+fn work_of_others() -> i64 {
+    let all = clock_gettime(ClockId::ProcessCPUTime);
+    let own = clock_gettime(ClockId::ThreadCPUTime);
+    (all.tv_sec - own.tv_sec) * 1_000_000_000 + (all.tv_nsec - own.tv_nsec)
+}
+
+/// No handler of the program runs on this thread.
+fn block_every_signal() {
+    let mut all = std::mem::MaybeUninit::uninit();
+    // SAFETY: the set is written before it is read.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), ptr::null_mut());
+    }
+}
