@@ -12,8 +12,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use iced_x86::{
-    Decoder, DecoderOptions, Encoder, Instruction, InstructionInfoFactory, OpAccess, OpKind,
-    Register as Cpu,
+    Decoder, DecoderOptions, Encoder, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register as Cpu,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
@@ -63,6 +63,10 @@ pub fn begin(context: &mut Context<'_>) -> bool {
     let Some(instruction) = decode(context.instruction()) else {
         return false;
     };
+    if is_for_caches(&instruction) {
+        context.go_on_at(instruction.next_ip() as usize);
+        return true;
+    }
     if instruction.is_string_instruction() {
         return strings::execute(&instruction, context);
     }
@@ -179,7 +183,7 @@ impl Operand {
             ReadWrite | ReadCondWrite => (true, true),
             _ => return None,
         };
-        let partly = access == CondWrite || (stores && !loads && instruction.has_op_mask());
+        let partly = access == CondWrite || (stores && !loads && has_mask(instruction));
         let value = |register, _, _| register_value(context, register);
         Some(Operand {
             address: instruction.virtual_address(index, 0, value)? as usize,
@@ -193,6 +197,19 @@ impl Operand {
     fn register(&self) -> Option<Register> {
         lock()?.windows.register(self.address, self.len)
     }
+}
+
+/// Whether it stores under a mask, which the decoder does not say of the older ones.
+fn has_mask(instruction: &Instruction) -> bool {
+    use Mnemonic::{Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq};
+    let older = [Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq];
+    instruction.has_op_mask() || older.contains(&instruction.mnemonic())
+}
+
+/// Whether it is about caches, in which registers of devices are not.
+fn is_for_caches(instruction: &Instruction) -> bool {
+    use Mnemonic::{Clflush, Clflushopt, Clwb};
+    [Clflush, Clflushopt, Clwb].contains(&instruction.mnemonic())
 }
 
 fn register_value(context: &Context<'_>, register: Cpu) -> Option<u64> {
@@ -229,7 +246,7 @@ fn register_value(context: &Context<'_>, register: Cpu) -> Option<u64> {
 }
 
 /// The instruction at `address`. What follows it may be a page at which nothing is.
-fn decode(address: usize) -> Option<Instruction> {
+pub fn decode(address: usize) -> Option<Instruction> {
     let in_page = LONGEST.min(PAGE - address % PAGE);
     [in_page, LONGEST].into_iter().find_map(|len| {
         let mut bytes = [0; LONGEST];

@@ -96,7 +96,10 @@ fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
         let Some(mut state) = lock() else {
             return false;
         };
-        if state.touch(address, context.instruction()) {
+        let touched = state.touch(address, context.instruction());
+        drop(state);
+        if touched {
+            crate::strings::restart(context);
             return true;
         }
     }
