@@ -38,7 +38,8 @@ const WIDEST: usize = 64;
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static BUSY: [AtomicBool; SLOTS] = [const { AtomicBool::new(false) }; SLOTS];
-static PLACE: Lock<Option<Place>> = Lock::new(None);
+/// Where the page is at which nothing is, with the slots behind it.
+static TRAP: AtomicUsize = AtomicUsize::new(0);
 static STORES: Lock<[Option<Store>; SLOTS]> = Lock::new([const { None }; SLOTS]);
 
 /// Where slots are, and the page behind them at which nothing is.
@@ -73,7 +74,7 @@ pub fn begin(context: &mut Context<'_>) -> bool {
     let Some(operand) = Operand::of(&instruction, context) else {
         return false;
     };
-    let (Some(place), Some(register)) = (place(), operand.register()) else {
+    let (Some(place), Some(register)) = (known_place(), operand.register()) else {
         return false;
     };
     let slot = take_slot();
@@ -164,9 +165,12 @@ struct Operand {
 
 impl Operand {
     fn of(instruction: &Instruction, context: &Context<'_>) -> Option<Self> {
+        use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
         let len = instruction.memory_size().size();
         if !(1..=WIDEST).contains(&len)
             || instruction.is_vsib()
+            || instruction.is_call_near_indirect()
+            || instruction.is_call_far_indirect()
             || instruction.is_jmp_far_indirect()
         {
             return None;
@@ -176,7 +180,6 @@ impl Operand {
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info(instruction);
         let access = info.op_access(index);
-        use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
         let (loads, stores) = match access {
             Read | CondRead => (true, false),
             Write | CondWrite => (false, true),
@@ -273,7 +276,7 @@ fn encode(mut instruction: Instruction, at: usize, scratch: usize) -> Option<Vec
 
 /// `mov dword ptr [trap], 0`, which never comes to its end.
 fn trap(at: usize, trap: usize) -> Vec<u8> {
-    let distance = (trap as i64 - (at as i64 + 10)) as i32;
+    let distance = trap.wrapping_sub(at + 10) as u32;
     let mut code = vec![0xc7, 0x05];
     code.extend(distance.to_le_bytes());
     code.extend([0; 4]);
@@ -297,22 +300,27 @@ fn take_slot() -> usize {
 }
 
 fn known_place() -> Option<Place> {
-    *PLACE.lock()?
+    let trap = TRAP.load(Ordering::Acquire);
+    (trap != 0).then_some(Place {
+        slots: trap + PAGE,
+        trap,
+    })
 }
 
-fn place() -> Option<Place> {
-    let mut place = PLACE.lock()?;
-    if place.is_none() {
-        let trap = reserve(PAGE + SLOTS * SLOT)?;
-        valgrind::make_defined(trap, PAGE);
-        let slots = trap + PAGE;
-        let all = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-        // SAFETY: what is replaced has just been reserved for this.
-        unsafe { mmap_anonymous(slots as *mut _, SLOTS * SLOT, all, flags) }.ok()?;
-        *place = Some(Place { slots, trap });
+/// Makes room for slots, before anybody needs one.
+pub fn prepare() -> Option<()> {
+    if known_place().is_some() {
+        return Some(());
     }
-    *place
+    let trap = reserve(PAGE + SLOTS * SLOT)?;
+    valgrind::make_defined(trap, PAGE);
+    let all = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+    let slots = (trap + PAGE) as *mut _;
+    // SAFETY: what is replaced has just been reserved for this.
+    unsafe { mmap_anonymous(slots, SLOTS * SLOT, all, flags) }.ok()?;
+    TRAP.store(trap, Ordering::Release);
+    Some(())
 }
 
 /// Copies memory that the program or a slot has; a page of a buffer that is closed opens as it does for the program, for which

@@ -49,7 +49,7 @@ pub struct Buffer {
     /// What the program calls what it belongs to.
     pub owner: usize,
     /// What the simulation calls it.
-    pub buffer: u64,
+    pub id: u64,
     /// What the program calls it.
     pub wsid: u64,
     /// Where devices see it.
@@ -76,7 +76,7 @@ impl Buffer {
         base: usize,
         len: usize,
         owner: usize,
-        buffer: u64,
+        id: u64,
         wsid: u64,
         address: u64,
         preallocated: bool,
@@ -93,7 +93,7 @@ impl Buffer {
             base,
             len,
             owner,
-            buffer,
+            id,
             wsid,
             address,
             preallocated,

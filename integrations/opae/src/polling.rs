@@ -165,12 +165,11 @@ impl State {
         if self.has_changed(round) || !self.active() {
             return;
         }
-        let why = match self.words(round) {
-            Some(until) => self.look(until, u64::MAX),
-            None => {
-                let now = self.link().map_or(0, |link| link.time());
-                self.look(Until::Limit, now + STEP)
-            }
+        let why = if let Some(until) = self.words(round) {
+            self.look(until, u64::MAX)
+        } else {
+            let now = self.link().map_or(0, |link| link.time());
+            self.look(Until::Limit, now + STEP)
         };
         if why == Why::Happened
             && let Some(link) = self.timed()
@@ -194,8 +193,8 @@ impl State {
             let (start, _) = buffer.line(fault.address);
             let end = start + LINE;
             words = match words {
-                None => Some((buffer.buffer, start, end)),
-                Some((same, first, last)) if same == buffer.buffer => {
+                None => Some((buffer.id, start, end)),
+                Some((same, first, last)) if same == buffer.id => {
                     Some((same, first.min(start), last.max(end)))
                 }
                 Some(_) => return None,

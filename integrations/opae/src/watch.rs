@@ -43,9 +43,10 @@ pub fn start() {
 
 fn watch() {
     block_every_signal();
-    let patience = match valgrind::is_there() {
-        true => PATIENCE_OF_VALGRIND,
-        false => PATIENCE,
+    let patience = if valgrind::is_there() {
+        PATIENCE_OF_VALGRIND
+    } else {
+        PATIENCE
     };
     let (mut seen, mut since) = (0, 0);
     loop {

@@ -181,6 +181,12 @@ fn a_fault_of_the_programs_own_goes_to_the_program() {
 }
 
 #[test]
+fn a_session_that_is_gone_is_told_of_and_nothing_hangs() {
+    run("gone", Clock::Virtual);
+    run("gone", Clock::Wall);
+}
+
+#[test]
 fn without_a_session_there_are_no_devices() {
     let Some(program) = build("absent", Way::Plain) else {
         return;
@@ -194,4 +200,10 @@ fn without_a_session_there_are_no_devices() {
         let output = command.env("LD_LIBRARY_PATH", libraries()).output();
         printed("absent", Way::Plain, &output.expect("it runs"));
     }
+}
+
+#[test]
+#[ignore = "it only measures"]
+fn how_long_it_takes() {
+    println!("{:?}", run_in("speed", Clock::Virtual, Way::Plain));
 }
