@@ -25,11 +25,8 @@ const HUGE: u64 = 1 << 30;
 
 /// The page that the original takes for a buffer.
 fn page_for(len: u64) -> u64 {
-    match len {
-        ..=SMALL => SMALL,
-        ..=LARGE => LARGE,
-        _ => HUGE,
-    }
+    let pages = [SMALL, LARGE];
+    pages.into_iter().find(|&page| len <= page).unwrap_or(HUGE)
 }
 
 #[unsafe(no_mangle)]
@@ -121,7 +118,7 @@ impl State {
     fn release(&mut self, name: usize, wsid: u64) -> Result<(), Code> {
         let handle = self.handles.find(name)?.handle;
         let buffer = self.buffers.find(name, wsid).ok_or(Code::InvalidParam)?;
-        let (base, buffer) = (buffer.base, buffer.buffer);
+        let (base, buffer) = (buffer.base, buffer.id);
         let result = self.call(Request::Unpin { handle, buffer }, None);
         if let Some(buffer) = self.buffers.remove(base) {
             give_back(buffer);

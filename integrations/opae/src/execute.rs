@@ -12,8 +12,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use iced_x86::{
-    Decoder, DecoderOptions, Encoder, Instruction, InstructionInfoFactory, OpAccess, OpKind,
-    Register as Cpu,
+    Decoder, DecoderOptions, Encoder, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register as Cpu,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
@@ -38,7 +38,8 @@ const WIDEST: usize = 64;
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static BUSY: [AtomicBool; SLOTS] = [const { AtomicBool::new(false) }; SLOTS];
-static PLACE: Lock<Option<Place>> = Lock::new(None);
+/// Where the page is at which nothing is, with the slots behind it.
+static TRAP: AtomicUsize = AtomicUsize::new(0);
 static STORES: Lock<[Option<Store>; SLOTS]> = Lock::new([const { None }; SLOTS]);
 
 /// Where slots are, and the page behind them at which nothing is.
@@ -63,13 +64,17 @@ pub fn begin(context: &mut Context<'_>) -> bool {
     let Some(instruction) = decode(context.instruction()) else {
         return false;
     };
+    if is_for_caches(&instruction) {
+        context.go_on_at(instruction.next_ip() as usize);
+        return true;
+    }
     if instruction.is_string_instruction() {
         return strings::execute(&instruction, context);
     }
     let Some(operand) = Operand::of(&instruction, context) else {
         return false;
     };
-    let (Some(place), Some(register)) = (place(), operand.register()) else {
+    let (Some(place), Some(register)) = (known_place(), operand.register()) else {
         return false;
     };
     let slot = take_slot();
@@ -160,9 +165,12 @@ struct Operand {
 
 impl Operand {
     fn of(instruction: &Instruction, context: &Context<'_>) -> Option<Self> {
+        use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
         let len = instruction.memory_size().size();
         if !(1..=WIDEST).contains(&len)
             || instruction.is_vsib()
+            || instruction.is_call_near_indirect()
+            || instruction.is_call_far_indirect()
             || instruction.is_jmp_far_indirect()
         {
             return None;
@@ -172,14 +180,13 @@ impl Operand {
         let mut factory = InstructionInfoFactory::new();
         let info = factory.info(instruction);
         let access = info.op_access(index);
-        use OpAccess::{CondRead, CondWrite, Read, ReadCondWrite, ReadWrite, Write};
         let (loads, stores) = match access {
             Read | CondRead => (true, false),
             Write | CondWrite => (false, true),
             ReadWrite | ReadCondWrite => (true, true),
             _ => return None,
         };
-        let partly = access == CondWrite || (stores && !loads && instruction.has_op_mask());
+        let partly = access == CondWrite || (stores && !loads && has_mask(instruction));
         let value = |register, _, _| register_value(context, register);
         Some(Operand {
             address: instruction.virtual_address(index, 0, value)? as usize,
@@ -193,6 +200,19 @@ impl Operand {
     fn register(&self) -> Option<Register> {
         lock()?.windows.register(self.address, self.len)
     }
+}
+
+/// Whether it stores under a mask, which the decoder does not say of the older ones.
+fn has_mask(instruction: &Instruction) -> bool {
+    use Mnemonic::{Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq};
+    let older = [Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq];
+    instruction.has_op_mask() || older.contains(&instruction.mnemonic())
+}
+
+/// Whether it is about caches, in which registers of devices are not.
+fn is_for_caches(instruction: &Instruction) -> bool {
+    use Mnemonic::{Clflush, Clflushopt, Clwb};
+    [Clflush, Clflushopt, Clwb].contains(&instruction.mnemonic())
 }
 
 fn register_value(context: &Context<'_>, register: Cpu) -> Option<u64> {
@@ -229,7 +249,7 @@ fn register_value(context: &Context<'_>, register: Cpu) -> Option<u64> {
 }
 
 /// The instruction at `address`. What follows it may be a page at which nothing is.
-fn decode(address: usize) -> Option<Instruction> {
+pub fn decode(address: usize) -> Option<Instruction> {
     let in_page = LONGEST.min(PAGE - address % PAGE);
     [in_page, LONGEST].into_iter().find_map(|len| {
         let mut bytes = [0; LONGEST];
@@ -256,7 +276,7 @@ fn encode(mut instruction: Instruction, at: usize, scratch: usize) -> Option<Vec
 
 /// `mov dword ptr [trap], 0`, which never comes to its end.
 fn trap(at: usize, trap: usize) -> Vec<u8> {
-    let distance = (trap as i64 - (at as i64 + 10)) as i32;
+    let distance = trap.wrapping_sub(at + 10) as u32;
     let mut code = vec![0xc7, 0x05];
     code.extend(distance.to_le_bytes());
     code.extend([0; 4]);
@@ -280,22 +300,27 @@ fn take_slot() -> usize {
 }
 
 fn known_place() -> Option<Place> {
-    *PLACE.lock()?
+    let trap = TRAP.load(Ordering::Acquire);
+    (trap != 0).then_some(Place {
+        slots: trap + PAGE,
+        trap,
+    })
 }
 
-fn place() -> Option<Place> {
-    let mut place = PLACE.lock()?;
-    if place.is_none() {
-        let trap = reserve(PAGE + SLOTS * SLOT)?;
-        valgrind::make_defined(trap, PAGE);
-        let slots = trap + PAGE;
-        let all = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
-        let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-        // SAFETY: what is replaced has just been reserved for this.
-        unsafe { mmap_anonymous(slots as *mut _, SLOTS * SLOT, all, flags) }.ok()?;
-        *place = Some(Place { slots, trap });
+/// Makes room for slots, before anybody needs one.
+pub fn prepare() -> Option<()> {
+    if known_place().is_some() {
+        return Some(());
     }
-    *place
+    let trap = reserve(PAGE + SLOTS * SLOT)?;
+    valgrind::make_defined(trap, PAGE);
+    let all = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+    let slots = (trap + PAGE) as *mut _;
+    // SAFETY: what is replaced has just been reserved for this.
+    unsafe { mmap_anonymous(slots, SLOTS * SLOT, all, flags) }.ok()?;
+    TRAP.store(trap, Ordering::Release);
+    Some(())
 }
 
 /// Copies memory that the program or a slot has; a page of a buffer that is closed opens as it does for the program, for which

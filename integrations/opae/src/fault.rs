@@ -20,9 +20,16 @@ pub struct Context<'a>(&'a mut libc::ucontext_t);
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static PREVIOUS: Lock<Option<libc::sigaction>> = Lock::new(None);
 
-/// Whether a program can be helped that uses a pointer to registers.
-pub fn can_execute() -> bool {
-    cfg!(target_arch = "x86_64")
+/// Makes ready to help a program that uses a pointer to registers, if that can be done.
+#[cfg(target_arch = "x86_64")]
+pub fn prepare() -> Option<()> {
+    crate::execute::prepare()
+}
+
+/// The same where it cannot.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn prepare() -> Option<()> {
+    None
 }
 
 /// Whether pages can be opened when they are touched.
@@ -96,7 +103,10 @@ fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
         let Some(mut state) = lock() else {
             return false;
         };
-        if state.touch(address, context.instruction()) {
+        let touched = state.touch(address, context.instruction());
+        drop(state);
+        if touched {
+            crate::strings::restart(context);
             return true;
         }
     }

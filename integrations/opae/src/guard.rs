@@ -35,6 +35,8 @@ pub struct Buffers {
     used: u32,
     /// Whether pages are to be closed when the last of them is over.
     late: bool,
+    /// How often pages have been closed.
+    closing: u64,
 }
 
 /// One buffer.
@@ -47,7 +49,7 @@ pub struct Buffer {
     /// What the program calls what it belongs to.
     pub owner: usize,
     /// What the simulation calls it.
-    pub buffer: u64,
+    pub id: u64,
     /// What the program calls it.
     pub wsid: u64,
     /// Where devices see it.
@@ -74,7 +76,7 @@ impl Buffer {
         base: usize,
         len: usize,
         owner: usize,
-        buffer: u64,
+        id: u64,
         wsid: u64,
         address: u64,
         preallocated: bool,
@@ -91,7 +93,7 @@ impl Buffer {
             base,
             len,
             owner,
-            buffer,
+            id,
             wsid,
             address,
             preallocated,
@@ -105,9 +107,7 @@ impl Buffer {
     }
 
     fn protect(&self, pages: Range<usize>, flags: MprotectFlags) -> bool {
-        let base = (self.base + pages.start * PAGE) as *mut _;
-        // SAFETY: the pages are within the buffer, into which the library has no references.
-        unsafe { mprotect(base, pages.len() * PAGE, flags) }.is_ok()
+        protect(self.base, pages, flags)
     }
 
     /// Whether its pages are opened and closed.
@@ -156,18 +156,22 @@ impl Buffer {
         }
     }
 
-    fn close(&mut self) {
-        let Some(pages) = &mut self.pages else { return };
-        let runs = std::mem::take(&mut pages.runs);
-        for run in &runs {
+    /// Closes what is open, if anything is. It asks for no memory, and gives none back: an allocator may be why.
+    fn close(&mut self) -> bool {
+        let (base, all) = (self.base, self.len / PAGE);
+        let Some(pages) = &mut self.pages else {
+            return false;
+        };
+        let closes = !pages.runs.is_empty();
+        for run in &pages.runs {
             pages.open[run.clone()].fill(false);
-        }
-        for run in runs {
             // If the system has no room for more mappings, all of it is closed in one.
-            if !self.protect(run, MprotectFlags::empty()) {
-                self.protect(0..self.len / PAGE, MprotectFlags::empty());
+            if !protect(base, run.clone(), MprotectFlags::empty()) {
+                protect(base, 0..all, MprotectFlags::empty());
             }
         }
+        pages.runs.clear();
+        closes
     }
 
     /// Leaves it open for good.
@@ -179,6 +183,12 @@ impl Buffer {
     }
 }
 
+fn protect(base: usize, pages: Range<usize>, flags: MprotectFlags) -> bool {
+    let first = (base + pages.start * PAGE) as *mut _;
+    // SAFETY: the pages are within a buffer, into which the library has no references.
+    unsafe { mprotect(first, pages.len() * PAGE, flags) }.is_ok()
+}
+
 impl Buffers {
     /// None yet.
     pub const fn new() -> Self {
@@ -187,6 +197,7 @@ impl Buffers {
             epoch: 1,
             used: 0,
             late: false,
+            closing: 0,
         }
     }
 
@@ -200,6 +211,11 @@ impl Buffers {
     /// How often devices have been told something.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// How often pages have been closed.
+    pub fn closing(&self) -> u64 {
+        self.closing
     }
 
     /// The buffer at `address`.
@@ -235,9 +251,14 @@ impl Buffers {
     /// Closes what is open, now or when no system call uses it any more.
     pub fn close(&mut self) {
         self.late = self.used > 0;
-        if !self.late {
-            self.by_base.values_mut().for_each(Buffer::close);
+        if self.late {
+            return;
         }
+        let mut closed = false;
+        for buffer in self.by_base.values_mut() {
+            closed |= buffer.close();
+        }
+        self.closing += u64::from(closed);
     }
 
     /// A system call begins to use pages, which stay open until it is over.

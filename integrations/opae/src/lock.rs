@@ -12,6 +12,9 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WANTED: u32 = 2;
 
+/// How often somebody tries who does not wait.
+const TRIES: u32 = 2000;
+
 /// A value that one thread at a time has.
 pub struct Lock<T> {
     word: AtomicU32,
@@ -42,6 +45,27 @@ impl<T> Lock<T> {
         let mask = block_signals();
         self.acquire();
         Some(Guard { lock: self, mask })
+    }
+
+    /// The value, if nobody else keeps it for long: for who may be called by somebody that others wait for while they have it.
+    pub fn lock_soon(&self) -> Option<Guard<'_, T>> {
+        if self.owner.load(Ordering::Relaxed) == this_thread() {
+            return None;
+        }
+        let mask = block_signals();
+        for _ in 0..TRIES {
+            let free = self
+                .word
+                .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+            if free.is_ok() {
+                self.owner.store(this_thread(), Ordering::Relaxed);
+                return Some(Guard { lock: self, mask });
+            }
+            // SAFETY: it takes nothing.
+            unsafe { libc::syscall(libc::SYS_sched_yield) };
+        }
+        unblock_signals(&mask);
+        None
     }
 
     /// Takes the lock without a guard, as before a fork.
@@ -100,8 +124,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         self.lock.release();
-        // SAFETY: the mask is the one that was there before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask, ptr::null_mut()) };
+        unblock_signals(&self.mask);
     }
 }
 
@@ -137,6 +160,12 @@ pub fn block_signals() -> libc::sigset_t {
         libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr());
         before.assume_init()
     }
+}
+
+/// Blocks again those alone that were blocked before.
+pub fn unblock_signals(before: &libc::sigset_t) {
+    // SAFETY: the mask is read, and nothing written.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
 }
 
 /// Waits until `word` is no longer `value`, or wakes that many who wait.

@@ -259,9 +259,7 @@ extern "C" fn fpgaMapMMIO(handle: usize, mmio_num: u32, mmio_ptr: *mut usize) ->
         }
         let base = with(|state| {
             let register = state.register(handle, mmio_num, 0, 1)?;
-            if !fault::can_execute() {
-                return Err(Code::NotSupported);
-            }
+            fault::prepare().ok_or(Code::NotSupported)?;
             let mapped = state.windows.0.iter().find(|window| window.name == handle);
             if let Some(window) = mapped {
                 return Ok(window.base);

@@ -1,7 +1,8 @@
 //! A program touches a page that is closed: either it has come to a page, or it looks at a word until a device writes it.
 //!
-//! It looks over and over if its last faults are at the same instructions and addresses as those before them, with nothing between
-//! that would have let time pass.
+//! All pages are closed at once, now and then. A round is what a thread touches between two closings. It looks over and over if it
+//! comes, by the same instruction, to an address of the round before, nothing in between has let time pass, and neither was the
+//! first touch since devices were told something.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +12,27 @@ use crate::guard::{LINE, PAGE};
 use crate::lock::this_thread;
 use crate::state::State;
 
-/// Faults that are remembered of a thread.
-const REMEMBERED: usize = 16;
-/// Threads of which they are.
+/// The longest round that is one of looking: more than that is work.
+const LONGEST: usize = 8;
+/// Threads whose rounds are remembered.
 const THREADS: usize = 1024;
 /// How far the clock goes when a program looks at words of several buffers in turn, in femtoseconds.
 const STEP: u64 = 250_000_000;
 
-/// The last faults of threads.
+/// The rounds of threads.
 #[derive(Debug)]
-pub struct Faults(BTreeMap<usize, Vec<Fault>>);
+pub struct Faults(BTreeMap<usize, Rounds>);
+
+/// The last two rounds of a thread.
+#[derive(Debug, Default)]
+struct Rounds {
+    /// How often pages had been closed when this one began.
+    closing: u64,
+    /// Whether time has been let pass in this one.
+    waited: bool,
+    this: Vec<Fault>,
+    before: Vec<Fault>,
+}
 
 /// An instruction that touched a page that was closed.
 #[derive(Clone, Copy, Debug)]
@@ -45,32 +57,40 @@ impl Faults {
 
     /// Time has passed by itself for a thread: what it does next is no polling.
     pub fn forget(&mut self, thread: usize) {
-        if let Some(faults) = self.0.get_mut(&thread) {
-            faults.clear();
+        if let Some(rounds) = self.0.get_mut(&thread) {
+            rounds.this.clear();
+            rounds.before.clear();
         }
     }
 
-    fn remember(&mut self, thread: usize, fault: Fault) {
+    /// The round of a thread, which is a new one if pages have been closed.
+    fn round(&mut self, thread: usize, closing: u64) -> &mut Rounds {
         if self.0.len() > THREADS {
             self.0.clear();
         }
-        let faults = self.0.entry(thread).or_default();
-        if faults.len() == REMEMBERED {
-            faults.remove(0);
+        let rounds = self.0.entry(thread).or_default();
+        if rounds.closing != closing {
+            rounds.closing = closing;
+            rounds.waited = false;
+            rounds.before = std::mem::take(&mut rounds.this);
         }
-        faults.push(fault);
+        rounds
+    }
+}
+
+impl Rounds {
+    /// What a thread looks at that comes to this, once in a round.
+    fn looks(&mut self, fault: &Fault) -> Option<Vec<Fault>> {
+        let known = self.before.iter().any(|before| before.again(fault));
+        let looks = known && !self.waited && self.before.len() <= LONGEST;
+        self.waited |= looks;
+        looks.then(|| self.before.clone())
     }
 
-    /// The faults of a round, if with `fault` it is over for the second time.
-    fn round(&self, thread: usize, fault: &Fault) -> Option<Vec<Fault>> {
-        let faults = self.0.get(&thread)?;
-        (1..=REMEMBERED / 2).find_map(|len| {
-            let start = faults.len().checked_sub(2 * len - 1)?;
-            let (first, second) = faults[start..].split_at(len);
-            let second = second.iter().chain([fault]);
-            let same = first.iter().zip(second).all(|(a, b)| a.again(b));
-            same.then(|| faults[faults.len() - len..].to_vec())
-        })
+    fn remember(&mut self, fault: Fault) {
+        if self.this.len() <= LONGEST {
+            self.this.push(fault);
+        }
     }
 }
 
@@ -91,19 +111,25 @@ impl State {
             address,
             line,
         };
-        if buffer.charge(address, epoch) {
+        let is_new = buffer.charge(address, epoch);
+        let closing = self.buffers.closing();
+        if is_new {
             self.charge_page();
         } else if self.active()
-            && let Some(round) = self.faults.round(thread, &fault)
+            && let Some(round) = self.faults.round(thread, closing).looks(&fault)
         {
             self.poll(&round);
         }
+        let closing = self.buffers.closing();
         let Some(buffer) = self.buffers.at(address) else {
             return false;
         };
         let (_, line) = buffer.line(address);
         buffer.open(address);
-        self.faults.remember(thread, Fault { line, ..fault });
+        let round = self.faults.round(thread, closing);
+        if !is_new {
+            round.remember(Fault { line, ..fault });
+        }
         crate::watch::tick();
         true
     }
@@ -139,12 +165,11 @@ impl State {
         if self.has_changed(round) || !self.active() {
             return;
         }
-        let why = match self.words(round) {
-            Some(until) => self.look(until, u64::MAX),
-            None => {
-                let now = self.link().map_or(0, |link| link.time());
-                self.look(Until::Limit, now + STEP)
-            }
+        let why = if let Some(until) = self.words(round) {
+            self.look(until, u64::MAX)
+        } else {
+            let now = self.link().map_or(0, |link| link.time());
+            self.look(Until::Limit, now + STEP)
         };
         if why == Why::Happened
             && let Some(link) = self.timed()
@@ -168,8 +193,8 @@ impl State {
             let (start, _) = buffer.line(fault.address);
             let end = start + LINE;
             words = match words {
-                None => Some((buffer.buffer, start, end)),
-                Some((same, first, last)) if same == buffer.buffer => {
+                None => Some((buffer.id, start, end)),
+                Some((same, first, last)) if same == buffer.id => {
                     Some((same, first.min(start), last.max(end)))
                 }
                 Some(_) => return None,

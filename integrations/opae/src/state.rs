@@ -68,6 +68,9 @@ static READY: AtomicBool = AtomicBool::new(false);
 /// The last time that anybody was told, for a signal handler that cannot have the lock.
 static TOLD: AtomicU64 = AtomicU64::new(0);
 
+/// The time of day and the monotonic time at which the session began, in nanoseconds.
+static BEGAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
 static STATE: Lock<State> = Lock::new(State {
     link: None,
     names: Names::new(),
@@ -84,6 +87,13 @@ static STATE: Lock<State> = Lock::new(State {
 /// Takes the lock, unless this thread has it.
 pub fn lock() -> Option<Guard<'static, State>> {
     STATE.lock()
+}
+
+/// Takes the lock, unless somebody keeps it.
+///
+/// The clock is read so: an allocator may read it while it has a lock of its own, which whoever has this one may need.
+pub fn lock_soon() -> Option<Guard<'static, State>> {
+    STATE.lock_soon()
 }
 
 /// Does `body` on what the library knows; it must not touch memory of the program.
@@ -121,6 +131,17 @@ pub fn ready() -> bool {
     READY.load(Ordering::Relaxed)
 }
 
+/// The time of day and the monotonic time at which a session of virtual time began, in nanoseconds.
+pub fn began() -> Option<(u64, u64)> {
+    let [realtime, monotonic] = &BEGAN;
+    (known_mode() == Mode::Virtual).then(|| {
+        (
+            realtime.load(Ordering::Relaxed),
+            monotonic.load(Ordering::Relaxed),
+        )
+    })
+}
+
 /// The last time that anybody was told, in femtoseconds.
 pub fn told() -> u64 {
     TOLD.load(Ordering::Relaxed)
@@ -135,6 +156,8 @@ impl State {
             None => Mode::None,
             Some(link) => {
                 let clock = link.welcome.clock;
+                BEGAN[0].store(link.welcome.realtime, Ordering::Relaxed);
+                BEGAN[1].store(link.welcome.monotonic, Ordering::Relaxed);
                 self.link = Some(link);
                 match clock {
                     Clock::Virtual => Mode::Virtual,

@@ -5,9 +5,10 @@ use std::ffi::c_int;
 
 use iced_x86::{Instruction, Mnemonic};
 
-use crate::execute::{read_memory, write_memory};
+use crate::execute::{decode, read_memory, write_memory};
 use crate::fault::Context;
 use crate::state::lock;
+use crate::valgrind;
 
 /// Bytes that are moved at a time.
 const CHUNK: usize = 256;
@@ -26,6 +27,7 @@ pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
         _ => return false,
     };
     let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    restart(context);
     let count = if repeated {
         context.register(libc::REG_RCX)
     } else {
@@ -76,6 +78,21 @@ pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
     }
     context.go_on_at(instruction.next_ip() as usize);
     true
+}
+
+/// The instruction is begun again, or from where it is: valgrind has counted an element of a repeated one before it is moved.
+pub fn restart(context: &mut Context<'_>) {
+    if !valgrind::is_there() {
+        return;
+    }
+    let counts = decode(context.instruction()).is_some_and(|instruction| {
+        let repeated = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+        instruction.is_string_instruction() && repeated
+    });
+    if counts {
+        let left = context.register(libc::REG_RCX).wrapping_add(1);
+        context.set_register(libc::REG_RCX, left);
+    }
 }
 
 /// Moves a pointer on, and says where it was.

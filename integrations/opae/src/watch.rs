@@ -11,9 +11,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
-use rustix::time::{ClockId, clock_gettime};
-
-use crate::lock::block_signals;
+use crate::lock::{block_signals, unblock_signals};
 use crate::state::lock;
 use crate::valgrind;
 
@@ -40,15 +38,15 @@ pub fn start() {
     let mask = block_signals();
     let name = thread::Builder::new().name("peerlane".into());
     let _ = name.spawn(watch);
-    // SAFETY: the mask is the one that was there before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const mask, ptr::null_mut()) };
+    unblock_signals(&mask);
 }
 
 fn watch() {
     block_every_signal();
-    let patience = match valgrind::is_there() {
-        true => PATIENCE_OF_VALGRIND,
-        false => PATIENCE,
+    let patience = if valgrind::is_there() {
+        PATIENCE_OF_VALGRIND
+    } else {
+        PATIENCE
     };
     let (mut seen, mut since) = (0, 0);
     loop {
@@ -96,9 +94,17 @@ fn rest(span: i64) {
 
 /// The processor time of all threads but this, in nanoseconds.
 fn work_of_others() -> i64 {
-    let all = clock_gettime(ClockId::ProcessCPUTime);
-    let own = clock_gettime(ClockId::ThreadCPUTime);
-    (all.tv_sec - own.tv_sec) * 1_000_000_000 + (all.tv_nsec - own.tv_nsec)
+    work(libc::CLOCK_PROCESS_CPUTIME_ID) - work(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn work(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the place is there.
+    unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// No handler of the program runs on this thread.

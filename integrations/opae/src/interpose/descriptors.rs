@@ -14,7 +14,7 @@ use session::{Until, Why};
 use super::time::from_timespec;
 use super::{NANOSECOND, charge_system_call, real, virtually, with_state};
 use crate::abi::place;
-use crate::state::told;
+use crate::state::{State, told};
 
 /// How long a wait is real at a time when the simulation has nothing more to do, in milliseconds.
 const SLICE: c_int = 10;
@@ -275,7 +275,7 @@ unsafe extern "C" fn epoll_pwait(
         // SAFETY: as the caller says.
         return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) };
     }
-    let hears = with_state(|state| state.hears()).unwrap_or(false);
+    let hears = with_state(State::hears).unwrap_or(false);
     wait(hears, milliseconds(timeout), |real| {
         // SAFETY: as the caller says.
         unsafe { real::epoll_pwait(epoll, events, most, real.milliseconds(), mask) }

@@ -37,3 +37,20 @@ unsafe extern "C" fn sigaction(
     // SAFETY: as the caller says.
     unsafe { real::sigaction(signal, action, before) }
 }
+
+/// Sets a handler, as BSD does: the system call that it interrupts is begun again.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
+    // SAFETY: an action is whole when its handler and flags are set, and both places are there.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let mut before: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaddset(&raw mut action.sa_mask, signal);
+        if sigaction(signal, &raw const action, &raw mut before) != 0 {
+            return libc::SIG_ERR;
+        }
+        before.sa_sigaction
+    }
+}

@@ -6,34 +6,34 @@ use std::ffi::{c_int, c_void};
 
 use libc::{clockid_t, time_t, timespec, timeval};
 
-use super::{NANOSECOND, fail, real, virtually, with_state};
+use super::{NANOSECOND, fail, real, virtually};
 use crate::abi::{Place, place};
-use crate::state::{ready, told};
+use crate::state::{began, lock_soon, ready, told};
 
 /// Nanoseconds of a second.
 pub const SECOND: u64 = 1_000_000_000;
 
 /// Since when a clock counts, in nanoseconds at the beginning of the session; nothing for one that does not count the session's time.
 pub fn epoch(clock: clockid_t) -> Option<u64> {
-    let welcome = with_state(|state| state.timed().map(|link| link.welcome)).flatten()?;
+    let (realtime, monotonic) = began()?;
     match clock {
         libc::CLOCK_REALTIME
         | libc::CLOCK_REALTIME_COARSE
         | libc::CLOCK_REALTIME_ALARM
-        | libc::CLOCK_TAI => Some(welcome.realtime),
+        | libc::CLOCK_TAI => Some(realtime),
         libc::CLOCK_MONOTONIC
         | libc::CLOCK_MONOTONIC_RAW
         | libc::CLOCK_MONOTONIC_COARSE
         | libc::CLOCK_BOOTTIME
-        | libc::CLOCK_BOOTTIME_ALARM => Some(welcome.monotonic),
+        | libc::CLOCK_BOOTTIME_ALARM => Some(monotonic),
         _ => None,
     }
 }
 
-/// What a clock shows, in nanoseconds, and that it was read.
+/// What a clock shows, in nanoseconds, and that it was read. Nothing here asks for memory.
 fn look(clock: clockid_t) -> Option<u64> {
     let epoch = epoch(clock)?;
-    let now = with_state(|state| {
+    let now = lock_soon().map(|mut state| {
         let cost = state.timed().map(|link| link.welcome.costs.clock);
         state.charge(cost.unwrap_or(0))
     });

@@ -32,6 +32,8 @@ const INTERRUPTS: [u64; 2] = [0x820, 0x828];
 const LAST_STORE: u64 = 0x840;
 const STORES: u64 = 0x848;
 const LOADS: u64 = 0x850;
+/// A store to it ends the simulation.
+const END: u64 = 0x860;
 
 /// The first bytes of what the card takes for a bitstream.
 pub const BITSTREAM: &[u8] = b"XeonFPGA";
@@ -81,6 +83,9 @@ impl Card {
 
     fn serve(mut self, channel: &Channel) {
         while let Ok((call, file)) = channel.receive::<Call>() {
+            if matches!(call.request, Request::Store { offset: END, .. }) {
+                return;
+            }
             self.pass(self.now + call.worked);
             let outcome = self.answer(call.request, file);
             if self.clock == Clock::Wall {
