@@ -21,8 +21,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     for changes in ["Cargo.toml", "build.rs", "src", "include"] {
         println!("cargo:rerun-if-changed={}", opae.join(changes).display());
     }
-    println!("cargo:rerun-if-changed={}", root.join("crates/session/src").display());
-    let target = out.join("target");
+    println!(
+        "cargo:rerun-if-changed={}",
+        root.join("crates/session/src").display()
+    );
+    // Beside the folders of all profiles, so that it is built once for all of them: OUT_DIR is PROFILE/build/PACKAGE/out there.
+    let target = out
+        .ancestors()
+        .nth(4)
+        .ok_or("OUT_DIR is in target/")?
+        .join("opae");
     build(root, &target)?;
     let lib = out.join("opae/lib");
     if lib.exists() {
@@ -45,7 +53,14 @@ fn build(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
     let mut cargo = Command::new(env::var_os("CARGO").ok_or("Cargo runs this")?);
     cargo
         .current_dir(root)
-        .args(["build", "--package", "opae", "--release", "--locked", "--quiet"])
+        .args([
+            "build",
+            "--package",
+            "opae",
+            "--release",
+            "--locked",
+            "--quiet",
+        ])
         .arg("--target-dir")
         .arg(target);
     // What this build was told is not for that one.

@@ -56,13 +56,13 @@ class Hand:
         await self.work(self._costs["system_call"])
 
     async def put(self, address: int, data: bytes) -> None:
-        """Copies `data` to the host's own memory, at its `copy_rate`, as whole pages."""
+        """Copies `data` to the host's own memory, at its `buffer_write_rate`, as whole pages."""
         self.set(address, data)
-        await self._charge(address, len(data))
+        await self._charge(address, len(data), "write_page")
 
     async def take(self, address: int, length: int) -> bytes:
-        """Copies bytes out of the host's own memory, at its `copy_rate`, as whole pages."""
-        await self._charge(address, length)
+        """Copies bytes out of the host's own memory, at its `buffer_read_rate`, as whole pages."""
+        await self._charge(address, length, "read_page")
         return self.look(address, length)
 
     def look(self, address: int, length: int) -> bytes:
@@ -73,9 +73,9 @@ class Hand:
         """Sets bytes of the host's own memory, in no time."""
         self._simulation.fill(self._host, address, data)
 
-    async def _charge(self, address: int, length: int) -> None:
+    async def _charge(self, address: int, length: int, cost: str) -> None:
         pages = (address + length - 1) // PAGE - address // PAGE + 1
-        await self.work(pages * self._costs["copy_page"])
+        await self.work(pages * self._costs[cost])
 
     async def written(self, address: int) -> None:
         """Polls until a device writes this byte once more than it was waited for."""

@@ -27,8 +27,10 @@ kernel::parameters! {
         timed_access: Span = Span::ZERO, from "our choice: none";
         /// Time that a process takes to read the clock.
         clock_read: Span = Span::from_ns(25), from "common on Linux, without a system call";
-        /// Rate at which a process moves bytes between memory of its own and a buffer that it shares with a device.
-        copy_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
+        /// Rate at which a process copies bytes of its own to a buffer that it shares with a device.
+        buffer_write_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
+        /// Rate at which it copies bytes from such a buffer, once a device has written them.
+        buffer_read_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "the same";
         /// Time from the failure of a link to the software that takes the locks of the accelerator below from it.
         failure_latency: Span = Span::from_us(1000), within Span::from_us(1)..=Span::from_us(1_000_000), from "our choice: an interrupt, its handler and a driver that looks; Linux takes some milliseconds";
         /// Time from one thread's leaving of a barrier to the next one's.

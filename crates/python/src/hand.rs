@@ -56,14 +56,15 @@ impl Hand {
         self.hand.take().map(|bytes| PyBytes::new(py, &bytes))
     }
 
-    fn costs(&self) -> [(&'static str, f64); 5] {
+    fn costs(&self) -> [(&'static str, f64); 6] {
         let costs = self.hand.costs();
         [
             ("system_call", costs.system_call.as_ns()),
             ("page_pin", costs.page_pin.as_ns()),
             ("poll", costs.poll.as_ns()),
             ("interrupt_latency", costs.interrupt_latency.as_ns()),
-            ("copy_page", costs.copy_rate.time_of(PAGE).as_ns()),
+            ("write_page", costs.buffer_write_rate.time_of(PAGE).as_ns()),
+            ("read_page", costs.buffer_read_rate.time_of(PAGE).as_ns()),
         ]
     }
 }

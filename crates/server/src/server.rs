@@ -330,7 +330,8 @@ impl Server {
             realtime: self.settings.realtime,
             monotonic: self.settings.monotonic,
             costs: Costs {
-                byte: costs.copy_rate.time_of(1).as_fs(),
+                written_byte: costs.buffer_write_rate.time_of(1).as_fs(),
+                read_byte: costs.buffer_read_rate.time_of(1).as_fs(),
                 clock: costs.clock_read.as_fs(),
                 system_call: costs.system_call.as_fs(),
                 poll: costs.poll.as_fs(),

@@ -202,8 +202,10 @@ pub enum Clock {
 /// What the work of a process costs that is not simulated, in femtoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Costs {
-    /// To touch one byte of a buffer: a page is charged as a whole when it is first touched after a call.
-    pub byte: u64,
+    /// To write one byte of a buffer: a page is charged as a whole when it is first touched after a call.
+    pub written_byte: u64,
+    /// To read one byte of a buffer: a page that is first read is charged so.
+    pub read_byte: u64,
     /// To read the clock.
     pub clock: u64,
     /// A system call.

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::guard;
 use crate::lock::Lock;
+#[cfg(target_arch = "x86_64")]
+use crate::polling::Touch;
 use crate::state::lock;
 
 /// The processor has got so far.
@@ -103,7 +105,7 @@ fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
         let Some(mut state) = lock() else {
             return false;
         };
-        let touched = state.touch(address, context.instruction());
+        let touched = state.touch(address, context.instruction(), context.touch());
         drop(state);
         if touched {
             crate::strings::restart(context);
@@ -158,6 +160,15 @@ impl Context<'_> {
     /// Where the processor is.
     pub fn instruction(&self) -> usize {
         self.register(libc::REG_RIP) as usize
+    }
+
+    /// What it was about to do at the address of the fault (Intel SDM 3A 4.7: bit 1 of the error code).
+    pub fn touch(&self) -> Touch {
+        if self.register(libc::REG_ERR) & 2 == 0 {
+            Touch::Read
+        } else {
+            Touch::Write
+        }
     }
 
     /// Where it goes on.

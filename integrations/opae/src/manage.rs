@@ -9,6 +9,7 @@ use rustix::io::{Errno, write};
 use session::{Kind, Request, SharedMemory};
 
 use crate::abi::{Code, entry, place};
+use crate::polling::Touch;
 use crate::state::{State, with};
 
 const FORCE: c_int = 1;
@@ -33,7 +34,7 @@ extern "C" fn fpgaReconfigureSlot(
                 return Err(Code::InvalidParam);
             }
             state.buffers.begin_use();
-            state.touch_range(bitstream as usize, bitstream_len);
+            state.touch_range(bitstream as usize, bitstream_len, Touch::Read);
             Ok(opened_handle(state, fpga))
         })??;
         let file = copy(bitstream, bitstream_len);

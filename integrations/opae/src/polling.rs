@@ -94,9 +94,18 @@ impl Rounds {
     }
 }
 
+/// What is done with a page first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// Something is read.
+    Read,
+    /// Something is written.
+    Write,
+}
+
 impl State {
     /// A program touches `address`. Says whether that is in a buffer, and it may.
-    pub fn touch(&mut self, address: usize, instruction: usize) -> bool {
+    pub fn touch(&mut self, address: usize, instruction: usize, touch: Touch) -> bool {
         let epoch = self.buffers.epoch();
         let Some(buffer) = self.buffers.at(address).filter(|b| b.is_guarded()) else {
             return false;
@@ -114,7 +123,7 @@ impl State {
         let is_new = buffer.charge(address, epoch);
         let closing = self.buffers.closing();
         if is_new {
-            self.charge_page();
+            self.charge_page(touch);
         } else if self.active()
             && let Some(round) = self.faults.round(thread, closing).looks(&fault)
         {
@@ -135,7 +144,7 @@ impl State {
     }
 
     /// A system call is about to use bytes at `address`: they are opened and charged for.
-    pub fn touch_range(&mut self, address: usize, len: usize) {
+    pub fn touch_range(&mut self, address: usize, len: usize, touch: Touch) {
         let epoch = self.buffers.epoch();
         let mut at = address;
         let end = address.saturating_add(len);
@@ -144,16 +153,21 @@ impl State {
                 let new = buffer.charge(at, epoch);
                 buffer.open(at);
                 if new {
-                    self.charge_page();
+                    self.charge_page(touch);
                 }
             }
             at = (at / PAGE + 1) * PAGE;
         }
     }
 
-    fn charge_page(&mut self) {
+    fn charge_page(&mut self, touch: Touch) {
         if let Some(link) = self.timed() {
-            link.charge(link.welcome.costs.byte.saturating_mul(PAGE as u64));
+            let costs = link.welcome.costs;
+            let byte = match touch {
+                Touch::Read => costs.read_byte,
+                Touch::Write => costs.written_byte,
+            };
+            link.charge(byte.saturating_mul(PAGE as u64));
         }
     }
 

@@ -10,11 +10,13 @@ use super::{descriptors, real, virtually, with_state};
 use crate::abi::place;
 use crate::event::may_tell;
 use crate::guard::may_touch;
+use crate::polling::Touch;
 use crate::state::{Mode, known_mode};
 
 /// Does `call` while the pages of `ranges` are open.
 fn with_open<T>(
     ranges: impl Iterator<Item = (usize, usize)> + Clone,
+    touch: Touch,
     call: impl FnOnce() -> T,
 ) -> T {
     let guarded = known_mode() == Mode::Virtual
@@ -25,7 +27,7 @@ fn with_open<T>(
     with_state(|state| {
         state.buffers.begin_use();
         for (address, len) in ranges {
-            state.touch_range(address, len);
+            state.touch_range(address, len, touch);
         }
     });
     let result = call();
@@ -33,16 +35,16 @@ fn with_open<T>(
     result
 }
 
-fn with_range<T>(bytes: *const c_void, len: usize, call: impl FnOnce() -> T) -> T {
-    with_open(std::iter::once((bytes as usize, len)), call)
+fn with_range<T>(bytes: *const c_void, len: usize, touch: Touch, call: impl FnOnce() -> T) -> T {
+    with_open(std::iter::once((bytes as usize, len)), touch, call)
 }
 
-fn with_parts<T>(parts: *const iovec, count: c_int, call: impl FnOnce() -> T) -> T {
+fn with_parts<T>(parts: *const iovec, count: c_int, touch: Touch, call: impl FnOnce() -> T) -> T {
     let ranges = (0..count.max(0) as usize).filter_map(|index| {
         let part = place(parts.cast_mut()).ok()?.at(index).take();
         Some((part.iov_base as usize, part.iov_len))
     });
-    with_open(ranges, call)
+    with_open(ranges, touch, call)
 }
 
 /// A read of a descriptor of an event waits in simulated time.
@@ -55,7 +57,9 @@ unsafe extern "C" fn read(file: c_int, bytes: *mut c_void, len: size_t) -> ssize
         }
     }
     // SAFETY: as the caller says.
-    with_range(bytes, len, || unsafe { real::read(file, bytes, len) })
+    with_range(bytes, len, Touch::Write, || unsafe {
+        real::read(file, bytes, len)
+    })
 }
 
 fn blocks(file: c_int) -> bool {
@@ -79,13 +83,15 @@ unsafe extern "C" fn __read_chk(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(file: c_int, bytes: *const c_void, len: size_t) -> ssize_t {
     // SAFETY: as the caller says.
-    with_range(bytes, len, || unsafe { real::write(file, bytes, len) })
+    with_range(bytes, len, Touch::Read, || unsafe {
+        real::write(file, bytes, len)
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pread(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t {
     // SAFETY: as the caller says.
-    with_range(bytes, len, || unsafe {
+    with_range(bytes, len, Touch::Write, || unsafe {
         real::pread64(file, bytes, len, at)
     })
 }
@@ -99,7 +105,7 @@ unsafe extern "C" fn pread64(file: c_int, bytes: *mut c_void, len: size_t, at: o
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pwrite(file: c_int, bytes: *const c_void, len: size_t, at: off_t) -> ssize_t {
     // SAFETY: as the caller says.
-    with_range(bytes, len, || unsafe {
+    with_range(bytes, len, Touch::Read, || unsafe {
         real::pwrite64(file, bytes, len, at)
     })
 }
@@ -118,19 +124,23 @@ unsafe extern "C" fn pwrite64(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: as the caller says.
-    with_parts(parts, count, || unsafe { real::readv(file, parts, count) })
+    with_parts(parts, count, Touch::Write, || unsafe {
+        real::readv(file, parts, count)
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: as the caller says.
-    with_parts(parts, count, || unsafe { real::writev(file, parts, count) })
+    with_parts(parts, count, Touch::Read, || unsafe {
+        real::writev(file, parts, count)
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recv(socket: c_int, bytes: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
     // SAFETY: as the caller says.
-    with_range(bytes, len, || unsafe {
+    with_range(bytes, len, Touch::Write, || unsafe {
         real::recv(socket, bytes, len, flags)
     })
 }
@@ -143,7 +153,7 @@ unsafe extern "C" fn send(
     flags: c_int,
 ) -> ssize_t {
     // SAFETY: as the caller says.
-    with_range(bytes, len, || unsafe {
+    with_range(bytes, len, Touch::Read, || unsafe {
         real::send(socket, bytes, len, flags)
     })
 }
@@ -155,7 +165,7 @@ unsafe extern "C" fn fread(
     count: size_t,
     file: *mut FILE,
 ) -> size_t {
-    with_range(bytes, size.saturating_mul(count), || {
+    with_range(bytes, size.saturating_mul(count), Touch::Write, || {
         // SAFETY: as the caller says.
         unsafe { real::fread(bytes, size, count, file) }
     })
@@ -168,7 +178,7 @@ unsafe extern "C" fn fwrite(
     count: size_t,
     file: *mut FILE,
 ) -> size_t {
-    with_range(bytes, size.saturating_mul(count), || {
+    with_range(bytes, size.saturating_mul(count), Touch::Read, || {
         // SAFETY: as the caller says.
         unsafe { real::fwrite(bytes, size, count, file) }
     })

@@ -147,7 +147,8 @@ impl Card {
                 realtime: 1_700_000_000_000_000_000,
                 monotonic: 5_000_000_000,
                 costs: Costs {
-                    byte: 100_000,
+                    written_byte: 100_000,
+                    read_byte: 100_000,
                     clock: 20 * NANOSECOND,
                     system_call: 100 * NANOSECOND,
                     poll: 50 * NANOSECOND,
