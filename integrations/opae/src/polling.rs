@@ -1,8 +1,8 @@
 //! A program touches a page that is closed: either it has come to a page, or it looks at a word until a device writes it.
 //!
-//! All pages are closed at once, now and then. A round is what a thread touches between two closings. It looks over and over if it
-//! comes, by the same instruction, to an address of the round before, nothing in between has let time pass, and neither was the
-//! first touch since devices were told something.
+//! All pages are closed at once, now and then. A round is what a thread touches between two closings. It looks over and over if the
+//! last two rounds were the same, by instruction and address, and it comes to one of them again, while nothing has let time pass and
+//! none was the first touch since devices were told something. One round would not do: it may have been cut short.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const STEP: u64 = 250_000_000;
 #[derive(Debug)]
 pub struct Faults(BTreeMap<usize, Rounds>);
 
-/// The last two rounds of a thread.
+/// The last rounds of a thread.
 #[derive(Debug, Default)]
 struct Rounds {
     /// How often pages had been closed when this one began.
@@ -32,6 +32,7 @@ struct Rounds {
     waited: bool,
     this: Vec<Fault>,
     before: Vec<Fault>,
+    earlier: Vec<Fault>,
 }
 
 /// An instruction that touched a page that was closed.
@@ -60,6 +61,7 @@ impl Faults {
         if let Some(rounds) = self.0.get_mut(&thread) {
             rounds.this.clear();
             rounds.before.clear();
+            rounds.earlier.clear();
         }
     }
 
@@ -72,6 +74,7 @@ impl Faults {
         if rounds.closing != closing {
             rounds.closing = closing;
             rounds.waited = false;
+            rounds.earlier = std::mem::take(&mut rounds.before);
             rounds.before = std::mem::take(&mut rounds.this);
         }
         rounds
@@ -81,8 +84,11 @@ impl Faults {
 impl Rounds {
     /// What a thread looks at that comes to this, once in a round.
     fn looks(&mut self, fault: &Fault) -> Option<Vec<Fault>> {
-        let known = self.before.iter().any(|before| before.again(fault));
-        let looks = known && !self.waited && self.before.len() <= LONGEST;
+        let within = |round: &[Fault], fault: &Fault| round.iter().any(|one| one.again(fault));
+        let is_same = self.before.iter().all(|one| within(&self.earlier, one))
+            && self.earlier.iter().all(|one| within(&self.before, one));
+        let is_short = self.before.len() <= LONGEST;
+        let looks = is_same && is_short && within(&self.before, fault) && !self.waited;
         self.waited |= looks;
         looks.then(|| self.before.clone())
     }

@@ -40,7 +40,8 @@ pub const BITSTREAM: &[u8] = b"XeonFPGA";
 
 /// Serves processes at a socket until the test is over, each with a card of its own.
 pub fn serve(clock: Clock, name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.socket"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("{name}-{}.socket", std::process::id()));
     let _ = std::fs::remove_file(&path);
     let listener = Listener::bind(&path).expect("a socket");
     thread::spawn(move || {
