@@ -31,7 +31,8 @@ ALLOWED = {
         "coherence",
         "locktable",
     },
-    "python": {"protocol", "kernel", "sim"},
+    "server": {"kernel", "session", "sim"},
+    "python": {"protocol", "kernel", "sim", "server"},
 }
 """What each crate may depend on; `fabric` and `device` meet at packets only."""
 

@@ -15,6 +15,7 @@ measure it the way hardware papers do:
 from peerlane._core import ScenarioError, __version__
 from peerlane.collection import Collection
 from peerlane.fabric import Fabric
+from peerlane.hand import Hand, run_programs
 from peerlane.load_sweep import LoadPoint, Sweep, sweep
 from peerlane.network import Bounds
 from peerlane.rank import Message, Rank, Window
@@ -42,6 +43,7 @@ __all__ = [
     "Fibre",
     "FibreResult",
     "FlowResult",
+    "Hand",
     "Latency",
     "LinkResult",
     "LoadPoint",
@@ -62,6 +64,7 @@ __all__ = [
     "Upstream",
     "Window",
     "__version__",
+    "run_programs",
     "run_ranks",
     "sweep",
 ]

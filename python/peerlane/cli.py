@@ -23,6 +23,7 @@ from peerlane.opae.commands import opae_app
 from peerlane.options import JsonTo, writable
 from peerlane.pciutils import MissingLspciError
 from peerlane.pciutils import lspci as run_lspci
+from peerlane.plan_commands import plan_app
 from peerlane.reproduce import UnknownNameError, systems
 from peerlane.reproduce import reproduce as reproduce_system
 from peerlane.simulation import already_warned
@@ -48,6 +49,7 @@ the way hardware papers do. Begin with `peerlane reproduce`, then `peerlane show
 )
 app.add_typer(bench_app, name="bench")
 app.add_typer(opae_app, name="opae")
+app.add_typer(plan_app, name="plan")
 import_app = typer.Typer(help="Make a scenario from a real machine.")
 app.add_typer(import_app, name="import")
 

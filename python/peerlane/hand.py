@@ -9,11 +9,10 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from peerlane import _core
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
 
+    from peerlane import _core
     from peerlane.simulation import Simulation
 
 _Result = TypeVar("_Result")

@@ -193,9 +193,7 @@ class Simulation:
         found: list[dict[str, Any]] = json.loads(_core.cards(self._core))
         return [card | {"interrupts": tuple(card["interrupts"])} for card in found]
 
-    def load_image(
-        self, card: str, bitstream: bytes, loader: Callable[[str], object]
-    ) -> None:
+    def load_image(self, card: str, bitstream: bytes, loader: Callable[[str], object]) -> None:
         """Configures an FPGA card, in no time: `peerlane.opae.configure`."""
         _core.load_image(self._core, card, bitstream, loader)
 

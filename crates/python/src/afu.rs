@@ -4,10 +4,14 @@
     unsafe_code,
     reason = "a shell is borrowed for one call, and Python objects have no lifetimes"
 )]
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method of a type with a lifetime is not general enough"
+)]
 
 use std::ptr::NonNull;
 
-use kernel::Span;
+use kernel::{Span, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -197,7 +201,7 @@ impl Shell {
 
     fn memory_write(&mut self, address: u64, data: &[u8]) -> PyResult<f64> {
         let done = self.with(|shell| shell.memory().write(address, data))?;
-        done.map(|done| done.as_ns())
+        done.map(Time::as_ns)
             .map_err(|why| PyValueError::new_err(why.to_string()))
     }
 }

@@ -1,5 +1,10 @@
 //! Threads of hosts in the hands of Python: what each does next, and who has done it.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "arguments are converted from what Python has"
+)]
+
 use kernel::Span;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

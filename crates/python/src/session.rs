@@ -40,7 +40,7 @@ impl Session {
     /// `images` are bitstreams that are loaded before anything begins, with the card's name; `times` are the real and the
     /// monotonic time, in nanoseconds.
     #[new]
-    #[pyo3(signature = (scenario, host, socket, times, loader, images = vec![], wall = false))]
+    #[pyo3(signature = (scenario, host, socket, times, loader, images, wall = false))]
     fn new(
         scenario: (String, String, Option<u64>),
         host: Option<&str>,
@@ -110,8 +110,9 @@ pub fn afus() -> Vec<(&'static str, String)> {
 /// What a bitstream holds: the UUIDs of its accelerator and of the interface that it is made for, and where a model is, if it
 /// names one.
 #[pyfunction]
-pub fn read_bitstream(bytes: &[u8]) -> PyResult<(String, String, Option<String>)> {
-    let image = Image::parse(bytes).map_err(|error| PyValueError::new_err(error.to_string()))?;
+pub fn read_bitstream(bitstream: &[u8]) -> PyResult<(String, String, Option<String>)> {
+    let image =
+        Image::parse(bitstream).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((image.accelerator, image.interface, image.model))
 }
 
@@ -140,6 +141,7 @@ struct Card {
     registers: u64,
     port_control: u64,
     local_memory: u64,
+    clock_hz: u64,
     interrupts: Vec<u32>,
 }
 
@@ -162,6 +164,7 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
             registers: place.registers,
             port_control: place.port_control,
             local_memory: place.local_memory,
+            clock_hz: place.clock.0,
             interrupts: (0..sim::INTERRUPTS).filter_map(message).collect(),
             host: place.host,
             name: place.name,

@@ -48,7 +48,7 @@ impl Buffers {
         simulation: &mut Simulation,
         host: &str,
         handle: u64,
-        file: OwnedFd,
+        file: &OwnedFd,
         (size, page): (u64, u64),
     ) -> Result<(u64, u64), Failure> {
         if size == 0 || !page.is_power_of_two() || !size.is_multiple_of(page.min(SMALL)) {
@@ -61,8 +61,8 @@ impl Buffers {
             .allocate_aligned(host, taken, page.max(Memory::SHARED_PAGE))
             .map_err(|_| Failure::NoMemory)?;
         let map = || {
-            ftruncate(&file, taken)?;
-            SharedMemory::map(&file, taken)
+            ftruncate(file, taken)?;
+            SharedMemory::map(file, taken)
         };
         let shared = map().ok().and_then(|memory| {
             let backing: Arc<dyn Backing> = Arc::new(Mapped(memory));

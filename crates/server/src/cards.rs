@@ -161,8 +161,8 @@ pub fn load_image(
         format!("there is no card {card:?}; there are: {there_are}")
     })?;
     let afu = accelerator(bitstream, place, loader)?;
-    let loaded = simulation.load_afu(card, afu);
-    loaded.map_err(|error| error.to_string())
+    let done = simulation.load_afu(card, afu);
+    done.map_err(|error| error.to_string())
 }
 
 /// The bytes of a UUID in the order in which it is written.

@@ -273,7 +273,7 @@ impl Server {
                 let simulation = &mut self.simulation;
                 let pinned =
                     self.buffers
-                        .pin(simulation, &self.host, handle, file, (size, page))?;
+                        .pin(simulation, &self.host, handle, &file, (size, page))?;
                 let pages = size.div_ceil(page);
                 let costs = self.hand.costs();
                 let took = costs.system_call + costs.page_pin * pages;

@@ -1,7 +1,7 @@
 //! The FPGA cards of a fabric as the software of their hosts finds them.
 
 use device::fpga_card::{AFU_REGISTERS, AfuId, BITSTREAM_ID, INTERFACE, MMIO_SIZE, PORT_CONTROL};
-use kernel::Bandwidth;
+use kernel::{Bandwidth, Frequency};
 use protocol::FunctionId;
 use transaction::Place;
 
@@ -39,6 +39,8 @@ pub struct CardPlace {
     pub port_control: u64,
     /// Bytes of its own memory.
     pub local_memory: u64,
+    /// The clock of its accelerator.
+    pub clock: Frequency,
     /// Bytes of a bitstream that are configured in a second.
     pub configuration_rate: Bandwidth,
 }
@@ -81,6 +83,7 @@ impl Simulation {
             registers_size: MMIO_SIZE,
             port_control: port + PORT_CONTROL,
             local_memory: card.memory.0,
+            clock: card.afu_clock,
             configuration_rate: card.configuration_rate,
         })
     }

@@ -44,7 +44,7 @@ class Shell(Protocol):
         """Asks for bytes of host memory: `read_done` brings them, in any order among reads."""
 
     def write(self, address: int, data: bytes, tag: int = 0) -> None:
-        """Writes to host memory, behind all that was written before; then `write_done` is called."""
+        """Writes to host memory, behind all that was written before; `write_done` follows."""
 
     def interrupt(self, vector: int = 0) -> None:
         """Sends interrupt 0 to 3, behind all that was written before."""

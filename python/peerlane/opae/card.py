@@ -20,17 +20,20 @@ class Accelerator:
     """An accelerator, and the thread of its host that uses it.
 
     Args:
-        name: What the scenario calls the card.
+        place: Where it is.
         hand: The thread.
-        base: Where its registers begin.
-        interrupts: The message of each of its interrupts.
     """
 
-    def __init__(self, name: str, hand: Hand, base: int, interrupts: tuple[int, ...]) -> None:
-        self.name = name
+    def __init__(self, place: Place, hand: Hand) -> None:
+        self.place = place
+        self.name = place.name
         self.hand = hand
-        self.interrupts = interrupts
-        self._base = base
+        self._base = place.registers
+
+    @property
+    def interrupts(self) -> tuple[int, ...]:
+        """The message of each interrupt, for `Hand.interrupt`."""
+        return self.place.interrupts
 
     async def load(self, offset: int, length: int = 8) -> int:
         """A register of 4 or 8 bytes."""
@@ -87,6 +90,8 @@ class Place:
     """Where the register is that resets its port."""
     local_memory: int
     """Bytes of its own memory."""
+    clock_hz: int
+    """Of the accelerator."""
     interrupts: tuple[int, ...]
     """The message of each interrupt."""
 
@@ -115,7 +120,4 @@ def accelerators(simulation: Simulation) -> list[Accelerator]:
     found = places(simulation)
     if not found:
         raise ValueError('there is no card; write a device with model = "fpga-card"')
-    return [
-        Accelerator(place.name, simulation.hand(place.host), place.registers, place.interrupts)
-        for place in found
-    ]
+    return [Accelerator(place, simulation.hand(place.host)) for place in found]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from importlib import resources
-from pathlib import Path
-from typing import Annotated
+from pathlib import Path  # noqa: TC003 - typer reads it
+from typing import Annotated, Any
 
 import typer
 from rich import box
@@ -14,6 +14,7 @@ from rich.table import Table
 from peerlane import Simulation, _core
 from peerlane.console import emit, say
 from peerlane.opae import slots
+from peerlane.opae.afu import load
 from peerlane.opae.bitstream import bitstream
 from peerlane.opae.card import accelerators, configure, places
 from peerlane.opae.diag import Mode, diagnose
@@ -55,21 +56,17 @@ def text_of(scenario: str | None) -> tuple[str, str]:
     return packaged.read_text(encoding="utf-8"), "pac/scenario.toml"
 
 
-def simulation_of(scenario: str | None, image: str | None = None, card: str | None = None) -> Simulation:
+def simulation_of(
+    scenario: str | None, image: str | None = None, card: str | None = None
+) -> Simulation:
     """A fabric whose cards have loaded what was configured, and one of them `image`."""
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     for name, bits in slots.loaded(source).items():
-        simulation.load_image(name, bits, _load)
+        simulation.load_image(name, bits, load)
     if image is not None:
         configure(simulation, card or _first(simulation), image)
     return simulation
-
-
-def _load(place: str) -> object:
-    from peerlane.opae import afu  # noqa: PLC0415 - only where a model is Python's
-
-    return afu.load(place)
 
 
 def _first(simulation: Simulation) -> str:
@@ -83,9 +80,7 @@ def _first(simulation: Simulation) -> str:
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )
 def run(  # noqa: PLR0913 - a command has the options that it has
-    program: Annotated[
-        list[str], typer.Argument(metavar="PROGRAM [ARGS]...", help="What to run.")
-    ],
+    program: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...", help="What to run.")],
     *,
     scenario: Scenario = None,
     host: Annotated[
@@ -152,8 +147,7 @@ def flags() -> None:
 def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
     """List the cards of a fabric: where they are and what is loaded in them."""
     names = {uuid: name for name, uuid in _core.afus()}
-    found = places(simulation_of(scenario))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "card": place.name,
             "host": place.host,
@@ -165,18 +159,17 @@ def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
             "accelerator": names.get(place.accelerator or ""),
             "local_memory": place.local_memory,
         }
-        for place in found
+        for place in places(simulation_of(scenario))
     ]
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("card", "host", "function", "ID", "interface", "accelerator", "memory"):
         table.add_column(heading)
     for row in rows:
-        loaded = f"{row['accelerator_id'] or 'none'} {row['accelerator'] or ''}".rstrip()
         ids = f"{row['vendor_id'][2:]}:{row['device_id'][2:]}"
+        loaded = f"{row['accelerator_id'] or 'none'} {row['accelerator'] or ''}".rstrip()
         memory = f"{row['local_memory'] / 2**30:g} GiB"
-        table.add_row(
-            row["card"], row["host"], row["function"], ids, row["interface_id"], loaded, memory
-        )
+        own = (row["card"], row["host"], row["function"])
+        table.add_row(*own, ids, row["interface_id"], loaded, memory)
     emit(rows, table, json_to)
 
 
@@ -206,7 +199,7 @@ def conf(
     else:
         bits = _image(image)
         try:
-            simulation.load_image(name, bits, _load)
+            simulation.load_image(name, bits, load)
         except ValueError as error:
             raise typer.BadParameter(f"{image}: {error}") from None
         slots.load(source, name, bits)
@@ -300,7 +293,15 @@ def _sweeps(swept: list[Sweep]) -> Table:
     return table
 
 
-_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+_UNITS = {
+    "B": 1,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+}
 
 
 def _bytes(text: str) -> int:
@@ -311,5 +312,3 @@ def _bytes(text: str) -> int:
     if number == 0 or number % 64:
         raise typer.BadParameter(f"{text} cannot be swept; take a multiple of 64 B")
     return number
-
-

@@ -107,7 +107,6 @@ async def diagnose(
     *,
     lines: int,
     request_lines: int = 4,
-    clock_hz: float = 400e6,
     continuous_ns: float | None = None,
 ) -> Diagnosis:
     """Runs one test of the native loopback.
@@ -117,7 +116,6 @@ async def diagnose(
         mode: What it does.
         lines: Lines of the buffer, or of both.
         request_lines: Lines of a request: 1, 2 or 4.
-        clock_hz: The accelerator's clock, which its cycles are of.
         continuous_ns: Over and over again for so long, instead of once.
 
     Raises:
@@ -155,7 +153,8 @@ async def diagnose(
         is_copy = mode is Mode.LOOPBACK and not continuous_ns
         if failures or (is_copy and hand.look(source, size) != hand.look(target, size)):
             raise DiagnosticsError(f"{card.name}: {mode} did not move its bytes as they were")
-        return Diagnosis(mode, lines, request_lines, reads, writes, cycles, clock_hz, ended - began)
+        clock = card.place.clock_hz
+        return Diagnosis(mode, lines, request_lines, reads, writes, cycles, clock, ended - began)
 
 
 HUGE = 1 << 21

@@ -1,4 +1,4 @@
-"""Software for the memory-mapped DMA accelerator: data through pinned buffers, as Intel's sample does.
+"""Software for the memory-mapped DMA accelerator: data through pinned buffers, as in the sample.
 
 A transfer is cut into chunks of 1023 KiB, each of which is copied between the caller's memory and
 one of eight pinned buffers. To the card, the processor fills four buffers while the engine empties
@@ -172,7 +172,7 @@ class Dma:
         return await self._hand.take(self._buffers[number % BUFFERS], CHUNK)
 
     async def _send(self, source: int, target: int, length: int, control: int) -> None:
-        """Hands over a descriptor as soon as there is room for it, or two if it ends within a burst."""
+        """Hands over a descriptor when there is room, or two if it ends within a burst."""
         even = length - length % (BURST * LINE)
         parts = [(size, burst) for size, burst in ((even, BURST), (length - even, 1)) if size]
         for part, (size, burst) in enumerate(parts):
@@ -190,7 +190,9 @@ class Dma:
         size, burst = part
         low = source & WORD, target & WORD
         high = source >> 32, target >> 32
-        words = struct.pack(DESCRIPTOR_LAYOUT, *low, size, 0, burst, burst, 1, 1, *high, control | GO)
+        words = struct.pack(
+            DESCRIPTOR_LAYOUT, *low, size, 0, burst, burst, 1, 1, *high, control | GO
+        )
         for at, word in enumerate(struct.unpack("<4Q", words)):
             await card.store(base + DESCRIPTOR + 8 * at, word)
 

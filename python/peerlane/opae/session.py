@@ -17,8 +17,14 @@ from peerlane.opae import afu
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-PRECISE = "--vex-iropt-register-updates=allregs-at-mem-access"
-"""What valgrind needs for a program whose accesses to registers are caught as faults."""
+OPTIONS = {
+    "VALGRIND_OPTS": "--vex-iropt-register-updates=allregs-at-mem-access --vex-guest-chase=no",
+    "ASAN_OPTIONS": "allocator_release_to_os_interval_ms=-1",
+}
+"""What checkers need: valgrind, as accesses are caught as faults; AddressSanitizer, whose allocator
+looks at the clock otherwise. What the user has set comes after."""
+
+_BETWEEN = {"VALGRIND_OPTS": " ", "ASAN_OPTIONS": ":"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ def include_folder() -> Path:
     return Path(__file__).parent / "include"
 
 
-def run_program(
+def run_program(  # noqa: PLR0913 - each says something else of the run
     command: Sequence[str],
     scenario: tuple[str, str],
     *,
@@ -93,12 +99,15 @@ def run_program(
 def _run(command: Sequence[str], socket: str) -> int:
     own = os.environ
     libraries = [str(library_folder()), *filter(None, [own.get("LD_LIBRARY_PATH")])]
-    options = [PRECISE, *filter(None, [own.get("VALGRIND_OPTS")])]
+    options = {
+        name: _BETWEEN[name].join([ours, *filter(None, [own.get(name)])])
+        for name, ours in OPTIONS.items()
+    }
     environment = {
         **own,
         "PEERLANE_SESSION": socket,
         "LD_LIBRARY_PATH": ":".join(libraries),
-        "VALGRIND_OPTS": " ".join(options),
+        **options,
     }
     with subprocess.Popen(list(command), env=environment) as process:
         while True:

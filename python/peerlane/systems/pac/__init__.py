@@ -1,0 +1,1 @@
+"""Intel Programmable Acceleration Card with OPAE."""

@@ -1,0 +1,129 @@
+"""The commands of `peerlane plan`: what would fit on a fabric, by what is measured on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from peerlane import Fabric, Simulation
+from peerlane.console import emit
+from peerlane.opae.card import configure, places
+from peerlane.opae.commands import text_of
+from peerlane.opae.steady import steady_rates
+from peerlane.options import JsonTo  # noqa: TC001 - typer reads it
+from peerlane.video import Chroma, Format, use, videos
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+plan_app = typer.Typer(help="Find out what would fit on a fabric.")
+
+TRANSFER = 4 << 30
+"""Bytes: a rate is that of a transfer so long that its beginning and end do not count."""
+
+
+@plan_app.callback(invoke_without_command=True)
+def _plan(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@plan_app.command()
+def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="The scenario; without it, the published card."),
+    ] = None,
+    formats: Annotated[
+        list[Format] | None, typer.Option("--format", help="Pixels of a frame; all without it.")
+    ] = None,
+    chromas: Annotated[
+        list[Chroma] | None, typer.Option("--chroma", help="Sampling of colour; all without it.")
+    ] = None,
+    depths: Annotated[
+        list[int] | None,
+        typer.Option("--depth", min=1, max=16, metavar="BITS", help="Bits of a sample; 10."),
+    ] = None,
+    frame_rates: Annotated[
+        list[float] | None,
+        typer.Option("--fps", min=1, max=1000, metavar="N", help="Frames in a second; 60."),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Hold video formats against the rates that a fabric is measured to have.
+
+    A fabric with FPGA cards is measured by sweeps of their memories, all cards side by side, each
+    with a share of every frame; any other one by its own flows, as `peerlane run` runs it. A
+    format fits if it needs no more than the slowest of these rates.
+    """
+    rates = _rates(file)
+    wanted = videos(
+        formats or list(Format), chromas or list(Chroma), depths or [10], frame_rates or [60.0]
+    )
+    uses = [use(one, rates) for one in wanted]
+    rows: list[dict[str, Any]] = [
+        {
+            "format": one.video.format,
+            "chroma": one.video.chroma,
+            "depth": one.video.depth,
+            "frames_per_second": one.video.frames_per_second,
+            "frame_bytes": one.video.frame_bytes,
+            "bytes_per_second": one.video.bytes_per_second,
+            "percent": dict(one.percent),
+            "fits": one.fits,
+            "needed_times": one.times,
+        }
+        for one in uses
+    ]
+    document = {"rates_bytes_per_second": dict(rates), "videos": rows}
+    emit(document, _table(rows, rates), json_to)
+
+
+def _rates(file: str | None) -> Mapping[str, float]:
+    """Bytes per second, by name."""
+    text, source = text_of(file)
+    if not places(Simulation(text, source=source)):
+        result = Fabric.from_toml(text, source=source).run()
+        known = {
+            flow.id: flow.steady_bytes_per_second or flow.bytes_per_second for flow in result.flows
+        }
+        found = {name: rate for name, rate in known.items() if rate}
+        if not found:
+            raise RuntimeError(f"{source}: no flow has a rate; write [[flows]], or an fpga-card")
+        return found
+
+    def make() -> Simulation:
+        simulation = Fabric.from_toml(text, source=source).without_flows().simulation()
+        for place in places(simulation):
+            configure(simulation, place.name, "dma_afu")
+        return simulation
+
+    rates = steady_rates(make, [TRANSFER])[TRANSFER]
+    return {"to the cards": rates.host_to_card, "from the cards": rates.card_to_host}
+
+
+def _table(rows: list[dict[str, Any]], rates: Mapping[str, float]) -> Table:
+    measured = ", ".join(f"{name} {rate / 1e9:.3f} GB/s" for name, rate in rates.items())
+    table = Table(box=box.SIMPLE_HEAD, title=f"measured: {measured}", title_justify="left")
+    for heading in ("format", "chroma", "bits", "1/s", "frame MiB", "needed MB/s"):
+        table.add_column(heading, justify="left" if heading == "format" else "right")
+    for name in rates:
+        table.add_column(name, justify="right")
+    table.add_column("fits")
+    for row in rows:
+        shares = [f"{share:.1f} %" for share in row["percent"].values()]
+        fits = "yes" if row["fits"] else f"{row['needed_times']} times as much does"
+        table.add_row(
+            row["format"],
+            row["chroma"],
+            str(row["depth"]),
+            f"{row['frames_per_second']:g}",
+            f"{row['frame_bytes'] / 2**20:.2f}",
+            f"{row['bytes_per_second'] / 1e6:.2f}",
+            *shares,
+            fits,
+        )
+    return table
