@@ -77,6 +77,7 @@ system:
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	command -v iverilog >/dev/null || missing="$$missing iverilog"; \
 	command -v lspci >/dev/null || missing="$$missing pciutils"; \
+	command -v valgrind >/dev/null || missing="$$missing valgrind"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $$missing >/dev/null; \

@@ -5,6 +5,7 @@
 
 mod bitstream;
 mod buffers;
+mod calls;
 mod cards;
 mod client;
 mod opened;

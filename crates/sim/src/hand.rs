@@ -66,6 +66,8 @@ pub enum Order {
 #[derive(Debug, Default)]
 struct Slot {
     order: Option<Order>,
+    /// Whether an order is being carried out.
+    is_at_work: bool,
     bytes: Option<Vec<u8>>,
 }
 
@@ -148,8 +150,11 @@ impl Hand {
         self.take().ok_or(AccessError::Interrupted)
     }
 
-    /// Begins to carry out `order`; time does not move. What it was told before is [done](Self::take).
+    /// Begins to carry out `order`; time does not move. What it was told before is [done](Self::take), or is done first if somebody
+    /// did not wait for it.
     pub fn begin(&self, simulation: &mut Simulation, order: Order) {
+        while self.desk.slot().is_at_work && simulation.step_until(Time::NEVER) {}
+        self.take();
         self.desk.slot().order = Some(order);
         let now = simulation.now();
         self.processor(simulation).go_on(self.thread, now);
@@ -252,6 +257,7 @@ impl Desk {
 async fn serve(system: System, desk: Desk, store: Span) {
     loop {
         let order = desk.slot().order.take();
+        desk.slot().is_at_work = order.is_some();
         let bytes = match order {
             None => {
                 system.pause().await;
@@ -280,7 +286,10 @@ async fn serve(system: System, desk: Desk, store: Span) {
                 Vec::new()
             }
         };
-        desk.slot().bytes = Some(bytes);
+        let mut slot = desk.slot();
+        slot.bytes = Some(bytes);
+        slot.is_at_work = false;
+        drop(slot);
         desk.is_done.store(true, Ordering::Relaxed);
     }
 }

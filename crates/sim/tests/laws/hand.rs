@@ -77,6 +77,19 @@ fn a_wait_for_bytes_is_over_when_a_device_writes_one_of_them_and_no_other() {
     assert_eq!((woken, simulation.now()), (Woken::Limit, limit));
 }
 
+#[test]
+fn what_somebody_did_not_wait_for_is_done_before_the_next_order() {
+    let (mut simulation, hand, bar) = pair();
+    let left = hand.load(&mut simulation, bar, 4, &mut || false);
+    assert!(left.is_ok(), "it is done before anybody looks");
+    hand.begin(&mut simulation, sim::Order::Work(Span::from_us(5)));
+    let before = simulation.now();
+    simulation.fill("a", bar, &[4; 4]).expect("it is there");
+    let loaded = hand.load(&mut simulation, bar, 4, &mut || true);
+    assert_eq!(loaded, Ok(vec![4; 4]));
+    assert!(simulation.now().since(before) > Span::from_us(5));
+}
+
 #[derive(Debug)]
 struct Outside(Mutex<Vec<u8>>);
 

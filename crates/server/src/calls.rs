@@ -1,0 +1,306 @@
+//! What the server does for each call of a process.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use kernel::{Span, Time};
+use session::{Call, Clock, Costs, Failure, Reply, Request, Until, VERSION, Welcome, Why};
+use sim::Woken;
+
+use crate::cards;
+use crate::opened::State;
+use crate::server::Server;
+
+/// Real time that one wait takes at most, before others have their turn.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// Bytes of the largest bitstream that is taken.
+const LARGEST_BITSTREAM: u64 = 1 << 28;
+
+/// Bits of the register that controls a port: it is to be in reset, and it is.
+const IN_RESET: u64 = 1;
+const RESET_DONE: u64 = 1 << 4;
+
+/// A port that does not say within so many looks that it is in reset never will.
+const RESET_LOOKS: u32 = 1000;
+
+impl Server {
+    pub(crate) fn answer(
+        &mut self,
+        place: usize,
+        call: Call,
+        file: Option<OwnedFd>,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        let client = self.clients[place].number;
+        if let Request::Hello { version } = call.request {
+            self.clients[place].is_welcome = version == VERSION;
+            return if version == VERSION {
+                Ok(Reply::Welcome(self.welcome()))
+            } else {
+                Err(Failure::NotSupported)
+            };
+        }
+        if !self.clients[place].is_welcome {
+            return Err(Failure::Invalid);
+        }
+        match call.request {
+            Request::Hello { .. } => Err(Failure::Invalid),
+            Request::Objects => {
+                let objects = cards::objects(&self.simulation, &self.cards, &self.opened);
+                Ok(Reply::Objects(objects))
+            }
+            Request::Open { object, shared } => {
+                let what = cards::named(object, &self.cards)?;
+                let handle = self.opened.open(client, what, shared)?;
+                Ok(Reply::Opened { handle })
+            }
+            Request::Close { handle } => {
+                self.opened.of(client, handle)?;
+                self.close(handle);
+                Ok(Reply::Done)
+            }
+            Request::Reset { handle } => self.reset(client, handle, watch),
+            Request::Load {
+                handle,
+                offset,
+                len,
+            } => self.load(client, handle, (offset, len), watch),
+            Request::Store {
+                handle,
+                offset,
+                bytes,
+            } => {
+                let address = self.register(client, handle, (offset, bytes.len() as u64))?;
+                let stored = self
+                    .hand
+                    .store(&mut self.simulation, address, &bytes, watch);
+                stored.map(|()| Reply::Done).map_err(|_| Failure::Exception)
+            }
+            Request::Pin { handle, size, page } => {
+                self.opened.of(client, handle)?;
+                let file = file.ok_or(Failure::Invalid)?;
+                let simulation = &mut self.simulation;
+                let pinned =
+                    self.buffers
+                        .pin(simulation, &self.host, handle, &file, (size, page))?;
+                let pages = size.div_ceil(page);
+                let costs = self.hand.costs();
+                let took = costs.system_call + costs.page_pin * pages;
+                self.pass(took, watch);
+                let (buffer, address) = pinned;
+                Ok(Reply::Pinned { buffer, address })
+            }
+            Request::Unpin { handle, buffer } => {
+                self.opened.of(client, handle)?;
+                let named = (handle, buffer);
+                self.buffers
+                    .unpin(&mut self.simulation, &self.host, named)?;
+                self.pass(self.hand.costs().system_call, watch);
+                Ok(Reply::Done)
+            }
+            Request::Listen { handle, vector } => {
+                let opened = self.opened.of(client, handle)?;
+                let file = file.ok_or(Failure::Invalid)?;
+                if !opened.is_accelerator {
+                    return Err(Failure::NotSupported);
+                }
+                if vector >= cards::INTERRUPTS {
+                    return Err(Failure::Invalid);
+                }
+                opened.listening.insert(vector, file);
+                Ok(Reply::Done)
+            }
+            Request::Ignore { handle, vector } => {
+                let opened = self.opened.of(client, handle)?;
+                let heard = opened.listening.remove(&vector);
+                heard.map(|_| Reply::Done).ok_or(Failure::NotFound)
+            }
+            Request::Configure {
+                handle,
+                slot,
+                size,
+                force,
+            } => {
+                let file = file.ok_or(Failure::Invalid)?;
+                self.configure((client, handle), (slot, force), (&file, size), watch)
+            }
+            Request::Wait { until, limit } => self.wait(client, until, limit, watch),
+        }
+    }
+
+    fn welcome(&self) -> Welcome {
+        let costs = self.hand.costs();
+        Welcome {
+            clock: if self.settings.is_wall {
+                Clock::Wall
+            } else {
+                Clock::Virtual
+            },
+            realtime: self.settings.realtime,
+            monotonic: self.settings.monotonic,
+            costs: Costs {
+                written_byte: costs.buffer_write_rate.time_of(1).as_fs(),
+                read_byte: costs.buffer_read_rate.time_of(1).as_fs(),
+                clock: costs.clock_read.as_fs(),
+                system_call: costs.system_call.as_fs(),
+                poll: costs.poll.as_fs(),
+            },
+        }
+    }
+
+    /// Time passes while a process works.
+    pub(crate) fn pass(&mut self, span: Span, watch: &mut dyn FnMut() -> bool) {
+        // Only who does not go on any more does not wait for its end.
+        let _ = self.hand.work(&mut self.simulation, span, watch);
+    }
+
+    /// Where the `len` bytes of registers at `offset` are: of an accelerator, aligned.
+    fn register(
+        &mut self,
+        client: u64,
+        handle: u64,
+        (offset, len): (u64, u64),
+    ) -> Result<u64, Failure> {
+        let opened = self.opened.of(client, handle)?;
+        if !opened.is_accelerator {
+            return Err(Failure::NotSupported);
+        }
+        let card = &self.cards[opened.card];
+        let is_within = offset
+            .checked_add(len)
+            .is_some_and(|end| end <= card.place.registers_size);
+        if ![4, 8, 64].contains(&len) || offset % len != 0 || !is_within {
+            return Err(Failure::Invalid);
+        }
+        Ok(card.registers() + offset)
+    }
+
+    fn load(
+        &mut self,
+        client: u64,
+        handle: u64,
+        (offset, len): (u64, u32),
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        let address = self.register(client, handle, (offset, len.into()))?;
+        let loaded = self.hand.load(&mut self.simulation, address, len, watch);
+        loaded.map(Reply::Bytes).map_err(|_| Failure::Exception)
+    }
+
+    /// Puts the port of an accelerator into reset and out of it again, as its driver does.
+    pub(crate) fn reset(
+        &mut self,
+        client: u64,
+        handle: u64,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        let opened = self.opened.of(client, handle)?;
+        if !opened.is_accelerator {
+            return Err(Failure::NotSupported);
+        }
+        let control = self.cards[opened.card].place.port_control;
+        let (hand, simulation) = (&self.hand, &mut self.simulation);
+        let mut turn = || {
+            hand.work(simulation, hand.costs().system_call, watch)?;
+            hand.store(simulation, control, &IN_RESET.to_le_bytes(), watch)?;
+            for _ in 0..RESET_LOOKS {
+                let bytes = hand.load(simulation, control, 8, watch)?;
+                let word = bytes
+                    .first_chunk()
+                    .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+                if word & RESET_DONE != 0 {
+                    break;
+                }
+            }
+            hand.store(simulation, control, &0_u64.to_le_bytes(), watch)
+        };
+        turn().map(|()| Reply::Done).map_err(|_| Failure::Exception)
+    }
+
+    pub(crate) fn close(&mut self, handle: u64) {
+        self.buffers
+            .unpin_all(&mut self.simulation, &self.host, handle);
+        self.opened.close(handle);
+    }
+
+    fn configure(
+        &mut self,
+        (client, handle): (u64, u64),
+        (slot, force): (u32, bool),
+        (file, size): (&OwnedFd, u64),
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        let opened = self.opened.of(client, handle)?;
+        let (number, is_accelerator) = (opened.card, opened.is_accelerator);
+        if is_accelerator {
+            return Err(Failure::NotSupported);
+        }
+        if slot > 0 || size == 0 || size > LARGEST_BITSTREAM {
+            return Err(Failure::Invalid);
+        }
+        if self.opened.state(number, true) != State::Free && !force {
+            return Err(Failure::Busy);
+        }
+        let held = session::SharedMemory::map(file, size).map_err(|_| Failure::Invalid)?;
+        let mut bytes = vec![0; size as usize];
+        held.read(0, &mut bytes);
+        let card = &self.cards[number];
+        let afu = cards::accelerator(&bytes, &card.place, self.loader.as_ref());
+        let afu = afu.map_err(|_| Failure::NotABitstream)?;
+        let took = card.place.configuration_rate.time_of(size);
+        self.pass(took, watch);
+        let name = &self.cards[number].place.name;
+        let loaded = self.simulation.load_afu(name, afu);
+        loaded.map(|()| Reply::Done).map_err(|_| Failure::Exception)
+    }
+
+    fn wait(
+        &mut self,
+        client: u64,
+        until: Until,
+        limit: u64,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        let limit = match limit {
+            u64::MAX => Time::NEVER,
+            limit => self.began + Span::from_fs(limit),
+        };
+        let what = match until {
+            Until::Limit => sim::Until::Limit,
+            Until::Interrupt => sim::Until::Interrupt,
+            Until::Written {
+                buffer,
+                offset,
+                len,
+            } => {
+                let buffer = self.buffers.find(buffer)?;
+                let end = offset.checked_add(len).filter(|end| *end <= buffer.size);
+                let end = end.ok_or(Failure::Invalid)?;
+                self.opened.of(client, buffer.handle)?;
+                sim::Until::Written(buffer.address + offset..buffer.address + end)
+            }
+        };
+        let until = Instant::now() + SLICE;
+        let mut watch = || Instant::now() < until && watch();
+        loop {
+            let woken = self
+                .hand
+                .wait(&mut self.simulation, &what, limit, &mut watch);
+            let why = match woken {
+                Woken::Happened if what == sim::Until::Interrupt => {
+                    if !self.tell_interrupts().contains(&client) {
+                        continue;
+                    }
+                    self.pass(self.hand.costs().interrupt_latency, &mut watch);
+                    Why::Happened
+                }
+                Woken::Happened => Why::Happened,
+                Woken::Limit => Why::Limit,
+                Woken::Quiet => Why::Quiet,
+                Woken::Broken => Why::Interrupted,
+            };
+            return Ok(Reply::Woken(why));
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Sessions, with the calls of processes made by hand.
+
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{EventfdFlags, eventfd};
+use server::{NoLoader, Server, Settings};
+use session::{
+    Answer, Call, Channel, Failure, Kind, Object, Reply, Request, SharedMemory, Until, VERSION, Why,
+};
+use sim::Simulation;
+
+const SCENARIO: &str = r#"
+    [links]
+    generation = 3
+    lanes = 8
+    [hosts.server]
+    memory = "1 GiB"
+    memory_address_bits = 64
+    [devices.card]
+    model = "fpga-card"
+    upstream = "server"
+    afu = "dma_afu"
+    "#;
+
+/// A session that ends with the test.
+struct Session {
+    path: PathBuf,
+    is_over: Arc<AtomicBool>,
+    server: Option<JoinHandle<()>>,
+}
+
+impl Session {
+    fn new(is_wall: bool) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("peerlane-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let simulation = Simulation::read(SCENARIO, "card", None).expect("a card in a host");
+        let settings = Settings {
+            is_wall,
+            realtime: 0,
+            monotonic: 0,
+        };
+        let server = Server::new(simulation, None, &path, settings, Box::new(NoLoader));
+        let mut server = server.expect("a new socket");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let until = is_over.clone();
+        let server = thread::spawn(move || {
+            let served = server.serve(&mut || !until.load(Ordering::Relaxed));
+            served.expect("the socket is there");
+        });
+        Session {
+            path,
+            is_over,
+            server: Some(server),
+        }
+    }
+
+    fn process(&self) -> Process {
+        let process = Process(Channel::connect(&self.path).expect("the server lets it in"));
+        let welcome = process.ask(Request::Hello { version: VERSION });
+        assert!(matches!(welcome, Ok(Reply::Welcome(_))));
+        process
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let ended = self.server.take().map(JoinHandle::join);
+        std::fs::remove_file(&self.path).expect("the socket was there");
+        assert!(ended.is_some_and(|ended| ended.is_ok()));
+    }
+}
+
+struct Process(Channel);
+
+impl Process {
+    fn call(&self, worked: u64, request: Request, file: Option<impl AsFd>) -> Answer {
+        let file = file.as_ref().map(AsFd::as_fd);
+        self.0
+            .send(&Call { worked, request }, file)
+            .expect("the server is there");
+        self.0.receive().expect("it answers").0
+    }
+
+    fn ask(&self, request: Request) -> Result<Reply, Failure> {
+        self.call(0, request, None::<Channel>).outcome
+    }
+
+    fn objects(&self) -> Vec<Object> {
+        match self.ask(Request::Objects) {
+            Ok(Reply::Objects(objects)) => objects,
+            other => panic!("{other:?} is no list of objects"),
+        }
+    }
+
+    fn open(&self, object: u32, shared: bool) -> Result<u64, Failure> {
+        match self.ask(Request::Open { object, shared })? {
+            Reply::Opened { handle } => Ok(handle),
+            other => panic!("{other:?} is no handle"),
+        }
+    }
+
+    fn load(&self, handle: u64, offset: u64, len: u32) -> Result<Vec<u8>, Failure> {
+        match self.ask(Request::Load {
+            handle,
+            offset,
+            len,
+        })? {
+            Reply::Bytes(bytes) => Ok(bytes),
+            other => panic!("{other:?} are no bytes"),
+        }
+    }
+
+    fn store(&self, handle: u64, offset: u64, value: u64) -> Result<Reply, Failure> {
+        let bytes = value.to_le_bytes().to_vec();
+        self.ask(Request::Store {
+            handle,
+            offset,
+            bytes,
+        })
+    }
+
+    /// A buffer of so many bytes: its number, its address, and the bytes.
+    fn pin(&self, handle: u64, size: u64) -> Result<(u64, u64, SharedMemory), Failure> {
+        let file = SharedMemory::create(size).expect("a small file");
+        let page = 4096;
+        let pin = Request::Pin { handle, size, page };
+        match self.call(0, pin, Some(&file)).outcome? {
+            Reply::Pinned { buffer, address } => {
+                let memory = SharedMemory::map(&file, size).expect("a file of that size");
+                Ok((buffer, address, memory))
+            }
+            other => panic!("{other:?} is no buffer"),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.call(0, Request::Objects, None::<Channel>).now
+    }
+}
+
+const ACCELERATOR: u32 = 1;
+const BLOCK: u64 = 0x2_0000;
+
+/// Has the DMA sample copy the word that ends transfers to `address`, with an interrupt.
+fn write_magic(process: &Process, handle: u64, address: u64) {
+    process
+        .store(handle, BLOCK + 0x40, 1 << 36)
+        .expect("its control register");
+    let (from, to) = (0x1_0000_0000_0000_u64, 0x3_0000_0000_0000 | address);
+    let control = 1_u64 << 31 | 1 << 14;
+    let words = [
+        (to & 0xffff_ffff) << 32 | from & 0xffff_ffff,
+        64 | 0x0101_u64 << 48,
+        (from >> 32) << 32 | 0x1_0001,
+        control << 32 | to >> 32,
+    ];
+    for (number, word) in (0..).zip(words) {
+        process
+            .store(handle, BLOCK + 0x60 + 8 * number, word)
+            .expect("a descriptor");
+    }
+}
+
+#[test]
+fn a_card_is_a_device_and_an_accelerator_in_it() {
+    let session = Session::new(false);
+    let objects = session.process().objects();
+    let [device, accelerator] = &objects[..] else {
+        panic!("{objects:?} are not two")
+    };
+    assert_eq!(
+        (device.kind, accelerator.kind),
+        (Kind::Device, Kind::Accelerator)
+    );
+    assert_eq!((device.vendor_id, device.device_id), (0x8086, 0x09c4));
+    assert_eq!((device.parent, accelerator.parent), (None, Some(0)));
+    assert_eq!(accelerator.guid[..4], [0x33, 0x1d, 0xb3, 0x0c]);
+}
+
+#[test]
+fn nobody_is_heard_before_he_has_said_hello() {
+    let session = Session::new(false);
+    let process = Process(Channel::connect(&session.path).expect("the server lets it in"));
+    assert_eq!(process.ask(Request::Objects), Err(Failure::Invalid));
+    let version = VERSION + 1;
+    assert_eq!(
+        process.ask(Request::Hello { version }),
+        Err(Failure::NotSupported)
+    );
+    assert_eq!(process.ask(Request::Objects), Err(Failure::Invalid));
+}
+
+#[test]
+fn what_a_process_has_alone_is_free_when_it_is_gone() {
+    let session = Session::new(false);
+    let (first, second) = (session.process(), session.process());
+    let handle = first.open(ACCELERATOR, false).expect("nobody has it");
+    assert!(first.objects()[1].assigned);
+    assert_eq!(second.open(ACCELERATOR, false), Err(Failure::Busy));
+    assert_eq!(second.load(handle, 0, 8), Err(Failure::NotFound));
+    first.pin(handle, 1 << 20).expect("room");
+    drop(first);
+    // The server hears of it before it hears anything else of the other.
+    let mut opened = second.open(ACCELERATOR, false);
+    for _ in 0..1000 {
+        if opened.is_ok() {
+            break;
+        }
+        thread::yield_now();
+        opened = second.open(ACCELERATOR, false);
+    }
+    let handle = opened.expect("the other is gone");
+    second
+        .pin(handle, 900 << 20)
+        .expect("and so are its buffers");
+}
+
+#[test]
+fn registers_are_taken_in_words_and_lines_at_their_multiples() {
+    let session = Session::new(false);
+    let process = session.process();
+    let handle = process.open(ACCELERATOR, false).expect("nobody has it");
+    assert_eq!(process.load(handle, 8, 8).map(|id| id[7]), Ok(0x90));
+    for (offset, len) in [
+        (4, 8),
+        (2, 4),
+        (0, 2),
+        (0, 16),
+        (1 << 18, 8),
+        (u64::MAX - 7, 8),
+    ] {
+        assert_eq!(process.load(handle, offset, len), Err(Failure::Invalid));
+    }
+    let device = process.open(0, false).expect("nobody has it");
+    assert_eq!(process.load(device, 0, 8), Err(Failure::NotSupported));
+}
+
+#[test]
+fn time_passes_for_what_a_process_does_and_for_nothing_else() {
+    let session = Session::new(false);
+    let process = session.process();
+    let before = process.now();
+    assert_eq!(process.now(), before);
+    let worked = process.call(70_000_000, Request::Objects, None::<Channel>);
+    assert_eq!(worked.now, before + 70_000_000);
+    let until = Until::Limit;
+    let limit = before + 5_000_000_000;
+    let woken = process.call(0, Request::Wait { until, limit }, None::<Channel>);
+    assert_eq!(woken.outcome, Ok(Reply::Woken(Why::Limit)));
+    assert_eq!(woken.now, limit);
+}
+
+#[test]
+fn a_wait_ends_when_a_device_writes_and_an_interrupt_is_told() {
+    let session = Session::new(false);
+    let process = session.process();
+    let handle = process.open(ACCELERATOR, false).expect("nobody has it");
+    let (buffer, address, memory) = process.pin(handle, 4096).expect("room");
+    let event = eventfd(0, EventfdFlags::NONBLOCK).expect("the system has one");
+    let vector = 0;
+    let listen = Request::Listen { handle, vector };
+    assert_eq!(
+        process.call(0, listen, Some(&event)).outcome,
+        Ok(Reply::Done)
+    );
+    write_magic(&process, handle, address + 64);
+    let until = Until::Written {
+        buffer,
+        offset: 64,
+        len: 8,
+    };
+    let limit = u64::MAX;
+    let woken = process.ask(Request::Wait { until, limit });
+    assert_eq!(woken, Ok(Reply::Woken(Why::Happened)));
+    let mut word = [0; 8];
+    memory.read(64, &mut word);
+    assert_eq!(u64::from_le_bytes(word), 0x5772_745f_5379_6e63);
+    let until = Until::Interrupt;
+    let woken = process.ask(Request::Wait { until, limit });
+    assert_eq!(woken, Ok(Reply::Woken(Why::Happened)));
+    let mut count = [0; 8];
+    assert_eq!(rustix::io::read(&event, &mut count), Ok(8));
+    assert_eq!(u64::from_ne_bytes(count), 1);
+    assert_eq!(
+        process.ask(Request::Wait { until, limit }),
+        Ok(Reply::Woken(Why::Quiet))
+    );
+}
+
+#[test]
+fn buffers_are_within_memory_and_their_owners() {
+    let session = Session::new(false);
+    let process = session.process();
+    let handle = process.open(ACCELERATOR, false).expect("nobody has it");
+    assert_eq!(process.pin(handle, 2 << 30).err(), Some(Failure::NoMemory));
+    assert_eq!(process.pin(handle + 1, 4096).err(), Some(Failure::NotFound));
+    let (buffer, _, _) = process.pin(handle, 4096).expect("room");
+    let other = process.open(0, false).expect("nobody has it");
+    let foreign = Request::Unpin {
+        handle: other,
+        buffer,
+    };
+    assert_eq!(process.ask(foreign), Err(Failure::NotFound));
+    let unpin = Request::Unpin { handle, buffer };
+    assert_eq!(process.ask(unpin.clone()), Ok(Reply::Done));
+    assert_eq!(process.ask(unpin), Err(Failure::NotFound));
+    let file = None::<Channel>;
+    let pin = Request::Pin {
+        handle,
+        size: 4096,
+        page: 4096,
+    };
+    assert_eq!(process.call(0, pin, file).outcome, Err(Failure::Invalid));
+}
+
+#[test]
+fn what_is_no_bitstream_is_not_loaded_and_nothing_is_while_it_is_used() {
+    let session = Session::new(false);
+    let process = session.process();
+    let device = process.open(0, false).expect("nobody has it");
+    let file = SharedMemory::create(4096).expect("a small file");
+    let configure = |slot, force| Request::Configure {
+        handle: device,
+        slot,
+        size: 4096,
+        force,
+    };
+    let ask = |request| process.call(0, request, Some(&file)).outcome;
+    assert_eq!(ask(configure(0, false)), Err(Failure::NotABitstream));
+    assert_eq!(ask(configure(1, false)), Err(Failure::Invalid));
+    let accelerator = process.open(ACCELERATOR, false).expect("nobody has it");
+    assert_eq!(ask(configure(0, false)), Err(Failure::Busy));
+    assert_eq!(ask(configure(0, true)), Err(Failure::NotABitstream));
+    assert!(
+        process
+            .load(accelerator, 8, 8)
+            .is_ok_and(|id| id[7] == 0x90)
+    );
+}
+
+#[test]
+fn with_the_clock_of_the_wall_the_fabric_goes_on_by_itself() {
+    let session = Session::new(true);
+    let process = session.process();
+    let handle = process.open(ACCELERATOR, false).expect("nobody has it");
+    let (_, address, memory) = process.pin(handle, 4096).expect("room");
+    write_magic(&process, handle, address);
+    let mut word = [0; 8];
+    while u64::from_le_bytes(word) != 0x5772_745f_5379_6e63 {
+        thread::yield_now();
+        memory.read(0, &mut word);
+    }
+}
