@@ -1,6 +1,6 @@
 //! Sessions, with the calls of processes made by hand.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -50,8 +50,8 @@ impl Session {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = is_over.clone();
         let server = thread::spawn(move || {
-            let served = server.serve(&mut || !until.load(Ordering::Relaxed));
-            served.expect("the socket is there");
+            let ended = server.serve(&mut || !until.load(Ordering::Relaxed));
+            ended.expect("the socket is there");
         });
         Session {
             path,
@@ -80,8 +80,7 @@ impl Drop for Session {
 struct Process(Channel);
 
 impl Process {
-    fn call(&self, worked: u64, request: Request, file: Option<impl AsFd>) -> Answer {
-        let file = file.as_ref().map(AsFd::as_fd);
+    fn call(&self, worked: u64, request: Request, file: Option<BorrowedFd<'_>>) -> Answer {
         self.0
             .send(&Call { worked, request }, file)
             .expect("the server is there");
@@ -89,7 +88,7 @@ impl Process {
     }
 
     fn ask(&self, request: Request) -> Result<Reply, Failure> {
-        self.call(0, request, None::<Channel>).outcome
+        self.call(0, request, None).outcome
     }
 
     fn objects(&self) -> Vec<Object> {
@@ -131,7 +130,7 @@ impl Process {
         let file = SharedMemory::create(size).expect("a small file");
         let page = 4096;
         let pin = Request::Pin { handle, size, page };
-        match self.call(0, pin, Some(&file)).outcome? {
+        match self.call(0, pin, Some(file.as_fd())).outcome? {
             Reply::Pinned { buffer, address } => {
                 let memory = SharedMemory::map(&file, size).expect("a file of that size");
                 Ok((buffer, address, memory))
@@ -141,7 +140,7 @@ impl Process {
     }
 
     fn now(&self) -> u64 {
-        self.call(0, Request::Objects, None::<Channel>).now
+        self.call(0, Request::Objects, None).now
     }
 }
 
@@ -248,11 +247,11 @@ fn time_passes_for_what_a_process_does_and_for_nothing_else() {
     let process = session.process();
     let before = process.now();
     assert_eq!(process.now(), before);
-    let worked = process.call(70_000_000, Request::Objects, None::<Channel>);
+    let worked = process.call(70_000_000, Request::Objects, None);
     assert_eq!(worked.now, before + 70_000_000);
     let until = Until::Limit;
     let limit = before + 5_000_000_000;
-    let woken = process.call(0, Request::Wait { until, limit }, None::<Channel>);
+    let woken = process.call(0, Request::Wait { until, limit }, None);
     assert_eq!(woken.outcome, Ok(Reply::Woken(Why::Limit)));
     assert_eq!(woken.now, limit);
 }
@@ -267,7 +266,7 @@ fn a_wait_ends_when_a_device_writes_and_an_interrupt_is_told() {
     let vector = 0;
     let listen = Request::Listen { handle, vector };
     assert_eq!(
-        process.call(0, listen, Some(&event)).outcome,
+        process.call(0, listen, Some(event.as_fd())).outcome,
         Ok(Reply::Done)
     );
     write_magic(&process, handle, address + 64);
@@ -311,13 +310,12 @@ fn buffers_are_within_memory_and_their_owners() {
     let unpin = Request::Unpin { handle, buffer };
     assert_eq!(process.ask(unpin.clone()), Ok(Reply::Done));
     assert_eq!(process.ask(unpin), Err(Failure::NotFound));
-    let file = None::<Channel>;
     let pin = Request::Pin {
         handle,
         size: 4096,
         page: 4096,
     };
-    assert_eq!(process.call(0, pin, file).outcome, Err(Failure::Invalid));
+    assert_eq!(process.call(0, pin, None).outcome, Err(Failure::Invalid));
 }
 
 #[test]
@@ -332,7 +330,7 @@ fn what_is_no_bitstream_is_not_loaded_and_nothing_is_while_it_is_used() {
         size: 4096,
         force,
     };
-    let ask = |request| process.call(0, request, Some(&file)).outcome;
+    let ask = |request| process.call(0, request, Some(file.as_fd())).outcome;
     assert_eq!(ask(configure(0, false)), Err(Failure::NotABitstream));
     assert_eq!(ask(configure(1, false)), Err(Failure::Invalid));
     let accelerator = process.open(ACCELERATOR, false).expect("nobody has it");
