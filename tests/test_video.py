@@ -52,7 +52,7 @@ def test_all_combinations_are_there_once() -> None:
 
 @pytest.mark.parametrize("figure", ["table2", "frame", "usage"])
 def test_the_published_tables_of_video_come_out_to_the_printed_digits(figure: str) -> None:
-    report = reproduce("pac", figure=figure)
+    report = reproduce("pac", only=figure)
     assert len(report.rows) == 15
     assert [row.id for row in report.rows if row.simulated != row.published] == []
 
