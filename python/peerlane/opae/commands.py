@@ -13,7 +13,7 @@ from rich.table import Table
 
 from peerlane import Simulation, _core
 from peerlane.console import emit, say
-from peerlane.opae import slots
+from peerlane.opae import live, slots
 from peerlane.opae.afu import load
 from peerlane.opae.bitstream import bitstream
 from peerlane.opae.card import accelerators, configure, places
@@ -186,9 +186,14 @@ def conf(
 ) -> None:
     """Load an accelerator into a card: for all later commands on the same scenario.
 
+    In a program of `peerlane opae run`, such as a shell, it is the first card of that session.
     Built in are nlb_mode_0, nlb_mode_3, dma_afu and streaming_dma_afu; `default` forgets what was
     loaded, so that the scenario's own counts again.
     """
+    if live.is_in_session():
+        live.configure(_image(image))
+        say(f"{image} is loaded")
+        return
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
     name = card or _first(simulation)

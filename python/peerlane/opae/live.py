@@ -1,0 +1,49 @@
+"""A card of the session that this process runs in, by the library that programs use."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+from peerlane.opae.session import library_folder
+
+SESSION = "PEERLANE_SESSION"
+"""The environment variable that programs of a session have."""
+
+DEVICE = 0
+"""FPGA_DEVICE: what is asked to load an accelerator."""
+
+
+def is_in_session() -> bool:
+    """Whether this process was started by `peerlane opae run`."""
+    return bool(os.environ.get(SESSION))
+
+
+def configure(bitstream: bytes) -> None:
+    """Loads an accelerator into the first card of the session.
+
+    Raises:
+        RuntimeError: The library says why not.
+    """
+    library = ctypes.CDLL(str(library_folder() / "libopae-c.so.2"))
+    library.fpgaErrStr.restype = ctypes.c_char_p
+
+    def call(name: str, *arguments: object) -> None:
+        result = getattr(library, name)(*arguments)
+        if result:
+            text = library.fpgaErrStr(result).decode()
+            raise RuntimeError(f"{name}: {text}")
+
+    wanted, token, handle = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    found = ctypes.c_uint32()
+    call("fpgaGetProperties", None, ctypes.byref(wanted))
+    call("fpgaPropertiesSetObjectType", wanted, DEVICE)
+    call("fpgaEnumerate", ctypes.byref(wanted), 1, ctypes.byref(token), 1, ctypes.byref(found))
+    call("fpgaDestroyProperties", ctypes.byref(wanted))
+    call("fpgaOpen", token, ctypes.byref(handle), 0)
+    try:
+        size = ctypes.c_size_t(len(bitstream))
+        call("fpgaReconfigureSlot", handle, 0, bitstream, size, 0)
+    finally:
+        call("fpgaClose", handle)
+        call("fpgaDestroyToken", ctypes.byref(token))
