@@ -41,6 +41,16 @@ def test_the_wheel_has_systems_types_and_licence(wheel: Path) -> None:
     assert not any("__pycache__" in name or name.startswith("tests/") for name in names)
 
 
+def test_the_wheel_has_the_library_for_programs_and_its_headers(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as files:
+        names = set(files.namelist())
+        linked = files.read("peerlane/opae/lib/libopae-c.so")
+    assert "peerlane/opae/lib/libopae-c.so.2" in names
+    assert b"libopae-c.so.2" in linked
+    headers = (ROOT / "integrations/opae/include/opae").glob("*.h")
+    assert {f"peerlane/opae/include/opae/{header.name}" for header in headers} <= names
+
+
 def test_the_installed_wheel_works_from_any_folder(wheel: Path, tmp_path: Path) -> None:
     site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     elsewhere.mkdir()
