@@ -282,7 +282,10 @@ def dma_test(
     simulation = simulation_of(scenario)
     for place in places(simulation):
         configure(simulation, place.name, "dma_afu")
-    swept = sweep(simulation, accelerators(simulation), number)
+    try:
+        swept = sweep(simulation, accelerators(simulation), number)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     emit([one.to_json() for one in swept], _sweeps(swept), json_to)
     if not all(one.intact for one in swept):
         raise RuntimeError("some bytes did not come back as they were sent")

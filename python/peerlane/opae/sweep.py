@@ -75,11 +75,15 @@ def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> li
         size: Bytes, a multiple of 64.
 
     Raises:
-        ValueError: `size` is none.
+        ValueError: `size` is none, or a card has less memory.
         RuntimeError: A card has another accelerator, or none, or does not answer.
     """
     if size <= 0 or size % LINE:
         raise ValueError(f"{size} bytes cannot be swept; take a multiple of {LINE}")
+    small = next((card for card in cards if card.place.local_memory < size), None)
+    if small is not None:
+        held = small.place.local_memory
+        raise ValueError(f"{small.name} has {held} bytes of memory, which {size} do not fit into")
     patterns = [_Pattern(number, size) for number in range(len(cards))]
     both = list(zip(cards, patterns, strict=True))
     written = run_programs(simulation, [_write(card, pattern) for card, pattern in both])

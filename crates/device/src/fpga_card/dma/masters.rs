@@ -1,7 +1,7 @@
 //! The read master and the write master, and the FIFO between them.
 //!
 //! The read master asks for the data of one descriptor after the other, as far as the FIFO has room for it; the write master
-//! writes what has come, in order. A chunk of the FIFO is one burst of either: no longer than the descriptor says, and
+//! writes what has come, in order. What is in the FIFO at once is one burst of either: no longer than the descriptor says, and
 //! never across a multiple of its length in host memory.
 
 use std::collections::VecDeque;
@@ -11,44 +11,17 @@ use kernel::Time;
 use super::INTERRUPT;
 use super::address::{MAGIC, Place};
 use crate::fpga_card::Shell;
-use crate::fpga_card::host_interface::{LINE, LONGEST};
-use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine};
+use crate::fpga_card::host_interface::LINE;
+use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, ReadFifo};
 
 /// Both masters.
 #[derive(Debug)]
 pub(super) struct Masters {
-    chunks: Vec<Chunk>,
-    /// Numbers of the chunk to be written next, and of the one to be read next; it is at that index modulo their count.
-    next_write: u32,
-    next_read: u32,
-    /// The descriptor that is being read, and how far.
-    reading: Option<(Descriptor, u32)>,
-    /// Descriptors that are read in full and not written in full.
-    unwritten: usize,
+    fifo: ReadFifo<Place>,
     /// Descriptors that are written, and when that is done.
     ending: VecDeque<Ending>,
-    /// Answers of the host that are to come.
-    awaited: u32,
-    /// Those of them that nobody needs any more.
-    forgotten: u32,
-    /// When all that was read so far from elsewhere has come.
-    reads_done: Time,
-    /// Whether the next descriptor must wait until everything was read.
-    holds: bool,
     /// When the write master is done with its last burst.
     write_free: Time,
-}
-
-/// Data on its way through the FIFO.
-#[derive(Clone, Debug)]
-struct Chunk {
-    to: Place,
-    len: u16,
-    /// When it is there; never while the host has not answered.
-    ready: Time,
-    /// The descriptor that ends with it.
-    ends: Option<Descriptor>,
-    data: [u8; LONGEST],
 }
 
 /// A descriptor whose last byte was written.
@@ -65,29 +38,11 @@ enum Done {
     With(u32),
 }
 
-/// Chunks of the FIFO: 32 KiB.
-const CHUNKS: usize = 128;
-
 impl Default for Masters {
     fn default() -> Self {
-        let chunk = Chunk {
-            to: Place::Magic,
-            len: 0,
-            ready: Time::NEVER,
-            ends: None,
-            data: [0; LONGEST],
-        };
         Masters {
-            chunks: vec![chunk; CHUNKS],
-            next_write: 0,
-            next_read: 0,
-            reading: None,
-            unwritten: 0,
+            fifo: ReadFifo::new(Place::Magic),
             ending: VecDeque::new(),
-            awaited: 0,
-            forgotten: 0,
-            reads_done: Time::ZERO,
-            holds: false,
             write_free: Time::ZERO,
         }
     }
@@ -96,43 +51,29 @@ impl Default for Masters {
 impl Masters {
     /// What the dispatcher shows of them.
     pub(super) fn state(&self) -> Engine {
-        let reading = usize::from(self.reading.is_some());
+        let unwritten = self.fifo.unfinished();
+        let (awaited, resetting) = self.fifo.awaits();
         Engine {
-            begun: reading + self.unwritten + self.ending.len(),
-            unwritten: reading + self.unwritten,
-            awaited: self.awaited > 0,
-            resetting: self.forgotten > 0,
+            begun: unwritten + self.ending.len(),
+            unwritten,
+            awaited,
+            resetting,
             ..Engine::default()
         }
     }
 
-    /// Forgets all that is under way. What the host will answer yet goes nowhere, and nothing is read before.
+    /// Forgets all that is under way.
     pub(super) fn forget(&mut self) {
-        self.forgotten = self.awaited;
-        self.next_write = self.next_read;
-        self.reading = None;
-        self.unwritten = 0;
+        self.fifo.forget();
         self.ending.clear();
-        self.reads_done = Time::ZERO;
-        self.holds = false;
     }
 
-    /// The host has answered the read of chunk `number`. A read that failed gives all ones.
+    /// The host has answered the read of burst `number`.
     pub(super) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
-        self.awaited -= 1;
-        if self.forgotten > 0 {
-            self.forgotten -= 1;
-            return;
-        }
-        let chunk = &mut self.chunks[number as usize % CHUNKS];
-        match data {
-            Some(data) => chunk.data[..data.len()].copy_from_slice(data),
-            None => chunk.data.fill(0xff),
-        }
-        chunk.ready = now;
+        self.fifo.answered(number, data, now);
     }
 
-    /// The write of chunk `number` is off to the wire. Whether a descriptor ends with it.
+    /// The write of burst `number` is off to the wire. Whether a descriptor ends with it.
     pub(super) fn written(&mut self, number: u32) -> bool {
         let mut endings = self.ending.iter_mut();
         let ending = endings.find(|ending| ending.done == Done::With(number));
@@ -158,26 +99,21 @@ impl Masters {
         }
     }
 
-    /// Reads the next chunk. False if that must wait.
+    /// Reads the next burst. False if that must wait.
     fn read_next(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) -> bool {
-        let is_full = self.next_read.wrapping_sub(self.next_write) as usize == CHUNKS;
-        if is_full || self.forgotten > 0 {
-            return false;
-        }
-        if self.reading.is_none() && !self.begin(dispatcher, shell) {
-            return false;
-        }
-        let Some((descriptor, offset)) = self.reading else {
+        let Some((descriptor, offset)) = self.fifo.next(dispatcher, shell) else {
             return false;
         };
         let from = Place::of(descriptor.from.wrapping_add(u64::from(offset)));
         let to = Place::of(descriptor.to.wrapping_add(u64::from(offset)));
-        let left = descriptor.len.next_multiple_of(LINE as u32) - offset;
-        let len = burst(&descriptor, from, to).min(u64::from(left));
-        let number = self.next_read;
-        let chunk = &mut self.chunks[number as usize % CHUNKS];
-        let data = &mut chunk.data[..len as usize];
-        chunk.ready = match from {
+        let whole = descriptor
+            .len
+            .min(LONGEST_DESCRIPTOR)
+            .next_multiple_of(LINE as u32);
+        let left = u64::from(whole - offset);
+        let len = burst(&descriptor, from, to).min(left);
+        let (number, data) = self.fifo.room(len as usize);
+        let ready = match from {
             _ if len == 0 => shell.now(),
             Place::Host(_) if !shell.can_read() => return false,
             Place::Host(address) => match shell.read(address, len as usize, number) {
@@ -194,63 +130,25 @@ impl Masters {
                 shell.now()
             }
         };
-        if chunk.ready == Time::NEVER {
-            self.awaited += 1;
-        } else {
-            self.reads_done = self.reads_done.max(chunk.ready);
-        }
-        let is_last = len == u64::from(left);
-        chunk.to = to;
-        chunk.len = len as u16;
-        chunk.ends = is_last.then_some(descriptor);
-        self.next_read = number.wrapping_add(1);
-        if is_last {
-            dispatcher.sequence[0] = descriptor.sequence;
-            self.holds = !descriptor.control.is_done_early();
-            self.unwritten += 1;
-            self.reading = None;
-        } else {
-            self.reading = Some((descriptor, offset + len as u32));
-        }
+        self.fifo.push(to, (len, ready), len == left, dispatcher);
         true
     }
 
-    /// Begins the next descriptor, if there is one and the last one lets it.
-    fn begin(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) -> bool {
-        if !dispatcher.has_next() {
-            return false;
-        }
-        if self.holds && self.awaited > 0 {
-            return false;
-        }
-        if self.holds && self.reads_done > shell.now() {
-            shell.wake_at(self.reads_done);
-            return false;
-        }
-        self.reading = dispatcher.begin().map(|descriptor| {
-            let len = descriptor.len.min(LONGEST_DESCRIPTOR);
-            (Descriptor { len, ..descriptor }, 0)
-        });
-        self.reading.is_some()
-    }
-
-    /// Writes the next chunk. False if that must wait.
+    /// Writes the next burst. False if that must wait.
     fn write_next(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) -> bool {
-        if self.next_write == self.next_read {
+        let Some((number, burst)) = self.fifo.front() else {
             return false;
-        }
-        let number = self.next_write;
-        let chunk = &self.chunks[number as usize % CHUNKS];
+        };
         let now = shell.now();
-        let due = chunk.ready.max(self.write_free);
+        let due = burst.ready.max(self.write_free);
         if due > now {
-            if chunk.ready < Time::NEVER {
+            if burst.ready < Time::NEVER {
                 shell.wake_at(due);
             }
             return false;
         }
-        let data = &chunk.data[..usize::from(chunk.len)];
-        let done = match chunk.to {
+        let data = burst.data();
+        let done = match burst.what {
             _ if data.is_empty() => Done::At(now),
             Place::Host(_) if !shell.can_write() => return false,
             Place::Host(address) => match shell.write(address, data, number) {
@@ -262,10 +160,8 @@ impl Masters {
             Place::Magic => Done::At(now),
         };
         self.write_free = now + shell.cycle() * (data.len() as u64).div_ceil(LINE);
-        self.next_write = number.wrapping_add(1);
-        if let Some(descriptor) = chunk.ends {
+        if let Some(descriptor) = self.fifo.pop() {
             dispatcher.sequence[1] = descriptor.sequence;
-            self.unwritten -= 1;
             self.ending.push_back(Ending { done, descriptor });
         }
         true

@@ -1,7 +1,10 @@
-//! What the engines of the DMA designs share: the dispatcher of the modular scatter/gather DMA and its descriptors.
+//! What the engines of the DMA designs share: the dispatcher of the modular scatter/gather DMA, its descriptors, and the FIFO of a read
+//! master.
 
 mod descriptor;
 mod dispatcher;
+mod read_fifo;
 
 pub(super) use descriptor::Descriptor;
 pub(super) use dispatcher::{Asked, Dispatcher, Engine};
+pub(super) use read_fifo::ReadFifo;
