@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path  # noqa: TC003 - typer reads it
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
 
-from peerlane import Simulation, _core
+from peerlane import ScenarioError, Simulation, _core
 from peerlane.console import emit, say
 from peerlane.opae import live, slots
 from peerlane.opae.afu import load
@@ -22,6 +23,9 @@ from peerlane.opae.session import include_folder, library_folder, run_program
 from peerlane.opae.sweep import Sweep, sweep
 from peerlane.options import JsonTo  # noqa: TC001 - typer reads it
 from peerlane.simulation import read_scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 opae_app = typer.Typer(
     help="""Programs that were written for Intel's OPAE, on simulated cards.
@@ -62,11 +66,23 @@ def simulation_of(
     """A fabric whose cards have loaded what was configured, and one of them `image`."""
     text, source = text_of(scenario)
     simulation = Simulation(text, source=source)
-    for name, bits in slots.loaded(source).items():
-        simulation.load_image(name, bits, load)
-    if image is not None:
-        configure(simulation, card or _first(simulation), image)
+    with _wrong_use():
+        for name, bits in slots.loaded(source).items():
+            simulation.load_image(name, bits, load)
+        if image is not None:
+            configure(simulation, card or _first(simulation), image)
     return simulation
+
+
+@contextmanager
+def _wrong_use() -> Iterator[None]:
+    """Makes what is wrong with an image or a card a wrong use of the command."""
+    try:
+        yield
+    except ScenarioError:
+        raise
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _first(simulation: Simulation) -> str:
@@ -114,12 +130,13 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     images = slots.loaded(source)
     if afu is not None:
         images[card or _first(Simulation(text, source=source))] = _image(afu)
-    try:
-        outcome = run_program(program, (text, source), host=host, images=images, wall=wall)
-    except FileNotFoundError:
-        raise typer.BadParameter(f"there is no program {program[0]!r}") from None
-    except PermissionError:
-        raise typer.BadParameter(f"{program[0]} cannot be run") from None
+    with _wrong_use():
+        try:
+            outcome = run_program(program, (text, source), host=host, images=images, wall=wall)
+        except FileNotFoundError:
+            raise typer.BadParameter(f"there is no program {program[0]!r}") from None
+        except PermissionError:
+            raise typer.BadParameter(f"{program[0]} cannot be run") from None
     if json_to is not None:
         document = {
             "exit_status": outcome.status,
@@ -131,10 +148,8 @@ def run(  # noqa: PLR0913 - a command has the options that it has
 
 
 def _image(image: str) -> bytes:
-    try:
+    with _wrong_use():
         return bitstream(image)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 @opae_app.command()
@@ -203,10 +218,8 @@ def conf(
         slots.forget(source, name)
     else:
         bits = _image(image)
-        try:
+        with _wrong_use():
             simulation.load_image(name, bits, load)
-        except ValueError as error:
-            raise typer.BadParameter(f"{image}: {error}") from None
         slots.load(source, name, bits)
     after = {place.name: place.accelerator for place in places(simulation_of(scenario))}
     say(f"{name} of {source}: {after[name] or 'nothing'} is loaded")
@@ -280,12 +293,10 @@ def dma_test(
     """
     number = _bytes(size)
     simulation = simulation_of(scenario)
-    for place in places(simulation):
-        configure(simulation, place.name, "dma_afu")
-    try:
+    with _wrong_use():
+        for place in places(simulation):
+            configure(simulation, place.name, "dma_afu")
         swept = sweep(simulation, accelerators(simulation), number)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
     emit([one.to_json() for one in swept], _sweeps(swept), json_to)
     if not all(one.intact for one in swept):
         raise RuntimeError("some bytes did not come back as they were sent")

@@ -2,31 +2,10 @@
 #ifndef CHECK_H
 #define CHECK_H
 
-#include <opae/fpga.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1); \
-		} \
-	} while (0)
-
-#define SAYS(code, call) \
-	do { \
-		fpga_result said_ = (call); \
-		if (said_ != (code)) { \
-			fprintf(stderr, "%s:%d: %s: %s, not %s\n", __FILE__, __LINE__, #call, \
-				fpgaErrStr(said_), #code); \
-			exit(1); \
-		} \
-	} while (0)
-
-#define OK(call) SAYS(FPGA_OK, call)
+#include "says.h"
 
 enum {
 	SCRATCH = 0x100,

@@ -1,0 +1,260 @@
+"""Programs that were written for OPAE, on a simulated card: compiled, linked and run as ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conftest import Run, Write
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "tests" / "opae"
+EXAMPLES = ROOT / "examples"
+
+pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason=f"gcc {MISSING}")
+needs_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason=f"valgrind {MISSING}")
+
+RUNS = {
+    "hello_nlb": ("nlb_mode_0", ("sleep", "64")),
+    "dma_sweep": ("dma_afu", ("2",)),
+    "streaming": ("streaming_dma_afu", ("256",)),
+    "events": ("dma_afu", ()),
+    "errors": ("dma_afu", ("{nlb}", "small")),
+}
+"""Each program, what is loaded for it, and what it is told: short runs."""
+
+NOT_AN_AFU = """
+from peerlane.opae import Afu
+
+class Broken(Afu):
+    uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
+
+    def store(self, shell, offset, data):
+        raise LookupError("no such thing")
+"""
+
+ALONE = """
+[hosts.h0]
+[devices.a]
+upstream = "h0"
+"""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Compiled programs, and what they need."""
+
+    folder: Path
+    made: dict[tuple[str, ...], Path] = field(default_factory=dict)
+
+    def program(self, name: str, *flags: str) -> Path:
+        """The program of that name, compiled with these flags."""
+        source = (EXAMPLES if name == "checksum" else SOURCES) / f"{name}.c"
+        key = (name, *flags)
+        if key not in self.made:
+            binary = self.folder / "-".join(key).replace("=", "")
+            found = _peerlane("opae", "flags").stdout.split()
+            options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", *flags, *found]
+            built = ["gcc", str(source), *options, "-lopae-c", "-lpthread", "-o", str(binary)]
+            subprocess.run(built, check=True, timeout=60)
+            self.made[key] = binary
+        return self.made[key]
+
+    def run(
+        self,
+        command: list[str],
+        afu: str,
+        *options: str,
+        more: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command on the published card with this accelerator."""
+        done = _peerlane("opae", "run", "--afu", afu, *options, *command, more=more)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+
+def _peerlane(
+    *arguments: str, more: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "peerlane", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **(more or {})},
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    """The folder of all programs, with a bitstream of the native loopback."""
+    folder = tmp_path_factory.mktemp("opae")
+    assert _peerlane("opae", "pack", "nlb_mode_0", str(folder / "nlb.gbs")).returncode == 0
+    return Programs(folder)
+
+
+def told(programs: Programs, name: str) -> tuple[str, list[str]]:
+    """What is loaded for a program, and what it is told."""
+    afu, arguments = RUNS[name]
+    return afu, [one.format(nlb=programs.folder / "nlb.gbs") for one in arguments]
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("clock", [(), ("--wall",)], ids=["simulated", "wall"])
+def test_a_program_runs_by_either_clock(
+    programs: Programs, name: str, clock: tuple[str, ...]
+) -> None:
+    afu, arguments = told(programs, name)
+    done = programs.run([str(programs.program(name)), *arguments], afu, *clock)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_program_runs_with_addresses_checked(programs: Programs, name: str) -> None:
+    afu, arguments = told(programs, name)
+    checked = programs.program(name, "-fsanitize=address")
+    done = programs.run([str(checked), *arguments], afu)
+    assert done.returncode == 0, done.stderr
+    assert "AddressSanitizer" not in done.stderr
+
+
+@needs_valgrind
+@pytest.mark.parametrize("name", RUNS)
+def test_a_program_runs_under_valgrind(programs: Programs, name: str) -> None:
+    afu, arguments = told(programs, name)
+    valgrind = ["valgrind", "-q", "--error-exitcode=9"]
+    done = programs.run([*valgrind, str(programs.program(name)), *arguments], afu)
+    assert done.returncode == 0, done.stderr
+    assert "==" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["hello_nlb", "dma_sweep", "events"])
+def test_simulated_times_are_the_same_in_every_run(programs: Programs, name: str) -> None:
+    afu, arguments = told(programs, name)
+    command = [str(programs.program(name)), *arguments]
+    first, second = (programs.run(command, afu).stdout for _ in range(2))
+    assert first == second
+    assert re.search(r"\d+ (ns|bytes)", first)
+
+
+def test_a_program_that_spins_sees_the_end_before_one_that_sleeps(programs: Programs) -> None:
+    program = str(programs.program("hello_nlb"))
+
+    def took(how: str) -> int:
+        done = programs.run([program, how, "256"], "nlb_mode_0")
+        found = re.search(r"in (\d+) ns", done.stdout)
+        assert found, done.stderr
+        return int(found[1])
+
+    spinning, sleeping = took("spin"), took("sleep")
+    # 256 KiB each way at the link's rate; a sleep is 100 us long.
+    assert 256 * 1024 / 7.2 < spinning < sleeping < spinning + 110_000
+
+
+def test_a_program_and_the_command_measure_the_same_sweep(programs: Programs) -> None:
+    done = programs.run([str(programs.program("dma_sweep")), "16"], "dma_afu")
+    printed = [float(rate) * 1e6 for rate in re.findall(r": ([\d.]+) MB/s", done.stdout)]
+    swept = json.loads(_peerlane("opae", "dma-test", "--size", "16 MiB", "--json", "-").stdout)[0]
+    assert swept["intact"]
+    measured = [swept[f"{way}_bytes_per_second"] for way in ("host_to_card", "card_to_host")]
+    assert printed == pytest.approx(measured, rel=0.015)
+
+
+def test_two_processes_do_not_have_one_card(programs: Programs) -> None:
+    two = programs.program("two")
+    script = f"""
+        mkfifo {programs.folder}/in {programs.folder}/out
+        {two} hold < {programs.folder}/in > {programs.folder}/out &
+        exec 3> {programs.folder}/in 4< {programs.folder}/out
+        read word <&4 && [ "$word" = open ] && {two} busy && kill -9 $! || exit 3
+        wait
+        {two} copy
+    """
+    done = programs.run(["sh", "-c", script], "nlb_mode_0")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_exit_status_of_a_program_is_passed_on(programs: Programs) -> None:
+    assert programs.run(["sh", "-c", "exit 7"], "dma_afu").returncode == 7
+    assert programs.run(["sh", "-c", "kill -9 $$"], "dma_afu").returncode == 137
+
+
+def test_an_accelerator_of_ones_own_is_used_from_a_program(programs: Programs) -> None:
+    checksum = str(programs.program("checksum"))
+    done = programs.run([checksum, "64"], str(EXAMPLES / "checksum_afu.py"))
+    assert (done.returncode, "right" in done.stdout) == (0, True), done.stderr
+
+
+def test_an_accelerator_that_fails_harms_nobody_but_itself(
+    programs: Programs, tmp_path: Path
+) -> None:
+    model = tmp_path / "broken.py"
+    model.write_text(NOT_AN_AFU)
+    done = _peerlane("opae", "run", "--afu", str(model), str(programs.program("checksum")), "64")
+    assert done.returncode == 1
+    assert "no interrupt came" in done.stderr
+    assert "no such thing" in done.stderr
+
+
+def test_what_is_configured_stays(peerlane: Run, tmp_path: Path, monkeypatch: object) -> None:
+    assert isinstance(monkeypatch, pytest.MonkeyPatch)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def loaded() -> str:
+        (card,) = json.loads(peerlane("opae", "info", "--json", "-").out)
+        return str(card["accelerator"])
+
+    assert loaded() == "dma_afu"
+    assert peerlane("opae", "conf", "nlb_mode_3").status == 0
+    assert loaded() == "nlb_mode_3"
+    assert peerlane("opae", "conf", "default").status == 0
+    assert loaded() == "dma_afu"
+
+
+def test_a_program_of_a_session_configures_its_card(programs: Programs) -> None:
+    copy = f"{programs.program('two')} copy"
+    conf = f"{sys.executable} -m peerlane opae conf nlb_mode_0"
+    done = programs.run(["sh", "-c", f"{copy} && exit 3; {conf} && {copy}"], "dma_afu")
+    assert done.returncode == 0, done.stderr
+
+
+def test_diagnostics_count_lines_and_measure_the_link(peerlane: Run) -> None:
+    found = json.loads(peerlane("opae", "diag", "--lines", "65536", "--json", "-").out)
+    read, write, both, copy = found
+    assert [one["mode"] for one in found] == ["read", "write", "trput", "lpbk1"]
+    assert (read["reads"], read["writes"], write["reads"], write["writes"]) == (65536, 0, 0, 65536)
+    assert 7.0e9 < read["read_bytes_per_second"] < 7.25e9
+    assert both["reads"] == both["writes"] == copy["writes"] == 65536
+
+
+def test_wrong_use_is_told_in_one_line(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    text = tmp_path / "text.gbs"
+    text.write_text("no bitstream at all")
+    for image in ("nothing", str(text)):
+        peerlane("opae", "conf", image).refuses(image)
+        peerlane("opae", "run", "--afu", image, "true").refuses(image)
+    peerlane("opae", "run", "/no/such/program").refuses("there is no program", "/no/such/program")
+    peerlane("opae", "run", str(text)).refuses("cannot be run")
+    peerlane("opae", "run", "--card", "b", "--afu", "dma_afu", "true").refuses("b")
+    peerlane("opae", "dma-test", "--size", "9999 GiB").refuses("do not fit")
+    peerlane("opae", "dma-test", "--size", "much").refuses("much")
+    peerlane("opae", "diag", "--multi-cl", "3").refuses("1, 2 or 4")
+    without = scenario(text=ALONE)
+    for command in (["run", "--scenario", without, "true"], ["dma-test", "--scenario", without]):
+        peerlane("opae", *command).refuses("no card", "fpga-card")
