@@ -34,6 +34,7 @@ RUNS = {
     "streaming": ("streaming_dma_afu", ("256",)),
     "events": ("dma_afu", ()),
     "errors": ("dma_afu", ("{nlb}", "small")),
+    "threads": ("dma_afu", ()),
 }
 """Each program, what is loaded for it, and what it is told: short runs."""
 
@@ -167,6 +168,14 @@ def test_a_program_that_spins_sees_the_end_before_one_that_sleeps(programs: Prog
     assert 256 * 1024 / 7.2 < spinning < sleeping < spinning + 110_000
 
 
+def test_who_waits_for_what_another_thread_begins_waits_no_longer(programs: Programs) -> None:
+    done = programs.run([str(programs.program("threads"))], "dma_afu")
+    took = [int(number) for number in re.findall(r"(\d+) us", done.stdout)]
+    assert len(took) == 3, done.stderr
+    for delay, us in zip((0, 500, 5000), took, strict=True):
+        assert delay <= us < delay + 400
+
+
 def test_a_program_and_the_command_measure_the_same_sweep(programs: Programs) -> None:
     done = programs.run([str(programs.program("dma_sweep")), "16"], "dma_afu")
     printed = [float(rate) * 1e6 for rate in re.findall(r": ([\d.]+) MB/s", done.stdout)]
@@ -258,3 +267,81 @@ def test_wrong_use_is_told_in_one_line(peerlane: Run, scenario: Write, tmp_path:
     without = scenario(text=ALONE)
     for command in (["run", "--scenario", without, "true"], ["dma-test", "--scenario", without]):
         peerlane("opae", *command).refuses("no card", "fpga-card")
+
+
+EXACT = {"ASAN_OPTIONS": "allocator_release_to_os_interval_ms=-1"}
+"""Else the sanitizer's allocator looks at the clock now and then."""
+
+
+@pytest.mark.parametrize("name", ["hello_nlb", "dma_sweep", "streaming"])
+def test_the_address_sanitizer_takes_no_simulated_time(programs: Programs, name: str) -> None:
+    afu, arguments = told(programs, name)
+    plain, checked = (
+        programs.run([str(programs.program(name, *flags)), *arguments], afu, more=EXACT).stdout
+        for flags in ((), ("-fsanitize=address",))
+    )
+    assert plain == checked
+
+
+@pytest.mark.parametrize("name", ["hello_nlb", "dma_sweep", "streaming", "errors"])
+def test_a_session_takes_the_same_simulated_time_every_time(
+    programs: Programs, tmp_path: Path, name: str
+) -> None:
+    afu, arguments = told(programs, name)
+    command = [str(programs.program(name)), *arguments]
+    times = tmp_path / "times.json"
+    runs = []
+    for _ in range(2):
+        done = programs.run(command, afu, "--json", str(times))
+        runs.append((done.stdout, json.loads(times.read_text())["simulated_ns"]))
+    assert runs[0] == runs[1]
+
+
+def test_what_a_program_prints_is_all_that_run_prints(programs: Programs, tmp_path: Path) -> None:
+    echo = ["sh", "-c", 'echo "$@"; echo no >&2', "sh", "--wall", "-x", "a b"]
+    for options in ((), ("--json", str(tmp_path / "times.json"))):
+        done = programs.run(echo, "dma_afu", *options)
+        assert (done.stdout, done.stderr) == ("--wall -x a b\n", "no\n")
+
+
+def test_a_wait_for_what_never_comes_takes_no_real_time(programs: Programs, tmp_path: Path) -> None:
+    times = tmp_path / "times.json"
+    program = str(programs.program("events"))
+    done = programs.run([program, "600000"], "dma_afu", "--json", str(times))
+    found = re.search(r"waited for nothing: (\d+) ns", done.stdout)
+    assert found
+    assert 600e9 <= int(found[1]) <= 600e9 + 2000
+    assert json.loads(times.read_text())["wall_seconds"] < 60
+
+
+def test_a_card_is_shared_by_those_who_all_share_it(programs: Programs, tmp_path: Path) -> None:
+    two = programs.program("two")
+    script = f"""
+        cd {tmp_path} && mkfifo in out && exec 3<>in 4<>out
+        {two} share <in >&4 & one=$!
+        {two} share <in >&4 & other=$!
+        read word <&4 && read word <&4 && {two} busy || exit 3
+        printf xx >&3
+        wait $one && wait $other && {two} copy
+    """
+    done = programs.run(["sh", "-c", script], "nlb_mode_0")
+    assert (done.returncode, done.stdout) == (0, "busy\ncopied\n"), done.stderr
+
+
+@pytest.mark.parametrize("method", ["reset", "store", "wake", "read_done", "write_done"])
+def test_an_accelerator_fails_in_any_call_once_and_is_silent_then(
+    programs: Programs, tmp_path: Path, method: str
+) -> None:
+    model = tmp_path / "broken.py"
+    # What resets it as it is made is not what is called later.
+    text = (EXAMPLES / "checksum_afu.py").read_text(encoding="utf-8")
+    before, _, after = text.partition("async def checksum")
+    broken = ["class Broken(Checksum):", "    __init__ = lambda self: Checksum.reset(self)"]
+    broken += [f"    def {method}(self, *args):", "        raise LookupError('no such thing')"]
+    lines = [before, *broken, f"async def checksum{after}"]
+    model.write_text("\n".join(lines), encoding="utf-8")
+    checksum = str(programs.program("checksum"))
+    done = _peerlane("opae", "run", "--afu", f"{model}:Broken", checksum, "64")
+    assert done.returncode == 1
+    assert "no interrupt came" in done.stderr
+    assert done.stderr.count("LookupError: no such thing") == 1

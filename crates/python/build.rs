@@ -65,7 +65,8 @@ fn build(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
         .arg(target);
     // What this build was told is not for that one.
     for (name, _) in env::vars_os() {
-        if name.to_string_lossy().starts_with("CARGO_") || name == "RUSTFLAGS" {
+        let own = ["RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS"];
+        if name.to_string_lossy().starts_with("CARGO_") || own.iter().any(|own| name == *own) {
             cargo.env_remove(name);
         }
     }

@@ -105,7 +105,7 @@ impl Server {
                 if !opened.is_accelerator {
                     return Err(Failure::NotSupported);
                 }
-                if vector >= cards::INTERRUPTS {
+                if vector >= cards::INTERRUPTS || opened.listening.contains_key(&vector) {
                     return Err(Failure::Invalid);
                 }
                 opened.listening.insert(vector, file);

@@ -132,8 +132,8 @@ pub enum Why {
     Happened,
     /// The time has come.
     Limit,
-    /// Nothing more will happen in the fabric, unless somebody does something. The time is that of what happened last, or of the
-    /// limit if there is one.
+    /// Nothing more will happen in the fabric soon, unless somebody does something: a process with threads gives them a moment, and
+    /// who waits for an interrupt again waits for what comes late.
     Quiet,
     /// Another process wants to go on: wait again.
     Interrupted,

@@ -173,7 +173,7 @@ impl Hand {
         self.desk.is_done.load(Ordering::Relaxed)
     }
 
-    /// Waits for something, no longer than to `limit`, while `watch`, asked now and then, says to go on.
+    /// Waits for something, no longer than to `limit`, or until the fabric comes to rest if it was not before, while `watch`, asked now and then, says to go on.
     pub fn wait(
         &self,
         simulation: &mut Simulation,
@@ -184,6 +184,12 @@ impl Hand {
         if let Until::Written(range) = until {
             self.processor(simulation).look_at(range.clone());
         }
+        let tells_rest = match until {
+            Until::Limit => false,
+            Until::Written(_) => limit == Time::NEVER,
+            // Once; whoever still waits wants what comes later, too.
+            Until::Interrupt => !simulation.is_at_rest(),
+        };
         loop {
             for _ in 0..CHUNK {
                 let processor = self.processor(simulation);
@@ -195,8 +201,7 @@ impl Hand {
                 if happened {
                     return Woken::Happened;
                 }
-                let at_rest = matches!(until, Until::Written(_)) && simulation.is_at_rest();
-                if at_rest && limit == Time::NEVER {
+                if tells_rest && simulation.is_at_rest() {
                     return Woken::Quiet;
                 }
                 if !simulation.step_until(limit) {

@@ -25,6 +25,10 @@ use crate::properties::Properties;
 use crate::registry::{Names, Registry};
 use crate::token::Token;
 
+/// Looks at the clock in a row after which the next ones cost twice as much, and how often that is done: up to 512 times.
+const LOOKS: u32 = 4096;
+const MOST_DOUBLINGS: u32 = 9;
+
 /// All that the library knows.
 pub struct State {
     link: Option<Link>,
@@ -46,6 +50,8 @@ pub struct State {
     pub faults: Faults,
     /// What the last buffer was called.
     pub last_wsid: u64,
+    /// Looks at the clock in a row while nothing is under way.
+    idle_looks: u32,
 }
 
 /// Whose clock there is, as far as is known.
@@ -82,6 +88,7 @@ static STATE: Lock<State> = Lock::new(State {
     windows: Windows::new(),
     faults: Faults::new(),
     last_wsid: 0,
+    idle_looks: 0,
 });
 
 /// Takes the lock, unless this thread has it.
@@ -188,6 +195,7 @@ impl State {
             self.buffers.begin();
         }
         self.faults.forget(this_thread());
+        self.idle_looks = 0;
         let reply = self.link()?.call(request, file);
         self.time_passed();
         reply
@@ -201,6 +209,7 @@ impl State {
 
     /// Waits on behalf of a program that looks at a byte over and over.
     pub fn look(&mut self, until: Until, limit: u64) -> Why {
+        self.idle_looks = 0;
         let Ok(link) = self.link() else {
             return Why::Quiet;
         };
@@ -216,6 +225,17 @@ impl State {
         }
         self.time_passed();
         told()
+    }
+
+    /// How often what a look at the clock costs is doubled: a program that does nothing else while nothing is under way waits for its
+    /// own time-out, and takes larger steps the longer it does.
+    pub fn idle_doublings(&mut self) -> u32 {
+        self.idle_looks = if self.active() {
+            0
+        } else {
+            self.idle_looks.saturating_add(1)
+        };
+        (self.idle_looks / LOOKS).min(MOST_DOUBLINGS)
     }
 
     /// Whether something is under way that may write to memory or interrupt.
@@ -255,13 +275,14 @@ extern "C" fn after_fork() {
     STATE.release();
 }
 
-/// The child has no session: what was shared stays as memory, and time is real.
+/// The child has not the parent's session: what was shared stays as memory, and time is real.
 extern "C" fn after_fork_in_child() {
-    MODE.store(Mode::None as u8, Ordering::Relaxed);
     // SAFETY: the lock was taken before the fork, by the thread that is this one.
     let state = unsafe { STATE.held() };
     state.buffers.let_go();
+    // Where the parent had none, the child comes to one of its own.
     if let Some(link) = &mut state.link {
+        MODE.store(Mode::None as u8, Ordering::Relaxed);
         link.gone = true;
     }
     STATE.release();

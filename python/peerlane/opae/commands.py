@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import contextmanager
 from importlib import resources
-from pathlib import Path  # noqa: TC003 - typer reads it
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ from peerlane.opae.card import accelerators, configure, places
 from peerlane.opae.diag import Mode, diagnose
 from peerlane.opae.session import include_folder, library_folder, run_program
 from peerlane.opae.sweep import Sweep, sweep
-from peerlane.options import JsonTo  # noqa: TC001 - typer reads it
+from peerlane.options import JsonTo, writable
 from peerlane.simulation import read_scenario
 
 if TYPE_CHECKING:
@@ -118,7 +119,12 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     ] = False,
     json_to: Annotated[
         str | None,
-        typer.Option("--json", metavar="FILE", help="Write status and times as JSON to FILE."),
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            callback=writable,
+            help="Write status and times as JSON to FILE; the program has standard output.",
+        ),
     ] = None,
 ) -> None:
     """Run a program that is linked with libopae-c on a simulated host.
@@ -143,7 +149,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
             "simulated_ns": outcome.simulated_ns,
             "wall_seconds": outcome.wall_seconds,
         }
-        emit(document, "", json_to)
+        Path(json_to).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     raise typer.Exit(outcome.status)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ from peerlane import _core
 from peerlane.opae import afu
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 OPTIONS = {
     "VALGRIND_OPTS": "--vex-iropt-register-updates=allregs-at-mem-access --vex-guest-chase=no",
@@ -96,6 +98,21 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         return Outcome(status, session.elapsed_ns(), took)
 
 
+@contextmanager
+def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """What is to end this process, and is not sent to the program as well, goes on to it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    known = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(one, lambda number, _: process.send_signal(number)) for one in known]
+    try:
+        yield
+    finally:
+        for one, handler in zip(known, before, strict=True):
+            signal.signal(one, handler)
+
+
 def _run(command: Sequence[str], socket: str) -> int:
     own = os.environ
     libraries = [str(library_folder()), *filter(None, [own.get("LD_LIBRARY_PATH")])]
@@ -109,7 +126,7 @@ def _run(command: Sequence[str], socket: str) -> int:
         "LD_LIBRARY_PATH": ":".join(libraries),
         **options,
     }
-    with subprocess.Popen(list(command), env=environment) as process:
+    with subprocess.Popen(list(command), env=environment) as process, _passed_on(process):
         while True:
             try:
                 status = process.wait()

@@ -78,6 +78,20 @@ fn a_wait_for_bytes_is_over_when_a_device_writes_one_of_them_and_no_other() {
 }
 
 #[test]
+fn a_wait_for_an_interrupt_says_once_that_the_fabric_is_at_rest() {
+    let (mut simulation, hand, bar) = pair();
+    let stored = hand.store(&mut simulation, bar, &[1; 4], &mut || true);
+    stored.expect("a register");
+    let limit = simulation.now() + Span::from_us(500);
+    let wait =
+        |simulation: &mut Simulation| hand.wait(simulation, &Until::Interrupt, limit, &mut || true);
+    assert_eq!(wait(&mut simulation), Woken::Quiet);
+    assert!(simulation.now() < limit);
+    assert_eq!(wait(&mut simulation), Woken::Limit);
+    assert_eq!(simulation.now(), limit);
+}
+
+#[test]
 fn what_somebody_did_not_wait_for_is_done_before_the_next_order() {
     let (mut simulation, hand, bar) = pair();
     let left = hand.load(&mut simulation, bar, 4, &mut || false);

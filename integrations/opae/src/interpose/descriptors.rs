@@ -19,10 +19,14 @@ use crate::state::{State, told};
 /// How long a wait is real at a time when the simulation has nothing more to do, in milliseconds.
 const SLICE: c_int = 10;
 
+/// How long other threads of the program have, in milliseconds, before simulated time goes on to the limit of a wait without them.
+const MOMENT: c_int = 2;
+
 /// How long a real wait may be.
 #[derive(Clone, Copy)]
 enum Real {
     Now,
+    Moment,
     Slice,
     Forever,
 }
@@ -31,6 +35,7 @@ impl Real {
     fn milliseconds(self) -> c_int {
         match self {
             Real::Now => 0,
+            Real::Moment => MOMENT,
             Real::Slice => SLICE,
             Real::Forever => -1,
         }
@@ -61,7 +66,19 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
     } else {
         Until::Limit
     };
+    let mut is_alone = !has_threads();
     loop {
+        let is_active = with_state(|state| state.active()).unwrap_or(false);
+        let has_begun = hears && is_active;
+        if !is_alone && !has_begun {
+            let ready = look(Real::Moment);
+            if ready != 0 {
+                return ready;
+            }
+            // What they have begun meanwhile is waited for before they have another moment.
+            is_alone = !with_state(|state| state.active()).unwrap_or(false);
+            continue;
+        }
         let why = with_state(|state| state.wait(until, limit.unwrap_or(u64::MAX)));
         let ready = look(Real::Now);
         if ready != 0 {
@@ -69,6 +86,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
         }
         match (why, limit) {
             (Some(Why::Happened | Why::Interrupted), _) => {}
+            (Some(Why::Quiet), Some(_)) => is_alone = !has_threads(),
             (_, Some(_)) => return 0,
             (_, None) => {
                 let ready = look(Real::Slice);
@@ -79,6 +97,19 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
             }
         }
     }
+}
+
+/// Whether the program has threads besides this one and that of the library, which there is with virtual time.
+fn has_threads() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 2)
+}
+
+/// A look at a descriptor that does not wait is a system call all the same.
+pub fn glance() {
+    with_state(|state| {
+        charge_system_call(state);
+        state.wait(Until::Limit, 0);
+    });
 }
 
 /// Waits until a descriptor of an event may be read.

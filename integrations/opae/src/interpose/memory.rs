@@ -50,10 +50,12 @@ fn with_parts<T>(parts: *const iovec, count: c_int, touch: Touch, call: impl FnO
 /// A read of a descriptor of an event waits in simulated time.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(file: c_int, bytes: *mut c_void, len: size_t) -> ssize_t {
-    if known_mode() == Mode::Virtual && may_tell(file) && blocks(file) {
+    if known_mode() == Mode::Virtual && may_tell(file) {
         let tells = with_state(|state| state.tells(file)).unwrap_or(false);
-        if tells && virtually() {
-            descriptors::wait_for(file);
+        match (tells && virtually(), blocks(file)) {
+            (true, true) => descriptors::wait_for(file),
+            (true, false) => descriptors::glance(),
+            (false, _) => {}
         }
     }
     // SAFETY: as the caller says.

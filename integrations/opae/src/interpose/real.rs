@@ -55,6 +55,9 @@ real! {
     send(socket: c_int, bytes: *const c_void, len: size_t, flags: c_int) -> ssize_t;
     fread(bytes: *mut c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t;
     fwrite(bytes: *const c_void, size: size_t, count: size_t, file: *mut FILE) -> size_t;
+    pthread_sigmask(how: c_int, mask: *const sigset_t, before: *mut sigset_t) -> c_int;
+    sigprocmask(how: c_int, mask: *const sigset_t, before: *mut sigset_t) -> c_int;
+    clock() -> libc::c_long;
     sigaction(signal: c_int, action: *const libc::sigaction, before: *mut libc::sigaction) -> c_int;
     usleep(span: c_uint) -> c_int;
     sleep(span: c_uint) -> c_uint;

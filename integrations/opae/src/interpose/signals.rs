@@ -1,8 +1,11 @@
-//! A program that handles SIGSEGV itself after the library does is called by the library, for what is not the library's.
+//! A program that handles SIGSEGV itself after the library does is called by the library, for what is not the library's. A program
+//! that blocks it keeps it open: a blocked fault ends a process.
 
 #![expect(unsafe_code, reason = "they are called from C")]
 
 use std::ffi::c_int;
+
+use libc::sigset_t;
 
 use super::real;
 use crate::abi::place;
@@ -34,8 +37,50 @@ unsafe extern "C" fn sigaction(
             return 0;
         }
     }
+    let open = place(action.cast_mut()).ok().map(|action| {
+        let mut action = action.take();
+        // SAFETY: the mask is whole.
+        unsafe { libc::sigdelset(&raw mut action.sa_mask, libc::SIGSEGV) };
+        action
+    });
+    let action = open.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: as the caller says.
     unsafe { real::sigaction(signal, action, before) }
+}
+
+/// The mask without SIGSEGV, if it is one that blocks.
+fn opened(how: c_int, mask: *const sigset_t) -> Option<sigset_t> {
+    if how == libc::SIG_UNBLOCK {
+        return None;
+    }
+    let mut mask = place(mask.cast_mut()).ok()?.take();
+    // SAFETY: the mask is whole.
+    unsafe { libc::sigdelset(&raw mut mask, libc::SIGSEGV) };
+    Some(mask)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    mask: *const sigset_t,
+    before: *mut sigset_t,
+) -> c_int {
+    let opened = opened(how, mask);
+    let mask = opened.as_ref().map_or(mask, std::ptr::from_ref);
+    // SAFETY: as the caller says.
+    unsafe { real::pthread_sigmask(how, mask, before) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigprocmask(
+    how: c_int,
+    mask: *const sigset_t,
+    before: *mut sigset_t,
+) -> c_int {
+    let opened = opened(how, mask);
+    let mask = opened.as_ref().map_or(mask, std::ptr::from_ref);
+    // SAFETY: as the caller says.
+    unsafe { real::sigprocmask(how, mask, before) }
 }
 
 /// Sets a handler, as BSD does: the system call that it interrupts is begun again.

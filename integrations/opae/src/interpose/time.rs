@@ -35,7 +35,8 @@ fn look(clock: clockid_t) -> Option<u64> {
     let epoch = epoch(clock)?;
     let now = lock_soon().map(|mut state| {
         let cost = state.timed().map(|link| link.welcome.costs.clock);
-        state.charge(cost.unwrap_or(0))
+        let cost = cost.unwrap_or(0) << state.idle_doublings();
+        state.charge(cost)
     });
     Some(epoch + now.unwrap_or_else(told) / NANOSECOND)
 }
@@ -115,6 +116,21 @@ unsafe extern "C" fn time(result: *mut time_t) -> time_t {
         .as_ref()
         .map(|place: &Place<time_t>| place.put(seconds));
     seconds
+}
+
+/// Processor time, as programs measure that they are busy: here it is the time since the session began.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clock() -> libc::c_long {
+    let shown = if ready() && virtually() {
+        look(libc::CLOCK_MONOTONIC)
+    } else {
+        None
+    };
+    let (Some(shown), Some(epoch)) = (shown, epoch(libc::CLOCK_MONOTONIC)) else {
+        // SAFETY: it has no arguments.
+        return unsafe { real::clock() };
+    };
+    ((shown - epoch) / 1000).cast_signed()
 }
 
 /// C11's clock: its base 1 is the time of day.
