@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use kernel::{Span, Time};
+use kernel::Span;
 use session::{Call, Clock, Costs, Failure, Reply, Request, Until, VERSION, Welcome, Why};
 use sim::Woken;
 
@@ -262,10 +262,8 @@ impl Server {
         limit: u64,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
-        let limit = match limit {
-            u64::MAX => Time::NEVER,
-            limit => self.began + Span::from_fs(limit),
-        };
+        // Beyond the end of time there is none.
+        let limit = self.began + Span::from_fs(limit);
         let what = match until {
             Until::Limit => sim::Until::Limit,
             Until::Interrupt => sim::Until::Interrupt,

@@ -176,7 +176,9 @@ impl Server {
             return self.dismiss(place, watch);
         };
         if !self.settings.is_wall {
-            self.pass(Span::from_fs(call.worked), watch);
+            let left = Time::NEVER.since(self.simulation.now()).as_fs() / 2;
+            // Nobody works until time ends, whatever he says.
+            self.pass(Span::from_fs(call.worked.min(left)), watch);
         }
         let outcome = self.answer(place, call, file, watch);
         self.tell_interrupts();

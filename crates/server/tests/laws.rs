@@ -257,6 +257,20 @@ fn time_passes_for_what_a_process_does_and_for_nothing_else() {
 }
 
 #[test]
+fn nobody_takes_a_session_beyond_the_end_of_time() {
+    let session = Session::new(false);
+    let process = session.process();
+    let until = Until::Limit;
+    let limit = u64::MAX - 1;
+    let woken = process.ask(Request::Wait { until, limit });
+    assert_eq!(woken, Ok(Reply::Woken(Why::Quiet)));
+    let before = process.now();
+    let worked = process.call(u64::MAX, Request::Objects, None);
+    assert!(worked.now > before && worked.outcome.is_ok());
+    assert!(process.objects().len() == 2);
+}
+
+#[test]
 fn a_wait_ends_when_a_device_writes_and_an_interrupt_is_told() {
     let session = Session::new(false);
     let process = session.process();
