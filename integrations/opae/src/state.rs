@@ -240,7 +240,8 @@ impl State {
 
     /// Whether something is under way that may write to memory or interrupt.
     pub fn active(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.active)
+        let link = self.link.as_ref();
+        link.is_some_and(|link| link.active && !link.gone)
     }
 
     fn time_passed(&mut self) {

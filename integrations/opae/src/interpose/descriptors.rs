@@ -66,7 +66,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
     } else {
         Until::Limit
     };
-    let (mut is_alone, mut has_rested) = (!has_threads(), false);
+    let mut is_alone = !has_threads();
     loop {
         let is_active = with_state(|state| state.active()).unwrap_or(false);
         let has_begun = hears && is_active;
@@ -85,10 +85,9 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
             return ready;
         }
         match (why, limit) {
-            (Some(Why::Happened | Why::Interrupted), _) => has_rested = false,
-            // The fabric is at rest before the limit: once, others may begin something.
-            (Some(Why::Quiet), Some(limit)) if told() < limit && !has_rested => {
-                has_rested = true;
+            (Some(Why::Happened | Why::Interrupted), _) => {}
+            // The fabric has come to rest before the limit: others may begin something.
+            (Some(Why::Quiet), Some(limit)) if told() < limit && is_active => {
                 is_alone = !has_threads();
             }
             (_, Some(_)) => return 0,
