@@ -68,8 +68,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
     };
     let mut is_alone = !has_threads();
     loop {
-        let is_active = with_state(|state| state.active()).unwrap_or(false);
-        let has_begun = hears && is_active;
+        let has_begun = hears && with_state(|state| state.active()).unwrap_or(false);
         if !is_alone && !has_begun {
             let ready = look(Real::Moment);
             if ready != 0 {
@@ -79,7 +78,12 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
             is_alone = !with_state(|state| state.active()).unwrap_or(false);
             continue;
         }
-        let why = with_state(|state| state.wait(until, limit.unwrap_or(u64::MAX)));
+        // Nobody begins anything between the two.
+        let asked = with_state(|state| {
+            let was_active = state.active();
+            (was_active, state.wait(until, limit.unwrap_or(u64::MAX)))
+        });
+        let (was_active, why) = asked.map_or((false, None), |(was, why)| (was, Some(why)));
         let ready = look(Real::Now);
         if ready != 0 {
             return ready;
@@ -87,7 +91,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
         match (why, limit) {
             (Some(Why::Happened | Why::Interrupted), _) => {}
             // The fabric has come to rest before the limit: others may begin something.
-            (Some(Why::Quiet), Some(limit)) if told() < limit && is_active => {
+            (Some(Why::Quiet), Some(limit)) if told() < limit && was_active => {
                 is_alone = !has_threads();
             }
             (_, Some(_)) => return 0,
