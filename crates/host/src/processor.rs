@@ -1,8 +1,9 @@
 //! A host's processor: threads that share cores, the interrupts that wake them, and flows that need no program.
 
+mod look;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::ops::Range;
 
 use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TranslationOrder};
 use kernel::Time;
@@ -13,6 +14,7 @@ use transaction::{Flow, Next, Requester, RequesterLimits, Taken};
 use crate::loads::Loads;
 use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
+use look::Look;
 
 /// The cores of a host and what runs on them.
 #[derive(Debug)]
@@ -37,9 +39,7 @@ pub struct Processor {
     orders: VecDeque<TranslationOrder>,
     /// Bytes of memory that programs wait for devices to write, and how often each was that nobody has waited for yet.
     watched: BTreeMap<u64, u32>,
-    /// What somebody outside of the simulation looks at, and whether a device has written any of it meanwhile.
-    looked_at: Range<u64>,
-    is_changed: bool,
+    look: Look,
 }
 
 #[derive(Debug)]
@@ -93,8 +93,7 @@ impl Processor {
             accesses: VecDeque::new(),
             orders: VecDeque::new(),
             watched: BTreeMap::new(),
-            looked_at: 0..0,
-            is_changed: false,
+            look: Look::default(),
         }
     }
 
@@ -122,26 +121,6 @@ impl Processor {
     /// From now on it is known how often devices write the byte at `address`.
     pub fn watch(&mut self, address: u64) {
         self.watched.entry(address).or_default();
-    }
-
-    /// Whether interrupts came that nobody waits for.
-    pub fn is_interrupted(&self) -> bool {
-        self.interrupts.values().any(|count| *count > 0)
-    }
-
-    /// From now on it is known whether a device [changes](Self::is_changed) any byte of `range`, and of no other.
-    pub fn look_at(&mut self, range: Range<u64>) {
-        self.looked_at = range;
-        self.is_changed = false;
-    }
-
-    /// Whether a device has written what is [looked at](Self::look_at).
-    pub fn is_changed(&self) -> bool {
-        self.is_changed
-    }
-
-    fn is_looked_at(&self, bytes: &Range<u64>) -> bool {
-        bytes.start < self.looked_at.end && self.looked_at.start < bytes.end
     }
 
     /// A thread that begins at `start` and runs `program`.
@@ -462,13 +441,13 @@ impl Cpu for Processor {
 
     fn watches(&self, address: u64, len: u32) -> bool {
         let bytes = address..address + u64::from(len);
-        self.is_looked_at(&bytes)
+        self.look.is_at(&bytes)
             || !self.watched.is_empty() && self.watched.range(bytes).next().is_some()
     }
 
     fn written(&mut self, address: u64, len: u32) {
         let bytes = address..address + u64::from(len);
-        self.is_changed |= self.is_looked_at(&bytes);
+        self.look.written(&bytes);
         for (byte, count) in self.watched.range_mut(bytes) {
             let waits = |thread: &Thread| thread.state == State::Written(*byte);
             if let Some(thread) = self.threads.iter().position(waits) {

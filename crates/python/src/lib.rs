@@ -432,6 +432,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<afu::Shell>()?;
     module.add_function(wrap_pyfunction!(session::afus, module)?)?;
     module.add_function(wrap_pyfunction!(session::read_bitstream, module)?)?;
+    module.add_function(wrap_pyfunction!(session::write_bitstream, module)?)?;
     module.add_function(wrap_pyfunction!(session::load_image, module)?)?;
     module.add_function(wrap_pyfunction!(session::cards, module)?)?;
     module.add_function(wrap_pyfunction!(hand::advance, module)?)?;

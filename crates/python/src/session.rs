@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use serde::Serialize;
 use server::{Image, Loader, Server, ServerError, Settings};
 use sim::{Afu, BuiltInAfu};
@@ -105,6 +106,18 @@ pub fn afus() -> Vec<(&'static str, String)> {
     let all = BuiltInAfu::NAMES.iter();
     let with_id = all.filter_map(|(name, afu)| Some((*name, afu.id()?.to_string())));
     with_id.collect()
+}
+
+/// The bytes of a bitstream with that name and UUID, and where its model is, if it has one of its own.
+#[pyfunction]
+#[pyo3(signature = (name, uuid, model = None))]
+pub fn write_bitstream<'py>(
+    py: Python<'py>,
+    name: &str,
+    uuid: String,
+    model: Option<String>,
+) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, &Image::new(uuid, model).emit(name))
 }
 
 /// What a bitstream holds: the UUIDs of its accelerator and of the interface that it is made for, and where a model is, if it

@@ -4,9 +4,10 @@
 //! little-endian, the metadata, the bits.
 
 use serde::Deserialize;
+use serde_json::json;
 use thiserror::Error;
 
-/// The first bytes of every such file, the UUID 31303076-5342-47b7-4147-50466e6f6558 from its end: "Xeon", "FPG", "A\u{b7}GBS", "v001".
+/// The first bytes of every such file.
 const MAGIC: [u8; 16] = *b"XeonFPGA\xb7GBSv001";
 
 /// The longest metadata: real ones have less than a kilobyte.
@@ -65,6 +66,37 @@ struct Own {
 }
 
 impl Image {
+    /// An image of an accelerator for the cards there are, of which only the metadata mean anything here.
+    pub fn new(accelerator: String, model: Option<String>) -> Self {
+        Image {
+            accelerator,
+            interface: sim::INTERFACE.to_string(),
+            model,
+        }
+    }
+
+    /// Its bytes, with the accelerator's name.
+    pub fn emit(&self, name: &str) -> Vec<u8> {
+        let mut metadata = json!({
+            "version": 1,
+            "platform-name": "DCP",
+            "afu-image": {
+                "magic-no": 488_605_312,
+                "power": 0,
+                "interface-uuid": self.interface,
+                "accelerator-clusters": [
+                    {"name": name, "total-contexts": 1, "accelerator-type-uuid": self.accelerator},
+                ],
+            },
+        });
+        if let Some(model) = &self.model {
+            metadata["peerlane"] = json!({"model": model});
+        }
+        let metadata = metadata.to_string();
+        let length = metadata.len() as u32;
+        [&MAGIC[..], &length.to_le_bytes(), metadata.as_bytes()].concat()
+    }
+
     /// Reads the bytes of a file.
     pub fn parse(bytes: &[u8]) -> Result<Self, BitstreamError> {
         let rest = bytes.strip_prefix(&MAGIC).ok_or(BitstreamError::Magic)?;
@@ -104,6 +136,15 @@ mod tests {
         assert_eq!(image.accelerator, "331db30c-9885-41ea-9081-f88b8f655caa");
         assert_eq!(image.interface, "9926ab6d-6c92-5a68-aabc-a7d84c545738");
         assert_eq!(image.model, None);
+    }
+
+    #[test]
+    fn an_image_is_what_it_was_before_it_was_written() {
+        let id = "331db30c-9885-41ea-9081-f88b8f655caa".to_owned();
+        for model in [None, Some("a.py:\"B\"".to_owned())] {
+            let image = Image::new(id.clone(), model);
+            assert_eq!(Image::parse(&image.emit("a\nb")), Ok(image));
+        }
     }
 
     #[test]

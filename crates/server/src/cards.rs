@@ -30,8 +30,10 @@ pub(crate) struct Card {
     pub(crate) place: CardPlace,
 }
 
-/// What the accelerator interface of a card gives processes: interrupts, and ranges of registers.
-pub(crate) const INTERRUPTS: u32 = 4;
+/// Interrupts that the port of a card gives processes.
+pub(crate) const INTERRUPTS: u32 = sim::INTERRUPTS as u32;
+
+/// Ranges of registers that it gives them.
 const RANGES: u32 = 1;
 
 impl Card {

@@ -31,8 +31,8 @@ mod tree;
 pub use access::AccessError;
 pub use cards::CardPlace;
 pub use device::fpga_card::{
-    Afu, AfuId, BuiltInAfu, FpgaCard, INTERRUPTS, MMIO_SIZE, MemoryPort, Misuse, NoSuchMemory,
-    NotAnAfuId, ReadError, Shell,
+    Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, MemoryPort, Misuse,
+    NoSuchMemory, NotAnAfuId, ReadError, Shell,
 };
 pub use hand::{Hand, Order, Until, Woken};
 pub use latency::Latency;

@@ -6,16 +6,10 @@ JSON, and the bits, which mean nothing here. A real file is known by the UUIDs i
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from peerlane import _core
 from peerlane.opae import afu
-
-MAGIC = b"XeonFPGA\xb7GBSv001"
-
-INTERFACE = "9926ab6d-6c92-5a68-aabc-a7d84c545738"
-"""Of the PAC with Arria 10 GX, as version 1.1 of the Acceleration Stack has it."""
 
 
 def bitstream(image: str) -> bytes:
@@ -27,11 +21,11 @@ def bitstream(image: str) -> bytes:
     """
     built_in = dict(_core.afus())
     if image in built_in:
-        return _pack(image, built_in[image])
+        return _core.write_bitstream(image, built_in[image])
     path, _, wanted = image.partition(":")
     if path.endswith(".py"):
         place = str(Path(path).resolve()) + (f":{wanted}" if wanted else "")
-        return _pack(Path(path).stem, afu.load(place).uuid, model=place)
+        return _core.write_bitstream(Path(path).stem, afu.load(place).uuid, place)
     if not Path(image).is_file():
         names = ", ".join(built_in)
         raise ValueError(f"there is no image {image!r}; name a file (.gbs, .py) or one of {names}")
@@ -41,18 +35,3 @@ def bitstream(image: str) -> bytes:
     except ValueError as error:
         raise ValueError(f"{image} is no bitstream: {error}") from None
     return found
-
-
-def _pack(name: str, uuid: str, model: str | None = None) -> bytes:
-    cluster = {"name": name, "total-contexts": 1, "accelerator-type-uuid": uuid}
-    image = {
-        "magic-no": 488605312,
-        "power": 0,
-        "interface-uuid": INTERFACE,
-        "accelerator-clusters": [cluster],
-    }
-    metadata: dict[str, object] = {"version": 1, "platform-name": "DCP", "afu-image": image}
-    if model is not None:
-        metadata["peerlane"] = {"model": model}
-    text = json.dumps(metadata).encode()
-    return MAGIC + len(text).to_bytes(4, "little") + text

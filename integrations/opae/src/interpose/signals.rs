@@ -48,15 +48,21 @@ unsafe extern "C" fn sigaction(
     unsafe { real::sigaction(signal, action, before) }
 }
 
-/// The mask without SIGSEGV, if it is one that blocks.
-fn opened(how: c_int, mask: *const sigset_t) -> Option<sigset_t> {
-    if how == libc::SIG_UNBLOCK {
-        return None;
+/// Does `change` with the mask, or with one like it that does not block SIGSEGV.
+fn with_open(
+    how: c_int,
+    mask: *const sigset_t,
+    change: impl FnOnce(*const sigset_t) -> c_int,
+) -> c_int {
+    match place(mask.cast_mut()) {
+        Ok(blocked) if how != libc::SIG_UNBLOCK => {
+            let mut open = blocked.take();
+            // SAFETY: the mask is whole.
+            unsafe { libc::sigdelset(&raw mut open, libc::SIGSEGV) };
+            change(&raw const open)
+        }
+        _ => change(mask),
     }
-    let mut mask = place(mask.cast_mut()).ok()?.take();
-    // SAFETY: the mask is whole.
-    unsafe { libc::sigdelset(&raw mut mask, libc::SIGSEGV) };
-    Some(mask)
 }
 
 #[unsafe(no_mangle)]
@@ -65,10 +71,10 @@ unsafe extern "C" fn pthread_sigmask(
     mask: *const sigset_t,
     before: *mut sigset_t,
 ) -> c_int {
-    let opened = opened(how, mask);
-    let mask = opened.as_ref().map_or(mask, std::ptr::from_ref);
     // SAFETY: as the caller says.
-    unsafe { real::pthread_sigmask(how, mask, before) }
+    with_open(how, mask, |mask| unsafe {
+        real::pthread_sigmask(how, mask, before)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -77,10 +83,10 @@ unsafe extern "C" fn sigprocmask(
     mask: *const sigset_t,
     before: *mut sigset_t,
 ) -> c_int {
-    let opened = opened(how, mask);
-    let mask = opened.as_ref().map_or(mask, std::ptr::from_ref);
     // SAFETY: as the caller says.
-    unsafe { real::sigprocmask(how, mask, before) }
+    with_open(how, mask, |mask| unsafe {
+        real::sigprocmask(how, mask, before)
+    })
 }
 
 /// Sets a handler, as BSD does: the system call that it interrupts is begun again.

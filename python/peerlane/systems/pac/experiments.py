@@ -47,14 +47,6 @@ PRINTED = 1e6 * 1024
 LANE = 8 * 128 / 130 / 8
 """GB/s of a Gen3 lane after its encoding."""
 
-SECOND = {
-    "model": "fpga-card",
-    "afu": "dma_afu",
-    "max_payload_supported": "256 B",
-    "max_read_request": "256 B",
-}
-"""The published card, once more."""
-
 FORMATS = list(product(Format, Chroma))
 
 
@@ -122,7 +114,7 @@ def usage() -> Measurements:
 
 def video() -> Measurements:
     """8K on one card and on two, each of which takes half of every frame, side by side."""
-    both = _fabric().device("card2", "server", **SECOND)
+    both = _fabric().device("card2", "server", model="fpga-card", profile="pac", afu="dma_afu")
     for name, fabric in (("one-card", _fabric()), ("two-cards", both)):
         rates = steady_rates(fabric.simulation, [WHOLE])[WHOLE]
         for chroma in Chroma:
