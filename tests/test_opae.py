@@ -35,6 +35,7 @@ RUNS = {
     "events": ("dma_afu", ()),
     "errors": ("dma_afu", ("{nlb}", "small")),
     "threads": ("dma_afu", ()),
+    "alerts": ("dma_afu", ()),
 }
 """Each program, what is loaded for it, and what it is told: short runs."""
 
@@ -174,6 +175,11 @@ def test_who_waits_for_what_another_thread_begins_waits_no_longer(programs: Prog
     assert len(took) == 3, done.stderr
     for delay, us in zip((0, 500, 5000), took, strict=True):
         assert delay <= us < delay + 400
+
+
+def test_a_thread_injects_an_error_of_which_another_is_told(programs: Programs) -> None:
+    done = programs.run([str(programs.program("alerts"))], "dma_afu")
+    assert "an error after 5 s" in done.stdout, done.stderr
 
 
 def test_a_program_and_the_command_measure_the_same_sweep(programs: Programs) -> None:

@@ -36,7 +36,6 @@ static void lives(fpga_handle handle)
 	OK(fpgaCreateEventHandle(&event));
 	SAYS(FPGA_INVALID_PARAM, fpgaGetOSObjectFromEventHandle(event, &fd));
 	SAYS(FPGA_INVALID_PARAM, fpgaUnregisterEvent(handle, FPGA_EVENT_INTERRUPT, event));
-	SAYS(FPGA_NOT_SUPPORTED, fpgaRegisterEvent(handle, FPGA_EVENT_ERROR, event, 0));
 	SAYS(FPGA_NOT_SUPPORTED, fpgaRegisterEvent(handle, FPGA_EVENT_POWER_THERMAL, event, 0));
 	SAYS(FPGA_INVALID_PARAM, fpgaRegisterEvent(handle, (fpga_event_type)9, event, 0));
 	SAYS(FPGA_INVALID_PARAM, fpgaRegisterEvent(handle, FPGA_EVENT_INTERRUPT, event, 4));

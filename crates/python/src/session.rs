@@ -175,7 +175,7 @@ pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
                 .flatten()
                 .map(|id| id.to_string()),
             registers: place.registers,
-            port_control: place.port_control,
+            port_control: place.port + sim::card_registers::PORT_CONTROL,
             local_memory: place.local_memory,
             clock_hz: place.clock.0,
             interrupts: (0..sim::INTERRUPTS).filter_map(message).collect(),

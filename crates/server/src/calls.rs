@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use kernel::Span;
 use session::{Call, Clock, Costs, Failure, Reply, Request, Until, VERSION, Welcome, Why};
 use sim::Woken;
+use sim::card_registers::PORT_CONTROL;
 
 use crate::cards;
 use crate::opened::State;
@@ -99,23 +100,24 @@ impl Server {
                 self.pass(self.hand.costs().system_call, watch);
                 Ok(Reply::Done)
             }
-            Request::Listen { handle, vector } => {
-                let opened = self.opened.of(client, handle)?;
+            Request::Listen { handle, event } => {
                 let file = file.ok_or(Failure::Invalid)?;
-                if !opened.is_accelerator {
-                    return Err(Failure::NotSupported);
-                }
-                if vector >= cards::INTERRUPTS || opened.listening.contains_key(&vector) {
-                    return Err(Failure::Invalid);
-                }
-                opened.listening.insert(vector, file);
+                self.opened.of(client, handle)?.listen(event, file)?;
                 Ok(Reply::Done)
             }
-            Request::Ignore { handle, vector } => {
-                let opened = self.opened.of(client, handle)?;
-                let heard = opened.listening.remove(&vector);
-                heard.map(|_| Reply::Done).ok_or(Failure::NotFound)
+            Request::Ignore { handle, event } => {
+                self.opened.of(client, handle)?.ignore(event)?;
+                Ok(Reply::Done)
             }
+            Request::LoadErrors { object, register } => {
+                let value = self.load_errors((object, register), watch)?;
+                Ok(Reply::Value(value))
+            }
+            Request::StoreErrors {
+                object,
+                register,
+                value,
+            } => self.store_errors((object, register), value, watch),
             Request::Configure {
                 handle,
                 slot,
@@ -199,16 +201,13 @@ impl Server {
         if !opened.is_accelerator {
             return Err(Failure::NotSupported);
         }
-        let control = self.cards[opened.card].place.port_control;
+        let control = self.cards[opened.card].place.port + PORT_CONTROL;
         let (hand, simulation) = (&self.hand, &mut self.simulation);
         let mut turn = || {
             hand.work(simulation, hand.costs().system_call, watch)?;
             hand.store(simulation, control, &IN_RESET.to_le_bytes(), watch)?;
             for _ in 0..RESET_LOOKS {
-                let bytes = hand.load(simulation, control, 8, watch)?;
-                let word = bytes
-                    .first_chunk()
-                    .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+                let word = hand.load_word(simulation, control, watch)?;
                 if word & RESET_DONE != 0 {
                     break;
                 }

@@ -8,6 +8,7 @@ mod buffers;
 mod calls;
 mod cards;
 mod client;
+mod errors;
 mod opened;
 mod server;
 

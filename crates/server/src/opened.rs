@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
-use session::Failure;
+use session::{Event, Failure};
+
+use crate::cards::INTERRUPTS;
 
 /// What one process has open.
 #[derive(Debug)]
@@ -15,7 +17,7 @@ pub(crate) struct Opened {
     pub(crate) is_accelerator: bool,
     is_shared: bool,
     /// Where interrupts are told, by vector.
-    pub(crate) listening: BTreeMap<u32, OwnedFd>,
+    pub(crate) listening: BTreeMap<u8, OwnedFd>,
 }
 
 /// All that is open, by handle.
@@ -100,6 +102,33 @@ pub(crate) enum State {
 }
 
 impl Opened {
+    /// From now on it is told of an event by `file`.
+    pub(crate) fn listen(&mut self, event: Event, file: OwnedFd) -> Result<(), Failure> {
+        let vector = self.vector(event)?;
+        if self.listening.contains_key(&vector) {
+            return Err(Failure::Invalid);
+        }
+        self.listening.insert(vector, file);
+        Ok(())
+    }
+
+    /// It is told of it no more.
+    pub(crate) fn ignore(&mut self, event: Event) -> Result<(), Failure> {
+        let heard = self.listening.remove(&self.vector(event)?);
+        heard.map(drop).ok_or(Failure::NotFound)
+    }
+
+    /// The interrupt that tells of an event.
+    fn vector(&self, event: Event) -> Result<u8, Failure> {
+        match event {
+            Event::Interrupt(_) if !self.is_accelerator => Err(Failure::NotSupported),
+            Event::Interrupt(vector) if vector >= INTERRUPTS => Err(Failure::Invalid),
+            Event::Interrupt(vector) => Ok(vector as u8),
+            Event::Error if self.is_accelerator => Ok(sim::PORT_ALERT),
+            Event::Error => Ok(sim::MANAGEMENT_ALERT),
+        }
+    }
+
     fn is(&self, card: usize, is_accelerator: bool) -> bool {
         self.card == card && self.is_accelerator == is_accelerator
     }

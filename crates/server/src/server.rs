@@ -218,7 +218,7 @@ impl Server {
             for opened in self.opened.iter() {
                 let card = &self.cards[opened.card].place.name;
                 for (vector, file) in &opened.listening {
-                    let own = self.simulation.interrupt_message(card, *vector as u8);
+                    let own = self.simulation.interrupt_message(card, *vector);
                     if own.ok().flatten() == Some(message) {
                         // Whoever has closed its end does not want to know.
                         let _ = rustix::io::write(file, &u64::from(count).to_ne_bytes());

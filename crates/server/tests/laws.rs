@@ -9,7 +9,8 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{EventfdFlags, eventfd};
 use server::{NoLoader, Server, Settings};
 use session::{
-    Answer, Call, Channel, Failure, Kind, Object, Reply, Request, SharedMemory, Until, VERSION, Why,
+    Answer, Call, Channel, ErrorRegister, Event, Failure, Kind, Object, Reply, Request,
+    SharedMemory, Until, VERSION, Why,
 };
 use sim::Simulation;
 
@@ -144,6 +145,7 @@ impl Process {
     }
 }
 
+const DEVICE: u32 = 0;
 const ACCELERATOR: u32 = 1;
 const BLOCK: u64 = 0x2_0000;
 
@@ -277,8 +279,11 @@ fn a_wait_ends_when_a_device_writes_and_an_interrupt_is_told() {
     let handle = process.open(ACCELERATOR, false).expect("nobody has it");
     let (buffer, address, memory) = process.pin(handle, 4096).expect("room");
     let event = eventfd(0, EventfdFlags::NONBLOCK).expect("the system has one");
-    let vector = 0;
-    let listen = Request::Listen { handle, vector };
+    let told = Event::Interrupt(0);
+    let listen = Request::Listen {
+        handle,
+        event: told,
+    };
     assert_eq!(
         process.call(0, listen, Some(event.as_fd())).outcome,
         Ok(Reply::Done)
@@ -304,6 +309,55 @@ fn a_wait_ends_when_a_device_writes_and_an_interrupt_is_told() {
     assert_eq!(
         process.ask(Request::Wait { until, limit }),
         Ok(Reply::Woken(Why::Quiet))
+    );
+}
+
+#[test]
+fn who_listens_to_errors_is_told_of_those_that_are_injected() {
+    let session = Session::new(false);
+    let (process, other) = (session.process(), session.process());
+    let handle = process.open(DEVICE, true).expect("nobody has it");
+    let event = eventfd(0, EventfdFlags::NONBLOCK).expect("the system has one");
+    let listen = |event| Request::Listen { handle, event };
+    assert_eq!(
+        process
+            .call(0, listen(Event::Interrupt(0)), Some(event.as_fd()))
+            .outcome,
+        Err(Failure::NotSupported)
+    );
+    assert_eq!(
+        process
+            .call(0, listen(Event::Error), Some(event.as_fd()))
+            .outcome,
+        Ok(Reply::Done)
+    );
+    let store = |object, register, value| Request::StoreErrors {
+        object,
+        register,
+        value,
+    };
+    let load = |object, register| Request::LoadErrors { object, register };
+    let injected = store(DEVICE, ErrorRegister::Injected, 1);
+    assert_eq!(other.ask(injected), Ok(Reply::Done));
+    let (until, limit) = (Until::Interrupt, u64::MAX);
+    let woken = process.ask(Request::Wait { until, limit });
+    assert_eq!(woken, Ok(Reply::Woken(Why::Happened)));
+    let mut count = [0; 8];
+    assert_eq!(rustix::io::read(&event, &mut count), Ok(8));
+    assert_eq!(
+        process.ask(load(DEVICE, ErrorRegister::Fatal)),
+        Ok(Reply::Value(1 << 11))
+    );
+    for (object, register) in [
+        (DEVICE, ErrorRegister::Port),
+        (ACCELERATOR, ErrorRegister::Fatal),
+        (9, ErrorRegister::Port),
+    ] {
+        assert_eq!(process.ask(load(object, register)), Err(Failure::NotFound));
+    }
+    assert_eq!(
+        process.ask(load(ACCELERATOR, ErrorRegister::Port)),
+        Ok(Reply::Value(0))
     );
 }
 

@@ -73,19 +73,35 @@ pub enum Request {
         /// What was pinned.
         buffer: u64,
     },
-    /// To hear of an interrupt of an accelerator by an `eventfd`, which comes with the call.
+    /// To hear of an event by an `eventfd`, which comes with the call.
     Listen {
         /// What was opened.
         handle: u64,
-        /// Which interrupt of it.
-        vector: u32,
+        /// What may happen to it.
+        event: Event,
     },
     /// To hear of it no more.
     Ignore {
         /// What was opened.
         handle: u64,
-        /// Which interrupt of it.
-        vector: u32,
+        /// What may happen to it.
+        event: Event,
+    },
+    /// What a register says that records errors: [`Reply::Value`].
+    LoadErrors {
+        /// The place of the object in the list.
+        object: u32,
+        /// Which register of it.
+        register: ErrorRegister,
+    },
+    /// To store to it: to take errors back that were recorded, by ones, or to inject some.
+    StoreErrors {
+        /// The place of the object in the list.
+        object: u32,
+        /// Which register of it.
+        register: ErrorRegister,
+        /// What.
+        value: u64,
     },
     /// To load a bitstream, which comes with the call as a file, into a slot.
     Configure {
@@ -105,6 +121,42 @@ pub enum Request {
         /// No longer than to then, in femtoseconds; `u64::MAX` for no end.
         limit: u64,
     },
+}
+
+/// What a process may hear of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Event {
+    /// That interrupt of an accelerator.
+    Interrupt(u32),
+    /// That something new has gone wrong.
+    Error,
+}
+
+/// A register that records errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ErrorRegister {
+    /// Of a device: errors of its management.
+    Management,
+    /// The first of them.
+    FirstManagement,
+    /// The one after that.
+    NextManagement,
+    /// Of a device: errors of its link to the host.
+    Link,
+    /// Those of a second link.
+    SecondLink,
+    /// Of a device: what is the matter that is not fatal.
+    Nonfatal,
+    /// What is.
+    Fatal,
+    /// What software has injected.
+    Injected,
+    /// Of an accelerator: what it has done that its port does not allow.
+    Port,
+    /// What came first of it.
+    FirstPort,
+    /// The request that was malformed.
+    MalformedRequest,
 }
 
 /// What a process may wait for.
@@ -166,6 +218,8 @@ pub enum Reply {
     },
     /// These bytes.
     Bytes(Vec<u8>),
+    /// This word.
+    Value(u64),
     /// Memory is shared.
     Pinned {
         /// As what.

@@ -10,7 +10,8 @@ mod channel;
 mod memory;
 
 pub use call::{
-    Answer, Call, Clock, Costs, Failure, Kind, Object, Reply, Request, Until, Welcome, Why,
+    Answer, Call, Clock, Costs, ErrorRegister, Event, Failure, Kind, Object, Reply, Request, Until,
+    Welcome, Why,
 };
 pub use channel::{Channel, ChannelError, Listener};
 pub use memory::SharedMemory;

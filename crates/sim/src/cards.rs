@@ -1,6 +1,6 @@
 //! The FPGA cards of a fabric as the software of their hosts finds them.
 
-use device::fpga_card::{AFU_REGISTERS, AfuId, BITSTREAM_ID, INTERFACE, MMIO_SIZE, PORT_CONTROL};
+use device::fpga_card::{AfuId, BITSTREAM_ID, INTERFACE, MMIO_SIZE, registers};
 use kernel::{Bandwidth, Frequency};
 use protocol::FunctionId;
 use transaction::Place;
@@ -35,8 +35,10 @@ pub struct CardPlace {
     pub registers: u64,
     /// How many bytes they take.
     pub registers_size: u64,
-    /// Where the register is that resets its port.
-    pub port_control: u64,
+    /// Where the [registers] of its management engine begin.
+    pub management: u64,
+    /// Where those of its port begin.
+    pub port: u64,
     /// Bytes of its own memory.
     pub local_memory: u64,
     /// The clock of its accelerator.
@@ -45,8 +47,8 @@ pub struct CardPlace {
     pub configuration_rate: Bandwidth,
 }
 
-/// The BAR of the port.
-const PORT_BAR: u8 = 2;
+/// The BARs of the management engine and of the port.
+const BARS: [u8; 2] = [0, 2];
 
 /// Subsystem ID and subsystem vendor ID (PCIe Base 7.5.1.2.3): a dword of the configuration space.
 const SUBSYSTEM: u16 = 0x2c / 4;
@@ -65,7 +67,7 @@ impl Simulation {
         };
         let functions = self.models[number].functions();
         let space = functions.space(Place::Own);
-        let port = space.bar_base(PORT_BAR);
+        let [management, port] = BARS.map(|bar| space.bar_base(bar));
         let ids = [0, SUBSYSTEM].map(|register| space.read(register));
         let [low, high] = [|id: u32| id as u16, |id: u32| (id >> 16) as u16];
         Some(CardPlace {
@@ -79,9 +81,10 @@ impl Simulation {
             subsystem_id: high(ids[1]),
             interface: INTERFACE,
             bitstream_id: BITSTREAM_ID,
-            registers: port + AFU_REGISTERS,
+            registers: port + registers::AFU,
             registers_size: MMIO_SIZE,
-            port_control: port + PORT_CONTROL,
+            management,
+            port,
             local_memory: card.memory.0,
             clock: card.afu_clock,
             configuration_rate: card.configuration_rate,

@@ -114,6 +114,18 @@ impl Hand {
         self.perform(simulation, Order::Load(address, len), watch)
     }
 
+    /// Loads the word of 8 bytes at `address` so.
+    pub fn load_word(
+        &self,
+        simulation: &mut Simulation,
+        address: u64,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<u64, AccessError> {
+        let bytes = self.load(simulation, address, 8, watch)?;
+        let word = bytes.first_chunk();
+        Ok(word.map_or(u64::MAX, |word| u64::from_le_bytes(*word)))
+    }
+
     /// Stores `bytes` at `address` across the fabric as one posted write. Time passes until the core can go on.
     pub fn store(
         &self,

@@ -31,8 +31,9 @@ mod tree;
 pub use access::AccessError;
 pub use cards::CardPlace;
 pub use device::fpga_card::{
-    Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MMIO_SIZE, MemoryPort, Misuse,
-    NoSuchMemory, NotAnAfuId, ReadError, Shell,
+    Afu, AfuId, BuiltInAfu, FpgaCard, INTERFACE, INTERRUPTS, MANAGEMENT_ALERT, MMIO_SIZE,
+    MemoryPort, Misuse, NoSuchMemory, NotAnAfuId, PORT_ALERT, ReadError, Shell,
+    registers as card_registers,
 };
 pub use hand::{Hand, Order, Until, Woken};
 pub use latency::Latency;

@@ -1,19 +1,11 @@
-//! What devices of a simulation do not have: errors, user clocks, messages without registers, metrics, and files that describe them.
+//! What devices of a simulation do not have: user clocks, messages without registers, and metrics.
 
 #![expect(unsafe_code, reason = "they are called from C")]
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::{Code, entry, place};
 use crate::state::with;
-
-fn of_token<T>(token: usize, result: *mut T, code: Code) -> u32 {
-    entry(|| {
-        place(result)?;
-        with(|state| state.tokens.find(token).map(drop))?;
-        Err(code)
-    })
-}
 
 fn of_handle<T>(handle: usize, result: *mut T, code: Code) -> u32 {
     entry(|| {
@@ -26,26 +18,6 @@ fn of_handle<T>(handle: usize, result: *mut T, code: Code) -> u32 {
 /// A result that is not asked for.
 fn any() -> *mut u8 {
     std::ptr::dangling_mut()
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaReadError(token: usize, _error_num: u32, value: *mut u64) -> u32 {
-    of_token(token, value, Code::NotFound)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaClearError(token: usize, _error_num: u32) -> u32 {
-    of_token(token, any(), Code::NotFound)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaClearAllErrors(token: usize) -> u32 {
-    entry(|| with(|state| state.tokens.find(token).map(drop)))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaGetErrorInfo(token: usize, _error_num: u32, error_info: *mut c_void) -> u32 {
-    of_token(token, error_info, Code::NotFound)
 }
 
 #[unsafe(no_mangle)]
@@ -127,99 +99,4 @@ extern "C" fn fpgaGetMetricsThresholdInfo(
     num_thresholds: *mut u32,
 ) -> u32 {
     of_handle(handle, num_thresholds, Code::NotFound)
-}
-
-/// A name may not lead out of its object.
-fn named(name: *const c_char) -> Result<(), Code> {
-    place(name.cast_mut())?;
-    // SAFETY: the program says that it is a string.
-    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
-    let leads_out = name.windows(2).any(|pair| pair == b"..");
-    if leads_out || matches!(name.first(), None | Some(b'.' | b'/')) {
-        return Err(Code::InvalidParam);
-    }
-    Ok(())
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaTokenGetObject(
-    token: usize,
-    name: *const c_char,
-    object: *mut usize,
-    _flags: c_int,
-) -> u32 {
-    entry(|| named(name)).max(of_token(token, object, Code::NotFound) * entry_ok(name))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaHandleGetObject(
-    handle: usize,
-    name: *const c_char,
-    object: *mut usize,
-    _flags: c_int,
-) -> u32 {
-    entry(|| named(name)).max(of_handle(handle, object, Code::NotFound) * entry_ok(name))
-}
-
-/// One if the name is right, and zero if not.
-fn entry_ok(name: *const c_char) -> u32 {
-    u32::from(entry(|| named(name)) == 0)
-}
-
-// No object is ever given: none that a program has is one.
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaObjectGetObject(
-    _parent: usize,
-    _name: *const c_char,
-    _object: *mut usize,
-    _flags: c_int,
-) -> u32 {
-    Code::InvalidParam as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaObjectGetObjectAt(_parent: usize, _index: usize, _object: *mut usize) -> u32 {
-    Code::InvalidParam as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaObjectGetType(_object: usize, _type: *mut c_int) -> u32 {
-    Code::InvalidParam as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaObjectGetName(_object: usize, _name: *mut c_char, _max_len: usize) -> u32 {
-    Code::InvalidParam as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaDestroyObject(_object: *mut usize) -> u32 {
-    Code::InvalidParam as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaObjectGetSize(_object: usize, _value: *mut c_void, _flags: c_int) -> u32 {
-    Code::InvalidParam as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaObjectRead(
-    _object: usize,
-    _buffer: *mut u8,
-    _offset: usize,
-    _len: usize,
-    _flags: c_int,
-) -> u32 {
-    Code::InvalidParam as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaObjectRead64(_object: usize, _value: *mut u64, _flags: c_int) -> u32 {
-    Code::InvalidParam as u32
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn fpgaObjectWrite64(_object: usize, _value: u64, _flags: c_int) -> u32 {
-    Code::InvalidParam as u32
 }

@@ -1,4 +1,4 @@
-//! Events: an interrupt of an accelerator is told by an `eventfd`.
+//! Events: an interrupt of an accelerator, and an error of it or of a device, are told by an `eventfd`.
 
 #![expect(unsafe_code, reason = "they are called from C")]
 
@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
-use session::Request;
+use session::{Event as What, Request};
 
 use crate::abi::{Code, entry, place};
 use crate::state::{State, lock, with};
@@ -51,12 +51,12 @@ pub struct Event {
     heard: Option<Heard>,
 }
 
-/// An interrupt that is told by it.
+/// What is told by it.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     name: usize,
     handle: u64,
-    vector: u32,
+    what: What,
 }
 
 impl Drop for Event {
@@ -66,7 +66,7 @@ impl Drop for Event {
 }
 
 impl State {
-    /// What was opened is being closed: its interrupts are told no more.
+    /// What was opened is being closed: its events are told no more.
     pub fn forget_events(&mut self, name: usize) {
         for (_, event) in self.events.iter_mut() {
             if event.heard.is_some_and(|heard| heard.name == name) {
@@ -84,7 +84,7 @@ impl State {
                 .any(|(_, event)| event.descriptor.as_raw_fd() == descriptor)
     }
 
-    /// Whether any interrupt is told to this process.
+    /// Whether anything is told to this process.
     pub fn hears(&mut self) -> bool {
         self.events
             .iter_mut()
@@ -92,9 +92,12 @@ impl State {
     }
 
     fn ignore(&mut self, heard: Heard) -> Result<(), Code> {
-        let Heard { handle, vector, .. } = heard;
-        self.call(Request::Ignore { handle, vector }, None)
-            .map(drop)
+        let Heard {
+            handle,
+            what: event,
+            ..
+        } = heard;
+        self.call(Request::Ignore { handle, event }, None).map(drop)
     }
 }
 
@@ -150,7 +153,7 @@ extern "C" fn fpgaGetOSObjectFromEventHandle(event_handle: usize, fd: *mut c_int
     })
 }
 
-/// The flags are the number of the interrupt.
+/// The flags of an interrupt are its number.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaRegisterEvent(
     handle: usize,
@@ -162,24 +165,26 @@ extern "C" fn fpgaRegisterEvent(
         with(|state| {
             let opened = state.handles.find(handle)?;
             let event = state.events.find(event_handle)?;
-            is_interrupt(event_type)?;
-            let (interrupts, number) = (opened.accelerator()?.object.interrupts, opened.handle);
-            if flags >= interrupts {
-                return Err(Code::InvalidParam);
-            }
+            let what = match event_type {
+                INTERRUPT if flags < opened.accelerator()?.object.interrupts => {
+                    What::Interrupt(flags)
+                }
+                INTERRUPT => return Err(Code::InvalidParam),
+                _ => is_known(event_type).map(|()| What::Error)?,
+            };
             if event.heard.is_some() {
                 return Err(Code::Busy);
             }
             let heard = Heard {
                 name: handle,
-                handle: number,
-                vector: flags,
+                handle: opened.handle,
+                what,
             };
             // The lock is held, but the descriptor is only lent while the call is made.
             let descriptor = event.descriptor.try_clone().map_err(|_| Code::Exception)?;
             let request = Request::Listen {
                 handle: heard.handle,
-                vector: heard.vector,
+                event: heard.what,
             };
             state.call(request, Some(descriptor.as_fd()))?;
             let event = state.events.find_mut(event_handle)?;
@@ -196,8 +201,11 @@ extern "C" fn fpgaUnregisterEvent(handle: usize, event_type: u32, event_handle: 
         with(|state| {
             state.handles.find(handle)?;
             let event = state.events.find_mut(event_handle)?;
-            is_interrupt(event_type)?;
-            let heard = event.heard.filter(|heard| heard.name == handle);
+            is_known(event_type)?;
+            let is_meant = |heard: &Heard| {
+                heard.name == handle && (heard.what == What::Error) == (event_type == ERROR)
+            };
+            let heard = event.heard.filter(is_meant);
             let heard = heard.ok_or(Code::InvalidParam)?;
             event.heard = None;
             state.ignore(heard)
@@ -205,10 +213,10 @@ extern "C" fn fpgaUnregisterEvent(handle: usize, event_type: u32, event_handle: 
     })
 }
 
-fn is_interrupt(event_type: u32) -> Result<(), Code> {
+fn is_known(event_type: u32) -> Result<(), Code> {
     match event_type {
-        INTERRUPT => Ok(()),
-        ERROR | POWER_THERMAL => Err(Code::NotSupported),
+        INTERRUPT | ERROR => Ok(()),
+        POWER_THERMAL => Err(Code::NotSupported),
         _ => Err(Code::InvalidParam),
     }
 }

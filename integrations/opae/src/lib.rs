@@ -6,8 +6,10 @@
 mod abi;
 mod absent;
 mod access;
+mod attributes;
 mod buffer;
 mod enumerate;
+mod error;
 mod event;
 #[cfg(target_arch = "x86_64")]
 mod execute;
@@ -24,6 +26,7 @@ mod registry;
 mod state;
 #[cfg(target_arch = "x86_64")]
 mod strings;
+mod sysobject;
 mod token;
 mod valgrind;
 mod version;

@@ -10,6 +10,7 @@ use std::ffi::c_char;
 use session::{Kind, Object};
 
 use crate::abi::{Code, Place, bytes, entry, place};
+use crate::attributes::errors;
 use crate::state::{State, lock, with};
 use crate::token::Token;
 
@@ -90,7 +91,7 @@ impl Properties {
             subsystem_device_id: Some(object.subsystem_id),
             guid: Some(object.guid),
             object_id: Some(object.object_id),
-            num_errors: Some(0),
+            num_errors: Some(errors(object.kind).count() as u32),
             interface: Some(DFL),
             hostname: Some(text(object.name.as_bytes())),
             ..Properties::default()

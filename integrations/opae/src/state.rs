@@ -23,6 +23,7 @@ use crate::mmio::Windows;
 use crate::polling::Faults;
 use crate::properties::Properties;
 use crate::registry::{Names, Registry};
+use crate::sysobject::Sysobject;
 use crate::token::Token;
 
 /// Looks at the clock in a row after which the next ones cost twice as much, and how often that is done: up to 512 times.
@@ -42,6 +43,8 @@ pub struct State {
     pub properties: Registry<Properties>,
     /// Event handles that live.
     pub events: Registry<Event>,
+    /// Objects of descriptions that live.
+    pub sysobjects: Registry<Sysobject>,
     /// Memory that is shared with devices.
     pub buffers: Buffers,
     /// Registers that are mapped.
@@ -84,6 +87,7 @@ static STATE: Lock<State> = Lock::new(State {
     handles: Registry::new(),
     properties: Registry::new(),
     events: Registry::new(),
+    sysobjects: Registry::new(),
     buffers: Buffers::new(),
     windows: Windows::new(),
     faults: Faults::new(),

@@ -8,7 +8,7 @@
 )]
 
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use crate::lock::{block_signals, unblock_signals};
@@ -24,6 +24,14 @@ const PATIENCE_OF_VALGRIND: i64 = 5_000_000;
 static TICKS: AtomicU64 = AtomicU64::new(0);
 /// Whether anything may have been opened since the thread went to sleep.
 static WANTED: AtomicU32 = AtomicU32::new(0);
+
+/// The thread's number.
+static THREAD: AtomicI32 = AtomicI32::new(0);
+
+/// Whether a thread of the system's is this one.
+pub fn is_watch(thread: i32) -> bool {
+    THREAD.load(Ordering::Relaxed) == thread
+}
 
 /// There was a call or a fault.
 pub fn tick() {
@@ -43,6 +51,8 @@ pub fn start() {
 
 fn watch() {
     block_every_signal();
+    // SAFETY: it takes nothing.
+    THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     let patience = if valgrind::is_there() {
         PATIENCE_OF_VALGRIND
     } else {

@@ -140,6 +140,12 @@ fn an_object_has_its_properties_and_is_found_by_them() {
 }
 
 #[test]
+fn an_object_has_attributes_and_errors_that_are_told() {
+    run("attributes", Clock::Virtual);
+    run("attributes", Clock::Wall);
+}
+
+#[test]
 fn whatever_a_program_gives_it_is_told_and_goes_on() {
     run("wrong", Clock::Virtual);
 }

@@ -1,7 +1,20 @@
-//! The error registers of a card: those of its port, which an AFU fills by what it does wrong, and that of its link to the host.
+//! The error registers of a card: those of its port, which an AFU fills by what it does wrong, and those of the management
+//! engine. Either alerts the host's driver, by an interrupt, of what was not recorded before.
 
 use super::ReadError;
 use super::afu::Misuse;
+
+/// The interrupts by which a port and the management engine alert: the ones after those of the AFU.
+pub const PORT_ALERT: u8 = super::INTERRUPTS;
+/// That of the management engine.
+pub const MANAGEMENT_ALERT: u8 = PORT_ALERT + 1;
+/// The interrupts of a card.
+pub const VECTORS: u8 = MANAGEMENT_ALERT + 1;
+
+/// What a register says that tells software the vector of such an interrupt.
+pub(super) fn alert_capability(vector: u8) -> u64 {
+    u64::from(vector) << 1 | 1
+}
 
 /// A bit of the port's error register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +60,7 @@ pub(super) struct PortErrors {
     pub(super) first: u64,
     /// How often anything was.
     pub(super) count: u64,
+    is_alerting: bool,
 }
 
 impl PortErrors {
@@ -55,8 +69,14 @@ impl PortErrors {
         if self.all == 0 {
             self.first = bit;
         }
+        self.is_alerting |= bit & !self.all != 0;
         self.all |= bit;
         self.count += 1;
+    }
+
+    /// Whether anything new was recorded since this was asked last.
+    pub(super) fn take_alert(&mut self) -> bool {
+        std::mem::take(&mut self.is_alerting)
     }
 
     /// Software writes ones to what it has seen.
@@ -83,6 +103,89 @@ impl From<ReadError> for LinkError {
     }
 }
 
+/// The errors of the management engine: what goes wrong on its link to the host, and what software injects to see what comes
+/// of it. The engine's own units never fail here, and there is no second link: their registers stay zero.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CardErrors {
+    pub(super) own_mask: u64,
+    pub(super) link_mask: u64,
+    pub(super) second_link_mask: u64,
+    pub(super) nonfatal_mask: u64,
+    pub(super) fatal_mask: u64,
+    /// Errors of the link (`PCIE0_ERROR`).
+    pub(super) link: u64,
+    injected: u64,
+    is_alerting: bool,
+}
+
+/// Errors of the link are recorded in these bits.
+const LINK_BITS: u64 = 0xff;
+
+/// Bits of the register that injects errors (`RAS_ERROR_INJECT`).
+const INJECT_CATASTROPHIC: u64 = 1;
+const INJECT_FATAL: u64 = 1 << 1;
+const INJECT_NONFATAL: u64 = 1 << 2;
+
+/// Bits of the register for errors that are not fatal (`RAS_NONFAT_ERROR`).
+const LINK_ERROR: u64 = 1 << 2;
+const INJECTED_NONFATAL: u64 = 1 << 6;
+
+/// Bits of the register for those that are (`RAS_CATFAT_ERROR`).
+const INJECTED_FATAL: u64 = 1 << 8;
+const INJECTED_CATASTROPHIC: u64 = 1 << 11;
+
+impl CardErrors {
+    /// `RAS_NONFAT_ERROR`.
+    pub(super) fn nonfatal(&self) -> u64 {
+        let link = if self.link == 0 { 0 } else { LINK_ERROR };
+        let injected = bit(self.injected, INJECT_NONFATAL, INJECTED_NONFATAL);
+        (link | injected) & !self.nonfatal_mask
+    }
+
+    /// `RAS_CATFAT_ERROR`.
+    pub(super) fn fatal(&self) -> u64 {
+        let fatal = bit(self.injected, INJECT_FATAL, INJECTED_FATAL);
+        let catastrophic = bit(self.injected, INJECT_CATASTROPHIC, INJECTED_CATASTROPHIC);
+        (fatal | catastrophic) & !self.fatal_mask
+    }
+
+    /// `RAS_ERROR_INJECT`.
+    pub(super) fn injected(&self) -> u64 {
+        self.injected
+    }
+
+    pub(super) fn record(&mut self, error: LinkError) {
+        self.change(|errors| errors.link |= 1 << error as u32 & !errors.link_mask & LINK_BITS);
+    }
+
+    /// Software injects errors, which last until it takes them back.
+    pub(super) fn inject(&mut self, bits: u64) {
+        let bits = bits & (INJECT_CATASTROPHIC | INJECT_FATAL | INJECT_NONFATAL);
+        self.change(|errors| errors.injected = bits);
+    }
+
+    fn change(&mut self, change: impl FnOnce(&mut Self)) {
+        let before = self.all();
+        change(self);
+        let new = |(after, before): (u64, u64)| after & !before != 0;
+        self.is_alerting |= self.all().into_iter().zip(before).any(new);
+    }
+
+    fn all(&self) -> [u64; 3] {
+        [self.link, self.nonfatal(), self.fatal()]
+    }
+
+    /// Whether anything new is the matter since this was asked last.
+    pub(super) fn take_alert(&mut self) -> bool {
+        std::mem::take(&mut self.is_alerting)
+    }
+}
+
+/// `result` if `word` has the bit `asked`.
+fn bit(word: u64, asked: u64, result: u64) -> u64 {
+    if word & asked == 0 { 0 } else { result }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,5 +208,44 @@ mod tests {
         };
         errors.record(PortError::ReadInvalid);
         assert_eq!((errors.all, errors.first), (0, 0));
+    }
+
+    #[test]
+    fn what_is_new_alerts_once() {
+        let mut errors = PortErrors::default();
+        errors.record(PortError::ReadInvalid);
+        assert!(errors.take_alert());
+        assert!(!errors.take_alert());
+        errors.record(PortError::ReadInvalid);
+        assert!(!errors.take_alert());
+        errors.record(PortError::WriteInvalid);
+        assert!(errors.take_alert());
+    }
+
+    #[test]
+    fn injected_errors_last_until_they_are_taken_back() {
+        let mut errors = CardErrors::default();
+        errors.inject(INJECT_FATAL | INJECT_NONFATAL | 1 << 7);
+        assert_eq!(
+            (errors.injected(), errors.fatal(), errors.nonfatal()),
+            (6, 1 << 8, 1 << 6)
+        );
+        assert!(errors.take_alert());
+        errors.inject(0);
+        assert_eq!((errors.fatal(), errors.nonfatal()), (0, 0));
+        assert!(!errors.take_alert());
+    }
+
+    #[test]
+    fn an_error_of_the_link_is_one_that_is_not_fatal() {
+        let mut errors = CardErrors {
+            nonfatal_mask: INJECTED_NONFATAL,
+            ..CardErrors::default()
+        };
+        errors.record(LinkError::CompletionTimeout);
+        assert_eq!((errors.link, errors.nonfatal()), (1 << 7, LINK_ERROR));
+        assert!(errors.take_alert());
+        errors.inject(INJECT_NONFATAL);
+        assert!(!errors.take_alert());
     }
 }

@@ -1,7 +1,7 @@
 //! The management engine (FME): registers at the beginning of BAR 0, from which software learns what the card has.
 
 use super::AfuId;
-use super::errors::LinkError;
+use super::errors::{CardErrors, MANAGEMENT_ALERT, alert_capability};
 use super::features::{FeatureHeader, FeatureKind};
 use super::words::{merged, part_of};
 
@@ -9,9 +9,7 @@ use super::words::{merged, part_of};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Management {
     scratchpad: u64,
-    error_mask: u64,
-    link_mask: u64,
-    link_errors: u64,
+    pub(super) errors: CardErrors,
 }
 
 /// Bytes of BAR 0 that are registers.
@@ -23,20 +21,37 @@ const ID: AfuId = AfuId(0xbfaf_2ae9_4a52_46e3_82fe_38f0_f9e1_7764);
 /// What AFUs for this card are compiled for: the interface of the Intel PAC with Arria 10 GX, version 1.2.
 pub const INTERFACE: AfuId = AfuId(0x9926_ab6d_6c92_5a68_aabc_a7d8_4c54_5738);
 
+/// Errors of the engine's own units (`FME_ERROR`).
+pub const OWN_ERRORS: u64 = ERRORS + 0x10;
+/// The first of them.
+pub const FIRST_OWN_ERROR: u64 = ERRORS + 0x38;
+/// The one after that.
+pub const NEXT_OWN_ERROR: u64 = ERRORS + 0x40;
+/// Errors of the link to the host (`PCIE0_ERROR`), which ones clear.
+pub const LINK_ERRORS: u64 = ERRORS + 0x20;
+/// Errors of a second link (`PCIE1_ERROR`).
+pub const SECOND_LINK_ERRORS: u64 = ERRORS + 0x30;
+/// What is the matter that is not fatal (`RAS_NONFAT_ERROR`).
+pub const NONFATAL_ERRORS: u64 = ERRORS + 0x50;
+/// What is (`RAS_CATFAT_ERROR`).
+pub const FATAL_ERRORS: u64 = ERRORS + 0x60;
+/// What software injects (`RAS_ERROR_INJECT`).
+pub const INJECT: u64 = ERRORS + 0x68;
+
 const SCRATCHPAD: u64 = 0x28;
 const CAPABILITY: u64 = 0x30;
 const PORT_0: u64 = 0x38;
 const BITSTREAM_ID: u64 = 0x60;
 const ERRORS: u64 = 0x4000;
-const ERROR_MASK: u64 = ERRORS + 0x08;
+const OWN_MASK: u64 = ERRORS + 0x08;
 const LINK_MASK: u64 = ERRORS + 0x18;
-const LINK_ERRORS: u64 = ERRORS + 0x20;
+const SECOND_LINK_MASK: u64 = ERRORS + 0x28;
+const NONFATAL_MASK: u64 = ERRORS + 0x48;
+const FATAL_MASK: u64 = ERRORS + 0x58;
+const ERROR_CAPABILITY: u64 = ERRORS + 0x70;
 const RECONFIGURATION: u64 = 0x5000;
 const INTERFACE_LOW: u64 = RECONFIGURATION + 0xa8;
 const INTERFACE_HIGH: u64 = RECONFIGURATION + 0xb0;
-
-/// Errors of the link are recorded in these bits.
-const LINK_BITS: u64 = 0xff;
 
 impl Management {
     pub(super) fn load(&self, offset: u64, len: u32) -> u64 {
@@ -55,9 +70,16 @@ impl Management {
             PORT_0 => 1 << 60 | 2 << 32,
             BITSTREAM_ID => BITSTREAM,
             ERRORS => header(FeatureKind::Private, 0x4, Some(RECONFIGURATION - ERRORS)),
-            ERROR_MASK => self.error_mask,
-            LINK_MASK => self.link_mask,
-            LINK_ERRORS => self.link_errors,
+            OWN_MASK => self.errors.own_mask,
+            LINK_MASK => self.errors.link_mask,
+            LINK_ERRORS => self.errors.link,
+            SECOND_LINK_MASK => self.errors.second_link_mask,
+            NONFATAL_MASK => self.errors.nonfatal_mask,
+            NONFATAL_ERRORS => self.errors.nonfatal(),
+            FATAL_MASK => self.errors.fatal_mask,
+            FATAL_ERRORS => self.errors.fatal(),
+            INJECT => self.errors.injected(),
+            ERROR_CAPABILITY => alert_capability(MANAGEMENT_ALERT),
             RECONFIGURATION => header(FeatureKind::Private, 0x5, None),
             INTERFACE_LOW => INTERFACE.low(),
             INTERFACE_HIGH => INTERFACE.high(),
@@ -68,24 +90,23 @@ impl Management {
     pub(super) fn store(&mut self, offset: u64, bytes: &[u8]) {
         let register = match offset & !7 {
             SCRATCHPAD => &mut self.scratchpad,
-            ERROR_MASK => &mut self.error_mask,
-            LINK_MASK => &mut self.link_mask,
+            OWN_MASK => &mut self.errors.own_mask,
+            LINK_MASK => &mut self.errors.link_mask,
+            SECOND_LINK_MASK => &mut self.errors.second_link_mask,
+            NONFATAL_MASK => &mut self.errors.nonfatal_mask,
+            FATAL_MASK => &mut self.errors.fatal_mask,
             LINK_ERRORS => {
-                let (seen, _) = merged(0, offset, bytes);
-                self.link_errors &= !seen;
+                self.errors.link &= !merged(0, offset, bytes).0;
+                return;
+            }
+            INJECT => {
+                let bits = merged(self.errors.injected(), offset, bytes).0;
+                self.errors.inject(bits);
                 return;
             }
             _ => return,
         };
         *register = merged(*register, offset, bytes).0;
-    }
-
-    pub(super) fn link_errors(&self) -> u64 {
-        self.link_errors
-    }
-
-    pub(super) fn record(&mut self, error: LinkError) {
-        self.link_errors |= 1 << error as u32 & !self.link_mask & LINK_BITS;
     }
 }
 

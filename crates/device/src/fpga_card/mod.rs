@@ -22,6 +22,7 @@ mod msgdma;
 mod nlb;
 mod parameters;
 mod port;
+pub mod registers;
 mod service;
 mod shell;
 mod streaming;
@@ -43,10 +44,10 @@ use port::{PortRegisters, ResetChange};
 pub use afu::{Afu, MMIO_SIZE, Misuse, ReadError};
 pub use afu_id::{AfuId, NotAnAfuId};
 pub use builtin::BuiltInAfu;
+pub use errors::{MANAGEMENT_ALERT, PORT_ALERT, VECTORS};
 pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
 pub use parameters::FpgaCardParameters;
-pub use port::{AFU as AFU_REGISTERS, CONTROL as PORT_CONTROL};
 pub use shell::{INTERRUPTS, MemoryPort, Shell};
 
 /// An FPGA card.
@@ -170,7 +171,7 @@ impl FpgaCard {
 
     /// What has gone wrong on the way to the host, as the management engine's register for it has it (`PCIE0_ERROR`).
     pub fn link_errors(&self) -> u64 {
-        self.management.link_errors()
+        self.management.errors.link
     }
 
     /// Configures the slot anew, as partial reconfiguration does; with nothing, it is empty. What the last unit has asked for
@@ -221,6 +222,11 @@ impl FpgaCard {
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while self.endpoint.is_open(fx) && self.endpoint.is_bus_master() {
+            if let Some(vector) = self.alert() {
+                any = true;
+                self.signal(vector, fx);
+                continue;
+            }
             let Some(next) = self.host.next(fx.now(), fx.store()) else {
                 break;
             };
@@ -232,17 +238,27 @@ impl FpgaCard {
                         self.with_afu(fx, |afu, shell| afu.write_done(tag, shell));
                     }
                 }
-                Outgoing::Interrupt(vector) => {
-                    if let Some(packet) = self.message(vector, fx) {
-                        self.endpoint.hand_over(packet, fx);
-                    }
-                }
+                Outgoing::Interrupt(vector) => self.signal(vector, fx),
             }
         }
         any
     }
 
-    /// The write that signals an interrupt: none while software has not enabled it.
+    /// The interrupt by which a part of the card says that something has gone wrong.
+    fn alert(&mut self) -> Option<u8> {
+        if self.management.errors.take_alert() {
+            return Some(MANAGEMENT_ALERT);
+        }
+        self.port.errors.take_alert().then_some(PORT_ALERT)
+    }
+
+    /// Sends the write that signals an interrupt: none while software has not enabled it.
+    fn signal(&mut self, vector: u8, fx: &mut Effects<'_, Self>) {
+        if let Some(packet) = self.message(vector, fx) {
+            self.endpoint.hand_over(packet, fx);
+        }
+    }
+
     fn message(&self, vector: u8, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         let (address, message) = self.endpoint.msi(vector)?;
         let header =
@@ -271,7 +287,7 @@ impl FpgaCard {
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(taken) = self.host.give_up(fx.now(), &mut self.answer) {
             self.endpoint.record_timeout(Place::Own);
-            self.management.record(ReadError::TimedOut.into());
+            self.management.errors.record(ReadError::TimedOut.into());
             if let Taken::Read(answer) = taken {
                 self.tell(answer, fx);
             }

@@ -2,7 +2,7 @@
 
 use super::AfuId;
 use super::afu::MMIO_SIZE;
-use super::errors::PortErrors;
+use super::errors::{PORT_ALERT, PortErrors, alert_capability};
 use super::features::{FeatureHeader, FeatureKind};
 use super::shell::INTERRUPTS;
 use super::words::{merged, part_of};
@@ -37,8 +37,13 @@ const CAPABILITY: u64 = 0x30;
 pub const CONTROL: u64 = 0x38;
 const ERRORS: u64 = 0x1000;
 const ERROR_MASK: u64 = ERRORS + 0x08;
-const ERROR: u64 = ERRORS + 0x10;
-const FIRST_ERROR: u64 = ERRORS + 0x18;
+/// What an AFU, or software, has done that the port does not allow (`PORT_ERROR`); ones clear it.
+pub const ERROR: u64 = ERRORS + 0x10;
+/// What came first of it.
+pub const FIRST_ERROR: u64 = ERRORS + 0x18;
+/// The request that was malformed, if one was: none is kept here.
+pub const MALFORMED_REQUEST: u64 = ERRORS + 0x20;
+const ERROR_CAPABILITY: u64 = ERRORS + 0x38;
 const USER_INTERRUPTS: u64 = 0x2000;
 const USER_INTERRUPT_CAPABILITY: u64 = USER_INTERRUPTS + 0x08;
 
@@ -70,6 +75,7 @@ impl PortRegisters {
             ERROR_MASK => self.errors.mask,
             ERROR => self.errors.all,
             FIRST_ERROR => self.errors.first,
+            ERROR_CAPABILITY => alert_capability(PORT_ALERT),
             USER_INTERRUPTS => header(FeatureKind::Private, 0x12, None),
             // So many of them, and the first one's vector.
             USER_INTERRUPT_CAPABILITY => u64::from(INTERRUPTS),

@@ -50,7 +50,9 @@ impl FpgaCard {
                 let payload = fx.store()[packet].payload();
                 let taken = self.host.take(completion, payload, &mut self.answer);
                 if taken == Taken::Unexpected {
-                    self.management.record(LinkError::UnexpectedCompletion);
+                    self.management
+                        .errors
+                        .record(LinkError::UnexpectedCompletion);
                     return self
                         .endpoint
                         .refuse(packet, Refusal::UnexpectedCompletion, fx);
@@ -58,7 +60,7 @@ impl FpgaCard {
                 fx.store().release(packet);
                 if let Taken::Read(answer) = taken {
                     if let Err(error) = answer.result {
-                        self.management.record(error.into());
+                        self.management.errors.record(error.into());
                     }
                     self.tell(answer, fx);
                 }

@@ -100,7 +100,7 @@ impl DeviceParameters {
     pub fn msi_vectors(&self) -> u32 {
         match self {
             Self::SgDma(_) => device::sg_dma::registers::Unit::ALL.len() as u32,
-            Self::FpgaCard(_) => device::fpga_card::INTERRUPTS.into(),
+            Self::FpgaCard(_) => device::fpga_card::VECTORS.into(),
             Self::Dma(_)
             | Self::BlockDma(_)
             | Self::Reflector(_)

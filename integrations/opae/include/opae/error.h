@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Error registers: no device here has any. */
+/* Error registers: as many as the properties of an object say, from 0. */
 #ifndef PEERLANE_OPAE_ERROR_H
 #define PEERLANE_OPAE_ERROR_H
 

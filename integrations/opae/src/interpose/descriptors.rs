@@ -11,6 +11,7 @@ use std::ptr;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, timeval};
 use session::{Until, Why};
 
+use super::threads::{MOMENT, give_moments};
 use super::time::from_timespec;
 use super::{NANOSECOND, charge_system_call, real, virtually, with_state};
 use crate::abi::place;
@@ -18,9 +19,6 @@ use crate::state::{State, told};
 
 /// How long a wait is real at a time when the simulation has nothing more to do, in milliseconds.
 const SLICE: c_int = 10;
-
-/// How long other threads of the program have, in milliseconds, before simulated time goes on to the limit of a wait without them.
-const MOMENT: c_int = 2;
 
 /// How long a real wait may be.
 #[derive(Clone, Copy)]
@@ -70,8 +68,12 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
     loop {
         let has_begun = hears && with_state(|state| state.active()).unwrap_or(false);
         if !is_alone && !has_begun {
-            let ready = look(Real::Moment);
-            if ready != 0 {
+            let mut ready = 0;
+            let in_vain = give_moments(limit.unwrap_or(u64::MAX), || {
+                ready = look(Real::Moment);
+                ready == 0
+            });
+            if !in_vain {
                 return ready;
             }
             // What they have begun meanwhile is waited for before they have another moment.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use session::{
-    Answer, Call, Channel, Clock, Costs, Failure, Kind, Listener, Object, Reply, Request,
-    SharedMemory, Until, Welcome, Why,
+    Answer, Call, Channel, Clock, Costs, ErrorRegister, Event as Heard, Failure, Kind, Listener,
+    Object, Reply, Request, SharedMemory, Until, Welcome, Why,
 };
 
 const NANOSECOND: u64 = 1_000_000;
@@ -63,7 +63,9 @@ struct Card {
     registers: Vec<u8>,
     open: BTreeMap<u64, (u32, bool)>,
     buffers: BTreeMap<u64, (u64, SharedMemory)>,
-    listeners: BTreeMap<u32, OwnedFd>,
+    listeners: BTreeMap<Heard, OwnedFd>,
+    /// Errors that software has injected, which are all that there are.
+    injected: u64,
     events: BTreeMap<(u64, u64), Event>,
     next: u64,
 }
@@ -77,6 +79,7 @@ impl Card {
             open: BTreeMap::new(),
             buffers: BTreeMap::new(),
             listeners: BTreeMap::new(),
+            injected: 0,
             events: BTreeMap::new(),
             next: 1,
         }
@@ -133,12 +136,16 @@ impl Card {
                 }
             }
             Event::Interrupt(vector) => {
-                if let Some(file) = self.listeners.get(vector) {
-                    rustix::io::write(file, &1_u64.to_ne_bytes()).expect("an eventfd");
-                }
+                self.tell(Heard::Interrupt(*vector));
             }
         }
         Some(event)
+    }
+
+    fn tell(&self, event: Heard) {
+        if let Some(file) = self.listeners.get(&event) {
+            rustix::io::write(file, &1_u64.to_ne_bytes()).expect("an eventfd");
+        }
     }
 
     fn answer(&mut self, request: Request, file: Option<OwnedFd>) -> Result<Reply, Failure> {
@@ -176,12 +183,22 @@ impl Card {
                 self.buffers.remove(&buffer).ok_or(Failure::NotFound)?;
                 Ok(Reply::Done)
             }
-            Request::Listen { vector, .. } => {
-                self.listeners.insert(vector, file.ok_or(Failure::Invalid)?);
+            Request::Listen { event, .. } => {
+                self.listeners.insert(event, file.ok_or(Failure::Invalid)?);
                 Ok(Reply::Done)
             }
-            Request::Ignore { vector, .. } => {
-                self.listeners.remove(&vector).ok_or(Failure::Invalid)?;
+            Request::Ignore { event, .. } => {
+                self.listeners.remove(&event).ok_or(Failure::Invalid)?;
+                Ok(Reply::Done)
+            }
+            Request::LoadErrors { register, .. } => Ok(Reply::Value(match register {
+                ErrorRegister::Injected => self.injected,
+                ErrorRegister::Fatal => self.injected << 8,
+                _ => 0,
+            })),
+            Request::StoreErrors { value, .. } => {
+                self.injected = value;
+                self.tell(Heard::Error);
                 Ok(Reply::Done)
             }
             Request::Configure { size, .. } => {

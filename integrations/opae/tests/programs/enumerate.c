@@ -56,7 +56,7 @@ int main(void)
 	ONE(fpgaPropertiesSetSubsystemVendorID, -1, 0x8086, 1);
 	ONE(fpgaPropertiesSetSubsystemDeviceID, -1, 0, 1);
 	ONE(fpgaPropertiesSetObjectID, -1, 0x101, 1);
-	ONE(fpgaPropertiesSetNumErrors, -1, 0, 1);
+	ONE(fpgaPropertiesSetNumErrors, FPGA_DEVICE, 8, 1);
 	ONE(fpgaPropertiesSetInterface, -1, FPGA_IFC_DFL, FPGA_IFC_UIO);
 	ONE(fpgaPropertiesSetNumSlots, FPGA_DEVICE, 1, 2);
 	ONE(fpgaPropertiesSetBBSID, FPGA_DEVICE, 0x1234000000000001, 2);
@@ -125,8 +125,9 @@ int main(void)
 	OK(fpgaCloneProperties(props, &copy));
 	OK(fpgaDestroyProperties(&props));
 	OK(fpgaPropertiesGetNumErrors(copy, &number));
-	CHECK(number == 0);
-	SAYS(FPGA_NOT_FOUND, fpgaReadError(parent, 0, &wide));
+	CHECK(number == 8);
+	OK(fpgaReadError(parent, number - 1, &wide));
+	SAYS(FPGA_NOT_FOUND, fpgaReadError(parent, number, &wide));
 	OK(fpgaClearAllErrors(parent));
 	OK(fpgaDestroyProperties(&copy));
 	OK(fpgaDestroyProperties(&filters[0]));

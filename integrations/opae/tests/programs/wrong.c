@@ -11,6 +11,7 @@ static void wild(void *w)
 	uint32_t number;
 	void *memory = NULL, *made = NULL;
 	struct fpga_error_info info;
+	enum fpga_sysobject_type type;
 	int fd;
 
 	BAD(fpgaOpen(w, &made, 0));
@@ -59,7 +60,14 @@ static void wild(void *w)
 	BAD(fpgaGetNumMetrics(w, &wide));
 	BAD(fpgaTokenGetObject(w, "a", &made, 0));
 	BAD(fpgaHandleGetObject(w, "a", &made, 0));
+	BAD(fpgaObjectGetObject(w, "a", &made, 0));
+	BAD(fpgaObjectGetObjectAt(w, 0, &made));
+	BAD(fpgaObjectGetType(w, &type));
+	BAD(fpgaObjectGetName(w, (char *)nothing, 8));
+	BAD(fpgaObjectGetSize(w, &number, 0));
+	BAD(fpgaObjectRead(w, (uint8_t *)nothing, 0, 1, 0));
 	BAD(fpgaObjectRead64(w, &wide, 0));
+	BAD(fpgaObjectWrite64(w, 0, 0));
 	BAD(fpgaDestroyObject(&w));
 }
 
@@ -189,7 +197,7 @@ int main(void)
 	SAYS(FPGA_NOT_SUPPORTED, fpgaGetNumUmsg(handle, &wide));
 	SAYS(FPGA_NOT_SUPPORTED, fpgaGetUserClock(handle, &wide, &wide, 0));
 	SAYS(FPGA_NOT_FOUND, fpgaGetNumMetrics(handle, &wide));
-	SAYS(FPGA_NOT_FOUND, fpgaTokenGetObject(device, "errors", &object, 0));
+	SAYS(FPGA_NOT_FOUND, fpgaTokenGetObject(device, "error", &object, 0));
 	BAD(fpgaTokenGetObject(device, "../errors", &object, 0));
 	BAD(fpgaTokenGetObject(device, NULL, &object, 0));
 	OK(fpgaGetChildren(handle, 0, NULL, &number));

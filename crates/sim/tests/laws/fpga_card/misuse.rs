@@ -84,6 +84,43 @@ fn a_unit_that_asks_for_what_is_no_request_is_refused_and_the_port_says_so() {
 }
 
 #[test]
+fn what_goes_wrong_alerts_the_host_once_and_injected_errors_do_too() {
+    let mut machine = machine("");
+    let wild = Box::<Wild>::default();
+    assert_eq!(machine.simulation.load_afu("card", wild), Ok(()));
+    machine.interrupts();
+    machine.set(0x40, 0);
+    machine.pass(Span::from_us(5));
+    let told = machine.interrupts();
+    assert!(told >= 1, "several bits may share an interrupt");
+    machine.set(0x40, 0);
+    machine.pass(Span::from_us(5));
+    assert_eq!(machine.interrupts(), 0, "the bits are set already");
+    machine.store(2, 0x1010, &u64::MAX.to_le_bytes());
+    machine.set(0x40, 0);
+    machine.pass(Span::from_us(5));
+    assert_eq!(machine.interrupts(), told);
+
+    // So many vectors are there for the unit, then the port's, then the management engine's.
+    assert_eq!(machine.load(2, 0x1038, 8), 4 << 1 | 1);
+    assert_eq!(machine.load(0, 0x4070, 8), 5 << 1 | 1);
+    let message = machine.simulation.interrupt_message("card", 5);
+    machine.store(0, 0x4068, &0b010_u64.to_le_bytes());
+    machine.pass(Span::from_us(5));
+    assert_eq!(machine.load(0, 0x4060, 8), 1 << 8);
+    let came = machine.simulation.take_interrupts("h0");
+    let message = message.expect("it is a card").expect("it is enabled");
+    assert_eq!(came, Ok(vec![(message, 1)]));
+    machine.store(0, 0x4068, &0_u64.to_le_bytes());
+    machine.store(0, 0x4058, &u64::MAX.to_le_bytes());
+    machine.store(0, 0x4068, &0b011_u64.to_le_bytes());
+    machine.pass(Span::from_us(5));
+    assert_eq!(machine.load(0, 0x4060, 8), 0);
+    assert_eq!(machine.interrupts(), 0, "they are masked");
+    machine.rests();
+}
+
+#[test]
 fn what_another_unit_has_asked_for_is_answered_to_nobody() {
     let mut machine = machine("");
     nlb_start(&mut machine);

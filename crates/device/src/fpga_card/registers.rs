@@ -1,0 +1,11 @@
+//! Where a driver finds the registers that it uses: those of the management engine from the beginning of BAR 0, those of the port
+//! from the beginning of BAR 2.
+
+pub use super::management::{
+    FATAL_ERRORS, FIRST_OWN_ERROR, INJECT, LINK_ERRORS, NEXT_OWN_ERROR, NONFATAL_ERRORS,
+    OWN_ERRORS, SECOND_LINK_ERRORS,
+};
+pub use super::port::{
+    AFU, CONTROL as PORT_CONTROL, ERROR as PORT_ERRORS, FIRST_ERROR as FIRST_PORT_ERROR,
+    MALFORMED_REQUEST,
+};

@@ -1,0 +1,82 @@
+//! Errors of an object by their numbers.
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use crate::abi::{Code, entry, place};
+use crate::attributes::{Attribute, errors};
+use crate::state::{State, with};
+use crate::token::Token;
+
+/// Bytes of a name, with the zero at its end.
+const NAME: usize = 64;
+
+/// `struct fpga_error_info`.
+#[repr(C)]
+pub struct ErrorInfo {
+    name: [u8; NAME],
+    can_clear: bool,
+}
+
+impl State {
+    /// The errors of what a token stands for.
+    fn errors(&mut self, token: usize) -> Result<(Token, Vec<&'static Attribute>), Code> {
+        let token = *self.tokens.find(token)?;
+        let (objects, place) = self.object(token)?;
+        Ok((token, errors(objects[place].kind).collect()))
+    }
+
+    fn numbered(&mut self, token: usize, number: u32) -> Result<(Token, &'static Attribute), Code> {
+        let (token, errors) = self.errors(token)?;
+        let error = errors.get(number as usize).ok_or(Code::NotFound)?;
+        Ok((token, error))
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaReadError(token: usize, error_num: u32, value: *mut u64) -> u32 {
+    entry(|| {
+        let result = place(value)?;
+        let error = with(|state| {
+            let (token, error) = state.numbered(token, error_num)?;
+            state.error(token, error)
+        })?;
+        result.put(error);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaClearError(token: usize, error_num: u32) -> u32 {
+    entry(|| {
+        with(|state| {
+            let (token, error) = state.numbered(token, error_num)?;
+            state.clear_error(token, error)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaClearAllErrors(token: usize) -> u32 {
+    entry(|| {
+        with(|state| {
+            let (token, errors) = state.errors(token)?;
+            let mut errors = errors.into_iter().filter(|error| error.can_clear());
+            errors.try_for_each(|error| state.clear_error(token, error))
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaGetErrorInfo(token: usize, error_num: u32, error_info: *mut ErrorInfo) -> u32 {
+    entry(|| {
+        let result = place(error_info)?;
+        let (_, error) = with(|state| state.numbered(token, error_num))?;
+        let mut name = [0; NAME];
+        name[..error.name().len()].copy_from_slice(error.name().as_bytes());
+        result.put(ErrorInfo {
+            name,
+            can_clear: error.can_clear(),
+        });
+        Ok(())
+    })
+}

@@ -1,0 +1,403 @@
+//! Attributes of an object as a program walks them: like files, in directories.
+
+#![expect(unsafe_code, reason = "they are called from C")]
+
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use session::Kind;
+
+use crate::abi::{Code, entry, place};
+use crate::attributes::{Attribute, attributes};
+use crate::state::{State, lock, with};
+use crate::token::Token;
+
+const SYNC: c_int = 1;
+const GLOB: c_int = 1 << 1;
+const RAW: c_int = 1 << 2;
+const RECURSE_ONE: c_int = 1 << 3;
+const RECURSE_ALL: c_int = 1 << 4;
+
+const CONTAINER: c_int = 1;
+const ATTRIBUTE: c_int = 1 << 1;
+
+/// What a program calls an object of a device's description.
+#[derive(Clone, Debug)]
+pub struct Sysobject {
+    of: Owner,
+    /// Its path within that.
+    path: String,
+    /// By what name it was asked for.
+    name: String,
+    content: Content,
+}
+
+/// What is described.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    token: Token,
+    kind: Kind,
+    /// The handle that it was got from, by which alone it can be written.
+    handle: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    /// The names of what is in it, if that was asked for, and whether it was asked for of those, too.
+    Directory { names: Vec<String>, is_deep: bool },
+    /// An attribute, and what it said when that was asked last.
+    File(&'static Attribute, String),
+}
+
+impl Owner {
+    /// The attribute with that path.
+    fn attribute(self, path: &str) -> Option<&'static Attribute> {
+        attributes(self.kind).iter().find(|one| one.path == path)
+    }
+
+    /// All paths there are, of directories too.
+    fn paths(self) -> BTreeSet<&'static str> {
+        let files = attributes(self.kind).iter().map(|attribute| attribute.path);
+        let above = |path: &'static str| {
+            let ends = path.match_indices('/').map(|(end, _)| end);
+            ends.chain([path.len()]).map(|end| &path[..end])
+        };
+        files.flat_map(above).collect()
+    }
+
+    /// The names of what is in the directory `path`.
+    fn names(self, path: &str) -> Vec<String> {
+        let inside = |other: &str| {
+            let rest = other.strip_prefix(path)?.strip_prefix('/')?;
+            (!rest.contains('/')).then(|| rest.to_owned())
+        };
+        self.paths().into_iter().filter_map(inside).collect()
+    }
+
+    /// The path that `wanted` is, or is a pattern of.
+    fn find(self, wanted: &str, is_pattern: bool) -> Result<&'static str, Code> {
+        let wanted = CString::new(wanted).map_err(|_| Code::InvalidParam)?;
+        let is_it = |path: &&str| {
+            if !is_pattern {
+                return path.as_bytes() == wanted.as_bytes();
+            }
+            CString::new(*path).is_ok_and(|path| {
+                // SAFETY: both are strings.
+                unsafe { libc::fnmatch(wanted.as_ptr(), path.as_ptr(), libc::FNM_PATHNAME) == 0 }
+            })
+        };
+        self.paths().into_iter().find(is_it).ok_or(Code::NotFound)
+    }
+}
+
+/// A name may not lead out of its object.
+fn named(name: *const c_char) -> Result<String, Code> {
+    place(name.cast_mut())?;
+    // SAFETY: the program says that it is a string.
+    let name = unsafe { CStr::from_ptr(name) };
+    let name = name.to_str().map_err(|_| Code::NotFound)?;
+    if name.contains("..") || name.starts_with(['.', '/']) || name.is_empty() {
+        return Err(Code::InvalidParam);
+    }
+    Ok(name.trim_end_matches('/').to_owned())
+}
+
+impl State {
+    /// A new object, `name` below `above`.
+    fn described(
+        &mut self,
+        of: Owner,
+        above: Option<&str>,
+        name: &str,
+        flags: c_int,
+    ) -> Result<usize, Code> {
+        let wanted = above.map_or_else(|| name.to_owned(), |above| format!("{above}/{name}"));
+        let path = of.find(&wanted, flags & GLOB != 0)?;
+        let content = match of.attribute(path) {
+            Some(attribute) => Content::File(attribute, self.text_of(of.token, attribute)?),
+            None => Content::Directory {
+                names: if flags & (RECURSE_ONE | RECURSE_ALL) == 0 {
+                    Vec::new()
+                } else {
+                    of.names(path)
+                },
+                is_deep: flags & RECURSE_ALL != 0,
+            },
+        };
+        let object = Sysobject {
+            of,
+            path: path.to_owned(),
+            name: name.to_owned(),
+            content,
+        };
+        self.sysobjects.insert(&mut self.names, object)
+    }
+
+    fn owner(&mut self, token: Token, handle: Option<usize>) -> Result<Owner, Code> {
+        let (objects, place) = self.object(token)?;
+        Ok(Owner {
+            token,
+            kind: objects[place].kind,
+            handle,
+        })
+    }
+
+    /// An attribute, asked anew if that is wanted, and what it says.
+    fn file(&mut self, object: usize, flags: c_int) -> Result<(&'static Attribute, String), Code> {
+        let Sysobject { of, content, .. } = self.sysobjects.find(object)?;
+        let Content::File(attribute, text) = content else {
+            return Err(Code::InvalidParam);
+        };
+        if flags & SYNC == 0 {
+            return Ok((attribute, text.clone()));
+        }
+        let (token, attribute) = (of.token, *attribute);
+        let new = self.text_of(token, attribute)?;
+        if let Content::File(_, text) = &mut self.sysobjects.find_mut(object)?.content {
+            text.clone_from(&new);
+        }
+        Ok((attribute, new))
+    }
+}
+
+/// Gives a program the object that `find` makes with its name.
+fn get(
+    name: *const c_char,
+    object: *mut usize,
+    find: impl FnOnce(&mut State, &str) -> Result<usize, Code>,
+) -> u32 {
+    entry(|| {
+        let result = place(object)?;
+        let name = named(name)?;
+        let found = with(|state| find(state, &name))?;
+        result.put(found);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaTokenGetObject(
+    token: usize,
+    name: *const c_char,
+    object: *mut usize,
+    flags: c_int,
+) -> u32 {
+    get(name, object, |state, name| {
+        let token = *state.tokens.find(token)?;
+        let of = state.owner(token, None)?;
+        state.described(of, None, name, flags)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaHandleGetObject(
+    handle: usize,
+    name: *const c_char,
+    object: *mut usize,
+    flags: c_int,
+) -> u32 {
+    get(name, object, |state, name| {
+        let token = state.handles.find(handle)?.token();
+        let of = state.owner(token, Some(handle))?;
+        state.described(of, None, name, flags)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaObjectGetObject(
+    parent: usize,
+    name: *const c_char,
+    object: *mut usize,
+    flags: c_int,
+) -> u32 {
+    get(name, object, |state, name| {
+        let parent = state.sysobjects.find(parent)?.clone();
+        match parent.content {
+            Content::Directory { .. } => {
+                state.described(parent.of, Some(&parent.path), name, flags)
+            }
+            Content::File(..) => Err(Code::InvalidParam),
+        }
+    })
+}
+
+/// One of what was asked for together with its directory.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaObjectGetObjectAt(parent: usize, index: usize, object: *mut usize) -> u32 {
+    entry(|| {
+        let result = place(object)?;
+        let found = with(|state| {
+            let parent = state.sysobjects.find(parent)?.clone();
+            let Content::Directory { names, is_deep } = parent.content else {
+                return Err(Code::InvalidParam);
+            };
+            let name = names.get(index).ok_or(Code::InvalidParam)?;
+            let flags = if is_deep { RECURSE_ALL } else { 0 };
+            state.described(parent.of, Some(&parent.path), name, flags)
+        })?;
+        result.put(found);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaObjectGetType(object: usize, kind: *mut c_int) -> u32 {
+    entry(|| {
+        let result = place(kind)?;
+        let state = lock().ok_or(Code::Exception)?;
+        let kind = match state.sysobjects.find(object)?.content {
+            Content::Directory { .. } => CONTAINER,
+            Content::File(..) => ATTRIBUTE,
+        };
+        drop(state);
+        result.put(kind);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaObjectGetName(object: usize, name: *mut u8, max_len: usize) -> u32 {
+    entry(|| {
+        let result = place(name)?;
+        let state = lock().ok_or(Code::Exception)?;
+        let name = state.sysobjects.find(object)?.name.clone();
+        drop(state);
+        if name.len() >= max_len {
+            return Err(Code::Exception);
+        }
+        for (index, byte) in name.bytes().chain([0]).enumerate() {
+            result.at(index).put(byte);
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaDestroyObject(object: *mut usize) -> u32 {
+    entry(|| {
+        let object = place(object)?;
+        let name = object.take();
+        let mut state = lock().ok_or(Code::Exception)?;
+        state.sysobjects.remove(name)?;
+        drop(state);
+        object.put(0);
+        Ok(())
+    })
+}
+
+/// Bytes of an attribute, or what was asked for together with a directory.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaObjectGetSize(object: usize, value: *mut u32, flags: c_int) -> u32 {
+    entry(|| {
+        let result = place(value)?;
+        let size = with(|state| match &state.sysobjects.find(object)?.content {
+            Content::Directory { names, .. } => Ok(names.len()),
+            Content::File(..) => Ok(state.file(object, flags)?.1.len()),
+        })?;
+        result.put(size as u32);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn fpgaObjectRead(
+    object: usize,
+    buffer: *mut u8,
+    offset: usize,
+    len: usize,
+    flags: c_int,
+) -> u32 {
+    entry(|| {
+        let result = place(buffer)?;
+        let (_, text) = with(|state| state.file(object, flags))?;
+        let end = offset.checked_add(len).ok_or(Code::InvalidParam)?;
+        let bytes = text.as_bytes().get(offset..end);
+        for (index, &byte) in bytes.ok_or(Code::InvalidParam)?.iter().enumerate() {
+            result.at(index).put(byte);
+        }
+        Ok(())
+    })
+}
+
+/// The number that an attribute is, or with `FPGA_OBJECT_RAW` the first bytes of its text.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaObjectRead64(object: usize, value: *mut u64, flags: c_int) -> u32 {
+    entry(|| {
+        let result = place(value)?;
+        let (_, text) = with(|state| state.file(object, flags))?;
+        result.put(if flags & RAW == 0 {
+            number(&text)
+        } else {
+            let mut first = [0; 8];
+            let len = text.len().min(8);
+            first[..len].copy_from_slice(&text.as_bytes()[..len]);
+            u64::from_ne_bytes(first)
+        });
+        Ok(())
+    })
+}
+
+/// As `strtoull` has it: what is no number is zero.
+fn number(text: &str) -> u64 {
+    let text = text.trim();
+    let value = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    value.unwrap_or(0)
+}
+
+/// What a token gave cannot be written.
+#[unsafe(no_mangle)]
+extern "C" fn fpgaObjectWrite64(object: usize, value: u64, _flags: c_int) -> u32 {
+    entry(|| {
+        with(|state| {
+            let (attribute, _) = state.file(object, 0)?;
+            let of = state.sysobjects.find(object)?.of;
+            state.handles.find(of.handle.ok_or(Code::InvalidParam)?)?;
+            state.write(of.token, attribute, value)?;
+            state.file(object, SYNC).map(drop)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICE: Owner = Owner {
+        token: Token { object_id: 1 },
+        kind: Kind::Device,
+        handle: None,
+    };
+
+    #[test]
+    fn directories_hold_what_is_one_level_below() {
+        let names = DEVICE.names("errors");
+        assert!(names.contains(&"fme-errors".to_owned()));
+        assert!(names.contains(&"inject_error".to_owned()));
+        assert!(!names.contains(&"first_error/errors".to_owned()));
+        let names = DEVICE.names("errors/fme-errors");
+        assert_eq!(names, ["clear", "errors", "first_error", "next_error"]);
+    }
+
+    #[test]
+    fn a_pattern_finds_what_it_says_and_is_one_only_if_it_is_meant_so() {
+        let inject = Ok("errors/inject_error");
+        assert_eq!(DEVICE.find("err*/inject*", true), inject);
+        assert_eq!(DEVICE.find("*/inject_error", true), inject);
+        assert_eq!(DEVICE.find("*inject_error", true), Err(Code::NotFound));
+        assert_eq!(DEVICE.find("err*/inject*", false), Err(Code::NotFound));
+        assert_eq!(
+            DEVICE.find("errors/fme-errors", false),
+            Ok("errors/fme-errors")
+        );
+    }
+
+    #[test]
+    fn numbers_are_read_as_c_reads_them() {
+        assert_eq!(number("0x1f\n"), 0x1f);
+        assert_eq!(number("12\n"), 12);
+        assert_eq!(number("331db30c"), 0);
+    }
+}
