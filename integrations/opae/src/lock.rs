@@ -81,6 +81,11 @@ impl<T> Lock<T> {
         self.owner.store(this_thread(), Ordering::Relaxed);
     }
 
+    /// Whether somebody may wait for the lock, which is held.
+    pub fn is_wanted(&self) -> bool {
+        self.word.load(Ordering::Relaxed) == WANTED
+    }
+
     /// Gives back a lock that was taken without a guard.
     pub fn release(&self) {
         self.owner.store(0, Ordering::Relaxed);

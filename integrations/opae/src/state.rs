@@ -17,6 +17,7 @@ use crate::abi::Code;
 use crate::access::Opened;
 use crate::event::Event;
 use crate::guard::Buffers;
+use crate::interpose::Waiter;
 use crate::link::Link;
 use crate::lock::{Guard, Lock, this_thread};
 use crate::mmio::Windows;
@@ -51,6 +52,8 @@ pub struct State {
     pub windows: Windows,
     /// The last faults of threads.
     pub faults: Faults,
+    /// Threads that wait.
+    pub waiters: Vec<Waiter>,
     /// What the last buffer was called.
     pub last_wsid: u64,
     /// Looks at the clock in a row while nothing is under way.
@@ -91,6 +94,7 @@ static STATE: Lock<State> = Lock::new(State {
     buffers: Buffers::new(),
     windows: Windows::new(),
     faults: Faults::new(),
+    waiters: Vec::new(),
     last_wsid: 0,
     idle_looks: 0,
 });
@@ -105,6 +109,11 @@ pub fn lock() -> Option<Guard<'static, State>> {
 /// The clock is read so: an allocator may read it while it has a lock of its own, which whoever has this one may need.
 pub fn lock_soon() -> Option<Guard<'static, State>> {
     STATE.lock_soon()
+}
+
+/// Whether somebody waits for the lock, which this thread has.
+pub fn is_wanted() -> bool {
+    STATE.is_wanted()
 }
 
 /// Does `body` on what the library knows; it must not touch memory of the program.
@@ -285,6 +294,7 @@ extern "C" fn after_fork_in_child() {
     // SAFETY: the lock was taken before the fork, by the thread that is this one.
     let state = unsafe { STATE.held() };
     state.buffers.let_go();
+    state.waiters.clear();
     // Where the parent had none, the child comes to one of its own.
     if let Some(link) = &mut state.link {
         MODE.store(Mode::None as u8, Ordering::Relaxed);

@@ -86,8 +86,8 @@ fn watch() {
     }
 }
 
-/// Sleeps without the library's own sleep, which would be another's time.
-fn rest(span: i64) {
+/// Sleeps so many nanoseconds without the library's own sleep, which would be another's time.
+pub fn rest(span: i64) {
     let span = libc::timespec {
         tv_sec: 0,
         tv_nsec: span,
@@ -103,11 +103,12 @@ fn rest(span: i64) {
 }
 
 /// The processor time of all threads but this, in nanoseconds.
-fn work_of_others() -> i64 {
+pub fn work_of_others() -> i64 {
     work(libc::CLOCK_PROCESS_CPUTIME_ID) - work(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-fn work(clock: libc::clockid_t) -> i64 {
+/// What a clock of the system shows, in nanoseconds.
+pub fn work(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

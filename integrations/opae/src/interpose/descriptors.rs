@@ -11,8 +11,9 @@ use std::ptr;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, timeval};
 use session::{Until, Why};
 
-use super::threads::{MOMENT, give_moments};
+use super::threads::MOMENT;
 use super::time::from_timespec;
+use super::turns::{Over, Rest, wait_in_turn};
 use super::{NANOSECOND, charge_system_call, real, virtually, with_state};
 use crate::abi::place;
 use crate::state::{State, told};
@@ -64,38 +65,24 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
     } else {
         Until::Limit
     };
-    let mut is_alone = !has_threads();
     loop {
-        let has_begun = hears && with_state(|state| state.active()).unwrap_or(false);
-        if !is_alone && !has_begun {
-            let mut ready = 0;
-            let in_vain = give_moments(limit.unwrap_or(u64::MAX), || {
-                ready = look(Real::Moment);
-                ready == 0
-            });
-            if !in_vain {
-                return ready;
-            }
-            // What they have begun meanwhile is waited for before they have another moment.
-            is_alone = !with_state(|state| state.active()).unwrap_or(false);
-            continue;
-        }
-        // Nobody begins anything between the two.
-        let asked = with_state(|state| {
-            let was_active = state.active();
-            (was_active, state.wait(until, limit.unwrap_or(u64::MAX)))
+        let mut ready = 0;
+        let limit_or_none = limit.unwrap_or(u64::MAX);
+        let over = wait_in_turn((until, limit_or_none), Rest::Waits, || {
+            ready = look(Real::Moment);
+            ready != 0
         });
-        let (was_active, why) = asked.map_or((false, None), |(was, why)| (was, Some(why)));
+        let Over::Passed(why) = over else {
+            return ready;
+        };
         let ready = look(Real::Now);
         if ready != 0 {
             return ready;
         }
         match (why, limit) {
-            (Some(Why::Happened | Why::Interrupted), _) => {}
+            (Why::Happened | Why::Interrupted, _) => {}
             // The fabric has come to rest before the limit: others may begin something.
-            (Some(Why::Quiet), Some(limit)) if told() < limit && was_active => {
-                is_alone = !has_threads();
-            }
+            (Why::Quiet, Some(limit)) if told() < limit => {}
             (_, Some(_)) => return 0,
             (_, None) => {
                 let ready = look(Real::Slice);
@@ -106,11 +93,6 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
             }
         }
     }
-}
-
-/// Whether the program has threads besides this one and that of the library, which there is with virtual time.
-fn has_threads() -> bool {
-    std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() > 2)
 }
 
 /// A look at a descriptor that does not wait is a system call all the same.

@@ -10,10 +10,12 @@ mod signals;
 mod sleep;
 mod threads;
 mod time;
+mod turns;
 
 pub use real::resolve;
 pub use signals::real_sigaction;
 pub use sleep::sleep_for;
+pub use turns::Waiter;
 
 use crate::state::{Mode, State, lock, mode};
 

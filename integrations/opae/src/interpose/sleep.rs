@@ -5,9 +5,9 @@
 use std::ffi::{c_int, c_uint};
 
 use libc::{clockid_t, timespec};
-use session::Until;
 
 use super::time::{epoch, from_timespec, to_timespec};
+use super::turns::sleep_in_turn;
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::place;
 use crate::state::told;
@@ -30,10 +30,9 @@ pub fn sleep_virtually(nanoseconds: u64) {
 
 /// Lets simulated time pass to what `limit` makes of the time that it is.
 fn sleep_until(limit: impl FnOnce(u64) -> u64) {
-    with_state(|state| {
-        let now = charge_system_call(state);
-        state.wait(Until::Limit, limit(now));
-    });
+    if let Some(now) = with_state(charge_system_call) {
+        sleep_in_turn(limit(now));
+    }
 }
 
 #[unsafe(no_mangle)]

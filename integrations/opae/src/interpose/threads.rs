@@ -1,7 +1,6 @@
 //! Waiting for another thread until a time.
 //!
-//! The other thread works in real time: it is given a moment of that first, and more as long as it is at work. If it has not come by
-//! then, simulated time passes to the limit, while the mutex is held.
+//! The other thread works in real time: this one really waits for moments of that, until simulated time has passed to its limit.
 
 #![expect(unsafe_code, reason = "they are called from C")]
 
@@ -11,50 +10,13 @@ use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, sem_t, timespec};
 use session::Until;
 
 use super::time::{epoch, from_timespec, to_timespec};
+use super::turns::{Rest, wait_in_turn};
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::place;
 use crate::state::told;
-use crate::watch::is_watch;
 
-/// The moment, in milliseconds, and how many there are at most: a thread may be at work that only waits for this one.
+/// The moment, in milliseconds.
 pub const MOMENT: c_int = 2;
-const MOMENTS: u32 = 50;
-
-/// Gives other threads their moments: `wait` waits for one of real time and says whether it has waited in vain. Whether it always has, while others
-/// had nothing to do any more, or the time of the `limit` came.
-pub fn give_moments(limit: u64, mut wait: impl FnMut() -> bool) -> bool {
-    for _ in 0..MOMENTS {
-        if !wait() {
-            return false;
-        }
-        if told() >= limit || !others_work() {
-            break;
-        }
-    }
-    true
-}
-
-/// Whether another thread of the program is at work, or would be if a processor were free.
-fn others_work() -> bool {
-    // SAFETY: it takes nothing.
-    let own = unsafe { libc::gettid() };
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
-        return false;
-    };
-    let numbers = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
-    let mut others = numbers.filter(|&thread: &i32| thread != own && !is_watch(thread));
-    others.any(|thread| {
-        let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
-        // What is behind the name, which may have any letters.
-        let state = status.map(|status| {
-            status
-                .rsplit(") ")
-                .next()
-                .and_then(|rest| rest.chars().next())
-        });
-        matches!(state, Ok(Some('R' | 'D')))
-    })
-}
 
 /// The clock that a limit is meant in, of those that it may be: it is nearest to it.
 fn clock_of(limit: u64) -> clockid_t {
@@ -77,8 +39,7 @@ fn moment(clock: clockid_t) -> timespec {
     to_timespec(from_timespec(now).unwrap_or(0) + MOMENT as u64 * MILLISECOND)
 }
 
-/// Does `wait` for a moment of real time, and if that was not enough lets simulated time pass to the limit. An error number comes
-/// back.
+/// Does `wait` for moments of real time, until simulated time has passed to the limit. An error number comes back.
 fn wait(
     clock: Option<clockid_t>,
     limit: *const timespec,
@@ -93,14 +54,11 @@ fn wait(
         .saturating_sub(epoch(clock)?)
         .saturating_mul(NANOSECOND);
     with_state(charge_system_call).unwrap_or_else(told);
-    let mut result = 0;
-    let in_vain = give_moments(limit, || {
+    let mut result = libc::ETIMEDOUT;
+    wait_in_turn((Until::Limit, limit), Rest::WaitsFirst, || {
         result = wait(clock, moment(clock));
-        result == libc::ETIMEDOUT
+        result != libc::ETIMEDOUT
     });
-    if in_vain {
-        with_state(|state| state.wait(Until::Limit, limit));
-    }
     Some(result)
 }
 

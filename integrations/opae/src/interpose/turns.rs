@@ -1,0 +1,242 @@
+//! Turns: when simulated time passes for threads that wait.
+//!
+//! The threads of a program share one clock, and what they compute takes none of it. So it goes on only when none of them has
+//! anything to do, and then to where the first of those that wait wants it: they wait at the same time, as on a machine. Whether a
+//! thread has something to do the system knows, as it runs or would run if a processor were free. One that computes for long is
+//! not waited for: it may itself wait for another, by looking at its memory.
+
+#![expect(
+    unsafe_code,
+    reason = "the system is asked about threads, and slept, through C"
+)]
+
+use std::fs::{metadata, read_dir, read_to_string};
+use std::os::unix::fs::MetadataExt;
+
+use session::{Until, Why};
+
+use super::with_state;
+use crate::state::{State, is_wanted, told};
+use crate::valgrind;
+use crate::watch::{is_watch, rest, work, work_of_others};
+
+/// A thread that waits.
+#[derive(Debug)]
+pub struct Waiter {
+    thread: i32,
+    until: Until,
+    limit: u64,
+    /// Whether nothing but time ends it.
+    sleeps: bool,
+    /// When it was first seen that its time had come.
+    due: Option<i64>,
+}
+
+/// How a wait is over.
+pub enum Over {
+    /// A rest has brought what is waited for.
+    Found,
+    /// Time has passed.
+    Passed(Why),
+}
+
+/// Processor time of others that is waited for at most, and real time, in nanoseconds.
+const PATIENCE: i64 = 20_000_000;
+const LONGEST: i64 = 1_000_000_000;
+/// How long a thread has to go on whose time has come.
+const STUCK: i64 = 20_000_000;
+/// Where each instruction takes a hundred, it is all as much longer.
+const VALGRIND: i64 = 50;
+/// A rest of who sleeps.
+const REST: i64 = 50_000;
+/// Processor time that is nobody's work, but that of looking.
+const NOISE: i64 = 200_000;
+
+/// What a thread does between two looks at whether time may pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// It waits for what may end the wait.
+    Waits,
+    /// The same, and before the first look, too: only then others get what they need.
+    WaitsFirst,
+    /// Nothing: time alone ends the wait.
+    Sleeps,
+}
+
+/// Waits until `limit` at most. `rest` takes a moment of real time, and says whether that has brought what is waited for.
+pub fn wait_in_turn(
+    (until, limit): (Until, u64),
+    kind: Rest,
+    mut rest: impl FnMut() -> bool,
+) -> Over {
+    if is_alone() {
+        if kind == Rest::WaitsFirst && rest() {
+            return Over::Found;
+        }
+        let why = with_state(|state| state.wait(until, limit));
+        return Over::Passed(why.unwrap_or(Why::Quiet));
+    }
+    // SAFETY: it takes nothing.
+    let thread = unsafe { libc::gettid() };
+    let waiter = Waiter {
+        thread,
+        until,
+        limit,
+        sleeps: kind == Rest::Sleeps,
+        due: None,
+    };
+    with_state(|state| state.waiters.push(waiter));
+    let mut patience = Patience::new();
+    let mut is_found = kind == Rest::WaitsFirst && rest();
+    let over = loop {
+        if is_found {
+            break Over::Found;
+        }
+        match with_state(|state| state.turn((until, limit), &mut patience)) {
+            // A signal has come in while its thread was here: nothing can be waited for.
+            None => break Over::Passed(Why::Quiet),
+            Some(Some(why)) => break Over::Passed(why),
+            Some(None) => {}
+        }
+        is_found = rest();
+    };
+    with_state(|state| {
+        let own = |waiter: &Waiter| waiter.thread == thread;
+        // The last one, if a handler waits while its thread does.
+        if let Some(place) = state.waiters.iter().rposition(own) {
+            state.waiters.remove(place);
+        }
+    });
+    over
+}
+
+/// Lets simulated time pass to `limit`.
+pub fn sleep_in_turn(limit: u64) {
+    let span = if valgrind::is_there() {
+        REST * VALGRIND
+    } else {
+        REST
+    };
+    wait_in_turn((Until::Limit, limit), Rest::Sleeps, || {
+        rest(span);
+        false
+    });
+}
+
+impl Waiter {
+    /// Whether it will go on by itself now that its time has come. If not, it needs something that another has.
+    fn goes_on(&mut self, scale: i64) -> bool {
+        let now = real_time();
+        now - *self.due.get_or_insert(now) < STUCK * scale || runs(self.thread)
+    }
+}
+
+impl State {
+    /// Lets time pass if it is time for that. Says why a wait to `limit` is over, if it is.
+    fn turn(&mut self, (until, limit): (Until, u64), patience: &mut Patience) -> Option<Why> {
+        let now = told();
+        if now >= limit {
+            return Some(Why::Limit);
+        }
+        let mut due = self.waiters.iter_mut().filter(|waiter| waiter.limit <= now);
+        if due.any(|waiter| waiter.goes_on(patience.scale)) {
+            return None;
+        }
+        if patience.has_work_to_wait_for(&self.waiters) {
+            return None;
+        }
+        let waiters = self.waiters.iter();
+        let horizon = waiters
+            .map(|waiter| waiter.limit)
+            .filter(|limit| *limit > now);
+        let horizon = horizon.min().unwrap_or(limit);
+        let hears = |waiter: &Waiter| waiter.until == Until::Interrupt;
+        let until_any = if self.waiters.iter().any(hears) {
+            Until::Interrupt
+        } else {
+            Until::Limit
+        };
+        let why = self.wait(until_any, horizon);
+        *patience = Patience::new();
+        match why {
+            Why::Limit => (horizon == limit).then_some(why),
+            Why::Happened | Why::Quiet => (until == Until::Interrupt).then_some(why),
+            Why::Interrupted => None,
+        }
+    }
+}
+
+/// Whether the program has no threads besides this one and that of the library, which there is with virtual time. A directory is
+/// linked to by itself, by the one above it and by those in it.
+fn is_alone() -> bool {
+    metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() <= 2 + 2)
+}
+
+/// How long others have been waited for.
+struct Patience {
+    began: i64,
+    work: i64,
+    last_work: i64,
+    scale: i64,
+}
+
+impl Patience {
+    fn new() -> Self {
+        let work = work_of_others();
+        Patience {
+            began: real_time(),
+            work,
+            last_work: work,
+            scale: if valgrind::is_there() { VALGRIND } else { 1 },
+        }
+    }
+
+    fn has_lasted(&self, span: i64) -> bool {
+        real_time() - self.began >= span * self.scale
+    }
+
+    /// Whether another thread is at work, and has not been for long.
+    fn has_work_to_wait_for(&mut self, waiters: &[Waiter]) -> bool {
+        let work = work_of_others();
+        let worked = work - std::mem::replace(&mut self.last_work, work);
+        if work - self.work >= PATIENCE * self.scale || self.has_lasted(LONGEST) {
+            return false;
+        }
+        // In this order: who runs at the first look may want the lock at the second.
+        if others_run(waiters) || is_wanted() {
+            return true;
+        }
+        // Valgrind has all threads but one wait: who has something to do is seen by what it has done.
+        self.scale > 1 && (worked > NOISE || !self.has_lasted(REST))
+    }
+}
+
+fn real_time() -> i64 {
+    work(libc::CLOCK_MONOTONIC)
+}
+
+/// Whether another thread of the program runs, or would if a processor were free.
+fn others_run(waiters: &[Waiter]) -> bool {
+    // SAFETY: it takes nothing.
+    let own = unsafe { libc::gettid() };
+    let sleeps = |thread| {
+        let mut waiters = waiters.iter();
+        waiters.any(|waiter| waiter.thread == thread && waiter.sleeps)
+    };
+    let Ok(threads) = read_dir("/proc/self/task") else {
+        return false;
+    };
+    let numbers = threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok());
+    let is_other = |thread: &i32| *thread != own && !is_watch(*thread) && !sleeps(*thread);
+    numbers.filter(is_other).any(runs)
+}
+
+fn runs(thread: i32) -> bool {
+    let status = read_to_string(format!("/proc/self/task/{thread}/stat"));
+    // It is behind the name, in which any letters may be.
+    let after_name = status
+        .as_deref()
+        .ok()
+        .and_then(|status| status.rsplit(") ").next());
+    after_name.is_some_and(|rest| rest.starts_with(['R', 'D']))
+}
