@@ -175,17 +175,22 @@ pub fn unblock_signals(before: &libc::sigset_t) {
 
 /// Waits until `word` is no longer `value`, or wakes that many who wait.
 pub fn futex(word: &AtomicU32, operation: i32, value: u32) {
-    let operation = operation | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word outlives the call, and there is no time limit.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            operation,
-            value,
-            ptr::null::<libc::timespec>(),
-        )
+    call_futex(word, operation, value, ptr::null());
+}
+
+/// Waits until `word` is no longer `value`, but no more than so many nanoseconds.
+pub fn futex_for(word: &AtomicU32, value: u32, span: i64) {
+    let span = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: span,
     };
+    call_futex(word, libc::FUTEX_WAIT, value, &raw const span);
+}
+
+fn call_futex(word: &AtomicU32, operation: i32, value: u32, limit: *const libc::timespec) {
+    let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word and the limit outlive the call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, limit) };
 }
 
 #[cfg(test)]

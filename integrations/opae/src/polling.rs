@@ -186,7 +186,7 @@ impl State {
             return;
         }
         let why = if let Some(until) = self.words(round) {
-            self.look(until, u64::MAX)
+            self.look(until, self.horizon())
         } else {
             let now = self.link().map_or(0, |link| link.time());
             self.look(Until::Limit, now + STEP)

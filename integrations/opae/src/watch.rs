@@ -87,7 +87,7 @@ fn watch() {
 }
 
 /// Sleeps so many nanoseconds without the library's own sleep, which would be another's time.
-pub fn rest(span: i64) {
+fn rest(span: i64) {
     let span = libc::timespec {
         tv_sec: 0,
         tv_nsec: span,

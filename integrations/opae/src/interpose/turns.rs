@@ -12,13 +12,15 @@
 
 use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use session::{Until, Why};
 
 use super::with_state;
+use crate::lock::{futex, futex_for};
 use crate::state::{State, is_wanted, told};
 use crate::valgrind;
-use crate::watch::{is_watch, rest, work, work_of_others};
+use crate::watch::{is_watch, work, work_of_others};
 
 /// A thread that waits.
 #[derive(Debug)]
@@ -47,8 +49,9 @@ const LONGEST: i64 = 1_000_000_000;
 const STUCK: i64 = 20_000_000;
 /// Where each instruction takes a hundred, it is all as much longer.
 const VALGRIND: i64 = 50;
-/// A rest of who sleeps.
+/// A rest of who sleeps, if it is the next to go on and if not.
 const REST: i64 = 50_000;
+const LONG_REST: i64 = 2_000_000;
 /// Processor time that is nobody's work, but that of looking.
 const NOISE: i64 = 200_000;
 
@@ -61,6 +64,14 @@ pub enum Rest {
     WaitsFirst,
     /// Nothing: time alone ends the wait.
     Sleeps,
+}
+
+/// How often time has passed for who waits, or one of them has gone on: others look again.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+fn tell_change() {
+    CHANGES.fetch_add(1, Ordering::Relaxed);
+    futex(&CHANGES, libc::FUTEX_WAKE, u32::MAX >> 1);
 }
 
 /// Waits until `limit` at most. `rest` takes a moment of real time, and says whether that has brought what is waited for.
@@ -88,17 +99,26 @@ pub fn wait_in_turn(
     with_state(|state| state.waiters.push(waiter));
     let mut patience = Patience::new();
     let mut is_found = kind == Rest::WaitsFirst && rest();
+    // Whoever is the next to go on may be held up: another lets time pass for it.
+    let mut is_deputy = kind != Rest::Sleeps;
     let over = loop {
         if is_found {
             break Over::Found;
         }
-        match with_state(|state| state.turn((until, limit), &mut patience)) {
+        let changes = CHANGES.load(Ordering::Relaxed);
+        let turn = |state: &mut State| state.turn((until, limit), is_deputy, &mut patience);
+        match with_state(turn) {
             // A signal has come in while its thread was here: nothing can be waited for.
             None => break Over::Passed(Why::Quiet),
-            Some(Some(why)) => break Over::Passed(why),
-            Some(None) => {}
+            Some(Turn::Over(why)) => break Over::Passed(why),
+            Some(Turn::Passed) => {
+                tell_change();
+                is_found = rest();
+            }
+            Some(_) if kind != Rest::Sleeps => is_found = rest(),
+            Some(Turn::Next) => _ = nap(changes, REST),
+            Some(Turn::Other) => is_deputy = nap(changes, LONG_REST),
         }
-        is_found = rest();
     };
     with_state(|state| {
         let own = |waiter: &Waiter| waiter.thread == thread;
@@ -107,20 +127,32 @@ pub fn wait_in_turn(
             state.waiters.remove(place);
         }
     });
+    tell_change();
     over
+}
+
+/// Rests for so many nanoseconds, or until there are more changes than so many. Whether there were none.
+fn nap(changes: u32, span: i64) -> bool {
+    let scale = if valgrind::is_there() { VALGRIND } else { 1 };
+    futex_for(&CHANGES, changes, span * scale);
+    CHANGES.load(Ordering::Relaxed) == changes
 }
 
 /// Lets simulated time pass to `limit`.
 pub fn sleep_in_turn(limit: u64) {
-    let span = if valgrind::is_there() {
-        REST * VALGRIND
-    } else {
-        REST
-    };
-    wait_in_turn((Until::Limit, limit), Rest::Sleeps, || {
-        rest(span);
-        false
-    });
+    wait_in_turn((Until::Limit, limit), Rest::Sleeps, || false);
+}
+
+/// Whose turn it is.
+enum Turn {
+    /// This wait is over.
+    Over(Why),
+    /// It is not, but time has passed.
+    Passed,
+    /// This thread's, as soon as others have nothing to do.
+    Next,
+    /// Another's.
+    Other,
 }
 
 impl Waiter {
@@ -132,24 +164,37 @@ impl Waiter {
 }
 
 impl State {
-    /// Lets time pass if it is time for that. Says why a wait to `limit` is over, if it is.
-    fn turn(&mut self, (until, limit): (Until, u64), patience: &mut Patience) -> Option<Why> {
+    /// When the time of the first thread comes that waits.
+    pub fn horizon(&self) -> u64 {
+        let limits = self.waiters.iter().map(|waiter| waiter.limit);
+        let to_come = limits.filter(|limit| *limit > told());
+        to_come.min().unwrap_or(u64::MAX)
+    }
+
+    /// Lets time pass if it is time for that, for a thread that waits `until` something, to `limit` at most.
+    fn turn(
+        &mut self,
+        (until, limit): (Until, u64),
+        is_deputy: bool,
+        patience: &mut Patience,
+    ) -> Turn {
         let now = told();
         if now >= limit {
-            return Some(Why::Limit);
+            return Turn::Over(Why::Limit);
         }
+        let horizon = self.horizon();
+        let not_yet = if horizon == limit {
+            Turn::Next
+        } else if is_deputy {
+            Turn::Other
+        } else {
+            return Turn::Other;
+        };
         let mut due = self.waiters.iter_mut().filter(|waiter| waiter.limit <= now);
-        if due.any(|waiter| waiter.goes_on(patience.scale)) {
-            return None;
+        let goes_on = due.any(|waiter| waiter.goes_on(patience.scale));
+        if goes_on || patience.has_work_to_wait_for(&self.waiters) {
+            return not_yet;
         }
-        if patience.has_work_to_wait_for(&self.waiters) {
-            return None;
-        }
-        let waiters = self.waiters.iter();
-        let horizon = waiters
-            .map(|waiter| waiter.limit)
-            .filter(|limit| *limit > now);
-        let horizon = horizon.min().unwrap_or(limit);
         let hears = |waiter: &Waiter| waiter.until == Until::Interrupt;
         let until_any = if self.waiters.iter().any(hears) {
             Until::Interrupt
@@ -159,9 +204,9 @@ impl State {
         let why = self.wait(until_any, horizon);
         *patience = Patience::new();
         match why {
-            Why::Limit => (horizon == limit).then_some(why),
-            Why::Happened | Why::Quiet => (until == Until::Interrupt).then_some(why),
-            Why::Interrupted => None,
+            Why::Limit if horizon == limit => Turn::Over(why),
+            Why::Happened | Why::Quiet if until == Until::Interrupt => Turn::Over(why),
+            _ => Turn::Passed,
         }
     }
 }
