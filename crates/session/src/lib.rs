@@ -20,4 +20,4 @@ pub use memory::SharedMemory;
 pub const SOCKET: &str = "PEERLANE_SESSION";
 
 /// The version of what is said; both sides must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

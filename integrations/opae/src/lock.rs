@@ -19,6 +19,8 @@ const TRIES: u32 = 2000;
 pub struct Lock<T> {
     word: AtomicU32,
     owner: AtomicUsize,
+    /// Who waits for it.
+    waiting: AtomicU32,
     value: UnsafeCell<T>,
 }
 
@@ -31,6 +33,7 @@ impl<T> Lock<T> {
         Lock {
             word: AtomicU32::new(FREE),
             owner: AtomicUsize::new(0),
+            waiting: AtomicU32::new(0),
             value: UnsafeCell::new(value),
         }
     }
@@ -74,16 +77,23 @@ impl<T> Lock<T> {
             .word
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
         if free.is_err() {
-            while self.word.swap(WANTED, Ordering::Acquire) != FREE {
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+            while self.word.swap(WANTED, Ordering::SeqCst) != FREE {
                 futex(&self.word, libc::FUTEX_WAIT, WANTED);
             }
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
         }
         self.owner.store(this_thread(), Ordering::Relaxed);
     }
 
-    /// Whether somebody may wait for the lock, which is held.
+    /// Whether somebody waits for the lock.
     pub fn is_wanted(&self) -> bool {
-        self.word.load(Ordering::Relaxed) == WANTED
+        self.waiting.load(Ordering::SeqCst) > 0
+    }
+
+    /// Forgets who waits for the lock: in a child process there is nobody else.
+    pub fn forget_others(&self) {
+        self.waiting.store(0, Ordering::SeqCst);
     }
 
     /// Gives back a lock that was taken without a guard.

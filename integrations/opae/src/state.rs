@@ -17,7 +17,7 @@ use crate::abi::Code;
 use crate::access::Opened;
 use crate::event::Event;
 use crate::guard::Buffers;
-use crate::interpose::Waiter;
+use crate::interpose::{Waiter, give_way};
 use crate::link::Link;
 use crate::lock::{Guard, Lock, this_thread};
 use crate::mmio::Windows;
@@ -120,7 +120,10 @@ pub fn is_wanted() -> bool {
 pub fn with<T>(body: impl FnOnce(&mut State) -> Result<T, Code>) -> Result<T, Code> {
     let mut state = lock().ok_or(Code::Exception)?;
     state.connect();
-    body(&mut state)
+    let result = body(&mut state);
+    drop(state);
+    give_way();
+    result
 }
 
 /// Whose clock there is; connects if nobody has yet.
@@ -300,6 +303,7 @@ extern "C" fn after_fork_in_child() {
         MODE.store(Mode::None as u8, Ordering::Relaxed);
         link.gone = true;
     }
+    STATE.forget_others();
     STATE.release();
 }
 

@@ -33,6 +33,11 @@ pub fn is_watch(thread: i32) -> bool {
     THREAD.load(Ordering::Relaxed) == thread
 }
 
+/// How many calls and faults there were.
+pub fn ticks() -> u64 {
+    TICKS.load(Ordering::Relaxed)
+}
+
 /// There was a call or a fault.
 pub fn tick() {
     TICKS.fetch_add(1, Ordering::Relaxed);
@@ -103,8 +108,15 @@ fn rest(span: i64) {
 }
 
 /// The processor time of all threads but this, in nanoseconds.
-pub fn work_of_others() -> i64 {
+fn work_of_others() -> i64 {
     work(libc::CLOCK_PROCESS_CPUTIME_ID) - work(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// The processor time of all threads but the one that asks and that of the library, in nanoseconds.
+pub fn work_of_program() -> i64 {
+    // The number of a thread's clock of processor time (man 2 clock_getres).
+    let clock = !THREAD.load(Ordering::Relaxed) << 3 | 6;
+    work_of_others() - work(clock)
 }
 
 /// What a clock of the system shows, in nanoseconds.

@@ -8,6 +8,9 @@
 //! While the port is in reset, loads from the unit's registers give all ones and stores to them nothing; bits of the port's
 //! error register tell of them. So it is where the slot is empty. The rest of BAR 0, its upper half, is reserved in the
 //! published design; here it is plain memory, so that flows have an end at the card.
+//!
+//! The port and the management engine have an interrupt each, behind those of the unit, for what goes wrong: what the unit
+//! does that the port does not allow, what becomes of requests on the link, and what software injects.
 
 mod afu;
 mod afu_id;

@@ -13,7 +13,7 @@ use session::{Until, Why};
 
 use super::threads::MOMENT;
 use super::time::from_timespec;
-use super::turns::{Over, Rest, wait_in_turn};
+use super::turns::{Over, Rest, give_way, wait_in_turn};
 use super::{NANOSECOND, charge_system_call, real, virtually, with_state};
 use crate::abi::place;
 use crate::state::{State, told};
@@ -55,6 +55,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
     let limit = span.map(|span| now.saturating_add(span.saturating_mul(NANOSECOND)));
     let ready = look(Real::Now);
     if ready != 0 || span == Some(0) {
+        give_way();
         return ready;
     }
     if !hears && limit.is_none() {
@@ -101,6 +102,7 @@ pub fn glance() {
         charge_system_call(state);
         state.wait(Until::Limit, 0);
     });
+    give_way();
 }
 
 /// Waits until a descriptor of an event may be read.

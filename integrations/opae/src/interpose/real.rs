@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{
     FILE, clockid_t, epoll_event, fd_set, iovec, nfds_t, off_t, pollfd, pthread_cond_t,
-    pthread_mutex_t, sem_t, sigset_t, size_t, ssize_t, time_t, timespec, timeval,
+    pthread_mutex_t, pthread_rwlock_t, pthread_t, sem_t, siginfo_t, sigset_t, size_t, ssize_t,
+    time_t, timespec, timeval,
 };
 
 macro_rules! real {
@@ -42,9 +43,17 @@ real! {
     sched_yield() -> c_int;
     pthread_cond_timedwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
     pthread_cond_clockwait(cond: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int;
+    pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int;
+    pthread_mutex_clocklock(mutex: *mut pthread_mutex_t, clock: clockid_t, until: *const timespec) -> c_int;
+    pthread_rwlock_timedrdlock(lock: *mut pthread_rwlock_t, until: *const timespec) -> c_int;
+    pthread_rwlock_timedwrlock(lock: *mut pthread_rwlock_t, until: *const timespec) -> c_int;
+    pthread_rwlock_clockrdlock(lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec) -> c_int;
+    pthread_rwlock_clockwrlock(lock: *mut pthread_rwlock_t, clock: clockid_t, until: *const timespec) -> c_int;
+    pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void, until: *const timespec) -> c_int;
+    pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void, clock: clockid_t, until: *const timespec) -> c_int;
+    sigtimedwait(signals: *const sigset_t, what: *mut siginfo_t, span: *const timespec) -> c_int;
     sem_timedwait(sem: *mut sem_t, until: *const timespec) -> c_int;
     sem_clockwait(sem: *mut sem_t, clock: clockid_t, until: *const timespec) -> c_int;
-    sem_trywait(sem: *mut sem_t) -> c_int;
     read(file: c_int, bytes: *mut c_void, len: size_t) -> ssize_t;
     write(file: c_int, bytes: *const c_void, len: size_t) -> ssize_t;
     pread64(file: c_int, bytes: *mut c_void, len: size_t, offset: off_t) -> ssize_t;

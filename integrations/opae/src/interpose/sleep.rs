@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_uint};
 use libc::{clockid_t, timespec};
 
 use super::time::{epoch, from_timespec, to_timespec};
-use super::turns::sleep_in_turn;
+use super::turns::{give_way, sleep_in_turn};
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::place;
 use crate::state::told;
@@ -113,6 +113,7 @@ unsafe extern "C" fn thrd_sleep(span: *const timespec, left: *mut timespec) -> c
 unsafe extern "C" fn sched_yield() -> c_int {
     if virtually() {
         with_state(charge_system_call).unwrap_or_else(told);
+        give_way();
     }
     // SAFETY: it takes nothing.
     unsafe { real::sched_yield() }

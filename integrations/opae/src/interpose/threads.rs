@@ -1,12 +1,15 @@
-//! Waiting for another thread until a time.
+//! Waiting for another thread, or a signal, until a time.
 //!
 //! The other thread works in real time: this one really waits for moments of that, until simulated time has passed to its limit.
 
 #![expect(unsafe_code, reason = "they are called from C")]
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
-use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, sem_t, timespec};
+use libc::{
+    clockid_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_t, sem_t, siginfo_t,
+    sigset_t, timespec,
+};
 use session::Until;
 
 use super::time::{epoch, from_timespec, to_timespec};
@@ -93,39 +96,24 @@ unsafe extern "C" fn pthread_cond_clockwait(
 
 /// As an error number, what a function says by that of its thread.
 fn number(result: c_int) -> c_int {
-    if result == 0 {
+    if result >= 0 {
         return 0;
     }
     // SAFETY: the error number is the thread's own.
     unsafe { *libc::__errno_location() }
 }
 
-fn wait_for_semaphore(
-    sem: *mut sem_t,
-    clock: clockid_t,
-    until: *const timespec,
-    wait_really: impl Fn(*const timespec) -> c_int,
-) -> c_int {
-    // SAFETY: as the caller says.
-    if virtually() && unsafe { real::sem_trywait(sem) } == 0 {
-        return 0;
-    }
-    let waited = wait(Some(clock), until, |_, moment| {
-        number(wait_really(&raw const moment))
-    });
-    match waited {
-        None => wait_really(until),
-        Some(0) => 0,
-        Some(error) => fail(error),
-    }
+/// As such a function says it.
+fn by_number(error: c_int) -> c_int {
+    if error == 0 { 0 } else { fail(error) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sem_timedwait(sem: *mut sem_t, until: *const timespec) -> c_int {
-    wait_for_semaphore(sem, libc::CLOCK_REALTIME, until, |until| {
+    by_number(wait_if_needed(libc::CLOCK_REALTIME, until, |_, until| {
         // SAFETY: as the caller says.
-        unsafe { real::sem_timedwait(sem, until) }
-    })
+        number(unsafe { real::sem_timedwait(sem, until) })
+    }))
 }
 
 #[unsafe(no_mangle)]
@@ -134,8 +122,130 @@ unsafe extern "C" fn sem_clockwait(
     clock: clockid_t,
     until: *const timespec,
 ) -> c_int {
-    wait_for_semaphore(sem, clock, until, |until| {
+    by_number(wait_if_needed(clock, until, |clock, until| {
         // SAFETY: as the caller says.
-        unsafe { real::sem_clockwait(sem, clock, until) }
-    })
+        number(unsafe { real::sem_clockwait(sem, clock, until) })
+    }))
+}
+
+/// A wait for something that may be there already: then it takes no time. It ends by a limit on the clock for the time of day.
+macro_rules! timed {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name($($argument: $type,)* until: *const timespec) -> c_int {
+                // SAFETY: as the caller says.
+                let really = |until: *const timespec| unsafe { real::$name($($argument,)* until) };
+                wait_if_needed(libc::CLOCK_REALTIME, until, |_, until| really(until))
+            }
+        )*
+    };
+}
+
+/// The same with a limit on any clock.
+macro_rules! clocked {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name(
+                $($argument: $type,)*
+                clock: clockid_t,
+                until: *const timespec,
+            ) -> c_int {
+                wait_if_needed(clock, until, |clock, until| {
+                    // SAFETY: as the caller says.
+                    unsafe { real::$name($($argument,)* clock, until) }
+                })
+            }
+        )*
+    };
+}
+
+timed! {
+    pthread_mutex_timedlock(mutex: *mut pthread_mutex_t);
+    pthread_rwlock_timedrdlock(lock: *mut pthread_rwlock_t);
+    pthread_rwlock_timedwrlock(lock: *mut pthread_rwlock_t);
+    pthread_timedjoin_np(thread: pthread_t, result: *mut *mut c_void);
+}
+
+clocked! {
+    pthread_mutex_clocklock(mutex: *mut pthread_mutex_t);
+    pthread_rwlock_clockrdlock(lock: *mut pthread_rwlock_t);
+    pthread_rwlock_clockwrlock(lock: *mut pthread_rwlock_t);
+    pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void);
+}
+
+fn wait_if_needed(
+    clock: clockid_t,
+    until: *const timespec,
+    really: impl Fn(clockid_t, *const timespec) -> c_int,
+) -> c_int {
+    if !virtually() {
+        return really(clock, until);
+    }
+    let long_ago = to_timespec(0);
+    let result = really(clock, &raw const long_ago);
+    if result != libc::ETIMEDOUT {
+        return result;
+    }
+    let waited = wait(Some(clock), until, |clock, moment| {
+        really(clock, &raw const moment)
+    });
+    waited.unwrap_or_else(|| really(clock, until))
+}
+
+/// `thrd_timedout` and `thrd_error`.
+const TIMED_OUT: c_int = 4;
+const ERROR: c_int = 2;
+
+/// What C11 has for an error number.
+fn of_c11(error: c_int) -> c_int {
+    match error {
+        0 => 0,
+        libc::ETIMEDOUT => TIMED_OUT,
+        _ => ERROR,
+    }
+}
+
+/// C11's wait for a condition; the types are the same.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cnd_timedwait(
+    cond: *mut pthread_cond_t,
+    mutex: *mut pthread_mutex_t,
+    until: *const timespec,
+) -> c_int {
+    // SAFETY: as the caller says.
+    of_c11(unsafe { pthread_cond_timedwait(cond, mutex, until) })
+}
+
+/// C11's wait for a mutex.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mtx_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int {
+    // SAFETY: as the caller says.
+    of_c11(unsafe { pthread_mutex_timedlock(mutex, until) })
+}
+
+/// A wait for a signal, for a span of time.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigtimedwait(
+    signals: *const sigset_t,
+    what: *mut siginfo_t,
+    span: *const timespec,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let really = |span: *const timespec| unsafe { real::sigtimedwait(signals, what, span) };
+    let asked = place(span.cast_mut()).ok().filter(|_| virtually());
+    let Some(nanoseconds) = asked.and_then(|span| from_timespec(span.take())) else {
+        return really(span);
+    };
+    let now = with_state(charge_system_call).unwrap_or_else(told);
+    let limit = now.saturating_add(nanoseconds.saturating_mul(NANOSECOND));
+    let moment = to_timespec(MOMENT as u64 * MILLISECOND);
+    let (mut result, mut error) = (-1, libc::EAGAIN);
+    wait_in_turn((Until::Limit, limit), Rest::WaitsFirst, || {
+        result = really(&raw const moment);
+        error = number(result);
+        error != libc::EAGAIN
+    });
+    if error == 0 { result } else { fail(error) }
 }

@@ -2,8 +2,8 @@
 //!
 //! The threads of a program share one clock, and what they compute takes none of it. So it goes on only when none of them has
 //! anything to do, and then to where the first of those that wait wants it: they wait at the same time, as on a machine. Whether a
-//! thread has something to do the system knows, as it runs or would run if a processor were free. One that computes for long is
-//! not waited for: it may itself wait for another, by looking at its memory.
+//! thread has something to do the system knows, as it runs or would run if a processor were free. One that computes for long without
+//! any call is not waited for: it may itself wait for another, by looking at its memory.
 
 #![expect(
     unsafe_code,
@@ -12,7 +12,7 @@
 
 use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use session::{Until, Why};
 
@@ -20,7 +20,7 @@ use super::with_state;
 use crate::lock::{futex, futex_for};
 use crate::state::{State, is_wanted, told};
 use crate::valgrind;
-use crate::watch::{is_watch, work, work_of_others};
+use crate::watch::{is_watch, ticks, work, work_of_program};
 
 /// A thread that waits.
 #[derive(Debug)]
@@ -42,9 +42,9 @@ pub enum Over {
     Passed(Why),
 }
 
-/// Processor time of others that is waited for at most, and real time, in nanoseconds.
+/// Processor time of others without a call that is waited for at most, and real time with calls, in nanoseconds.
 const PATIENCE: i64 = 20_000_000;
-const LONGEST: i64 = 1_000_000_000;
+const LONGEST: i64 = 20_000_000_000;
 /// How long a thread has to go on whose time has come.
 const STUCK: i64 = 20_000_000;
 /// Where each instruction takes a hundred, it is all as much longer.
@@ -68,6 +68,9 @@ pub enum Rest {
 
 /// How often time has passed for who waits, or one of them has gone on: others look again.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+/// The first limit of any who waits.
+static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 fn tell_change() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +99,10 @@ pub fn wait_in_turn(
         sleeps: kind == Rest::Sleeps,
         due: None,
     };
-    with_state(|state| state.waiters.push(waiter));
+    with_state(|state| {
+        state.waiters.push(waiter);
+        state.tell_first();
+    });
     let mut patience = Patience::new();
     let mut is_found = kind == Rest::WaitsFirst && rest();
     // Whoever is the next to go on may be held up: another lets time pass for it.
@@ -126,15 +132,29 @@ pub fn wait_in_turn(
         if let Some(place) = state.waiters.iter().rposition(own) {
             state.waiters.remove(place);
         }
+        state.tell_first();
     });
     tell_change();
     over
 }
 
+/// Lets those go on first whose time has come. Whoever lets time pass otherwise than by a wait calls this, without the lock.
+pub fn give_way() {
+    while told() >= FIRST.load(Ordering::Relaxed) {
+        let changes = CHANGES.load(Ordering::Relaxed);
+        // SAFETY: it takes nothing.
+        let own = unsafe { libc::gettid() };
+        let goes_on = with_state(|state| state.is_any_due(own)).unwrap_or(false);
+        if !goes_on {
+            return;
+        }
+        nap(changes, REST);
+    }
+}
+
 /// Rests for so many nanoseconds, or until there are more changes than so many. Whether there were none.
 fn nap(changes: u32, span: i64) -> bool {
-    let scale = if valgrind::is_there() { VALGRIND } else { 1 };
-    futex_for(&CHANGES, changes, span * scale);
+    futex_for(&CHANGES, changes, span * scale());
     CHANGES.load(Ordering::Relaxed) == changes
 }
 
@@ -157,9 +177,9 @@ enum Turn {
 
 impl Waiter {
     /// Whether it will go on by itself now that its time has come. If not, it needs something that another has.
-    fn goes_on(&mut self, scale: i64) -> bool {
+    fn goes_on(&mut self) -> bool {
         let now = real_time();
-        now - *self.due.get_or_insert(now) < STUCK * scale || runs(self.thread)
+        now - *self.due.get_or_insert(now) < STUCK * scale() || runs(self.thread)
     }
 }
 
@@ -169,6 +189,19 @@ impl State {
         let limits = self.waiters.iter().map(|waiter| waiter.limit);
         let to_come = limits.filter(|limit| *limit > told());
         to_come.min().unwrap_or(u64::MAX)
+    }
+
+    fn tell_first(&self) {
+        let first = self.waiters.iter().map(|waiter| waiter.limit).min();
+        FIRST.store(first.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Whether the time of another thread than `own` has come, and it will go on.
+    fn is_any_due(&mut self, own: i32) -> bool {
+        let now = told();
+        let others = self.waiters.iter_mut();
+        let mut due = others.filter(|waiter| waiter.thread != own && waiter.limit <= now);
+        due.any(Waiter::goes_on)
     }
 
     /// Lets time pass if it is time for that, for a thread that waits `until` something, to `limit` at most.
@@ -190,9 +223,7 @@ impl State {
         } else {
             return Turn::Other;
         };
-        let mut due = self.waiters.iter_mut().filter(|waiter| waiter.limit <= now);
-        let goes_on = due.any(|waiter| waiter.goes_on(patience.scale));
-        if goes_on || patience.has_work_to_wait_for(&self.waiters) {
+        if self.is_any_due(0) || patience.has_work_to_wait_for(&self.waiters) {
             return not_yet;
         }
         let hears = |waiter: &Waiter| waiter.until == Until::Interrupt;
@@ -220,6 +251,8 @@ fn is_alone() -> bool {
 /// How long others have been waited for.
 struct Patience {
     began: i64,
+    ticks: u64,
+    /// What they had done at the last tick, and at the last look.
     work: i64,
     last_work: i64,
     scale: i64,
@@ -227,24 +260,26 @@ struct Patience {
 
 impl Patience {
     fn new() -> Self {
-        let work = work_of_others();
+        let work = work_of_program();
         Patience {
             began: real_time(),
+            ticks: ticks(),
             work,
             last_work: work,
-            scale: if valgrind::is_there() { VALGRIND } else { 1 },
+            scale: scale(),
         }
-    }
-
-    fn has_lasted(&self, span: i64) -> bool {
-        real_time() - self.began >= span * self.scale
     }
 
     /// Whether another thread is at work, and has not been for long.
     fn has_work_to_wait_for(&mut self, waiters: &[Waiter]) -> bool {
-        let work = work_of_others();
+        let work = work_of_program();
         let worked = work - std::mem::replace(&mut self.last_work, work);
-        if work - self.work >= PATIENCE * self.scale || self.has_lasted(LONGEST) {
+        let ticks = ticks();
+        if std::mem::replace(&mut self.ticks, ticks) != ticks {
+            self.work = work;
+        }
+        let has_lasted = real_time() - self.began >= LONGEST;
+        if work - self.work >= PATIENCE * self.scale || has_lasted {
             return false;
         }
         // In this order: who runs at the first look may want the lock at the second.
@@ -252,8 +287,13 @@ impl Patience {
             return true;
         }
         // Valgrind has all threads but one wait: who has something to do is seen by what it has done.
-        self.scale > 1 && (worked > NOISE || !self.has_lasted(REST))
+        let rest = REST * self.scale;
+        self.scale > 1 && (worked > NOISE || real_time() - self.began < rest)
     }
+}
+
+fn scale() -> i64 {
+    if valgrind::is_there() { VALGRIND } else { 1 }
 }
 
 fn real_time() -> i64 {

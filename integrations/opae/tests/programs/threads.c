@@ -3,6 +3,9 @@
 #include "check.h"
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <threads.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +85,105 @@ static void sleep_together(void)
 	CHECK(took >= SLEEPERS * TURNS * 10000 && took < 200000);
 }
 
+enum { BUSY = 1000 };
+
+static sem_t done;
+
+static void *load(void *unused)
+{
+	for (int i = 0; i < BUSY; i++)
+		(void)*(volatile uint64_t *)(regs + SCRATCH);
+	CHECK(sem_post(&done) == 0);
+	return unused;
+}
+
+/* A thread that is busy with registers is waited for, as it lets time pass itself: here some 1 us a load. */
+static void wait_for_busy(void)
+{
+	struct timespec until;
+	uint64_t began, took;
+	pthread_t thread;
+
+	CHECK(sem_init(&done, 0, 0) == 0);
+	began = monotonic();
+	CHECK(clock_gettime(CLOCK_REALTIME, &until) == 0);
+	until.tv_sec += 2;
+	CHECK(pthread_create(&thread, NULL, load, NULL) == 0);
+	CHECK(sem_timedwait(&done, &until) == 0);
+	took = monotonic() - began;
+	CHECK(took >= BUSY * 1000 && took < BUSY * 1100);
+	CHECK(pthread_join(thread, NULL) == 0);
+}
+
+/* Ends when the mutex is given back. */
+static void *wait_for_mutex(void *unused)
+{
+	CHECK(pthread_mutex_lock(&mutex) == 0);
+	CHECK(pthread_mutex_unlock(&mutex) == 0);
+	return unused;
+}
+
+static void *lock_and_wait(void *lock)
+{
+	CHECK(pthread_rwlock_wrlock(lock) == 0);
+	wait_for_mutex(NULL);
+	CHECK(pthread_rwlock_unlock(lock) == 0);
+	return NULL;
+}
+
+/* A wait with a limit of 2 ms that ends in the one way or the other. */
+#define ENDS(with, call) \
+	do { \
+		uint64_t start_ = monotonic(), took_; \
+		clock_gettime(CLOCK_REALTIME, &until); \
+		until.tv_nsec += 2000000; \
+		until.tv_sec += until.tv_nsec / 1000000000; \
+		until.tv_nsec %= 1000000000; \
+		CHECK((call) == (with)); \
+		took_ = monotonic() - start_; \
+		CHECK((with) == 0 ? took_ < 1000000 : took_ >= 2000000 && took_ < 2100000); \
+	} while (0)
+
+static void limits(void)
+{
+	pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER, taken = PTHREAD_RWLOCK_INITIALIZER;
+	struct timespec until, span = { 0, 2000000 };
+	pthread_t waiter, writer;
+	sigset_t signals;
+	cnd_t condition;
+
+	CHECK(pthread_mutex_lock(&mutex) == 0);
+	CHECK(pthread_create(&waiter, NULL, wait_for_mutex, NULL) == 0);
+	CHECK(pthread_create(&writer, NULL, lock_and_wait, &taken) == 0);
+	while (pthread_rwlock_tryrdlock(&taken) == 0) {
+		CHECK(pthread_rwlock_unlock(&taken) == 0);
+		usleep(1);
+	}
+	ENDS(ETIMEDOUT, pthread_mutex_timedlock(&mutex, &until));
+	ENDS(ETIMEDOUT, pthread_mutex_clocklock(&mutex, CLOCK_REALTIME, &until));
+	ENDS(thrd_timedout, mtx_timedlock((mtx_t *)&mutex, &until));
+	ENDS(ETIMEDOUT, pthread_rwlock_timedrdlock(&taken, &until));
+	ENDS(ETIMEDOUT, pthread_rwlock_timedwrlock(&taken, &until));
+	ENDS(ETIMEDOUT, pthread_rwlock_clockwrlock(&taken, CLOCK_REALTIME, &until));
+	ENDS(ETIMEDOUT, pthread_timedjoin_np(waiter, NULL, &until));
+	ENDS(ETIMEDOUT, pthread_clockjoin_np(waiter, NULL, CLOCK_REALTIME, &until));
+	CHECK(cnd_init(&condition) == thrd_success);
+	ENDS(thrd_timedout, cnd_timedwait(&condition, (mtx_t *)&mutex, &until));
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	CHECK(pthread_sigmask(SIG_BLOCK, &signals, NULL) == 0);
+	ENDS(-1, sigtimedwait(&signals, NULL, &span));
+	CHECK(errno == EAGAIN);
+	CHECK(raise(SIGUSR1) == 0);
+	CHECK(sigtimedwait(&signals, NULL, &span) == SIGUSR1);
+	ENDS(0, pthread_rwlock_timedrdlock(&lock, &until));
+	CHECK(pthread_mutex_unlock(&mutex) == 0);
+	ENDS(0, pthread_timedjoin_np(waiter, NULL, &until));
+	ENDS(0, pthread_clockjoin_np(writer, NULL, CLOCK_REALTIME, &until));
+	ENDS(0, pthread_mutex_timedlock(&mutex, &until));
+	CHECK(pthread_mutex_unlock(&mutex) == 0);
+}
+
 int main(void)
 {
 	pthread_t threads[THREADS];
@@ -93,9 +195,13 @@ int main(void)
 	pid_t child;
 
 	handle = open_one(FPGA_ACCELERATOR);
-	if (time(NULL) < 1750000000)
-		sleep_together();
 	OK(fpgaMapMMIO(handle, 0, (uint64_t **)&regs));
+	if (time(NULL) < 1750000000) {
+		if (!getenv("ON_VALGRIND"))
+			sleep_together();
+		wait_for_busy();
+		limits();
+	}
 	for (i = 0; i < THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, work, (void *)i) == 0);
 	for (i = 0; i < THREADS; i++)
