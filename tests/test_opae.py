@@ -25,7 +25,6 @@ ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "tests" / "opae"
 EXAMPLES = ROOT / "examples"
 
-pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason=f"gcc {MISSING}")
 needs_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason=f"valgrind {MISSING}")
 
 RUNS = {

@@ -87,3 +87,24 @@ impl<T> Place<T> {
 pub fn bytes<const N: usize>(pointer: *const u8) -> Result<[u8; N], Code> {
     Ok(place(pointer.cast_mut().cast::<[u8; N]>())?.take())
 }
+
+/// As much of `bytes` as there is room for, with a zero behind it.
+pub fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut text = [0; N];
+    let len = bytes.len().min(N - 1);
+    text[..len].copy_from_slice(&bytes[..len]);
+    text
+}
+
+/// Puts the text in `bytes` to a place with so much room, with a zero behind it.
+pub fn put_text(bytes: &[u8], to: &Place<u8>, room: usize) {
+    let len = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(bytes.len());
+    let len = len.min(room - 1);
+    for (index, &byte) in bytes[..len].iter().enumerate() {
+        to.at(index).put(byte);
+    }
+    to.at(len).put(0);
+}

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "they are called from C")]
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, place, text};
 use crate::attributes::{Attribute, errors};
 use crate::state::{State, with};
 use crate::token::Token;
@@ -71,10 +71,8 @@ extern "C" fn fpgaGetErrorInfo(token: usize, error_num: u32, error_info: *mut Er
     entry(|| {
         let result = place(error_info)?;
         let (_, error) = with(|state| state.numbered(token, error_num))?;
-        let mut name = [0; NAME];
-        name[..error.name().len()].copy_from_slice(error.name().as_bytes());
         result.put(ErrorInfo {
-            name,
+            name: text(error.name().as_bytes()),
             can_clear: error.can_clear(),
         });
         Ok(())

@@ -9,7 +9,7 @@ use std::ffi::c_char;
 
 use session::{Kind, Object};
 
-use crate::abi::{Code, Place, bytes, entry, place};
+use crate::abi::{Code, bytes, entry, place, put_text, text};
 use crate::attributes::errors;
 use crate::state::{State, lock, with};
 use crate::token::Token;
@@ -182,14 +182,6 @@ fn version(bitstream_id: u64) -> Version {
     }
 }
 
-/// As much of `bytes` as there is room for, with a zero behind it.
-fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut text = [0; N];
-    let len = bytes.len().min(N - 1);
-    text[..len].copy_from_slice(&bytes[..len]);
-    text
-}
-
 /// The bytes of a C string, `most` of them at most.
 fn copy_text(from: *const c_char, most: usize) -> Result<Vec<u8>, Code> {
     let from = place(from.cast_mut().cast::<u8>())?;
@@ -197,18 +189,6 @@ fn copy_text(from: *const c_char, most: usize) -> Result<Vec<u8>, Code> {
         .map(|index| from.at(index).take())
         .take_while(|&byte| byte != 0)
         .collect())
-}
-
-fn put_text(bytes: &[u8], to: &Place<u8>, room: usize) {
-    let len = bytes
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(bytes.len());
-    let len = len.min(room - 1);
-    for (index, &byte) in bytes[..len].iter().enumerate() {
-        to.at(index).put(byte);
-    }
-    to.at(len).put(0);
 }
 
 fn get<T>(

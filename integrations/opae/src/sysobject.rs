@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use session::Kind;
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, place, put_text};
 use crate::attributes::{Attribute, attributes};
 use crate::state::{State, lock, with};
 use crate::token::Token;
@@ -265,9 +265,7 @@ extern "C" fn fpgaObjectGetName(object: usize, name: *mut u8, max_len: usize) ->
         if name.len() >= max_len {
             return Err(Code::Exception);
         }
-        for (index, byte) in name.bytes().chain([0]).enumerate() {
-            result.at(index).put(byte);
-        }
+        put_text(name.as_bytes(), &result, max_len);
         Ok(())
     })
 }

@@ -216,15 +216,10 @@ impl State {
             return Turn::Over(Why::Limit);
         }
         let horizon = self.horizon();
-        let not_yet = if horizon == limit {
-            Turn::Next
-        } else if is_deputy {
-            Turn::Other
-        } else {
-            return Turn::Other;
-        };
-        if self.is_any_due(0) || patience.has_work_to_wait_for(&self.waiters) {
-            return not_yet;
+        let is_next = horizon == limit;
+        let may_act = (is_next || is_deputy) && !self.is_any_due(0);
+        if !may_act || patience.has_work_to_wait_for(&self.waiters) {
+            return if is_next { Turn::Next } else { Turn::Other };
         }
         let hears = |waiter: &Waiter| waiter.until == Until::Interrupt;
         let until_any = if self.waiters.iter().any(hears) {
@@ -235,7 +230,7 @@ impl State {
         let why = self.wait(until_any, horizon);
         *patience = Patience::new();
         match why {
-            Why::Limit if horizon == limit => Turn::Over(why),
+            Why::Limit if is_next => Turn::Over(why),
             Why::Happened | Why::Quiet if until == Until::Interrupt => Turn::Over(why),
             _ => Turn::Passed,
         }
@@ -255,7 +250,6 @@ struct Patience {
     /// What they had done at the last tick, and at the last look.
     work: i64,
     last_work: i64,
-    scale: i64,
 }
 
 impl Patience {
@@ -266,7 +260,6 @@ impl Patience {
             ticks: ticks(),
             work,
             last_work: work,
-            scale: scale(),
         }
     }
 
@@ -279,7 +272,7 @@ impl Patience {
             self.work = work;
         }
         let has_lasted = real_time() - self.began >= LONGEST;
-        if work - self.work >= PATIENCE * self.scale || has_lasted {
+        if work - self.work >= PATIENCE * scale() || has_lasted {
             return false;
         }
         // In this order: who runs at the first look may want the lock at the second.
@@ -287,8 +280,8 @@ impl Patience {
             return true;
         }
         // Valgrind has all threads but one wait: who has something to do is seen by what it has done.
-        let rest = REST * self.scale;
-        self.scale > 1 && (worked > NOISE || real_time() - self.began < rest)
+        let rest = REST * scale();
+        valgrind::is_there() && (worked > NOISE || real_time() - self.began < rest)
     }
 }
 
