@@ -107,13 +107,17 @@ pub fn wait_in_turn(
     let mut is_found = kind == Rest::WaitsFirst && rest();
     // Whoever is the next to go on may be held up: another lets time pass for it.
     let mut is_deputy = kind != Rest::Sleeps;
+    // What another has done last, and what it needs of this thread, is found by a rest that begins after it was seen to be idle.
+    let mut is_sure = kind == Rest::Sleeps;
     let over = loop {
         if is_found {
             break Over::Found;
         }
         let changes = CHANGES.load(Ordering::Relaxed);
-        let turn = |state: &mut State| state.turn((until, limit), is_deputy, &mut patience);
-        match with_state(turn) {
+        let may = May { is_deputy, is_sure };
+        let turn = with_state(|state| state.turn((until, limit), may, &mut patience));
+        is_sure = kind == Rest::Sleeps || matches!(turn, Some(Turn::Idle));
+        match turn {
             // A signal has come in while its thread was here: nothing can be waited for.
             None => break Over::Passed(Why::Quiet),
             Some(Turn::Over(why)) => break Over::Passed(why),
@@ -122,7 +126,7 @@ pub fn wait_in_turn(
                 is_found = rest();
             }
             Some(_) if kind != Rest::Sleeps => is_found = rest(),
-            Some(Turn::Next) => _ = nap(changes, REST),
+            Some(Turn::Next | Turn::Idle) => _ = nap(changes, REST),
             Some(Turn::Other) => is_deputy = nap(changes, LONG_REST),
         }
     };
@@ -163,12 +167,23 @@ pub fn sleep_in_turn(limit: u64) {
     wait_in_turn((Until::Limit, limit), Rest::Sleeps, || false);
 }
 
+/// What a thread may do in its turn.
+#[derive(Clone, Copy)]
+struct May {
+    /// Let time pass for another that is the next to go on.
+    is_deputy: bool,
+    /// Let time pass at once.
+    is_sure: bool,
+}
+
 /// Whose turn it is.
 enum Turn {
     /// This wait is over.
     Over(Why),
     /// It is not, but time has passed.
     Passed,
+    /// Nobody has anything to do: time may pass if that is so once more.
+    Idle,
     /// This thread's, as soon as others have nothing to do.
     Next,
     /// Another's.
@@ -205,21 +220,19 @@ impl State {
     }
 
     /// Lets time pass if it is time for that, for a thread that waits `until` something, to `limit` at most.
-    fn turn(
-        &mut self,
-        (until, limit): (Until, u64),
-        is_deputy: bool,
-        patience: &mut Patience,
-    ) -> Turn {
+    fn turn(&mut self, (until, limit): (Until, u64), may: May, patience: &mut Patience) -> Turn {
         let now = told();
         if now >= limit {
             return Turn::Over(Why::Limit);
         }
         let horizon = self.horizon();
         let is_next = horizon == limit;
-        let may_act = (is_next || is_deputy) && !self.is_any_due(0);
+        let may_act = (is_next || may.is_deputy) && !self.is_any_due(0);
         if !may_act || patience.has_work_to_wait_for(&self.waiters) {
             return if is_next { Turn::Next } else { Turn::Other };
+        }
+        if !may.is_sure {
+            return Turn::Idle;
         }
         let hears = |waiter: &Waiter| waiter.until == Until::Interrupt;
         let until_any = if self.waiters.iter().any(hears) {
