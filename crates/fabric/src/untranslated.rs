@@ -122,13 +122,7 @@ impl<C: Cpu> RootComplex<C> {
                 Progress::Answered(Ok(mapping)) => {
                     // Whoever sent it may still send it again as it was.
                     let header = translated(&header, &mapping);
-                    let content = &fx.store()[packet];
-                    let (stamp, payload) = (content.stamp, content.payload().to_vec());
-                    let inside = fx.store().claim();
-                    fx.store()[inside]
-                        .write(header, stamp)
-                        .copy_from_slice(&payload);
-                    fx.store().release(packet);
+                    let inside = fx.store().rewritten(packet, header);
                     self.go_in(port, inside, &header, fx);
                 }
                 Progress::Answered(Err(_)) => {

@@ -91,6 +91,12 @@ impl<T> Arena<T> {
         }
     }
 
+    /// The values of the slots that have a holder.
+    pub fn held(&self) -> impl Iterator<Item = &T> {
+        let held = self.slots.iter().filter(|slot| slot.holders > 0);
+        held.map(|slot| &slot.value)
+    }
+
     /// How many slots have a holder.
     pub fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()

@@ -1,5 +1,8 @@
 //! What travels on the links of the fabric, and where its bytes live.
 
+use std::collections::BTreeSet;
+use std::ops::{Index, IndexMut};
+
 use kernel::{Arena, Id, Span, Time, Traffic};
 use protocol::{Class, Content, Envelope, Header, Kind, TLP_FRAMING, TrafficClass, lcrc};
 
@@ -60,7 +63,75 @@ impl TlpFrame {
 pub type PacketId = Id<Packet>;
 
 /// All packets that someone holds.
-pub type Packets = Arena<Packet>;
+#[derive(Debug, Default)]
+pub struct Packets {
+    slots: Arena<Packet>,
+    /// How many packets have been made.
+    made: u64,
+}
+
+impl Packets {
+    /// A slot for a new packet, with one holder, who [writes](Packet::write) it.
+    #[inline]
+    pub fn claim(&mut self) -> PacketId {
+        let id = self.slots.claim();
+        self.slots[id].number = self.made;
+        self.made += 1;
+        id
+    }
+
+    /// The packet at `id` with another header, in a slot of its own: its caller's hold of the old slot ends. Who sent the packet may
+    /// still hold it as it was, to send it again; it is one packet all the same.
+    pub fn rewritten(&mut self, id: PacketId, header: Header) -> PacketId {
+        let old = &self.slots[id];
+        let (number, stamp, payload) = (old.number, old.stamp, old.payload().to_vec());
+        self.slots.release(id);
+        let new = self.slots.claim();
+        self.slots[new].number = number;
+        self.slots[new]
+            .write(header, stamp)
+            .copy_from_slice(&payload);
+        new
+    }
+
+    /// Adds a holder of the packet at `id`.
+    #[inline]
+    pub fn retain(&mut self, id: PacketId) {
+        self.slots.retain(id);
+    }
+
+    /// Takes away a holder of the packet at `id`; with the last one its slot is free.
+    #[inline]
+    pub fn release(&mut self, id: PacketId) {
+        self.slots.release(id);
+    }
+
+    /// How many slots are held.
+    pub fn in_use(&self) -> usize {
+        self.slots.in_use()
+    }
+
+    /// How many packets are held, each counted once, however many slots it has.
+    pub fn count(&self) -> usize {
+        let numbers: BTreeSet<u64> = self.slots.held().map(|packet| packet.number).collect();
+        numbers.len()
+    }
+}
+
+impl Index<PacketId> for Packets {
+    type Output = Packet;
+    #[inline]
+    fn index(&self, id: PacketId) -> &Packet {
+        &self.slots[id]
+    }
+}
+
+impl IndexMut<PacketId> for Packets {
+    #[inline]
+    fn index_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.slots[id]
+    }
+}
 
 /// Which flow of the workload a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,6 +193,8 @@ pub struct Packet {
     header_len: usize,
     bytes: Vec<u8>,
     header: Header,
+    /// Its number among all that were made, which it keeps when its header changes on the way.
+    number: u64,
 }
 
 impl Default for Packet {
@@ -135,6 +208,7 @@ impl Default for Packet {
             bytes: Vec::new(),
             stamp: Stamp::default(),
             route: Route::default(),
+            number: 0,
         }
     }
 }
@@ -478,5 +552,30 @@ impl Observation {
             flow: None,
             bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::FunctionId;
+
+    #[test]
+    fn a_packet_with_another_header_is_one_packet_while_its_sender_holds_the_old_one() {
+        let write = |address| {
+            Header::memory_write(FunctionId(0), address, 4).expect("four bytes at a dword")
+        };
+        let mut packets = Packets::default();
+        let old = packets.claim();
+        packets[old]
+            .write(write(0x10), Stamp::default())
+            .copy_from_slice(&[1, 2, 3, 4]);
+        packets.retain(old);
+        let new = packets.rewritten(old, write(0x20));
+        assert_eq!(packets[new].payload(), [1, 2, 3, 4]);
+        assert_eq!((packets.in_use(), packets.count()), (2, 1));
+        packets.claim();
+        packets.release(old);
+        assert_eq!((packets.in_use(), packets.count()), (2, 2));
     }
 }

@@ -367,7 +367,11 @@ impl Simulation {
         );
         RunResult {
             incoherence: self.watch.as_ref().and_then(Watch::found),
-            standing_packets: if self.stuck { self.packets_in_use() } else { 0 },
+            standing_packets: if self.stuck {
+                self.world.store.count()
+            } else {
+                0
+            },
             ..result
         }
     }

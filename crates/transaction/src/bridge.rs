@@ -161,7 +161,7 @@ impl Bridge {
             Kind::MemoryWrite(request) => {
                 let global = request_at(self.global_id(), Tag(0), address, request.byte_len());
                 let kind = Kind::MemoryWrite(global);
-                copied(packet, Header { kind, ..header }, packets)
+                packets.rewritten(packet, Header { kind, ..header })
             }
             _ => packet,
         };
@@ -211,7 +211,7 @@ impl Bridge {
         let len = read.byte_len();
         let tag = self.asked.begin(Asked { request, stamp }, len, now);
         let kind = Kind::MemoryRead(request_at(self.global_id(), tag, waiting.address, len));
-        copied(waiting.packet, Header { kind, ..request }, packets)
+        packets.rewritten(waiting.packet, Header { kind, ..request })
     }
 
     /// A store of another processor becomes write requests, which may go at `due`. True if it has become none.
@@ -424,16 +424,6 @@ impl BridgedLoad {
 /// A request for bytes that are within a page where they are now, and so are where they go.
 fn request_at(requester: FunctionId, tag: Tag, address: u64, len: u32) -> MemoryRequest {
     MemoryRequest::new(requester, tag, address, len).expect("a page stays a page")
-}
-
-/// `packet` with another header, which is let go of.
-fn copied(packet: PacketId, header: Header, packets: &mut Packets) -> PacketId {
-    let content = &packets[packet];
-    let (stamp, payload) = (content.stamp, content.payload().to_vec());
-    packets.release(packet);
-    let copy = packets.claim();
-    packets[copy].write(header, stamp).copy_from_slice(&payload);
-    copy
 }
 
 /// The completions with `bytes`, which are `len` bytes of a request from `offset` on, none over `largest`.
