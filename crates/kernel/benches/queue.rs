@@ -29,12 +29,13 @@ fn hold(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let mut queue = EventQueue::default();
                 for number in 0..pending {
-                    queue.push(Time::from_fs(number), [0_u32; 4]);
+                    queue.push(Time::from_fs(number), number, [0_u32; 4]);
                 }
                 for number in 0..EVENTS as usize {
                     let event = queue.pop().expect("as many are scheduled as are taken");
                     queue.push(
                         event.time + distances[number % distances.len()],
+                        event.rank,
                         event.payload,
                     );
                 }

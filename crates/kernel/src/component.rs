@@ -75,36 +75,70 @@ pub enum Action<F> {
     Expire(u32),
 }
 
-/// The payload of every event in the queue.
+/// An event as its component sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Occurrence<F> {
-    place: Place,
+    rank: Rank,
     frame: Option<F>,
 }
 
-/// A component and one of its labels (a port when a frame arrives, a timer when none does) in one word,
-/// which keeps an event at 32 bytes.
+/// The place of an event among those of the same time, in one word: component, frames before timers, number of the port
+/// or timer, and of the frames that reach one port at one time their order on the wire.
+///
+/// It follows from what happens and not from when it was scheduled, so that an event that is left out, or scheduled by
+/// another thread, changes no order. Equal timers need no count: to expire twice at one time in either order is the same.
 #[derive(Clone, Copy, Debug)]
-struct Place(u32);
+struct Rank(u64);
 
+const COMPONENT_BITS: u32 = 20;
 const LABEL_BITS: u32 = 12;
+const COUNT_BITS: u32 = 31;
+const _: () = assert!(COMPONENT_BITS + 1 + LABEL_BITS + COUNT_BITS == u64::BITS);
 
-impl Place {
-    fn new(component: ComponentId, label: u32) -> Self {
-        debug_assert!(label < 1 << LABEL_BITS && component.0 < 1 << (32 - LABEL_BITS));
-        Place(component.0 << LABEL_BITS | label)
+impl Rank {
+    /// The first frame at a port.
+    fn frame(component: ComponentId, port: u32) -> Self {
+        Self::of(component, false, port)
+    }
+
+    fn timer(component: ComponentId, timer: u32) -> Self {
+        Self::of(component, true, timer)
+    }
+
+    #[inline]
+    fn of(component: ComponentId, is_timer: bool, label: u32) -> Self {
+        debug_assert!(label < 1 << LABEL_BITS && component.0 < 1 << COMPONENT_BITS);
+        let event = u64::from(component.0) << 1 | u64::from(is_timer);
+        Rank((event << LABEL_BITS | u64::from(label)) << COUNT_BITS)
+    }
+
+    /// The rank of the frame that follows `count` others to the same port at the same time.
+    #[inline]
+    fn after(self, count: u32) -> Self {
+        debug_assert!(count < 1 << COUNT_BITS);
+        Rank(self.0 | u64::from(count))
+    }
+
+    #[inline]
+    fn component(self) -> ComponentId {
+        ComponentId((self.0 >> (u64::BITS - COMPONENT_BITS)) as u32)
+    }
+
+    #[inline]
+    fn label(self) -> u32 {
+        (self.0 >> COUNT_BITS) as u32 & ((1 << LABEL_BITS) - 1)
     }
 }
 
 impl<F: Copy> Occurrence<F> {
-    /// Whom it concerns.
+    /// The component that it happens to.
     pub fn target(&self) -> ComponentId {
-        ComponentId(self.place.0 >> LABEL_BITS)
+        self.rank.component()
     }
 
     /// What happens there.
     pub fn action(&self) -> Action<F> {
-        let label = self.place.0 & ((1 << LABEL_BITS) - 1);
+        let label = self.rank.label();
         match self.frame {
             Some(frame) => Action::Receive(label, frame),
             None => Action::Expire(label),
@@ -112,21 +146,49 @@ impl<F: Copy> Occurrence<F> {
     }
 }
 
-/// Where the frames sent at a port arrive.
+/// The way of frames from one port to another.
 #[derive(Clone, Copy, Debug)]
 struct Wire {
-    to: Place,
+    to: Rank,
     delay: Span,
+    /// When all frames that were sent have arrived.
+    empty_at: Time,
+    /// How many frames were sent since the wire was empty.
+    count: u32,
+}
+
+impl Wire {
+    fn new((component, port): (ComponentId, u32), delay: Span) -> Self {
+        Wire {
+            to: Rank::frame(component, port),
+            delay,
+            empty_at: Time::ZERO,
+            count: 0,
+        }
+    }
+
+    /// The rank of a frame that is sent at `now` and arrives at `arrival`: of those that arrive at one time the one sent first
+    /// comes first.
+    ///
+    /// The count begins anew when the wire is empty. It also does after 2^31 frames without such a pause, many simulated seconds:
+    /// of the frames that arrive at one time on either side of that moment the later ones come first.
+    #[inline]
+    fn rank(&mut self, now: Time, arrival: Time) -> Rank {
+        let count = if now > self.empty_at { 0 } else { self.count };
+        self.count = (count + 1) & ((1 << COUNT_BITS) - 1);
+        self.empty_at = self.empty_at.max(arrival);
+        self.to.after(count)
+    }
 }
 
 /// Something a component told the probes.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<O> {
-    /// When.
+    /// The time that it is true for, which may lie ahead.
     pub at: Time,
-    /// Who.
+    /// The component that told it.
     pub by: ComponentId,
-    /// What.
+    /// What it told.
     pub what: O,
 }
 
@@ -134,7 +196,7 @@ pub struct Observed<O> {
 #[derive(Debug)]
 pub struct World<T: Traffic> {
     now: Time,
-    queue: EventQueue<Occurrence<T::Frame>>,
+    queue: EventQueue<Option<T::Frame>>,
     wires: Vec<Vec<Option<Wire>>>,
     events: u64,
     /// The bytes that frames point to.
@@ -147,7 +209,7 @@ pub struct World<T: Traffic> {
 
 impl<T: Traffic> Default for World<T> {
     fn default() -> Self {
-        const { assert!(size_of::<Event<Occurrence<T::Frame>>>() <= 32) };
+        const { assert!(size_of::<Event<Option<T::Frame>>>() <= 32) };
         World {
             now: Time::ZERO,
             queue: EventQueue::default(),
@@ -163,20 +225,8 @@ impl<T: Traffic> Default for World<T> {
 impl<T: Traffic> World<T> {
     /// Joins two ports; frames take `delay` either way.
     pub fn connect(&mut self, a: (ComponentId, u32), b: (ComponentId, u32), delay: Span) {
-        self.lay(
-            a,
-            Wire {
-                to: Place::new(b.0, b.1),
-                delay,
-            },
-        );
-        self.lay(
-            b,
-            Wire {
-                to: Place::new(a.0, a.1),
-                delay,
-            },
-        );
+        self.lay(a, Wire::new(b, delay));
+        self.lay(b, Wire::new(a, delay));
     }
 
     fn lay(&mut self, (from, port): (ComponentId, u32), wire: Wire) {
@@ -210,7 +260,10 @@ impl<T: Traffic> World<T> {
         let event = self.queue.pop_until(limit)?;
         self.now = event.time;
         self.events += 1;
-        Some(event.payload)
+        Some(Occurrence {
+            rank: Rank(event.rank),
+            frame: event.payload,
+        })
     }
 
     /// Moves time forward to `time`; everything due before has happened.
@@ -248,24 +301,19 @@ impl<C: Component> Effects<'_, C> {
 
     /// Puts `frame` on the wire at `port`; it reaches the other end `after` from now, and the wire's delay later.
     pub fn send(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
-        let wire = self.world.wires[self.me.0 as usize][port.number() as usize]
+        let world = &mut *self.world;
+        let wire = world.wires[self.me.0 as usize][port.number() as usize]
+            .as_mut()
             .expect("a port that sends is wired");
-        let occurrence = Occurrence {
-            place: wire.to,
-            frame: Some(frame),
-        };
-        self.world
-            .queue
-            .push(self.world.now + after + wire.delay, occurrence);
+        let arrival = world.now + after + wire.delay;
+        let rank = wire.rank(world.now, arrival);
+        world.queue.push(arrival, rank.0, Some(frame));
     }
 
     /// Asks for `expire(timer)`, `after` from now.
     pub fn wake(&mut self, timer: C::Timer, after: Span) {
-        let occurrence = Occurrence {
-            place: Place::new(self.me, timer.number()),
-            frame: None,
-        };
-        self.world.queue.push(self.world.now + after, occurrence);
+        let rank = Rank::timer(self.me, timer.number());
+        self.world.queue.push(self.world.now + after, rank.0, None);
     }
 
     /// Tells the probes; never changes what happens next.

@@ -10,21 +10,22 @@ use std::collections::BinaryHeap;
 
 use crate::Time;
 
-/// Something that will happen at `time`; of two at the same time the one scheduled first comes first.
+/// Something that will happen at `time`; of several at the same time the one of the lowest rank comes first.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<P> {
-    /// When.
+    /// The time at which it happens.
     pub time: Time,
-    sequence: u64,
-    /// What.
+    /// Its place among the events of that time. Events of equal time and rank are alike: their order makes no difference.
+    pub rank: u64,
+    /// What happens.
     pub payload: P,
 }
 
 impl<P> Event<P> {
-    /// Time and sequence as one number, which is compared in two instructions.
+    /// Time and rank as one number, which is compared in two instructions.
     #[inline]
     fn key(&self) -> u128 {
-        u128::from(self.time.as_fs()) << 64 | u128::from(self.sequence)
+        u128::from(self.time.as_fs()) << 64 | u128::from(self.rank)
     }
 }
 
@@ -45,7 +46,7 @@ impl<P> Ord for Event<P> {
     }
 }
 
-/// Events in the total order of (time, sequence).
+/// Events in the total order of (time, rank).
 #[derive(Debug)]
 pub struct EventQueue<P> {
     /// The events of today, latest first, so that the next is popped from the end.
@@ -63,7 +64,6 @@ pub struct EventQueue<P> {
     /// Day length as a power of two of femtoseconds.
     day_bits: u32,
     in_days: usize,
-    sequence: u64,
     census: Census,
 }
 
@@ -99,7 +99,6 @@ impl<P: Copy> Default for EventQueue<P> {
             date: 0,
             day_bits: FIRST_DAY_BITS,
             in_days: 0,
-            sequence: 0,
             census: Census::default(),
         }
     }
@@ -108,14 +107,12 @@ impl<P: Copy> Default for EventQueue<P> {
 impl<P: Copy> EventQueue<P> {
     /// Schedules `payload` at `time`, which is not in the past of the last event popped.
     #[inline]
-    pub fn push(&mut self, time: Time, payload: P) {
-        let event = Event {
+    pub fn push(&mut self, time: Time, rank: u64, payload: P) {
+        self.place(Event {
             time,
-            sequence: self.sequence,
+            rank,
             payload,
-        };
-        self.sequence += 1;
-        self.place(event);
+        });
     }
 
     #[inline]
@@ -296,12 +293,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn of_two_events_at_one_time_the_first_scheduled_comes_first() {
+    fn of_two_events_at_one_time_the_one_of_the_lower_rank_comes_first() {
         let mut queue = EventQueue::default();
-        for name in 0..5 {
-            queue.push(Time::from_fs(7), name);
+        for rank in [3, 0, 4, 1, 2] {
+            queue.push(Time::from_fs(7), rank, rank);
         }
-        let order: Vec<i32> = std::iter::from_fn(|| queue.pop())
+        let order: Vec<u64> = std::iter::from_fn(|| queue.pop())
             .map(|e| e.payload)
             .collect();
         assert_eq!(order, [0, 1, 2, 3, 4]);
@@ -317,7 +314,7 @@ mod tests {
             for _ in 0..40_000 {
                 while model.len() < pending {
                     let time = now + stream.below(reach);
-                    queue.push(Time::from_fs(time), number);
+                    queue.push(Time::from_fs(time), number, number);
                     model.insert((time, number));
                     number += 1;
                 }
@@ -335,10 +332,10 @@ mod tests {
             let mut queue = EventQueue::default();
             let mut model = std::collections::BTreeSet::new();
             let mut now = 0;
-            for (sequence, (magnitude, fine)) in gaps.into_iter().enumerate() {
+            for (rank, (magnitude, fine)) in (0..).zip(gaps) {
                 let time = now + (fine << (magnitude % 40));
-                queue.push(Time::from_fs(time), sequence);
-                model.insert((time, sequence));
+                queue.push(Time::from_fs(time), rank, rank);
+                model.insert((time, rank));
                 if magnitude % 3 == 0 {
                     let event = queue.pop().expect("one was just pushed");
                     let first = model.pop_first().expect("one was just pushed");

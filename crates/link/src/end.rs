@@ -8,7 +8,9 @@ use crate::handshake::{Handshake, Heard};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
-use crate::{Charge, Frame, LinkConfig, LinkContext, LinkTimer, TlpFrame, Waiting, WireTiming};
+use crate::{
+    Charge, Frame, LinkConfig, LinkContext, LinkTimer, Observation, TlpFrame, Waiting, WireTiming,
+};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -227,7 +229,7 @@ impl LinkEnd {
 
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl LinkContext) -> Option<Arrival> {
         let packet = frame.packet;
-        self.handshake.hear_traffic();
+        self.hear_traffic(cx);
         let content = &cx.packets()[packet];
         let (wire_len, charge) = (content.wire_len(), content.charge());
         let complete = if self.cut_through {
@@ -281,7 +283,7 @@ impl LinkEnd {
             Dllp::InitFc1(credit) => self.greeted(&credit, false, cx),
             Dllp::InitFc2(credit) => self.greeted(&credit, true, cx),
             Dllp::UpdateFc(credit) => {
-                self.handshake.hear_traffic();
+                self.hear_traffic(cx);
                 self.transmitter.raise(&credit);
             }
         }
@@ -362,6 +364,13 @@ impl LinkEnd {
         self.set(LinkTimer::UpdateCredit, cx.now() + GREETING_INTERVAL, cx);
     }
 
+    #[inline]
+    fn hear_traffic(&mut self, cx: &mut impl LinkContext) {
+        if self.handshake.hear_traffic() {
+            cx.observe(Observation::Up { port: cx.port() });
+        }
+    }
+
     fn greeted(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
         match self.handshake.hear(credit, second) {
             Heard::Limit => self.transmitter.open(credit),
@@ -370,6 +379,7 @@ impl LinkEnd {
                 self.greet(cx);
             }
             Heard::Done => {
+                cx.observe(Observation::Up { port: cx.port() });
                 self.alarms.update.clear();
                 if self.receiver.has_errors() {
                     self.tell_by(cx.now() + self.update_interval, cx);

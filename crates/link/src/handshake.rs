@@ -98,11 +98,13 @@ impl Handshake {
         }
     }
 
-    /// A packet or an UpdateFC arrives: the far end is done, so it knows all our limits.
+    /// A packet or an UpdateFC arrives: the far end is done, so it knows all our limits. True when this ends the handshake.
     #[inline]
-    pub(crate) fn hear_traffic(&mut self) {
-        if self.phase == Phase::Second {
+    pub(crate) fn hear_traffic(&mut self) -> bool {
+        let ends = self.phase == Phase::Second;
+        if ends {
             self.phase = Phase::Done;
         }
+        ends
     }
 }

@@ -430,6 +430,11 @@ pub enum Observation {
         /// When.
         start: Time,
     },
+    /// A link end knows all limits of the far end, which knows its own: packets may go.
+    Up {
+        /// The port of the link.
+        port: u16,
+    },
     /// A request of a flow begins to leave its requester.
     Sent {
         /// The flow.

@@ -7,7 +7,8 @@ use std::num::NonZeroU64;
 
 use coherence::Agent;
 use host::Host;
-use kernel::Time;
+use kernel::{Time, World};
+use link::Pcie;
 use protocol::coherence::{LINE_BYTES, Line, LineData, State};
 
 use crate::model::Model;
@@ -44,7 +45,8 @@ impl fmt::Display for Incoherence {
 #[derive(Debug)]
 pub struct Watch {
     every: NonZeroU64,
-    events: u64,
+    /// How many events have happened at the next look.
+    next: u64,
     /// What did not hold first, and when.
     found: Option<(Time, Incoherence)>,
 }
@@ -54,19 +56,19 @@ impl Watch {
     pub fn new(every: NonZeroU64) -> Self {
         Watch {
             every,
-            events: 0,
+            next: 0,
             found: None,
         }
     }
 
-    /// Something has happened.
-    pub fn after_event(&mut self, (plan, models, now): (&Plan, &[Model], Time)) {
-        self.events += 1;
-        if self.found.is_none()
-            && self.events % self.every == 0
-            && let Err(what) = check((plan, models, now))
-        {
-            self.found = Some((now, what));
+    /// Looks, if as many events as it waits for have happened in `world` since the last look.
+    pub fn look(&mut self, (plan, models): (&Plan, &[Model]), world: &World<Pcie>) {
+        if world.events() < self.next || self.found.is_some() {
+            return;
+        }
+        self.next = world.events() + self.every.get();
+        if let Err(what) = check((plan, models, world.now())) {
+            self.found = Some((world.now(), what));
         }
     }
 

@@ -230,6 +230,7 @@ impl Meter {
             }
             Observation::Lock { flow, .. } => self.change(flow, now, |_| {}),
             Observation::Refused { .. }
+            | Observation::Up { .. }
             | Observation::Packet { .. }
             | Observation::Dllp { .. }
             | Observation::Light { .. }

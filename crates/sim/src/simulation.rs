@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::num::NonZeroU64;
 
-use kernel::{ComponentId, Span, Time, World};
-use link::{LinkEnd, Observation, Pcie};
+use kernel::{ComponentId, Occurrence, Span, Time, World};
+use link::{Frame, Observation, Pcie};
 use protocol::QueuePairId;
 
 use crate::build::{self, Parts};
@@ -35,22 +35,21 @@ pub struct Simulation {
     refusals: Refusals,
     trace: Option<Trace>,
     watch: Option<Watch>,
+    /// Link ends that have not come up yet.
+    ends_down: usize,
     started: bool,
     /// Whether the last run ended because nothing more could arrive.
     stuck: bool,
 }
 
-/// Events between two looks at the outside.
+/// Steps between two looks at the outside, and events of one time at most between two.
 pub(crate) const CHUNK: u32 = 16 * 1024;
 
 /// Flows wait no longer than this for links whose bit errors keep them down.
 const COMING_UP: Span = Span::from_us(10_000);
 
-/// A whole number of symbol times of every generation: flows begin with a symbol.
+/// A whole number of symbol times of every generation: flows begin with a symbol of every link.
 const SYMBOLS: Span = Span::from_ns(260);
-
-/// Events between two looks at whether the links are up.
-const EVENTS_BETWEEN_LOOKS: u32 = 16;
 
 /// When no payload has arrived for so long, none will: of flows, whose reads may time out, and of networks.
 const PATIENCE: Span = Span::from_us(100_000);
@@ -84,7 +83,6 @@ impl Simulation {
                 .map(|region| region.map(Spare::of).unwrap_or_default())
                 .collect(),
             opened: Vec::new(),
-            plan,
             locks,
             parts,
             models,
@@ -93,6 +91,8 @@ impl Simulation {
             refusals: Refusals::new(),
             trace: None,
             watch: None,
+            ends_down: 2 * (plan.links.len() + plan.cables.len()),
+            plan,
             started: false,
             stuck: false,
         }
@@ -222,7 +222,7 @@ impl Simulation {
         all.sum::<f64>() / count.max(1) as f64
     }
 
-    /// Lets the next event happen. False when nothing is left to happen.
+    /// Lets everything happen that is due at the next time. False when nothing is left to happen.
     pub fn step(&mut self) -> bool {
         self.start();
         self.step_until(Time::NEVER)
@@ -245,20 +245,37 @@ impl Simulation {
         }
     }
 
+    /// Lets everything happen that is due at the next time, if that is by `limit`: what the probes are told of one time comes to
+    /// them together, so that it does not depend on the order in which components were asked. False when nothing is due.
     #[inline(always)]
     pub(crate) fn step_until(&mut self, limit: Time) -> bool {
-        let Some(what) = self.world.advance(limit) else {
+        let Some(first) = self.world.advance(limit) else {
             return false;
         };
-        let id = what.target();
-        self.models[id.0 as usize].happen(id, what, &mut self.world);
+        self.happen(first);
+        // Models that go on for ever at one time are left now and then, to be interrupted.
+        for _ in 0..CHUNK {
+            match self.world.advance(self.world.now()) {
+                Some(next) => self.happen(next),
+                None => break,
+            }
+        }
         if !self.world.observations.is_empty() {
             self.listen();
         }
         if let Some(watch) = &mut self.watch {
-            watch.after_event((&self.plan, &self.models, self.world.now()));
+            watch.look((&self.plan, &self.models), &self.world);
         }
         true
+    }
+
+    #[inline(always)]
+    fn happen(&mut self, what: Occurrence<Frame>) {
+        let id = what.target();
+        self.models[id.0 as usize].happen(id, what, &mut self.world);
+        if let Some(trace) = &mut self.trace {
+            trace.note(&self.world);
+        }
     }
 
     /// Time begins, if it has not: the links come up, and then the flows.
@@ -271,10 +288,10 @@ impl Simulation {
         }
         self.listen();
         // A link that fails before it is up leaves nothing to wait for.
-        let mut goes_on = true;
-        while goes_on && !self.is_up() && self.world.now() < Time::ZERO + COMING_UP {
-            goes_on = (0..EVENTS_BETWEEN_LOOKS).all(|_| self.step_until(Time::NEVER));
-        }
+        while self.ends_down > 0
+            && self.world.now() < Time::ZERO + COMING_UP
+            && self.step_until(Time::NEVER)
+        {}
         let up = self.world.now().round_up(SYMBOLS).since(Time::ZERO);
         self.meter.measure(
             self.plan
@@ -313,31 +330,20 @@ impl Simulation {
         }
     }
 
-    /// Whether every link is up.
-    fn is_up(&self) -> bool {
-        let is_up = |(node, port): (ComponentId, u32)| {
-            let link = self.models[node.0 as usize].link(port as usize);
-            link.is_some_and(LinkEnd::is_up)
-        };
-        let links = self.plan.links.iter().all(|link| {
-            let (upper, lower) = build::ends(&self.plan, link);
-            is_up(upper) && is_up(lower)
-        });
-        let mut cables = self.plan.cables.iter();
-        links
-            && cables.all(|cable| {
-                let mut ends = cable.ends.into_iter();
-                ends.all(|end| is_up(build::cable_end(&self.plan, end)))
-            })
-    }
-
+    /// Hands to the probes what components have told, in the order of components, and of each in the order in which it told.
     pub(crate) fn listen(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.note(&self.world);
+            trace.write_noted();
+        }
+        self.world.observations.sort_by_key(|told| told.by);
         for told in &self.world.observations {
-            if let Some(trace) = &mut self.trace {
-                trace.write(&self.world.store, told);
-            }
-            if let Observation::Refused { why, .. } = told.what {
-                *self.refusals.entry((told.by.0, why)).or_default() += 1;
+            match told.what {
+                Observation::Refused { why, .. } => {
+                    *self.refusals.entry((told.by.0, why)).or_default() += 1;
+                }
+                Observation::Up { .. } => self.ends_down -= 1,
+                _ => {}
             }
             self.meter.observe(told.at, &told.what);
             self.locks.observe(told.at, &told.what);

@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 
-use kernel::Observed;
+use kernel::{ComponentId, Observed, World};
 use link::optical::{Block, LightFrame};
-use link::{Carried, Observation, Packet, Packets};
+use link::{Carried, Observation, Packet, Packets, Pcie};
 use protocol::coherence;
 use protocol::{
     AddressType, AtomicOperation, Class, Dllp, Header, Kind, MemoryRequest, Message,
@@ -25,6 +26,12 @@ pub struct Trace {
     wires: Vec<Vec<(String, String)>>,
     /// The names of the flows, workloads and collectives, by the numbers of their parts.
     flows: Vec<String>,
+    /// The lines of the present time: who told them, and where they end in `text`. They are made as soon as they are told, while
+    /// their packets are held.
+    noted: Vec<(ComponentId, Range<usize>)>,
+    text: Vec<u8>,
+    /// How many observations have been noted of those that the probes have not been told yet.
+    seen: usize,
     /// The first thing that went wrong with the file.
     pub failure: Option<std::io::Error>,
 }
@@ -197,12 +204,34 @@ impl Trace {
             file: BufWriter::new(file),
             wires,
             flows: flows.collect(),
+            noted: Vec::new(),
+            text: Vec::new(),
+            seen: 0,
             failure: None,
         }
     }
 
-    /// Writes what takes a wire.
-    pub fn write(&mut self, packets: &Packets, told: &Observed<Observation>) {
+    /// Makes the lines of what components of `world` have told since the last time.
+    pub fn note(&mut self, world: &World<Pcie>) {
+        for told in &world.observations[self.seen..] {
+            self.note_one(&world.store, told);
+        }
+        self.seen = world.observations.len();
+    }
+
+    /// Writes the lines of one time, in the order of components and of each in the order in which it told them.
+    pub fn write_noted(&mut self) {
+        self.noted.sort_by_key(|(by, _)| *by);
+        for (_, line) in self.noted.drain(..) {
+            if let Err(failure) = self.file.write_all(&self.text[line]) {
+                self.failure.get_or_insert(failure);
+            }
+        }
+        self.text.clear();
+        self.seen = 0;
+    }
+
+    fn note_one(&mut self, packets: &Packets, told: &Observed<Observation>) {
         let (port, start, what) = match told.what {
             Observation::Packet {
                 port,
@@ -258,12 +287,10 @@ impl Trace {
             direction,
             what,
         };
-        let written = serde_json::to_writer(&mut self.file, &shown)
-            .map_err(Into::into)
-            .and_then(|()| self.file.write_all(b"\n"));
-        if let Err(failure) = written {
-            self.failure.get_or_insert(failure);
-        }
+        let begin = self.text.len();
+        serde_json::to_writer(&mut self.text, &shown).expect("a line of a trace is valid JSON");
+        self.text.push(b'\n');
+        self.noted.push((told.by, begin..self.text.len()));
     }
 
     fn flow_of(&self, packet: &Packet) -> Option<String> {

@@ -67,10 +67,19 @@ pub type Wish = Box<dyn FnMut(Side, &Frame) -> Fate>;
 pub struct Shared {
     pub now: Time,
     pub queue: EventQueue<Happening>,
+    /// How many events have been scheduled, which is their rank.
+    pub scheduled: u64,
     pub packets: Packets,
     pub passed: Vec<Passed>,
     pub delay: Span,
     pub wish: Wish,
+}
+
+impl Shared {
+    pub fn schedule(&mut self, time: Time, what: Happening) {
+        self.queue.push(time, self.scheduled, what);
+        self.scheduled += 1;
+    }
 }
 
 /// What one end sees of it.
@@ -102,14 +111,12 @@ impl LinkContext for Context<'_> {
         };
         let time = self.world.now + after + self.world.delay;
         self.world
-            .queue
-            .push(time, Happening::Arrive(self.side.far(), frame));
+            .schedule(time, Happening::Arrive(self.side.far(), frame));
     }
     fn wake(&mut self, timer: LinkTimer, after: Span) {
         let time = self.world.now + after;
         self.world
-            .queue
-            .push(time, Happening::Expire(self.side, timer));
+            .schedule(time, Happening::Expire(self.side, timer));
     }
     fn watched(&self) -> bool {
         true

@@ -117,6 +117,7 @@ impl Pair {
             world: Shared {
                 now: Time::ZERO,
                 queue: EventQueue::default(),
+                scheduled: 0,
                 packets: Packets::default(),
                 passed: Vec::new(),
                 delay: setup.delay,
@@ -287,8 +288,7 @@ impl Pair {
         match self.appetite[side as usize] {
             Appetite::After(time) => {
                 self.world
-                    .queue
-                    .push(complete + time, Happening::Free(side, charge));
+                    .schedule(complete + time, Happening::Free(side, charge));
             }
             Appetite::Foreseen(time) => self.at(side, |end, cx| {
                 end.free_later(charge, complete + time, cx);
