@@ -1,0 +1,62 @@
+"""Results and traces of every shipped scenario are those that were written down, to the byte.
+
+A change of behaviour changes a digest, in the commit that explains it: `python tests/test_digests.py`
+writes the file anew. What only moves code changes none.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import tomllib
+import warnings
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from peerlane import ScenarioWarning, Simulation
+
+ROOT = Path(__file__).parent.parent
+DIGESTS = Path(__file__).with_name("digests.toml")
+TRACE_NS = 300_000.0
+"""Traces are cut here, in simulated nanoseconds from the beginning of the run."""
+SCENARIOS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("scenarios/*.toml", "python/peerlane/systems/*/scenario.toml")
+    for path in ROOT.glob(pattern)
+)
+
+
+def digests(scenario: str) -> dict[str, str]:
+    """SHA-256 of the result, as `run --json` writes it but with sorted keys, and of the trace."""
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore", ScenarioWarning)
+        result = Simulation.open(ROOT / scenario).run().to_json()
+        traced = Simulation.open(ROOT / scenario)
+        traced.trace_to(trace := Path(folder) / "trace")
+        traced.run_until(TRACE_NS)
+        del traced  # which closes the file
+        text = json.dumps(result, sort_keys=True).encode()
+        return {
+            "result": sha256(text).hexdigest(),
+            "trace": sha256(trace.read_bytes()).hexdigest(),
+        }
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_scenario_has_its_digests(scenario: str) -> None:
+    written = tomllib.loads(DIGESTS.read_text(encoding="utf-8"))
+    assert digests(scenario) == written[scenario]
+
+
+def test_every_digest_is_of_a_scenario() -> None:
+    assert sorted(tomllib.loads(DIGESTS.read_text(encoding="utf-8"))) == SCENARIOS
+
+
+if __name__ == "__main__":
+    sections = []
+    for name in SCENARIOS:
+        values = "".join(f'{key} = "{value}"\n' for key, value in digests(name).items())
+        sections.append(f'["{name}"]\n{values}')
+    DIGESTS.write_text("\n".join(sections), encoding="utf-8")
