@@ -2,7 +2,7 @@
 //! of others.
 
 use kernel::{Component, Effects, Port, Span, Time};
-use link::{Frame, Observation, PacketId, Pcie, Refusal};
+use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::Kind;
 use transaction::{Flow, Next, Place, Requester, RequesterLimits};
 

@@ -10,7 +10,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use link::{Arrival, At, Charge, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Waiting};
+use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
+use packet::{Charge, Frame, PacketId, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{Functions, Memory, Pattern, Place, Requester};
 

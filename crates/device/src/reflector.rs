@@ -1,7 +1,7 @@
 //! A latency reflector: every write to BAR 0 goes back to where its flow came from.
 
 use kernel::{Component, Effects, Port};
-use link::{FlowId, Frame, PacketId, Packets, Pcie};
+use packet::{FlowId, Frame, PacketId, Packets, Pcie};
 use protocol::{FunctionId, Header, Kind};
 use transaction::written;
 

@@ -1,7 +1,7 @@
 //! The CPU's accesses to configuration spaces: one at a time, as packets below the root ports.
 
 use kernel::{Effects, Port, Span};
-use link::{Observation, Refusal, Stamp};
+use packet::{Observation, Refusal, Stamp};
 use protocol::{Completion, ConfigRequest, FunctionId, Kind, Status, Tag};
 use transaction::{Action, ConfigAccess, Outstanding, Place, Reach};
 

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use kernel::{Effects, Port, Time};
-use link::{At, FlowId, Observation, PacketId, Packets, Refusal, Waiting};
+use link::{At, Waiting};
+use packet::{FlowId, Observation, PacketId, Packets, Refusal};
 use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{Memory, Next, Place, Taken, arrived, written};
 

@@ -6,10 +6,8 @@
 use std::collections::VecDeque;
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
-use link::{
-    Arrival, At, BusFrame, Charge, Frame, LinkEnd, LinkTimer, Observation, PacketId, Pcie, Refusal,
-    Room, Waiting,
-};
+use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
+use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, Room};
 use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
 use transaction::{Bridge, BridgeConfig, BridgeSide, Functions, Outstanding, Part, Place, refuse};
 

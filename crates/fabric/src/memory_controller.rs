@@ -1,7 +1,7 @@
 //! A host's memory behind the controllers of its sockets: lines in order, reads after a latency.
 
 use kernel::{Agenda, Port, Span, Stream, Time};
-use link::{Packet, PacketId};
+use packet::{Packet, PacketId};
 use protocol::MemoryRequest;
 use transaction::{Memory, written};
 

@@ -1,7 +1,8 @@
 //! What a root complex does with requests to its own memory.
 
 use kernel::{Effects, Port};
-use link::{At, PacketId};
+use link::At;
+use packet::PacketId;
 use protocol::{AtomicRequest, Header, Kind, MemoryRequest};
 use transaction::{Completions, deliver};
 

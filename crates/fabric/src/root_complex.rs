@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Stream, Time};
-use link::{Arrival, At, Charge, Finished, Frame, LinkEnd, PacketId, Pcie, Refusal, Waiting};
+use link::{Arrival, At, Finished, LinkEnd, Waiting};
+use packet::{Charge, Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, Header, Kind, Message, MessageRequest, TrafficClass};
 use transaction::{Functions, Memory, Pattern, Place};
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use kernel::{Bandwidth, Effects, Port, Span, Time};
-use link::{Packet, PacketId};
+use packet::{Packet, PacketId};
 use protocol::{Class, Header, Kind};
 
 use crate::{Cpu, RootComplex, RootComplexParameters, RootTimer, Route};

@@ -1,9 +1,8 @@
 //! A switch: every port a link end, a non-blocking core between them, and the routes of its bridges.
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
-use link::{
-    Arrival, At, Delivery, Finished, Frame, LinkEnd, LinkTimer, PacketId, Pcie, Refusal, Waiting,
-};
+use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
+use packet::{Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, ConfigRequest, Header, Kind};
 use transaction::{Functions, Place, Reach, retype};
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 
 use kernel::{Effects, Port, Span, Time};
-use link::{PacketId, Refusal, Stamp};
+use packet::{PacketId, Refusal, Stamp};
 use protocol::{
     Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, Kind, Message,
     PageRange, PageRequest, PageResponse, Translation,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Effects, Port};
-use link::{PacketId, Refusal};
+use packet::{PacketId, Refusal};
 use protocol::{AddressType, FunctionId, Header, Kind};
 use transaction::Mapping;
 

@@ -2,7 +2,8 @@
 
 use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
 use kernel::{Bandwidth, Span};
-use link::{FlowId, Observation};
+use packet::{FlowId, Observation};
+use transaction::CallNote;
 
 use crate::{System, ThreadId};
 
@@ -90,7 +91,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
         system.join(thread).await;
     }
     let flow = transfer.flow;
-    system.tell(Observation::Called { flow }).await;
+    system.tell(Observation::own(flow, CallNote::Called)).await;
     system.work(costs.system_call).await;
     system.lock(transfer.lock).await;
     let driver = Driver {
@@ -102,7 +103,9 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
     system.interrupt(transfer.interrupt).await;
     system.sleep(costs.interrupt_latency).await;
     system.unlock(transfer.lock).await;
-    system.tell(Observation::Returned { flow }).await;
+    system
+        .tell(Observation::own(flow, CallNote::Returned))
+        .await;
 }
 
 struct Driver<'s> {

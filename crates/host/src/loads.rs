@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use link::{PacketId, Packets, Stamp};
+use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 use transaction::{Outstanding, RequesterLimits};
 

@@ -1,9 +1,9 @@
 //! Work under locks that a host shares with accelerators, as a program on one of its cores.
 
 use fabric::CoreOperation;
-use link::{FlowId, LockEvent, Observation};
 use locktable::{Machine, Operation, Owner, Queue, Remove, Table};
-use transaction::{LockedLoop, LockedWork, Step, WordAccess, WordOperation};
+use packet::{FlowId, Observation};
+use transaction::{LockNote, LockedLoop, LockedWork, Step, WordAccess, WordOperation};
 
 use crate::System;
 
@@ -38,13 +38,9 @@ pub async fn sweep(system: System, core: usize, table: Table, (owner, flow): (Ow
                 let before = owners.split(|one| *one == owner).next();
                 let behind = before.and_then(|before| before.last()).map(|one| one.id());
                 // Before anybody can see it, as a release is told.
-                let event = LockEvent::Removing { behind };
-                let told = Observation::Lock {
-                    flow,
-                    bucket: index,
-                    event,
-                };
-                system.tell(told).await;
+                let bucket = index;
+                let removing = LockNote::Removing { bucket, behind };
+                system.tell(Observation::own(flow, removing)).await;
             }
             let access = WordAccess::of(next);
             let found = system

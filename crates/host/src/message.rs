@@ -4,8 +4,7 @@ use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use std::sync::Arc;
 
 use kernel::{Stream, Time};
-use link::{FlowId, Observation};
-
+use packet::{FlowId, Note, NoteKind, Observation};
 use transaction::Spread;
 
 use crate::queue_pair::{Place, QueuePair, see};
@@ -209,6 +208,31 @@ async fn wait(pair: &mut QueuePair, primitive: Primitive) {
     }
 }
 
+/// Where a message of a flow stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageNote {
+    /// A message begins: its doorbell rings.
+    Rung,
+    /// The oldest message that had begun has been noticed at its target.
+    Noticed,
+}
+
+impl Note for MessageNote {
+    const KIND: NoteKind = NoteKind::named("message");
+
+    fn pack(self) -> [u64; 2] {
+        [u64::from(self == MessageNote::Noticed), 0]
+    }
+
+    fn unpack([is_noticed, _]: [u64; 2]) -> Self {
+        if is_noticed == 0 {
+            MessageNote::Rung
+        } else {
+            MessageNote::Noticed
+        }
+    }
+}
+
 /// Notices the messages of a flow where they go.
 pub async fn notice(system: System, costs: DriverParameters, messages: Messages) {
     let flow = messages.flow;
@@ -217,13 +241,17 @@ pub async fn notice(system: System, costs: DriverParameters, messages: Messages)
     for number in 0.. {
         if messages.message.primitive.is_nap() {
             let event = pair.arrived().await;
-            system.tell(Observation::Noticed { flow }).await;
+            system
+                .tell(Observation::own(flow, MessageNote::Noticed))
+                .await;
             pair.give_back(event.word).await;
         } else {
             let place = number % last_bytes.len();
             system.written(last_bytes[place]).await;
             see(&system, costs.poll).await;
-            system.tell(Observation::Noticed { flow }).await;
+            system
+                .tell(Observation::own(flow, MessageNote::Noticed))
+                .await;
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fabric::{CoreAccess, CoreOperation, Cpu, Ram, TranslationOrder};
 use kernel::Time;
-use link::{FlowId, PacketId, Packets, Stamp};
+use packet::{FlowId, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header};
 use transaction::{Flow, Next, Requester, RequesterLimits, Taken};
 

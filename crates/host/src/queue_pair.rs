@@ -7,11 +7,12 @@ use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
 use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
 use kernel::{Span, Time};
-use link::{FlowId, Observation};
+use packet::{FlowId, Observation};
 use protocol::QueuePairId;
 use thiserror::Error;
 
 use crate::driver::scatter;
+use crate::message::MessageNote;
 use crate::{DriverParameters, Processor, System};
 
 /// Where a queue pair is, and who may send to it.
@@ -281,7 +282,9 @@ impl QueuePair {
     ) -> Result<(), RequestError> {
         let (bell_at, bell) = self.prepare(descriptor).await?;
         self.system.work(self.costs.register_write).await;
-        self.system.tell(Observation::Rung { flow }).await;
+        self.system
+            .tell(Observation::own(flow, MessageNote::Rung))
+            .await;
         let bytes = bell.emit().to_le_bytes();
         self.system.store(bell_at, &bytes).await;
         Ok(())

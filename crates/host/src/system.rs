@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use fabric::{CoreOperation, TableChange};
 use kernel::{Span, Time};
-use link::Observation;
+use packet::Observation;
 use transaction::Mapping;
 
 use crate::{Coroutine, Desk};

@@ -2,7 +2,8 @@
 
 use kernel::{Component, Effects, Label, Span, Time};
 
-use crate::{Frame, LinkTimer, Observation, Packets, Pcie};
+use crate::LinkTimer;
+use packet::{Frame, Observation, Packets, Pcie};
 
 /// The world as one link end sees it.
 pub trait LinkContext {

@@ -8,9 +8,8 @@ use crate::handshake::{Handshake, Heard};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
-use crate::{
-    Charge, Frame, LinkConfig, LinkContext, LinkTimer, Observation, TlpFrame, Waiting, WireTiming,
-};
+use crate::{LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
+use packet::{Charge, Frame, Observation, TlpFrame};
 
 /// One end of a link.
 #[derive(Clone, Debug)]

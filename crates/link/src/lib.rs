@@ -4,7 +4,6 @@
 //! [`OpticalEnd`](optical::OpticalEnd); between two of them is only the wire.
 
 mod alarm;
-mod bus;
 mod config;
 mod context;
 mod credit;
@@ -13,24 +12,16 @@ mod handshake;
 pub mod optical;
 mod parameters;
 mod receiver;
-mod refusal;
-mod traffic;
 mod transmitter;
 mod waiting;
 mod wire;
 
 pub use alarm::LinkTimer;
-pub use bus::{BusFrame, Room};
 pub use config::LinkConfig;
 pub use context::{At, LinkContext};
 pub use end::LinkEnd;
 pub use parameters::{PortParameters, Profile, builtin, profiles};
 pub use receiver::{Arrival, Delivery};
-pub use refusal::{Fault, Refusal};
-pub use traffic::{
-    Carried, Charge, FlowId, Frame, LockEvent, Observation, Packet, PacketId, Packets, Pcie, Route,
-    Stamp, TlpFrame,
-};
 pub use transmitter::{Counters, Finished};
 pub use waiting::Waiting;
 pub use wire::{BitErrors, WireTiming};

@@ -8,7 +8,8 @@ use protocol::{Class, Credit, Dllp, lcrc};
 use crate::credit::{Buffer, Room};
 use crate::parameters::PortParameters;
 use crate::transmitter::SEQUENCES;
-use crate::{BitErrors, Charge, LinkConfig, PacketId, Packets, TlpFrame};
+use crate::{BitErrors, LinkConfig};
+use packet::{Charge, PacketId, Packets, TlpFrame};
 
 /// What a frame that arrived holds for the component.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,8 @@ use protocol::{Class, Credit, DLLP_BYTES, Dllp};
 use crate::credit::Budget;
 use crate::waiting::{Pick, Queue};
 use crate::wire::Skips;
-use crate::{
-    Charge, Frame, LinkConfig, LinkContext, Observation, PacketId, Packets, TlpFrame, Waiting,
-    WireTiming,
-};
+use crate::{LinkConfig, LinkContext, Waiting, WireTiming};
+use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
 
 /// What one direction of a link carried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

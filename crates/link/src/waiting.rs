@@ -6,7 +6,7 @@ use kernel::Time;
 use protocol::{Class, Passing};
 
 use crate::credit::Budget;
-use crate::{Charge, PacketId, Packets};
+use packet::{Charge, PacketId, Packets};
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use device::{Afu, AfuId, FpgaCard};
 use kernel::{ComponentId, Span};
-use link::FlowId;
+use packet::FlowId;
 use thiserror::Error;
 use transaction::{Content, Direction, Extent, Flow};
 

@@ -8,7 +8,8 @@ use device::{BlockDma, Dma, EndpointConfig, FpgaCard, Reflector, Reply, SgDma};
 use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor, ThreadId, Transfer, driver};
 use kernel::{ComponentId, Span, Stream, World};
-use link::{BitErrors, FlowId, LinkConfig, LinkEnd, Pcie};
+use link::{BitErrors, LinkConfig, LinkEnd};
+use packet::{FlowId, Pcie};
 use transaction::{Content, Direction as Way, Extent, Flow, Memory, Pattern, Place};
 
 use crate::build_messages::{self, controller, nic};

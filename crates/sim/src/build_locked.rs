@@ -2,8 +2,8 @@
 
 use host::locked;
 use kernel::{Span, Stream, Time};
-use link::FlowId;
 use locktable::Owner;
+use packet::FlowId;
 use transaction::{LockedWork, Under, Update};
 
 use crate::build::Parts;

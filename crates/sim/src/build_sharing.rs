@@ -5,7 +5,7 @@ use fabric::{CoherenceConfig, TranslationConfig};
 use host::accesses as host_accesses;
 use host::migration::{self, Migration};
 use kernel::{Span, Stream, Time};
-use link::FlowId;
+use packet::FlowId;
 use transaction::{AccessOrder, Accesses, Pattern};
 
 use crate::build::{Parts, fill_pattern};

@@ -8,7 +8,7 @@ use std::num::NonZeroU64;
 use coherence::Agent;
 use host::Host;
 use kernel::{Time, World};
-use link::Pcie;
+use packet::Pcie;
 use protocol::coherence::{LINE_BYTES, Line, LineData, State};
 
 use crate::model::Model;

@@ -17,7 +17,7 @@ use device::nic::registers::{FUNCTIONS, PAIRS};
 use host::ThreadId;
 use host::ranks::{RankParameters, Seat};
 use kernel::{ComponentId, Parameters, Span, Time, Value};
-use link::Fault;
+use packet::Fault;
 use protocol::QueuePairId;
 
 use crate::access::AccessError;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use kernel::Time;
-use link::{FlowId, LockEvent, Observation};
+use packet::{FlowId, Observation};
+use transaction::LockNote;
 
 use crate::build::Parts;
 use crate::latency::Latencies;
@@ -139,11 +140,11 @@ impl LockMeter {
             return;
         }
         match *what {
-            Observation::Lock {
-                flow,
-                bucket,
-                event,
-            } => self.stand(flow, bucket, event, now),
+            Observation::Own { flow, note } => {
+                if let Some(note) = note.get() {
+                    self.stand(flow, note, now);
+                }
+            }
             Observation::Delivered { flow, born, .. } => {
                 let maker = flow.0.checked_sub(self.first);
                 if let Some(maker) = maker.and_then(|index| self.makers.get(index as usize)) {
@@ -156,24 +157,22 @@ impl LockMeter {
         }
     }
 
-    fn stand(&mut self, flow: FlowId, bucket: u64, event: LockEvent, now: Time) {
+    fn stand(&mut self, flow: FlowId, note: LockNote, now: Time) {
         let maker = &mut self.makers[(flow.0 - self.first) as usize];
         let work = &mut self.works[maker.work];
         let table = self.tables.entry(maker.table).or_default();
-        match event {
-            LockEvent::Placed {
-                behind,
-                swaps,
-                took,
-            } => {
+        match note {
+            LockNote::Placed { behind, .. } => {
                 maker.placed = Some((now, behind));
-                work.attempts += u64::from(swaps);
                 work.waited += u64::from(behind.is_some());
+            }
+            LockNote::Requested { swaps, took } => {
+                work.attempts += u64::from(swaps);
                 // The first compare-and-swap fails where the queue is not empty, and only there.
                 work.conflicts += u64::from(swaps > 1);
                 work.requests.record(took);
             }
-            LockEvent::Held => {
+            LockNote::Held { bucket } => {
                 let placed = maker.placed.take();
                 let (since, behind) = placed.expect("who holds a lock had a place in its queue");
                 if behind.is_some() {
@@ -181,9 +180,9 @@ impl LockMeter {
                 }
                 table.hold(bucket, maker.owner, behind);
             }
-            LockEvent::Releasing => table.release(bucket, maker.owner),
-            LockEvent::Removing { behind } => table.remove(bucket, maker.owner, behind),
-            LockEvent::Lost => table.violations += 1,
+            LockNote::Releasing { bucket } => table.release(bucket, maker.owner),
+            LockNote::Removing { bucket, behind } => table.remove(bucket, maker.owner, behind),
+            LockNote::Lost { .. } => table.violations += 1,
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
+use host::message::MessageNote;
 use kernel::Time;
-use link::{FlowId, Observation, Refusal};
+use packet::{FlowId, Observation, PackedNote, Refusal};
+use transaction::CallNote;
 
 use crate::latency::Latencies;
 
@@ -211,30 +213,36 @@ impl Meter {
             Observation::Failed { flow, bytes } => {
                 self.change(flow, now, |meter| meter.refused += u64::from(bytes));
             }
-            Observation::Called { flow } => {
-                self.change(flow, now, |meter| meter.called = Some(now));
-            }
-            Observation::Returned { flow } => {
-                self.change(flow, now, |meter| meter.returned = Some(now));
-            }
-            Observation::Rung { flow } => self.change(flow, now, |meter| meter.rung.push_back(now)),
-            Observation::Noticed { flow } => {
-                let mut born = None;
-                self.change(flow, now, |meter| born = meter.rung.pop_front());
-                if let Some(born) = born {
-                    self.record_latency(flow, born, now);
-                }
-            }
             Observation::Ended { flow, bytes } => {
                 self.change(flow, now, |meter| meter.asked = Some(bytes));
             }
-            Observation::Lock { flow, .. } => self.change(flow, now, |_| {}),
+            Observation::Own { flow, note } => self.observe_note(flow, note, now),
             Observation::Refused { .. }
             | Observation::Up { .. }
             | Observation::Packet { .. }
             | Observation::Dllp { .. }
             | Observation::Light { .. }
             | Observation::Block { .. } => {}
+        }
+    }
+
+    fn observe_note(&mut self, flow: FlowId, note: PackedNote, now: Time) {
+        if let Some(call) = note.get::<CallNote>() {
+            self.change(flow, now, |meter| match call {
+                CallNote::Called => meter.called = Some(now),
+                CallNote::Returned => meter.returned = Some(now),
+            });
+        } else if let Some(message) = note.get::<MessageNote>() {
+            let mut born = None;
+            self.change(flow, now, |meter| match message {
+                MessageNote::Rung => meter.rung.push_back(now),
+                MessageNote::Noticed => born = meter.rung.pop_front(),
+            });
+            if let Some(born) = born {
+                self.record_latency(flow, born, now);
+            }
+        } else {
+            self.change(flow, now, |_| {});
         }
     }
 

@@ -4,7 +4,8 @@ use device::{Accelerator, BlockDma, Dma, FpgaCard, Nic, Reflector, Router, SgDma
 use fabric::{Controller, IoPort, Switch};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
-use link::{Frame, LinkEnd, Pcie};
+use link::LinkEnd;
+use packet::{Frame, Pcie};
 use transaction::{Flow, Functions, Memory, Requester};
 
 macro_rules! models {

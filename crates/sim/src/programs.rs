@@ -249,7 +249,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// How often the controller `nic` has stopped something of `function`, by [`link::Fault::ALL`].
+    /// How often the controller `nic` has stopped something of `function`, by [`packet::Fault::ALL`].
     pub fn faults(&self, nic: &str, function: u8) -> Result<Vec<u64>, AccessError> {
         match &self.models[self.node(nic)?] {
             Model::Nic(nic) => Ok(nic.faults(function & 7).to_vec()),

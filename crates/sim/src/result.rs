@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kernel::{ComponentId, Time};
-use link::{Fault, Refusal};
+use packet::{Fault, Refusal};
 use serde::Serialize;
 
 use crate::build::Parts;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::num::NonZeroU64;
 
 use kernel::{ComponentId, Occurrence, Span, Time, World};
-use link::{Frame, Observation, Pcie};
+use packet::{Frame, Observation, Pcie};
 use protocol::QueuePairId;
 
 use crate::build::{self, Parts};

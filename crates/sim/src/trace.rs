@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 
 use kernel::{ComponentId, Observed, World};
-use link::optical::{Block, LightFrame};
-use link::{Carried, Observation, Packet, Packets, Pcie};
+use packet::{Block, LightFrame};
+use packet::{Carried, Observation, Packet, Packets, Pcie};
 use protocol::coherence;
 use protocol::{
     AddressType, AtomicOperation, Class, Dllp, Header, Kind, MemoryRequest, Message,

@@ -1,7 +1,7 @@
 //! Closed-loop accesses: one after the other, each measured until its last byte is where it should be.
 
 use kernel::{Span, Stream, Time};
-use link::{FlowId, Observation};
+use packet::{FlowId, Observation};
 use protocol::AtomicOperation;
 use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
 

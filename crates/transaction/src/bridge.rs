@@ -9,7 +9,7 @@ mod outgoing;
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Time};
-use link::{BusFrame, Charge, PacketId, Packets, Room, Stamp};
+use packet::{BusFrame, Charge, PacketId, Packets, Room, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status, Tag};
 
 use crate::{Completions, Outstanding, Part, writes, written};

@@ -1,6 +1,6 @@
 //! The answer to a memory read, split as its completer splits it (PCIe Base 2.3.1.1).
 
-use link::{PacketId, Packets};
+use packet::{PacketId, Packets};
 use protocol::{FunctionId, Header, Kind};
 
 use crate::Memory;

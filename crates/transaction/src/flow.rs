@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use link::FlowId;
+use packet::FlowId;
 use protocol::MemoryRequest;
 
 use crate::{Pattern, RequesterLimits, Spread};

@@ -5,7 +5,7 @@
 mod virtual_spaces;
 
 use kernel::{Component, Effects};
-use link::{PacketId, Packets, Pcie, Refusal};
+use packet::{PacketId, Packets, Pcie, Refusal};
 use protocol::{
     Class, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord, FunctionId,
     Header, Kind, Status, UncorrectableError,

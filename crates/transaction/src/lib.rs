@@ -7,6 +7,7 @@
 mod access;
 mod accesses;
 mod bridge;
+mod call;
 mod completions;
 mod flow;
 mod functions;
@@ -26,11 +27,12 @@ mod writes;
 pub use access::{Action, ConfigAccess};
 pub use accesses::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, OneAccess};
 pub use bridge::{Bridge, BridgeConfig, BridgeSide, BridgedLoad, BridgedStore};
+pub use call::CallNote;
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
 pub use functions::{Functions, Place, PortFunction, Reach, Served, retype};
 pub use locked::{
-    Granularity, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
+    Granularity, LockNote, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
 };
 pub use memory::{Backing, Memory};
 pub use outbox::{Outbox, Packing, messages};

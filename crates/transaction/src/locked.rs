@@ -2,16 +2,18 @@
 //!
 //! Programs on a host and the lock engine of an accelerator go through the same steps; what each step takes is theirs to say.
 
+mod note;
 mod steps;
 mod word;
 
 use std::ops::Range;
 
 use kernel::{Span, Stream, Time};
-use link::FlowId;
 use locktable::{Owner, RecordVersion, Table};
+use packet::FlowId;
 use protocol::coherence::LINE_BYTES;
 
+pub use note::LockNote;
 pub use steps::{LockedLoop, Step};
 pub use word::{WordAccess, WordOperation};
 

@@ -1,7 +1,7 @@
 //! Coherence messages that wait for a link, and the packets that they make.
 
 use kernel::{Agenda, Time};
-use link::{PacketId, Packets, Stamp};
+use packet::{PacketId, Packets, Stamp};
 use protocol::Header;
 use protocol::coherence::{LineData, Message, PacketFormat};
 

@@ -1,7 +1,7 @@
 //! How a packet ends before its target, wherever it does.
 
 use kernel::{Component, Effects};
-use link::{PacketId, Pcie, Refusal};
+use packet::{PacketId, Pcie, Refusal};
 use protocol::{Class, FunctionId, Header, Status};
 
 /// Ends `packet` here and lets go of it: the probes are told, and a request that nobody serves gets the answer of

@@ -1,6 +1,6 @@
 //! What requesters and completers tell the probes.
 
-use link::{Observation, Packet};
+use packet::{Observation, Packet};
 use protocol::{MemoryRequest, Status};
 
 use crate::{Memory, Pattern, Taken};

@@ -1,7 +1,7 @@
 //! A requester: flows become requests, reads wait under tags, completions find their request.
 
 use kernel::{Span, Time};
-use link::{FlowId, Observation, PacketId, Packets, Stamp};
+use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 
 use crate::Outstanding;

@@ -1,6 +1,6 @@
 //! Bytes as write requests.
 
-use link::{PacketId, Packets, Stamp};
+use packet::{PacketId, Packets, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
 
 /// The requests by which `requester` writes `bytes` to `address` and on: none over `largest` bytes or over the end of a page.

@@ -11,7 +11,7 @@ mod way;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
-use link::{Frame, Observation, PacketId, Pcie, Refusal};
+use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{Invalidation, Kind, Message, PageRange};
 use transaction::{

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use link::{PacketId, Packets, Stamp};
+use packet::{PacketId, Packets, Stamp};
 use protocol::{
     Access, Completion, CompletionCount, FunctionId, Header, InvalidateTag, Message, Page,
     PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,

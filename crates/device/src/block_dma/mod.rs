@@ -6,7 +6,7 @@
 mod transfer;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use link::{Frame, Observation, PacketId, Pcie, Refusal};
+use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::Kind;
 use transaction::{AccessKind, AccessLoop, Accesses, Outstanding, Place};
 

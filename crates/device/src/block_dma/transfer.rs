@@ -1,7 +1,7 @@
 //! One transfer: the requests that it is made of, and what has come of it.
 
 use kernel::Time;
-use link::{Observation, PacketId, Packets, Stamp};
+use packet::{Observation, PacketId, Packets, Stamp};
 use protocol::{AtomicOperation, Completion, FunctionId, Header, MemoryRequest, Status};
 use transaction::{
     AccessKind, AccessLoop, Accesses, AtomicAccess, OneAccess, Outstanding, Part, Pattern,
@@ -168,7 +168,7 @@ const LEGAL: &str = "a request of a transfer stays within its page and the large
 mod tests {
     use super::*;
     use kernel::Span;
-    use link::FlowId;
+    use packet::FlowId;
     use protocol::{Kind, Tag};
     use transaction::AccessOrder;
 

@@ -1,7 +1,7 @@
 //! What an endpoint does with requests to itself: its memory and its configuration space, and what it must not serve.
 
 use kernel::Effects;
-use link::{PacketId, Packets, Refusal};
+use packet::{PacketId, Packets, Refusal};
 use protocol::{ConfigRequest, Header, Kind};
 use transaction::{Completions, Memory, Place, Reach, deliver};
 

@@ -3,7 +3,7 @@
 //! Payload size, read request size and tags are those of the physical function.
 
 use kernel::Effects;
-use link::PacketId;
+use packet::PacketId;
 use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
 use transaction::{Memory, Place, Requester, deliver};
 

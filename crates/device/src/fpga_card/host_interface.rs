@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use link::{PacketId, Packets, Stamp};
+use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 use transaction::{Outstanding, Part};
 

@@ -35,7 +35,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use kernel::{Bytes, Component, Effects, Port, Span, Time};
-use link::{Frame, PacketId, Pcie, Stamp};
+use packet::{Frame, PacketId, Pcie, Stamp};
 use protocol::{Bar, Header};
 use transaction::{Memory, Place};
 

@@ -1,7 +1,7 @@
 //! What reaches the card: accesses to the registers of its parts, and completions.
 
 use kernel::Effects;
-use link::{PacketId, Refusal};
+use packet::{PacketId, Refusal};
 use protocol::{Kind, MemoryRequest};
 use transaction::{arrived, written};
 

@@ -1,7 +1,7 @@
 //! What an accelerator functional unit sees of the card around it.
 
 use kernel::{Span, Time};
-use link::Packets;
+use packet::Packets;
 
 use super::afu::Misuse;
 use super::errors::{PortError, PortErrors};

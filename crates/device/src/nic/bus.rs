@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use link::{BusFrame, PacketId, Packets, Room};
+use packet::{BusFrame, PacketId, Packets, Room};
 
 /// A queue for each virtual channel.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@
 //!
 //! All is little-endian. Sources and targets may be cut differently; only the sums of their lengths agree.
 
-use link::{Fault, FlowId};
+use packet::{Fault, FlowId};
 use protocol::QueuePairId;
 use thiserror::Error;
 

@@ -9,7 +9,7 @@
 //! | 4 | 32 | bytes; of a PUT, those of its last packet |
 //! | 8 | 64 | label (sent; PUT with a fault: a GET that failed), the address behind the last byte (PUT), or of the buffer (NAP) |
 
-use link::Fault;
+use packet::Fault;
 use protocol::QueuePairId;
 
 /// What software is told.

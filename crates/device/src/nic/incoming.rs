@@ -1,7 +1,7 @@
 //! What comes by PCI Express: stores to registers, and the answers to read requests.
 
 use kernel::Effects;
-use link::{Fault, PacketId, Refusal};
+use packet::{Fault, PacketId, Refusal};
 use protocol::{Header, Kind, MemoryRequest, QueuePairId, Status};
 use transaction::{Part, Place, written};
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use link::{Fault, PacketId, Packets, Stamp};
+use packet::{Fault, PacketId, Packets, Stamp};
 use protocol::{FunctionId, NetworkHeader, PacketType, QueuePairId};
 
 use super::descriptor::{Item, Probe};

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use link::{Fault, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
+use packet::{Fault, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::{FunctionId, QueuePairId};
 use transaction::{BridgeConfig, Outstanding, Part, Place};
 

@@ -1,7 +1,7 @@
 //! Messages become packets: whose is made next, and what its end sets off.
 
 use kernel::{Effects, Span, Time};
-use link::{Fault, Frame};
+use packet::{Fault, Frame};
 use protocol::QueuePairId;
 
 use super::event::{Event, EventKind};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use link::Fault;
+use packet::Fault;
 
 use protocol::MemoryRequest;
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Effects, Span, Time};
-use link::{BusFrame, Fault, Frame, Observation, PacketId, Room, Stamp};
+use packet::{BusFrame, Fault, Frame, Observation, PacketId, Room, Stamp};
 use protocol::{Kind, NetworkHeader, PacketType, QueuePairId};
 use transaction::writes;
 

@@ -18,7 +18,7 @@
 //! | 0x48 | `BUFFER_ENTRIES` | addresses that it has room for |
 //! | 0x50 | `BUFFERS_GIVEN` | how many the owner has put there since it was opened |
 //!
-//! From [`FAULTS`] on there is a counter of 64 bits for each kind of [`Fault`](link::Fault), in their order, which can only be read.
+//! From [`FAULTS`] on there is a counter of 64 bits for each kind of [`Fault`](packet::Fault), in their order, which can only be read.
 
 /// Bytes of a function's page.
 pub const PAGE: u64 = 4096;

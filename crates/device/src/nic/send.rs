@@ -1,7 +1,7 @@
 //! The sending engine: doorbells become descriptors, descriptors messages, and messages packets.
 
 use kernel::{Effects, Time};
-use link::{Fault, Stamp};
+use packet::{Fault, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
 
 use super::Nic;

@@ -1,7 +1,7 @@
 //! What goes up by PCI Express next: write requests of the receiving engine, or the read requests of both.
 
 use kernel::Effects;
-use link::{Observation, PacketId, Stamp};
+use packet::{Observation, PacketId, Stamp};
 use protocol::{Header, QueuePairId};
 use transaction::Place;
 
@@ -76,7 +76,7 @@ impl Nic {
         let is_due = |upload: &mut super::receive::Upload| upload.due <= now;
         let upload = self.receiver.uploads.pop_front_if(is_due)?;
         if let Some(room) = upload.room {
-            fx.send(super::BUS, link::Frame::Room(room), kernel::Span::ZERO);
+            fx.send(super::BUS, packet::Frame::Room(room), kernel::Span::ZERO);
         }
         Some(upload.packet)
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use kernel::{Effects, Span};
-use link::{BusFrame, Charge, Fault, Frame, PacketId, Refusal};
+use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal};
 use protocol::{Bar, Header, Kind};
 use transaction::{Bridge, BridgeConfig, BridgeSide};
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use link::PacketId;
+use packet::PacketId;
 
 use super::routing::Ways;
 use super::{FIRST_FIBRE, TO_PCIE, TO_USER};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use kernel::{Effects, Span, Time};
 use link::optical::OpticalParameters;
-use link::{Carried, Observation, PacketId, Packets, Refusal, Route};
+use packet::{Carried, Observation, PacketId, Packets, Refusal, Route};
 use protocol::{Header, Kind, aurora};
 use transaction::{
-    Flow, Next, Pattern, Requester, RequesterLimits, arrived, deliver, writes, written,
+    CallNote, Flow, Next, Pattern, Requester, RequesterLimits, arrived, deliver, writes, written,
 };
 
 use crate::Endpoint;
@@ -255,10 +255,10 @@ impl Router {
         for index in 0..self.local.programs.len() {
             loop {
                 match self.local.programs[index].next(now, largest) {
-                    Wish::Begin(flow) => fx.observe(Observation::Called { flow }),
+                    Wish::Begin(flow) => fx.observe(Observation::own(flow, CallNote::Called)),
                     Wish::End(flow, bytes) => {
                         fx.observe(Observation::Ended { flow, bytes });
-                        fx.observe(Observation::Returned { flow });
+                        fx.observe(Observation::own(flow, CallNote::Returned));
                     }
                     Wish::Send(message, at, len) => {
                         let base = self.local.window.base(message.to, USER);

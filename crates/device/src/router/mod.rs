@@ -15,8 +15,9 @@ mod timer;
 mod window;
 
 use kernel::{Component, Effects, Port, Span, Time};
+use link::At;
 use link::optical::{Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameters};
-use link::{At, Frame, PacketId, Pcie, Refusal};
+use packet::{Frame, PacketId, Pcie, Refusal};
 use protocol::Bar;
 
 use crate::{Endpoint, EndpointConfig};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use kernel::Time;
-use link::{Carried, FlowId, PacketId, Packets, Route, Stamp};
+use packet::{Carried, FlowId, PacketId, Packets, Route, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
 use transaction::Memory;
 

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Port, Span};
-use link::{FlowId, Frame, PacketId, Pcie};
+use packet::{FlowId, Frame, PacketId, Pcie};
 use protocol::Bar;
 use transaction::{Outstanding, Pattern};
 

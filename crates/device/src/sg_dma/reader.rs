@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use link::{FlowId, Observation, Packets, Stamp};
+use packet::{FlowId, Observation, Packets, Stamp};
 use protocol::{FunctionId, Header, Status};
 use transaction::{Outstanding, Part, Pattern};
 

@@ -1,7 +1,7 @@
 //! The receiving state machine: completions, register accesses, and what peers write.
 
 use kernel::{Effects, Time};
-use link::{FlowId, PacketId, Refusal};
+use packet::{FlowId, PacketId, Refusal};
 use protocol::{Header, Kind, MemoryRequest};
 use transaction::{Part, arrived, written};
 

@@ -1,7 +1,7 @@
 //! A unit that sends: posted writes of its data to the ranges of a list.
 
 use kernel::{Span, Time};
-use link::{FlowId, PacketId, Packets, Stamp};
+use packet::{FlowId, PacketId, Packets, Stamp};
 use protocol::{FunctionId, Header};
 use transaction::Pattern;
 

@@ -1,7 +1,7 @@
 //! The sending state machine: whose packet goes next, and what the end of a transfer sets off.
 
 use kernel::{Effects, Time};
-use link::{Observation, PacketId, Packets, Stamp};
+use packet::{Observation, PacketId, Packets, Stamp};
 use protocol::Header;
 use transaction::Pattern;
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::{Effects, Port};
-use link::PacketId;
+use packet::PacketId;
 use protocol::coherence::{
     AgentId, Content, LINE_BYTES, Line, LineData, Message, Request, TransactionId, WriteRange,
 };

@@ -6,7 +6,8 @@ mod parameters;
 
 use coherence::{Agent, Backing, Home, Origin, Sent, SetAssociative};
 use kernel::{Agenda, Effects, Port, Span, Time};
-use link::{PacketId, Packets, Waiting};
+use link::Waiting;
+use packet::{PacketId, Packets};
 use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
 use transaction::{Memory, Outbox, messages};
 

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use kernel::{Effects, Port, Span, Time};
-use link::{Arrival, At, BusFrame, Charge, Finished, Frame, LinkEnd, LinkTimer, PacketId, Waiting};
+use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
+use packet::{BusFrame, Charge, Frame, PacketId};
 use protocol::Kind;
 
 use super::crossbar::Entry;

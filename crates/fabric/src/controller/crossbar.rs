@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Span, Time};
-use link::{BusFrame, Charge, Room};
+use packet::{BusFrame, Charge, Room};
 
 /// A crossbar.
 #[derive(Clone, Debug)]

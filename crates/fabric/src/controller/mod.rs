@@ -12,7 +12,8 @@ mod crossbar;
 use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
-use link::{BusFrame, Frame, LinkEnd, LinkTimer, Pcie};
+use link::{LinkEnd, LinkTimer};
+use packet::{BusFrame, Frame, Pcie};
 use protocol::{Class, Kind, PacketType};
 
 use cable::CableEnd;

@@ -2,8 +2,8 @@
 
 use super::*;
 use kernel::Span;
-use link::Observation;
-use transaction::Memory;
+use packet::Observation;
+use transaction::{CallNote, Memory};
 
 const LIMITS: RequesterLimits = RequesterLimits {
     max_payload: 128,
@@ -30,7 +30,7 @@ fn watch(processor: &mut Processor, from: Time) -> Vec<(Time, u32)> {
             bytes: &Memory::new(0),
         };
         match processor.next(now, &mut packets, memory) {
-            Next::Told(Observation::Called { flow }) => told.push((now, flow.0)),
+            Next::Told(Observation::Own { flow, .. }) => told.push((now, flow.0)),
             Next::NotBefore(time) => now = time,
             _ => return told,
         }
@@ -39,7 +39,7 @@ fn watch(processor: &mut Processor, from: Time) -> Vec<(Time, u32)> {
 
 async fn say(system: &System, what: u32) {
     system
-        .tell(Observation::Called { flow: FlowId(what) })
+        .tell(Observation::own(FlowId(what), CallNote::Called))
         .await;
 }
 

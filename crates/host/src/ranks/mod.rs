@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use device::nic::descriptor::Item;
 use kernel::{Span, Time};
-use link::Fault;
+use packet::Fault;
 use protocol::QueuePairId;
 
 use crate::queue_pair::{GIVEN_AT_ONCE, Place, QueuePair, REQUESTS};

@@ -1,11 +1,13 @@
 //! What arrives at one end of a fibre, and what that means for what it has sent.
 
-use crate::{Frame, LinkContext, PacketId, Refusal};
+use crate::LinkContext;
 use kernel::Span;
+use packet::{Frame, PacketId, Refusal};
 
 use super::receiver::{Damage, strike};
 use super::resend::Verdict;
-use super::{Block, FlowControl, Heard, Incoming, LightFrame, OpticalEnd};
+use super::{FlowControl, Heard, Incoming, OpticalEnd};
+use packet::{Block, LightFrame};
 
 impl OpticalEnd {
     /// Something arrives.

@@ -5,17 +5,16 @@ use protocol::Envelope;
 use protocol::aurora::{COMPENSATION_CYCLES, cycles};
 
 use crate::alarm::{Alarm, Ring};
-use crate::{BitErrors, Frame, LinkContext, LinkTimer, Observation, PacketId};
+use crate::{BitErrors, LinkContext, LinkTimer};
+use packet::{Frame, Observation, PacketId};
 
 use super::config::MOST_CHANNELS;
 use super::receiver::Intake;
 use super::resend::Resend;
 use super::sender::Lane;
 use super::timing::Timing;
-use super::{
-    Block, FlowControl, Incoming, LightFrame, OpticalConfig, OpticalCounters, OpticalParameters,
-    Outgoing,
-};
+use super::{FlowControl, Incoming, OpticalConfig, OpticalCounters, OpticalParameters, Outgoing};
+use packet::{Block, LightFrame};
 
 /// What an input means for whoever embeds an end.
 #[derive(Clone, Debug)]

@@ -2,10 +2,11 @@
 
 use kernel::Time;
 
-use crate::{BitErrors, PacketId, Packets};
+use crate::BitErrors;
+use packet::{PacketId, Packets};
 
-use super::LightFrame;
 use super::timing::Timing;
+use packet::LightFrame;
 
 /// A packet that has arrived.
 #[derive(Clone, Copy, Debug)]

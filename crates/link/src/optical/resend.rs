@@ -122,7 +122,7 @@ mod tests {
     use kernel::Time;
 
     use super::*;
-    use crate::Packets;
+    use packet::Packets;
 
     /// A layer that keeps frames of four cycles each, and the packet that all of them carry.
     fn with(frames: usize) -> Resend {

@@ -2,7 +2,7 @@
 
 use kernel::{Span, Time};
 
-use crate::PacketId;
+use packet::PacketId;
 
 /// A packet that is to go out.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! Sequence numbers, Ack and Nak, and the replay buffer (PCIe Base 3.6).
 
 use kernel::{Bytes, Span, Time};
-use link::{Frame, PortParameters};
+use link::PortParameters;
+use packet::Frame;
 use protocol::{Dllp, Generation};
 
 use crate::pair::*;
@@ -239,7 +240,7 @@ fn four_replays_without_an_acknowledgement_are_remembered() {
     let mut pair = Pair::ready(&Setup::default());
     let limit = replay_limit(&Setup::default(), &pair);
     pair.wish(|_, frame| match frame {
-        link::Frame::Tlp(_) => Fate::Lose,
+        packet::Frame::Tlp(_) => Fate::Lose,
         _ => Fate::Pass,
     });
     pair.send(Left, write(64));

@@ -1,7 +1,8 @@
 //! What lies between the two ends: the time, and wires that do as they are told and remember what passed.
 
 use kernel::{EventQueue, Span, Time};
-use link::{Charge, Frame, LinkContext, LinkTimer, Observation, Packets, TlpFrame};
+use link::{LinkContext, LinkTimer};
+use packet::{Charge, Frame, Observation, Packets, TlpFrame};
 use protocol::Dllp;
 
 /// One of the two ends.

@@ -1,7 +1,7 @@
 //! A cut-through end hears of a packet at its header.
 
 use kernel::Span;
-use link::Frame;
+use packet::Frame;
 
 use crate::pair::*;
 

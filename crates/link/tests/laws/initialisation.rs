@@ -1,7 +1,7 @@
 //! Flow-control initialisation (PCIe Base 3.4).
 
 use kernel::{Span, Stream};
-use link::Frame;
+use packet::Frame;
 use protocol::{Class, Dllp};
 
 use crate::pair::*;

@@ -4,12 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use kernel::{Bytes, Span, Stream, Time};
-use link::optical::{
-    Block, Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameters, Outgoing,
-};
-use link::{
-    BitErrors, Carried, Frame, LinkContext, LinkTimer, Observation, PacketId, Packets, Route, Stamp,
-};
+use link::optical::{Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameters, Outgoing};
+use link::{BitErrors, LinkContext, LinkTimer};
+use packet::Block;
+use packet::{Carried, Frame, Observation, PacketId, Packets, Route, Stamp};
 use proptest::prelude::*;
 use protocol::{Envelope, FunctionId, Header, aurora};
 

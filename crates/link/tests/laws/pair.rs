@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use kernel::{EventQueue, Span, Stream, Time};
 use link::{
-    Arrival, BitErrors, Charge, Counters, Delivery, Finished, Frame, LinkConfig, LinkEnd, PacketId,
-    Packets, PortParameters, Stamp, Waiting,
+    Arrival, BitErrors, Counters, Delivery, Finished, LinkConfig, LinkEnd, PortParameters, Waiting,
 };
+use packet::{Charge, Frame, PacketId, Packets, Stamp};
 use protocol::{Dllp, FunctionId, Generation, Header, Tag};
 
 use crate::between::{Context, Happening, Shared};

@@ -2,7 +2,7 @@
 
 use host::ranks::{Number, Operator};
 use kernel::Span;
-use link::Fault;
+use packet::Fault;
 use thiserror::Error;
 
 use super::together::Collective;

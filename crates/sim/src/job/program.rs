@@ -9,7 +9,7 @@ use device::nic::descriptor::Item;
 use host::System;
 use host::ranks::{Combine, Rank, Receiving, Seat, Sending, Status};
 use kernel::Span;
-use link::Fault;
+use packet::Fault;
 
 /// What a rank does next, with its bytes in memory.
 #[derive(Clone, Debug)]

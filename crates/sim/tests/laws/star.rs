@@ -9,10 +9,8 @@ use host::{Host, Processor};
 use kernel::{
     Action, Bandwidth, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World,
 };
-use link::{
-    Arrival, At, BitErrors, Charge, Frame, LinkConfig, LinkEnd, LinkTimer, Pcie, PortParameters,
-    Stamp, Waiting,
-};
+use link::{Arrival, At, BitErrors, LinkConfig, LinkEnd, LinkTimer, PortParameters, Waiting};
+use packet::{Charge, Frame, Pcie, Stamp};
 use protocol::{
     BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header, Identity,
     PortType, Tag, register,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use link::{Charge, PacketId, Packets, Room};
+use packet::{Charge, PacketId, Packets, Room};
 use protocol::Class;
 
 /// What waits to go out, by class: nothing passes an older posted request (PCIe Base 2.4.1).

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
-use link::{LockEvent, Observation};
 use locktable::{
     Acquire, Acquired, Bucket, Machine, Owner, Queue, Release, Released, Wait, Waited,
 };
+use packet::Observation;
 use protocol::coherence::LINE_BYTES;
 
-use super::{LockedWork, Under, WordAccess, WordOperation, successor};
+use super::{LockNote, LockedWork, Under, WordAccess, WordOperation, successor};
 
 /// What comes next.
 #[derive(Clone, Copy, Debug)]
@@ -193,18 +193,23 @@ impl LockedLoop {
         last: Option<Owner>,
         took: Span,
     ) -> Stage {
-        let placed = LockEvent::Placed {
-            behind: last.map(Owner::id),
+        let requested = LockNote::Requested {
             swaps: piece.swaps,
             took: self.work.software + took,
         };
+        let placed = LockNote::Placed {
+            bucket: piece.index,
+            behind: last.map(Owner::id),
+        };
         match acquired {
             Acquired::Held => {
-                self.tell(piece, placed);
+                self.tell(requested);
+                self.tell(placed);
                 self.hold(piece)
             }
             Acquired::Queued { .. } => {
-                self.tell(piece, placed);
+                self.tell(requested);
+                self.tell(placed);
                 let wait = Wait::new(piece.bucket, self.work.owner);
                 Stage::Doing(piece, Point::Waiting(wait))
             }
@@ -219,7 +224,8 @@ impl LockedLoop {
 
     /// The lock is there: what is done under it comes next.
     fn hold(&mut self, piece: Piece) -> Stage {
-        self.tell(piece, LockEvent::Held);
+        let bucket = piece.index;
+        self.tell(LockNote::Held { bucket });
         match self.work.under {
             Under::Update(_) => Stage::Doing(piece, Point::Reading),
             Under::Hold { span, .. } => {
@@ -231,7 +237,8 @@ impl LockedLoop {
 
     /// The release is told before anybody can see it, so that no two are ever told to hold one lock rightly.
     fn release(&mut self, piece: Piece) -> Stage {
-        self.tell(piece, LockEvent::Releasing);
+        let bucket = piece.index;
+        self.tell(LockNote::Releasing { bucket });
         let release = Release::new(piece.bucket, self.work.owner);
         Stage::Doing(piece, Point::Releasing(release))
     }
@@ -258,7 +265,8 @@ impl LockedLoop {
 
     /// The table is not as this owner left it: somebody else writes there.
     fn lose(&mut self, piece: Piece) -> Stage {
-        self.tell(piece, LockEvent::Lost);
+        let bucket = piece.index;
+        self.tell(LockNote::Lost { bucket });
         self.fail();
         Stage::Over
     }
@@ -272,12 +280,9 @@ impl LockedLoop {
         }));
     }
 
-    fn tell(&mut self, piece: Piece, event: LockEvent) {
-        self.first.push_back(Step::Tell(Observation::Lock {
-            flow: self.work.flow,
-            bucket: piece.index,
-            event,
-        }));
+    fn tell(&mut self, note: LockNote) {
+        let what = Observation::own(self.work.flow, note);
+        self.first.push_back(Step::Tell(what));
     }
 }
 

@@ -3,7 +3,7 @@
 
 use device::nic::event::EventKind;
 use device::nic::registers::{Doorbell, offset, register};
-use link::Fault;
+use packet::Fault;
 use proptest::prelude::*;
 
 use super::window::play;

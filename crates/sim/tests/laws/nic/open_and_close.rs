@@ -1,7 +1,7 @@
 //! Queue pairs that programs open and close by themselves.
 
 use device::nic::event::EventKind;
-use link::Fault;
+use packet::Fault;
 
 use super::window::play;
 use super::*;

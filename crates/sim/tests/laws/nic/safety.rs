@@ -2,7 +2,7 @@
 
 use device::nic::event::EventKind;
 use device::nic::registers::{Doorbell, FAULTS, NAP_BUFFER, PAGE, offset, register};
-use link::Fault;
+use packet::Fault;
 use protocol::QueuePairId;
 
 use super::*;

@@ -144,7 +144,7 @@ fn nobody_answers_where_nobody_is() {
         assert!(seen.is_empty());
     }
     let faults = simulation.faults("n0", 0).expect("it is a controller");
-    assert_eq!(faults[link::Fault::NoDestination.index()], 2);
+    assert_eq!(faults[packet::Fault::NoDestination.index()], 2);
     let errors = simulation.result();
     assert_eq!(errors.errors("n0", "unsupported request"), 2);
     assert_eq!(errors.errors("h2", "unsupported request"), 2);

@@ -3,8 +3,8 @@
 use super::*;
 use crate::{Granularity, Update};
 use kernel::Stream;
-use link::FlowId;
 use locktable::{Table, Width};
+use packet::FlowId;
 use std::collections::BTreeMap;
 
 /// Words by address.
@@ -72,7 +72,7 @@ fn told(work: &mut LockedLoop, memory: &mut Memory, limit: usize) -> Vec<(f64, S
     let (mut now, mut told) = (Time::ZERO, Vec::new());
     for _ in 0..limit {
         match step(work, &mut now, memory) {
-            Step::Tell(what) => told.push((now.as_ns(), format!("{what:?}"))),
+            Step::Tell(what) => told.push((now.as_ns(), shown(what))),
             Step::Over => break,
             _ => {}
         }
@@ -80,24 +80,24 @@ fn told(work: &mut LockedLoop, memory: &mut Memory, limit: usize) -> Vec<(f64, S
     told
 }
 
-fn lock(event: LockEvent) -> String {
-    shown(Observation::Lock {
-        flow: FlowId(1),
-        bucket: 0,
-        event,
-    })
+fn lock(note: LockNote) -> String {
+    shown(Observation::own(FlowId(1), note))
 }
 
 fn shown(what: Observation) -> String {
-    format!("{what:?}")
+    match what {
+        Observation::Own { flow, note } => format!("{flow:?} {:?}", note.get::<LockNote>()),
+        _ => format!("{what:?}"),
+    }
 }
 
-fn placed(behind: Option<u16>, swaps: u32) -> String {
-    lock(LockEvent::Placed {
-        behind,
-        swaps,
-        took: Span::from_ns(60),
-    })
+fn requested(swaps: u32) -> String {
+    let took = Span::from_ns(60);
+    lock(LockNote::Requested { swaps, took })
+}
+
+fn placed(behind: Option<u16>) -> String {
+    lock(LockNote::Placed { bucket: 0, behind })
 }
 
 #[test]
@@ -120,9 +120,10 @@ fn a_free_lock_is_placed_held_and_released() {
         told,
         [
             (0.0, shown(ended)),
-            (60.0, placed(None, 1)),
-            (60.0, lock(LockEvent::Held)),
-            (160.0, lock(LockEvent::Releasing)),
+            (60.0, requested(1)),
+            (60.0, placed(None)),
+            (60.0, lock(LockNote::Held { bucket: 0 })),
+            (160.0, lock(LockNote::Releasing { bucket: 0 })),
             (170.0, shown(delivered)),
         ]
     );
@@ -135,10 +136,11 @@ fn who_finds_another_waits_behind_it_until_that_has_gone() {
     let mut work = work(1, hold());
     let before = told(&mut work, &mut memory, 20);
     // Two compare-and-swaps, of which the second placed it.
-    assert_eq!(before.last(), Some(&(70.0, placed(Some(9), 2))));
+    let placed = [(70.0, requested(2)), (70.0, placed(Some(9)))];
+    assert!(before.ends_with(&placed), "{before:?}");
     memory.insert(0, 1);
     let after = told(&mut work, &mut memory, 20);
-    assert_eq!(after[0].1, lock(LockEvent::Held));
+    assert_eq!(after[0].1, lock(LockNote::Held { bucket: 0 }));
 }
 
 #[test]
@@ -148,8 +150,8 @@ fn a_full_queue_is_asked_again() {
     assert_eq!(told(&mut work, &mut memory, 12).len(), 1);
     memory.insert(0, 0);
     let after = told(&mut work, &mut memory, 4);
-    assert!(after[0].1.contains("Placed { behind: None"), "{after:?}");
     assert!(!after[0].1.contains("swaps: 1,"), "{after:?}");
+    assert_eq!(after[1].1, placed(None));
 }
 
 #[test]
@@ -180,7 +182,11 @@ fn whoever_finds_what_is_no_queue_or_has_lost_its_place_gives_up() {
             .take(2)
             .map(|(_, told)| told.as_str())
             .collect();
-        assert_eq!(last, [shown(failed), lock(LockEvent::Lost)], "{found:#x}");
+        assert_eq!(
+            last,
+            [shown(failed), lock(LockNote::Lost { bucket: 0 })],
+            "{found:#x}"
+        );
     }
 }
 

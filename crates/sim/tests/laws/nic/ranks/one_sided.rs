@@ -62,5 +62,5 @@ fn a_request_that_names_what_is_no_memory_is_told_and_ends() {
     });
     spawned.expect("a host runs programs");
     pass(&mut job.simulation, 1000);
-    assert_eq!(all(&seen), [Some(link::Fault::Source), None]);
+    assert_eq!(all(&seen), [Some(packet::Fault::Source), None]);
 }

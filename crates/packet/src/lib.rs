@@ -1,0 +1,33 @@
+//! What travels in a fabric and what is told of it: packets and the store of their bytes, frames on wires, observations.
+//!
+//! No device and no workload has a room here: what these tell of their own goes through one kind of observation, a [`Note`].
+
+mod bus;
+mod fibre;
+mod frame;
+mod note;
+mod observation;
+mod packet;
+mod refusal;
+mod route;
+
+use kernel::Traffic;
+
+pub use bus::{BusFrame, Room};
+pub use fibre::{Block, LightFrame};
+pub use frame::{Frame, TlpFrame};
+pub use note::{Note, NoteKind, PackedNote};
+pub use observation::Observation;
+pub use packet::{Charge, FlowId, Packet, PacketId, Packets, Stamp};
+pub use refusal::{Fault, Refusal};
+pub use route::{Carried, Route};
+
+/// The traffic of a PCI Express fabric.
+#[derive(Clone, Copy, Debug)]
+pub struct Pcie;
+
+impl Traffic for Pcie {
+    type Frame = Frame;
+    type Store = Packets;
+    type Observation = Observation;
+}
