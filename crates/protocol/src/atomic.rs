@@ -1,4 +1,4 @@
-//! Atomic operations on memory: a read and a write with nothing in between (PCIe Base 2.2.7, 6.15).
+//! Atomic operations on memory: a read and a write of one value, without another access between them (PCIe Base 2.2.7, 6.15).
 
 use crate::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
 use crate::{FunctionId, MemoryRequest, Tag, TlpError};
@@ -6,31 +6,31 @@ use crate::{FunctionId, MemoryRequest, Tag, TlpError};
 /// A request for an atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AtomicRequest {
-    /// Who asks.
+    /// The Requester ID.
     pub requester: FunctionId,
-    /// Which of the requester's outstanding requests this is.
+    /// The tag, which tells the requester's outstanding requests apart.
     pub tag: Tag,
     operation: AtomicOperation,
     address: u64,
     width: u8,
 }
 
-/// What is done with the value in memory.
+/// The operation on the value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicOperation {
-    /// The operand is added to it, modulo its width.
+    /// `FetchAdd`: adds the operand to the value, modulo its width.
     FetchAdd,
-    /// The operand takes its place.
+    /// Unconditional Swap: writes the operand.
     Swap,
-    /// The second operand takes its place, if the first one equals it.
+    /// Compare and Swap: writes the second operand if the first one equals the value.
     CompareAndSwap,
 }
 
 impl AtomicOperation {
-    /// All of them, in the order of their types.
+    /// All operations, in the order of their Type encodings.
     pub const ALL: [Self; 3] = [Self::FetchAdd, Self::Swap, Self::CompareAndSwap];
 
-    /// How many operands the request carries.
+    /// Number of operands that the request carries.
     pub const fn operands(self) -> usize {
         match self {
             Self::FetchAdd | Self::Swap => 1,
@@ -38,7 +38,7 @@ impl AtomicOperation {
         }
     }
 
-    /// Widest operand, in bytes.
+    /// Largest operand, in bytes.
     pub const fn widest(self) -> u8 {
         match self {
             Self::FetchAdd | Self::Swap => 8,
@@ -48,7 +48,7 @@ impl AtomicOperation {
 }
 
 impl AtomicRequest {
-    /// An operation on `width` bytes (4 or 8, of a compare-and-swap 16, too) at `address`, a multiple of them.
+    /// A request on the `width` bytes at `address`, a multiple of `width`: 4 or 8, for a compare and swap also 16.
     pub fn new(
         (requester, tag): (FunctionId, Tag),
         operation: AtomicOperation,
@@ -68,7 +68,7 @@ impl AtomicRequest {
         })
     }
 
-    /// What is done.
+    /// The operation.
     #[inline]
     pub const fn operation(&self) -> AtomicOperation {
         self.operation
@@ -80,13 +80,13 @@ impl AtomicRequest {
         self.address
     }
 
-    /// Bytes of the value in memory, and of each operand.
+    /// Size in bytes of the value in memory, and of each operand.
     #[inline]
     pub const fn width(&self) -> u32 {
         self.width as u32
     }
 
-    /// The same operation elsewhere: at the same place of the page of 4 KiB that `address` is in.
+    /// The request moved to the 4 KiB page that contains `address`; the offset in the page stays.
     #[must_use]
     pub const fn in_page(self, address: u64) -> Self {
         Self {
@@ -95,13 +95,13 @@ impl AtomicRequest {
         }
     }
 
-    /// The bytes of memory that it is on, as a request for them.
+    /// A memory request for the bytes that the operation reads and writes.
     pub fn range(&self) -> MemoryRequest {
         MemoryRequest::new(self.requester, self.tag, self.address, self.width())
             .expect("a value at a multiple of its width is within a page")
     }
 
-    /// What it does, with `operands` of twice its width or once, to the line that the value is in.
+    /// The operation on the cache line that contains the value. `operands` has one operand, or two for a compare and swap.
     pub fn on_line(&self, operands: &[u8]) -> LineAtomic {
         let width = self.width as usize;
         let (first, second) = operands.split_at(width.min(operands.len()));
@@ -115,7 +115,7 @@ impl AtomicRequest {
             .expect("a value at a multiple of its width is within a line")
     }
 
-    /// Dwords of operands.
+    /// Length of all operands together, in dwords.
     #[inline]
     pub const fn dwords(&self) -> u16 {
         self.width as u16 / 4 * self.operation.operands() as u16
@@ -128,7 +128,7 @@ impl AtomicRequest {
     }
 }
 
-/// The little-endian number that so many bytes are, as completers of hosts have it.
+/// The number in these bytes, low byte first: the byte order that a host's completer uses.
 fn number(bytes: &[u8]) -> u128 {
     let bytes = bytes.iter().rev();
     bytes.fold(0, |number, byte| number << 8 | u128::from(*byte))

@@ -1,7 +1,7 @@
-//! Aurora 64B/66B: how a frame of user data takes the lanes of a serial channel.
+//! Aurora 64B/66B: how long a frame of user data occupies the lanes of a serial channel.
 //!
-//! The numbers are those of the Aurora 64B/66B protocol specification (SP011) and of AMD's core for it (PG074), which keeps
-//! to the strict alignment of frames.
+//! The numbers are those of the Aurora 64B/66B protocol specification (SP011) and of AMD's core for it (PG074), with strict
+//! alignment of frames.
 
 /// Data bytes of a block.
 pub const BLOCK_BYTES: u32 = 8;
@@ -12,16 +12,16 @@ pub const BLOCK_BITS: u32 = 66;
 /// Cycles from one clock compensation to the next (PG074, Clock Compensation Logic).
 pub const COMPENSATION_PERIOD: u64 = 4992;
 
-/// Cycles that each of them takes (PG074, Clock Compensation Logic).
+/// Cycles of each clock compensation (PG074, Clock Compensation Logic).
 pub const COMPENSATION_CYCLES: u64 = 8;
 
-/// Blocks of a frame of `bytes`: full data blocks, and the separator block that ends it and has room for seven more bytes.
+/// Blocks of a frame of `bytes`: the full data blocks, and the separator block, which ends the frame and holds up to seven bytes.
 pub const fn blocks(bytes: u32) -> u32 {
     bytes / BLOCK_BYTES + 1
 }
 
-/// Cycles of a channel with so many lanes that a frame of `bytes` takes: a block on each lane in each cycle, and nothing
-/// behind the separator block (PG074, Framing Efficiency: strict alignment).
+/// Cycles that a frame of `bytes` occupies on a channel of `lanes` lanes: each lane carries one block in each cycle, and nothing
+/// follows the separator block in its cycle (PG074, Framing Efficiency: strict alignment).
 pub const fn cycles(bytes: u32, lanes: u32) -> u32 {
     blocks(bytes).div_ceil(lanes)
 }

@@ -1,4 +1,4 @@
-//! Classes by which packets are ordered, given credit, and told apart on one link.
+//! Flow-control classes, traffic classes and attributes of a TLP.
 
 /// Flow-control and ordering class of a TLP (PCIe Base 2.4, 2.6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,10 +12,10 @@ pub enum Class {
 }
 
 impl Class {
-    /// Every class, at its index.
+    /// All classes, each at its index.
     pub const ALL: [Self; 3] = [Self::Posted, Self::NonPosted, Self::Completion];
 
-    /// Place in a table of classes: 0, 1 or 2, the order of the flow-control DLLP types.
+    /// Index in a table of classes: 0, 1 or 2, the order of the flow-control DLLP types.
     #[inline]
     pub const fn index(self) -> usize {
         self as usize
@@ -27,15 +27,15 @@ impl Class {
 pub struct TrafficClass(u8);
 
 impl TrafficClass {
-    /// That of coherence messages: the first one besides that of everything else.
+    /// The traffic class of coherence messages. All other packets of the model have class 0.
     pub const COHERENCE: Self = Self(1);
 
-    /// The class of that number, if there is one.
+    /// The traffic class `number`; none above 7.
     pub const fn new(number: u8) -> Option<Self> {
         if number < 8 { Some(Self(number)) } else { None }
     }
 
-    /// 0..=7.
+    /// The number, 0..=7.
     #[inline]
     pub const fn number(self) -> u8 {
         self.0
@@ -51,16 +51,16 @@ impl TrafficClass {
 /// The attribute bits of a TLP (PCIe Base 2.2.6.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attributes {
-    /// May pass older posted requests.
+    /// Relaxed ordering (RO): the packet may pass older posted requests.
     pub relaxed_ordering: bool,
-    /// May pass older posted requests of another requester.
+    /// ID-based ordering (IDO): the packet may pass older posted requests of another requester.
     pub id_ordering: bool,
-    /// The requester asks for no coherence action.
+    /// No snoop: the requester asks for no coherence action.
     pub no_snoop: bool,
 }
 
 impl Attributes {
-    /// Attr\[2:0\]: ID-based ordering, relaxed ordering, no snoop.
+    /// The field Attr\[2:0\]: ID-based ordering, relaxed ordering, no snoop.
     #[inline]
     pub const fn bits(self) -> u8 {
         (self.id_ordering as u8) << 2 | (self.relaxed_ordering as u8) << 1 | self.no_snoop as u8

@@ -1,23 +1,23 @@
-//! Completions: the answer to a non-posted request, whole or in parts.
+//! Completions: the answer to a non-posted request, in one packet or in several.
 
 use crate::{FunctionId, Tag};
 
 /// Header fields of a completion (PCIe Base 2.2.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Completion {
-    /// Who answers.
+    /// Completer ID.
     pub completer: FunctionId,
-    /// Who asked.
+    /// Requester ID of the request.
     pub requester: FunctionId,
     /// The tag of the request.
     pub tag: Tag,
     /// How the request ended.
     pub status: Status,
-    /// Bytes that remain of the request, with those of this completion: 1..=4096.
+    /// Byte Count: bytes of the request that are still to come, with those of this completion: 1..=4096.
     pub byte_count: u16,
-    /// Low seven bits of the address of the first byte here.
+    /// Lower Address: the low seven bits of the address of the first byte in this completion.
     pub lower_address: u8,
-    /// Dwords of data, up to 1024; 0 is a completion without data.
+    /// Data in dwords, up to 1024; 0 is a completion without data.
     pub dwords: u16,
 }
 
@@ -43,7 +43,7 @@ impl Completion {
 pub enum Status {
     /// The request was carried out.
     Successful,
-    /// Nobody serves that request.
+    /// No function serves the request.
     UnsupportedRequest,
     /// A configuration request came too early; it may be tried again.
     ConfigurationRetry,

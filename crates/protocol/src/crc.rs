@@ -1,13 +1,13 @@
 //! Checksums of the data link layer: CRC-16 of a DLLP, LCRC of a TLP.
 //!
-//! Both send the bits of each byte from bit 0 up, so the reflected form of the polynomial and a little-endian
-//! field give the mapping of PCIe Base tables 3-7 and 3-8 without a bit moved.
+//! Bytes are sent from bit 0 up. The reflected form of the polynomial and a little-endian field therefore give the bit order of
+//! PCIe Base tables 3-7 and 3-8 directly.
 
 /// CRC-16 of the four bytes of a DLLP; sent low byte first (PCIe Base 3.5.1).
 #[inline]
 pub const fn dllp_crc(body: [u8; 4]) -> u16 {
     let [a, b, c, d] = body;
-    // The seed FFFFh meets only the first two bytes.
+    // The seed FFFFh changes only the first two bytes.
     !(DLLP_TABLES[3][(a ^ 0xff) as usize]
         ^ DLLP_TABLES[2][(b ^ 0xff) as usize]
         ^ DLLP_TABLES[1][c as usize]
@@ -24,11 +24,11 @@ pub fn lcrc(sequence: u16, tlp: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The checksum after the two bytes that hold the sequence number under four zero bits.
+/// The state of the LCRC after the two bytes of the sequence number, whose upper four bits are zero.
 #[inline]
 fn after_sequence(sequence: u16) -> crc32fast::Hasher {
     let [high, low] = (sequence & 0xfff).to_be_bytes();
-    // The seed meets both bytes; its upper half is still there after them.
+    // The seed changes both bytes; its upper half remains after them.
     let remainder =
         LCRC_TABLES[1][usize::from(high ^ 0xff)] ^ LCRC_TABLES[0][usize::from(low ^ 0xff)] ^ 0xffff;
     crc32fast::Hasher::new_with_initial(!remainder)

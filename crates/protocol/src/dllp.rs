@@ -1,30 +1,30 @@
-//! Data link layer packets: acknowledgement and credit, four bytes and a checksum.
+//! Data link layer packets (DLLPs): acknowledgements and flow-control credit, four bytes and a CRC.
 
 use thiserror::Error;
 
 use crate::{Class, dllp_crc};
 
-/// Bytes that a DLLP takes on the wire: six and its framing (PCIe Base 4.2.1.2, 4.2.2.3.1).
+/// Bytes of a DLLP on the wire: six, and its framing (PCIe Base 4.2.1.2, 4.2.2.3.1).
 pub const DLLP_BYTES: u32 = 8;
 
 /// A data link layer packet (PCIe Base 3.5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dllp {
-    /// Every TLP up to this sequence number has arrived.
+    /// All TLPs up to this sequence number have arrived.
     Ack {
         /// 12 bits.
         sequence: u16,
     },
-    /// Every TLP up to this sequence number has arrived, the next one has not: send again.
+    /// All TLPs up to this sequence number have arrived; the sender must replay the ones after it.
     Nak {
         /// 12 bits.
         sequence: u16,
     },
-    /// First stage of the exchange of initial credit.
+    /// Initial credit, first stage of flow-control initialization.
     InitFc1(Credit),
-    /// Second stage of the exchange of initial credit.
+    /// Initial credit, second stage of flow-control initialization.
     InitFc2(Credit),
-    /// Credit limits as of now.
+    /// New credit limits.
     UpdateFc(Credit),
 }
 
@@ -33,7 +33,7 @@ pub enum Dllp {
 pub struct Credit {
     /// Virtual channel, 0..=7.
     pub channel: u8,
-    /// Whose credit it is.
+    /// Flow-control class.
     pub class: Class,
     /// Header credits, modulo 256.
     pub headers: u8,
@@ -42,7 +42,7 @@ pub struct Credit {
 }
 
 impl Dllp {
-    /// The four bytes and their CRC-16. Bits beyond a field's width are dropped.
+    /// The four bytes and their CRC-16. Bits beyond the width of a field are dropped.
     #[inline]
     pub const fn emit(&self) -> [u8; 6] {
         let body = match *self {
@@ -57,7 +57,7 @@ impl Dllp {
         [body[0], body[1], body[2], body[3], low, high]
     }
 
-    /// The packet in these bytes. Reserved bits are ignored, as PCIe Base 3.6.2.2 asks.
+    /// Reads a DLLP. Reserved bits are ignored, as PCIe Base 3.6.2.2 requires.
     #[inline]
     pub const fn parse(bytes: &[u8; 6]) -> Result<Self, DllpError> {
         let &[a, b, c, d, low, high] = bytes;
@@ -109,17 +109,19 @@ impl Credit {
     }
 }
 
-/// Why six bytes are not a DLLP that is modelled.
+/// The reason why six bytes are not a DLLP of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DllpError {
-    /// A bit was lost on the wire.
+    /// At least one bit was changed on the wire.
     #[error("the CRC-16 of the DLLP does not match its four bytes")]
     Checksum,
-    /// A type that a receiver discards without error (PCIe Base 3.6.2.2).
+    /// A DLLP type that a receiver discards without an error (PCIe Base 3.6.2.2).
     #[error("DLLP type {0:#04x} is not modelled; Ack, Nak, InitFC1, InitFC2 and UpdateFC are")]
     Unsupported(u8),
-    /// HdrScale or DataScale above 1 needs scaled flow control (PCIe Base 3.4.2).
-    #[error("the DLLP scales its credit; only unscaled flow control is modelled")]
+    /// HdrScale or DataScale is above 1, which only scaled flow control has (PCIe Base 3.4.2).
+    #[error(
+        "the credit of the DLLP is scaled (HdrScale or DataScale above 1); only unscaled flow control is modelled"
+    )]
     Scaled,
 }
 
@@ -133,9 +135,9 @@ const NAK: u8 = 0x10;
 const INIT_FC1: u8 = 0x40;
 const UPDATE_FC: u8 = 0x80;
 const INIT_FC2: u8 = 0xc0;
-/// The bits of the type that are neither class nor channel.
+/// The bits of the DLLP type that contain neither class nor channel.
 const STAGE: u8 = 0b1100_1000;
-/// The high bits of HdrScale and `DataScale`: a factor of 4 or 16.
+/// The high bits of HdrScale and `DataScale`: scale factors 4 and 16.
 const BEYOND_SCALE_1: u32 = 1 << 23 | 1 << 13;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a router puts around a TLP or a message that it sends over light: a header of 16 bytes, and a CRC behind.
+//! The envelope of a TLP or a message on a fibre between routers: a header of 16 bytes before it, a CRC after it.
 //!
 //! ```text
 //! byte    0        kind in the upper four bits, virtual channel in the lower
@@ -12,50 +12,50 @@
 //!         last 4   CRC-32 (that of Ethernet) of everything before, low byte first
 //! ```
 //!
-//! Numbers go with their high byte first, as in TLPs. The layout is ours: the sources of the field say that one protocol is
-//! wrapped in the other, and not how.
+//! Numbers have their high byte first, as in TLPs. The layout is ours: the publications say that PCIe packets are encapsulated, but
+//! give no format.
 
 use thiserror::Error;
 
-/// The header around what travels over light.
+/// The header of a packet on a fibre.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// What is inside.
+    /// The content of the packet.
     pub content: Content,
-    /// The virtual channel that it takes on this fibre, 0 to 15.
+    /// The virtual channel on this fibre, 0 to 15.
     pub channel: u8,
-    /// Where in the network it goes.
+    /// Destination node in the network.
     pub destination: u16,
-    /// By which port it leaves the network there.
+    /// Port by which the packet leaves the destination node.
     pub port: u8,
-    /// Where in the network it came from.
+    /// Source node in the network.
     pub source: u16,
-    /// Its number on this fibre.
+    /// Sequence number on this fibre.
     pub sequence: u16,
 }
 
-/// What is inside an envelope.
+/// The content of an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A TLP, header and data.
     Tlp,
-    /// Bytes for this address of 48 bits.
+    /// Bytes to write at this 48-bit address.
     Message(u64),
-    /// Bytes whose 32-bit words are added to those at this address of 48 bits.
+    /// 32-bit words to add to the words at this 48-bit address.
     Sum(u64),
 }
 
-/// Why bytes are no envelope.
+/// The reason why bytes are not a valid envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EnvelopeError {
-    /// Shorter than an empty one, or than its length field says.
-    #[error("{0} bytes are not the length of this envelope")]
+    /// There are fewer bytes than an empty envelope has, or the length field gives another number.
+    #[error("the envelope has {0} bytes, which does not match its length field")]
     Length(usize),
-    /// The checksum is not that of the bytes.
-    #[error("the CRC is wrong")]
+    /// The CRC does not match the bytes.
+    #[error("the CRC of the envelope does not match its bytes")]
     Crc,
-    /// No kind has that number.
-    #[error("there is no kind {0}")]
+    /// The kind field has a value without a meaning.
+    #[error("envelope kind {0} does not exist; kinds are 0 (TLP), 1 (message) and 2 (sum)")]
     Kind(u8),
 }
 
@@ -66,14 +66,14 @@ impl Envelope {
     /// Bytes of header and CRC.
     pub const BYTES: u32 = Self::HEADER_BYTES + 4;
 
-    /// What a frame holds at most besides its payload: the envelope, and the header of a TLP with a 64-bit address.
+    /// Largest overhead of a frame besides its payload: the envelope, and a TLP header with a 64-bit address.
     pub const MOST_OVERHEAD: u32 = Self::BYTES + 16;
 
-    /// Header, `inside` and CRC.
+    /// The header, `inside` and the CRC.
     ///
     /// # Panics
     ///
-    /// When there is more inside than 65,535 bytes.
+    /// When `inside` has more than 65,535 bytes.
     pub fn emit(&self, inside: &[u8]) -> Vec<u8> {
         let len = u16::try_from(inside.len()).expect("an envelope holds up to 65,535 bytes");
         let (kind, address) = match self.content {
@@ -91,7 +91,7 @@ impl Envelope {
         bytes
     }
 
-    /// The envelope that `bytes` are, and what is inside.
+    /// Reads an envelope; returns it and the bytes between header and CRC.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), EnvelopeError> {
         let wrong = EnvelopeError::Length(bytes.len());
         let (rest, crc) = bytes.split_last_chunk::<4>().ok_or(wrong)?;

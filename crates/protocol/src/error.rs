@@ -1,99 +1,104 @@
-//! What can be wrong with a transaction layer packet.
+//! Errors in transaction layer packets.
 
 use thiserror::Error;
 
-/// Why a packet cannot be made, or bytes are not one that is modelled.
+/// The reason why a packet cannot be made, or why bytes are not a packet of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TlpError {
-    /// Fewer bytes than the header needs.
+    /// There are fewer bytes than the header needs.
     #[error("the header has {have} bytes; it needs {need}")]
     Truncated {
-        /// Bytes there.
+        /// Bytes present.
         have: usize,
-        /// Bytes that the format asks for.
+        /// Bytes that the format needs.
         need: usize,
     },
-    /// Format and type of a packet that is not modelled.
+    /// The packet's format and type are not modelled.
     #[error(
-        "format and type {0:#04x} are not modelled; memory, atomic operations, configuration, messages and completion are"
+        "format and type {0:#04x} are not modelled; supported are memory, atomic, configuration and message requests, and completions"
     )]
     Unsupported(u8),
-    /// TLP digest: the end-to-end CRC is not modelled.
-    #[error("the header announces a TLP digest (TD); end-to-end CRC is not modelled")]
+    /// The packet has a TLP digest, but the end-to-end CRC is not modelled.
+    #[error("the TD bit is set: the packet has a TLP digest; end-to-end CRC is not modelled")]
     Digest,
-    /// Processing hints, lightweight notification, address type of an atomic operation or byte-count-modified are set.
+    /// The header uses processing hints, lightweight notification, an address type in an atomic operation, or byte count modified
+    /// (BCM).
     #[error("the header uses {0}, which is not modelled")]
     Feature(&'static str),
-    /// PCIe Base 2.2.7: a request stays in its 4 KiB page.
-    #[error("{len} bytes at {address:#x} cross a 4 KiB boundary; a request must not")]
+    /// A request must stay in one 4 KiB page (PCIe Base 2.2.7).
+    #[error("{len} bytes at {address:#x} cross a 4 KiB boundary; divide the request there")]
     CrossesPage {
         /// Address of the request.
         address: u64,
         /// Bytes of the request.
         len: u32,
     },
-    /// PCIe Base 2.2.5: the byte enables break a rule.
+    /// The byte enables break a rule of PCIe Base 2.2.5.
     #[error("byte enables {first_be:04b} and {last_be:04b} do not fit the length of the request")]
     ByteEnables {
-        /// Of the first dword.
+        /// Byte enables of the first dword.
         first_be: u8,
-        /// Of the last dword.
+        /// Byte enables of the last dword.
         last_be: u8,
     },
-    /// PCIe Base 2.2.4.1: addresses below 4 GiB use the short header.
+    /// An address below 4 GiB is in the long header (PCIe Base 2.2.4.1).
     #[error("address {0:#x} is in a 4-dword header; below 4 GiB it must be in a 3-dword header")]
     WideAddress(u64),
-    /// PCIe Base 2.2.7: an atomic operation is on a value of 4 or 8 bytes, or 16 of a compare-and-swap, at a multiple of that.
+    /// The operand size or the alignment of an atomic operation is invalid (PCIe Base 2.2.7).
     #[error(
-        "an atomic operation has no operands of {width} bytes at {address:#x}; 4, 8 and for a compare-and-swap 16 are possible, at a multiple of that"
+        "an atomic operation cannot have {width} bytes at {address:#x}; use 4, 8 or (compare and swap) 16 bytes at a multiple of the size"
     )]
     Operand {
         /// Address of the value.
         address: u64,
-        /// Bytes of it.
+        /// Size of the value, in bytes.
         width: u32,
     },
-    /// PCIe Base 10.2.1: the address type is reserved, or says that a write asks for translations.
+    /// The address type is reserved, or a write has the address type of a translation request (PCIe Base 10.2.1).
     #[error("a {request} cannot have address type {address_type:#04b}")]
     AddressType {
-        /// What has it.
+        /// Type of the request.
         request: &'static str,
-        /// The field.
+        /// The field AT.
         address_type: u8,
     },
-    /// PCIe Base 10.2.2.2: a translation has 8 bytes, and as many are asked for as fit in the read completion boundary.
+    /// The length of a translation request is invalid: a translation has 8 bytes, and the read completion boundary limits their
+    /// number (PCIe Base 10.2.2.2).
     #[error(
         "a translation request has {0} dwords; it must have two for each of 1 to 16 translations"
     )]
     TranslationLength(u16),
-    /// The translations of a completion are none, more than those asked for, or more than the boundary has room for.
+    /// A completion has no translations, more than the request asked for, or more than fit in the read completion boundary.
     #[error(
-        "{translations} translations do not answer a request for {asked} at a read completion boundary of {boundary} bytes"
+        "a completion with {translations} translations does not fit a request for {asked} and a read completion boundary of {boundary} bytes"
     )]
     Translations {
-        /// Those of the completion.
+        /// Translations in the completion.
         translations: u16,
-        /// Those of the request.
+        /// Translations that the request asks for.
         asked: u16,
-        /// Read completion boundary.
+        /// Read completion boundary in bytes.
         boundary: u16,
     },
-    /// PCIe Base 10.2.3.2: a range is a power of two of bytes, 4096 at least, at a multiple of that.
+    /// The size of a range is not a power of two of at least 4096 bytes, or its address is not a multiple of the size (PCIe Base
+    /// 10.2.3.2).
     #[error(
-        "{size} bytes at {first:#x} are no range; it has a power of two of bytes, 4096 at least, at a multiple of them"
+        "{size} bytes at {first:#x} are not a translation range; the size must be a power of two from 4096, the address a multiple of it"
     )]
     Range {
         /// First address.
         first: u64,
-        /// Bytes.
+        /// Size in bytes.
         size: u64,
     },
-    /// PCIe Base 10.2.3.2: S and all address bits are set, which has no meaning.
-    #[error("the size of a range is encoded by ones up to bit 63; it must end before")]
-    EndlessRange,
-    /// Format, routing and code of a message that is not modelled.
+    /// S and all address bits are set, which has no meaning (PCIe Base 10.2.3.2).
     #[error(
-        "a message of format and type {kind:#04x} with code {code:#04x} is not modelled; those of address translation are"
+        "the size field of a translation range has ones up to bit 63; a zero must end it below"
+    )]
+    EndlessRange,
+    /// The message has a format, a routing or a code that is not modelled.
+    #[error(
+        "a message of format and type {kind:#04x} with code {code:#04x} is not modelled; only messages of address translation are"
     )]
     Message {
         /// Format and type.
@@ -101,22 +106,24 @@ pub enum TlpError {
         /// Message Code.
         code: u8,
     },
-    /// PCIe Base 10.3.1: the data of an Invalidate Request is one range.
+    /// The length of an Invalidate Request is wrong: its data is one range (PCIe Base 10.3.1).
     #[error("an Invalidate Request has {0} dwords of data; it must have 2")]
     InvalidateLength(u16),
-    /// A configuration request is always one dword.
+    /// The length of a configuration request is wrong: it is always one dword.
     #[error("a configuration request has {0} dwords; it must have 1")]
     ConfigLength(u16),
-    /// Beyond the configuration space of a function.
-    #[error("configuration register {0} does not exist; dwords 0 to 1023 do")]
+    /// The register is beyond the configuration space of a function.
+    #[error("configuration register {0} does not exist; use a dword number from 0 to 1023")]
     Register(u16),
-    /// Posted requests and completions have no completion, writes none with data.
-    #[error("no such completion answers this packet")]
+    /// The packet has no such completion: posted requests and completions have none, and a completion of a write has no data.
+    #[error("this packet cannot have such a completion")]
     NotCompleted,
-    /// The bytes of a completion are not among those of its request.
-    #[error("{len} bytes from byte {offset} are not in a request of {bytes} bytes")]
+    /// The bytes of a completion are outside its request.
+    #[error(
+        "a completion with {len} bytes from byte {offset} is outside its request of {bytes} bytes"
+    )]
     OutsideRequest {
-        /// First byte, counted from the first enabled one.
+        /// First byte of the completion, counted from the first enabled byte of the request.
         offset: u32,
         /// Bytes of the completion.
         len: u32,

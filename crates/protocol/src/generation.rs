@@ -1,4 +1,4 @@
-//! What differs between the generations of the link: rate, coding, timers and skip ordered sets.
+//! Properties of each link generation: data rate, coding, timers and skip ordered sets.
 
 use std::ops::RangeInclusive;
 
@@ -13,29 +13,29 @@ pub enum Generation {
     Gen3,
     /// 16 GT/s, 128b/130b.
     Gen4,
-    /// 20 GT/s in CCIX's extended speed mode, all else as the fourth.
+    /// 20 GT/s, CCIX extended speed mode; all other properties are those of `Gen4`.
     Gen4At20,
-    /// 25 GT/s in CCIX's extended speed mode, all else as the fourth.
+    /// 25 GT/s, CCIX extended speed mode; all other properties are those of `Gen4`.
     Gen4At25,
     /// 32 GT/s, 128b/130b.
     Gen5,
 }
 
-/// The ordered set that lets a receiver add or drop symbols (PCIe Base 3.0 4.2.7).
+/// The ordered set that lets a receiver compensate clock differences by adding or dropping symbols (PCIe Base 3.0 4.2.7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkipOrderedSet {
-    /// Symbol times from one to the next.
+    /// Interval from one ordered set to the next, in symbol times.
     pub interval_symbols: RangeInclusive<u32>,
-    /// Symbol times that it takes of every lane.
+    /// Length of the ordered set, in symbol times of every lane.
     pub symbols: u32,
-    /// Bytes, of the whole link, of the token that ends the data stream before it (EDS).
+    /// Bytes, on the whole link, of the EDS token, which ends the data stream before the ordered set.
     pub token_bytes: u32,
 }
 
-/// Symbol times that a replay timer may run where 16 GT/s is supported, extended synch clear (PCIe Base 4.0 3.6.2.1).
+/// Range of the replay timer, in symbol times, for links that support 16 GT/s, with Extended Synch clear (PCIe Base 4.0 3.6.2.1).
 pub const SIMPLIFIED_REPLAY_TIMER: RangeInclusive<u32> = 24_000..=31_000;
 
-/// Whether a link of `n` lanes exists.
+/// Whether `n` is a link width.
 pub const fn lanes_exist(n: u8) -> bool {
     matches!(n, 1 | 2 | 4 | 8 | 12 | 16 | 32)
 }
@@ -44,7 +44,7 @@ impl Generation {
     /// Every generation of PCI Express, oldest first.
     pub const ALL: [Self; 5] = [Self::Gen1, Self::Gen2, Self::Gen3, Self::Gen4, Self::Gen5];
 
-    /// The generation of that number, 1..=5.
+    /// The generation `number`, 1..=5.
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             1 => Some(Self::Gen1),
@@ -56,7 +56,7 @@ impl Generation {
         }
     }
 
-    /// 1..=5, as registers have it: those know no extended speed.
+    /// The generation's number in registers, 1..=5; the extended speeds of CCIX count as 4.
     pub const fn number(self) -> u8 {
         match self {
             Self::Gen1 => 1,
@@ -67,7 +67,7 @@ impl Generation {
         }
     }
 
-    /// Bits a second on a lane, coding included, in thousands of millions: GT/s.
+    /// Data rate of a lane in GT/s, with the coding.
     pub const fn gigatransfers(self) -> f64 {
         match self {
             Self::Gen1 => 2.5,
@@ -80,13 +80,13 @@ impl Generation {
         }
     }
 
-    /// Time of one byte on one lane with its share of the coding, in 1/64 fs: the symbol time.
+    /// Symbol time: the time of one byte on one lane with its share of the coding, in 1/64 fs.
     #[inline]
     pub const fn lane_byte_fs_x64(self) -> u64 {
         self.row().lane_byte_fs_x64
     }
 
-    /// Time of `bytes` striped over `lanes`, to the nearest femtosecond.
+    /// Time of `bytes` distributed over `lanes`, rounded to the nearest femtosecond.
     #[inline]
     pub const fn transmission_fs(self, bytes: u64, lanes: u8) -> u64 {
         let divisor = if lanes == 0 { 64 } else { lanes as u64 * 64 };
@@ -96,7 +96,7 @@ impl Generation {
             / divisor
     }
 
-    /// When skip ordered sets go out and what they cost.
+    /// The interval and the length of skip ordered sets.
     pub const fn skp(self) -> SkipOrderedSet {
         match self.row().coding {
             // PCIe Base 3.0 4.2.7.1: COM and three SKP.
@@ -114,7 +114,7 @@ impl Generation {
         }
     }
 
-    /// Latest acknowledgement of a TLP, in symbol times (PCIe Base 3.0 tables 3-7 to 3-9; 6.x tables 3-10 to 3-12).
+    /// Latest time for the acknowledgement of a TLP, in symbol times (PCIe Base 3.0 tables 3-7 to 3-9; 6.x tables 3-10 to 3-12).
     ///
     /// The guideline for the latency of a credit update has the same numbers (PCIe Base 6.3 tables 2-52 to 2-54).
     pub const fn ack_latency_limit(self, lanes: u8, max_payload: u16) -> u32 {
@@ -123,10 +123,10 @@ impl Generation {
         (max_payload as u32 + TLP_OVERHEAD) * factor / (10 * lanes) + self.row().internal_delay
     }
 
-    /// When a sender without acknowledgement sends again, in symbol times.
+    /// Time after which a sender without acknowledgement replays, in symbol times.
     ///
-    /// PCIe Base 3.0 tables 3-4 to 3-6, three times the latency of an acknowledgement, up to 8 GT/s. From 16 GT/s the
-    /// lower end of [`SIMPLIFIED_REPLAY_TIMER`].
+    /// Up to 8 GT/s it is three times the acknowledgement latency (PCIe Base 3.0 tables 3-4 to 3-6). From 16 GT/s it is the lower
+    /// end of [`SIMPLIFIED_REPLAY_TIMER`].
     pub const fn replay_timer_limit(self, lanes: u8, max_payload: u16) -> u32 {
         match self {
             Self::Gen1 | Self::Gen2 | Self::Gen3 => 3 * self.ack_latency_limit(lanes, max_payload),
@@ -142,11 +142,11 @@ impl Generation {
     }
 }
 
-/// What one generation has of its own.
+/// The properties of one generation.
 struct Row {
     lane_byte_fs_x64: u64,
     coding: Coding,
-    /// InternalDelay, symbol times (PCIe Base 3.0 3.5.3.1).
+    /// InternalDelay in symbol times (PCIe Base 3.0 3.5.3.1).
     internal_delay: u32,
 }
 
@@ -195,10 +195,10 @@ static ROWS: [Row; 7] = [
     },
 ];
 
-/// TLPOverhead: prefix, header, LCRC, sequence and framing as the formula of PCIe Base 3.0 3.5.3.1 counts them.
+/// TLPOverhead: prefix, header, LCRC, sequence number and framing, as in the formula of PCIe Base 3.0 3.5.3.1.
 const TLP_OVERHEAD: u32 = 28;
 
-/// AckFactor in tenths: how many TLPs of the largest size an acknowledgement may wait for.
+/// AckFactor in tenths: how many TLPs of the largest size one acknowledgement may cover.
 const fn ack_factor_x10(lanes: u8, max_payload: u16) -> u32 {
     match (max_payload, lanes) {
         (..=256, ..=4) => 14,

@@ -1,4 +1,4 @@
-//! Names of the parties of a transaction: functions and the tags that a requester gives.
+//! Identifiers of a transaction: functions, and the tags of their requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,12 +10,12 @@ use thiserror::Error;
 pub struct FunctionId(pub u16);
 
 impl FunctionId {
-    /// The ID of `function` (0..=7) of `device` (0..=31) on `bus`; higher bits of either are dropped.
+    /// The ID of `function` (0..=7) of `device` (0..=31) on `bus`; higher bits of `function` and `device` are dropped.
     pub const fn new(bus: u8, device: u8, function: u8) -> Self {
         Self((bus as u16) << 8 | (device as u16 & 0x1f) << 3 | function as u16 & 0x7)
     }
 
-    /// Whether both are functions of one device.
+    /// Whether both IDs are functions of the same device.
     pub const fn is_beside(self, other: Self) -> bool {
         self.0 >> 3 == other.0 >> 3
     }
@@ -51,7 +51,7 @@ impl fmt::Display for FunctionId {
 impl FromStr for FunctionId {
     type Err = NotAFunction;
 
-    /// Reads "03:00.0": bus and device in hexadecimal, function.
+    /// Reads "03:00.0": bus and device number in hexadecimal, then the function number.
     fn from_str(text: &str) -> Result<Self, NotAFunction> {
         let parts = text
             .split_once(':')
@@ -67,20 +67,20 @@ impl FromStr for FunctionId {
     }
 }
 
-/// A text that names no function.
+/// The error for a text that is not a function's ID.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0:?} is no function; write bus, device and function like \"03:00.0\"")]
+#[error("{0:?} is not a function's ID; write bus, device and function like \"03:00.0\"")]
 pub struct NotAFunction(String);
 
-/// Tag of a request, up to 10 bits: T9 and T8 travel apart from the low eight (PCIe Base 2.2.6.2).
+/// Tag of a request, up to 10 bits: T9 and T8 are apart from the low eight bits in the header (PCIe Base 2.2.6.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u16);
 
 impl Tag {
-    /// How many tags ten bits give.
+    /// Number of 10-bit tags.
     pub const COUNT: u16 = 1 << 10;
 
-    /// The tag, if it fits in ten bits.
+    /// The tag `number`; none if it does not fit in ten bits.
     pub const fn new(number: u16) -> Option<Self> {
         if number < Self::COUNT {
             Some(Self(number))

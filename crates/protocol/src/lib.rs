@@ -1,7 +1,7 @@
-//! What the specifications say: packets of PCI Express, their checksums, ordering and link timing; frames on optical links.
+//! The rules of the specifications: packets of PCI Express, their checksums, ordering and link timing; frames on optical links.
 //!
-//! Nothing here has a clock, or state beyond the registers of a configuration space: every other crate reads its numbers
-//! and its bytes from this one, so that a rule of the specification is written once.
+//! The crate has no clock, and no state except the registers of a configuration space. Every other crate takes its numbers and its
+//! packet formats from here, so each rule of the specification is written once.
 
 mod atomic;
 pub mod aurora;

@@ -1,6 +1,7 @@
-//! Messages: packets for whoever serves them rather than for an address (PCIe Base 2.2.8).
+//! Messages: packets that are routed without a memory address (PCIe Base 2.2.8).
 //!
-//! Code, routing and data belong together, so that the first says the others: there is no message that is routed wrongly.
+//! The type of a [`Message`] gives its code, its routing and the length of its data, so a message with the wrong routing cannot
+//! exist.
 
 use crate::{
     CompletionCount, FunctionId, Header, InvalidateTag, InvalidateTags, Kind, PageGroup,
@@ -10,55 +11,56 @@ use crate::{
 /// Header fields of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MessageRequest {
-    /// Who sends it.
+    /// Requester ID: the function that sends the message.
     pub requester: FunctionId,
-    /// What it says.
+    /// The content of the message.
     pub message: Message,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Message {
-    /// Asks a device to forget translations, those of the [`Invalidation`](crate::Invalidation) in its data (PCIe Base 10.3.1).
+    /// Invalidate Request: asks a device to remove the translations of the [`Invalidation`](crate::Invalidation) in its data (PCIe
+    /// Base 10.3.1).
     InvalidateRequest {
-        /// The device.
+        /// The device with the translations.
         target: FunctionId,
-        /// Comes back in the completion.
+        /// Tag that the completion returns.
         tag: InvalidateTag,
     },
-    /// Says that translations are forgotten, and all requests that used them sent before (PCIe Base 10.3.2).
+    /// Invalidate Completion: the translations are removed, and all requests that used them were sent before (PCIe Base 10.3.2).
     InvalidateCompletion {
-        /// Who asked.
+        /// The function that sent the Invalidate Request.
         target: FunctionId,
-        /// How many completions the request gets.
+        /// Number of completions of the request.
         count: CompletionCount,
-        /// The requests that are completed.
+        /// Tags of the completed requests.
         tags: InvalidateTags,
     },
-    /// Asks for a page to be there (PCIe Base 10.4.1).
+    /// Page Request: asks that a page be made resident (PCIe Base 10.4.1).
     PageRequest(PageRequest),
-    /// Answers all page requests of a group (PCIe Base 10.4.2).
+    /// PRG Response: answers all page requests of a group (PCIe Base 10.4.2).
     PageGroupResponse {
-        /// The device that asked.
+        /// The device that sent the page requests.
         target: FunctionId,
-        /// The group.
+        /// The page request group.
         group: PageGroup,
-        /// What became of it.
+        /// The result for the group.
         response: PageResponse,
     },
 }
 
-/// How a message finds its way (PCIe Base table 2-20).
+/// The routing of a message (PCIe Base table 2-20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MessageRouting {
-    /// Up to the root complex.
+    /// Routed to the root complex.
     ToRoot,
-    /// To the function with that ID, as a completion.
+    /// Routed by ID to this function, like a completion.
     ById(FunctionId),
 }
 
 impl Message {
-    /// How it finds its way.
+    /// The routing of the message.
     #[inline]
     pub const fn routing(&self) -> MessageRouting {
         match self {
@@ -69,7 +71,7 @@ impl Message {
         }
     }
 
-    /// Message Code.
+    /// The Message Code field.
     #[inline]
     pub const fn code(&self) -> u8 {
         match self {
@@ -80,7 +82,7 @@ impl Message {
         }
     }
 
-    /// Dwords of data.
+    /// Length of the data, in dwords.
     #[inline]
     pub const fn dwords(&self) -> u16 {
         match self {
@@ -96,7 +98,7 @@ impl Header {
         Kind::Message(MessageRequest { requester, message }).into()
     }
 
-    /// How the packet finds its way, if it is a message.
+    /// The routing of the packet, if it is a message.
     #[inline]
     pub const fn message_routing(&self) -> Option<MessageRouting> {
         match self.kind {
@@ -107,13 +109,13 @@ impl Header {
 }
 
 impl MessageRequest {
-    /// Whether a packet with that format and type is a message.
+    /// Whether a packet with this format and type is a message.
     #[inline]
     pub(crate) const fn is_kind(kind: u8) -> bool {
         kind & !(WITH_DATA | ROUTING) == MESSAGE
     }
 
-    /// Format and type, dwords of data, and the dwords of the header after the first.
+    /// Format and type, length of the data in dwords, and the header's dwords after the first.
     pub(crate) fn words(&self) -> (u8, u16, [u32; 3]) {
         let dwords = self.message.dwords();
         let data = if dwords == 0 { 0 } else { WITH_DATA };
@@ -142,7 +144,7 @@ impl MessageRequest {
         )
     }
 
-    /// The message that a header of that format and type, length and further dwords is.
+    /// Reads a message from format and type, length, and the header's dwords after the first.
     pub(crate) fn from_words(
         kind: u8,
         length: u16,
@@ -186,7 +188,7 @@ const TO_ROOT: u8 = 0;
 const BY_ID: u8 = 2;
 const INVALIDATE_REQUEST_KIND: u8 = WITH_DATA | BY_ID;
 
-/// Message codes, PCIe Base table F-1.
+/// Message Codes of PCIe Base table F-1.
 const INVALIDATE_REQUEST: u8 = 0x01;
 const INVALIDATE_COMPLETION: u8 = 0x02;
 const PAGE_REQUEST: u8 = 0x04;

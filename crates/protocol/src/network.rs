@@ -1,27 +1,28 @@
-//! The header of packets between network interface controllers that speak PCI Express: that of a TLP with a 64-bit address,
-//! some of whose fields mean something else.
+//! The header of packets between network interface controllers: the header of a TLP with a 64-bit address, in which some fields
+//! have another meaning.
 //!
 //! ```text
 //! dword  bits
 //! 0      31..24  Fmt and Type: 0x60 with data, 0x20 without
 //!        22..20  traffic class
 //!        19..18  PKTType: 1 NAP, 2 PUT, 3 GET; 0 is an ordinary TLP
-//!        17..16  bytes of the last dword that are no data
+//!        17..16  unused bytes of the last dword
 //!        15      TD, always 0
-//!        14      EP: the data is known to be bad
-//!        10      S_Flag: the receiver is to be told
+//!        14      EP: poisoned data
+//!        10      S_Flag: the receiver reports the packet's arrival
 //!        9..0    Length: dwords of data, 0 for 1,024
 //! 1      31..16  Requester ID
 //!        15..0   QPMagic
 //! 2      31..19  SRC_ID: processor (8 bits), function (3), queue pair (2)
-//!        18..6   DST_ID, likewise
+//!        18..6   DST_ID, with the same fields
 //!        5..0    Address, bits 37..32
 //! 3      31..0   Address, bits 31..0, of any byte
 //! ```
 //!
-//! Bits that are not named are zero. Between controllers nobody sets bits 19 and 18 of an ordinary TLP (a tag's bit 8, and
-//! ID-based ordering), so that 0 there is an ordinary TLP. Fields in capitals, and that the others keep their meaning of PCI Express, are from the
-//! source of the system chpp; widths and places are ours, as its figure is lost.
+//! All other bits are zero. In an ordinary TLP, bits 19 and 18 are bit 8 of a tag and ID-based ordering. Packets between
+//! controllers do not use these two features, so `PKTType` 0 is an ordinary TLP. The names in capitals, and the rule that the other
+//! fields keep their meaning of PCI Express, come from the publication on the system chpp. Widths and positions are ours, as its
+//! figure is lost.
 
 use thiserror::Error;
 
@@ -30,34 +31,34 @@ use crate::{FunctionId, TrafficClass};
 /// Header of a packet from one queue pair to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NetworkHeader {
-    /// What its data is.
+    /// The meaning of the data.
     pub packet_type: PacketType,
     /// Traffic class.
     pub traffic_class: TrafficClass,
-    /// The data is known to be bad.
+    /// The data is poisoned (EP).
     pub poisoned: bool,
-    /// The receiver is to be told when the data is there (`S_Flag`).
+    /// The receiver reports the arrival of the data (`S_Flag`).
     pub event: bool,
-    /// The function that sends it.
+    /// Requester ID: the function that sends the packet.
     pub requester: FunctionId,
-    /// What both queue pairs agreed on: the receiver drops what does not match (`QPMagic`).
+    /// Key that both queue pairs have agreed on: the receiver drops a packet with another key (`QPMagic`).
     pub magic: u16,
-    /// Where it comes from.
+    /// Source queue pair.
     pub source: QueuePairId,
-    /// Where it goes.
+    /// Destination queue pair.
     pub destination: QueuePairId,
     address: u64,
     len: u16,
 }
 
-/// What the data of a network packet is.
+/// The meaning of a network packet's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketType {
-    /// A message for a buffer of the receiver's choice: a packet without address.
+    /// A message for a buffer that the receiver chooses: the packet has no address.
     Nap,
-    /// Bytes for an address of the receiver.
+    /// Data for an address of the receiver.
     Put,
-    /// A descriptor, which the receiver carries out as a PUT of its own.
+    /// A descriptor, which the receiver executes as a PUT of its own.
     Get,
 }
 
@@ -65,34 +66,36 @@ pub enum PacketType {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueuePairId(u16);
 
-/// Why a header cannot be made, or bytes are none.
+/// The reason why a header cannot be made, or why bytes are not a network header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NetworkError {
-    /// Fewer bytes than the header has.
+    /// There are fewer bytes than the header has.
     #[error("a network header has 16 bytes; {0} are here")]
     Truncated(usize),
-    /// An ordinary TLP, or none that is modelled.
-    #[error("format and type {0:#04x} are not those of a network packet: 0x20 or 0x60")]
+    /// The packet is not a network packet: its format and type are others.
+    #[error(
+        "format and type {0:#04x} are not a network packet; its format and type are 0x20 or 0x60"
+    )]
     Format(u8),
-    /// `PKTType` is 0.
+    /// `PKTType` is 0, which is an ordinary TLP.
     #[error("PKTType is 0: this is an ordinary TLP")]
     Ordinary,
-    /// Reserved bits are set, or TD is.
-    #[error("reserved bits of the network header are set")]
+    /// A reserved bit or TD is set.
+    #[error("reserved bits or TD of the network header are set; they must be 0")]
     Reserved,
-    /// The length and the bytes without data of the last dword are no pair.
-    #[error("a length of {dwords} dwords of which {unused} bytes are no data is none")]
+    /// The number of unused bytes does not fit the length.
+    #[error("{unused} unused bytes do not fit a length of {dwords} dwords")]
     Length {
-        /// Dwords of data.
+        /// Length in dwords.
         dwords: u16,
-        /// Bytes of the last one that are no data.
+        /// Unused bytes of the last dword.
         unused: u8,
     },
-    /// More data than a packet takes.
-    #[error("a network packet carries up to 4,096 bytes, not {0}")]
+    /// The data is longer than a packet can carry.
+    #[error("a network packet carries up to 4,096 bytes; {0} are too many")]
     TooLong(u32),
-    /// Beyond the address field.
-    #[error("address {0:#x} is beyond the 38 bits of a network packet")]
+    /// The address does not fit in its field.
+    #[error("address {0:#x} does not fit in the 38 address bits of a network packet")]
     Address(u64),
 }
 
@@ -102,7 +105,7 @@ impl QueuePairId {
         Self((processor as u16) << 5 | (function as u16 & 7) << 2 | pair as u16 & 3)
     }
 
-    /// The queue pair with that number of 13 bits.
+    /// The queue pair `number`; none if it does not fit in 13 bits.
     pub const fn from_number(number: u16) -> Option<Self> {
         if number >> 13 == 0 {
             Some(Self(number))
@@ -111,22 +114,22 @@ impl QueuePairId {
         }
     }
 
-    /// Its number of 13 bits.
+    /// The 13-bit number of the queue pair.
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// Its processor.
+    /// The number of its processor.
     pub const fn processor(self) -> u8 {
         (self.0 >> 5) as u8
     }
 
-    /// Its function: 0 is the physical one, 1 to 7 are virtual.
+    /// The number of its function: 0 is the physical function, 1 to 7 are virtual functions.
     pub const fn function(self) -> u8 {
         (self.0 >> 2) as u8 & 7
     }
 
-    /// Its number in its function.
+    /// The number of the queue pair in its function.
     pub const fn pair(self) -> u8 {
         self.0 as u8 & 3
     }
@@ -145,15 +148,15 @@ impl PacketType {
 impl NetworkHeader {
     /// Bytes of the header.
     pub const BYTES: usize = 16;
-    /// Bytes of data at most.
+    /// Maximum length of the data, in bytes.
     pub const MAX_DATA: u32 = 4096;
     const ADDRESS_BITS: u32 = 38;
     const WITH_DATA: u32 = 0x60;
     const WITHOUT_DATA: u32 = 0x20;
     const RESERVED: u32 = 0x0080_b800;
 
-    /// A header of traffic class 0 for `len` bytes (0..=4096) to `address` (below 2^38; a NAP has none, so 0), with key 0
-    /// and no event.
+    /// A header of traffic class 0, without event and with key 0, for `len` bytes (0..=4096) to `address` (below 2^38; 0 for a NAP,
+    /// which has none).
     pub fn new(
         packet_type: PacketType,
         source: QueuePairId,
@@ -186,22 +189,22 @@ impl NetworkHeader {
         self.address
     }
 
-    /// Bytes of data, 0..=4096.
+    /// Length of the data in bytes, 0..=4096.
     pub fn len(&self) -> u32 {
         self.len.into()
     }
 
-    /// Dwords of data, the last of which may be in part.
+    /// Length of the data in dwords; the last one may be partly used.
     pub const fn dwords(&self) -> u16 {
         self.len.div_ceil(4)
     }
 
-    /// Whether it has no data.
+    /// Whether the packet has no data.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The header's bytes, in the order of the wire.
+    /// The bytes of the header, in the order of transmission.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let len = self.len();
         let dwords = u32::from(self.dwords());
@@ -232,7 +235,7 @@ impl NetworkHeader {
         bytes
     }
 
-    /// The header that `bytes` begin with.
+    /// Reads the header at the beginning of `bytes`.
     pub fn parse(bytes: &[u8]) -> Result<Self, NetworkError> {
         let header = bytes
             .first_chunk::<{ Self::BYTES }>()

@@ -1,19 +1,19 @@
-//! The ordering table: which packet may, must, or must not pass which older one.
+//! The ordering table: whether a packet may, must or must not pass an older packet.
 
 use crate::{Attributes, Class, Header, Kind};
 
 /// An entry of the ordering table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Passing {
-    /// Must be able to pass, or the fabric can deadlock.
+    /// The packet must be able to pass, or the fabric can deadlock.
     Yes,
-    /// Must not pass.
+    /// The packet must not pass.
     No,
-    /// May pass or wait.
+    /// The packet may pass or wait.
     Either,
 }
 
-/// A row, or column, of the ordering table.
+/// A row or a column of the ordering table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Row {
     /// A: posted request.
@@ -26,10 +26,10 @@ pub enum Row {
     Completion,
 }
 
-/// The entry for a packet of class `later` that waits behind one of class `earlier`.
+/// The table's entry for a packet of class `later` behind a packet of class `earlier`.
 ///
-/// `same_id`: whether the two come from one requester. Of two completions: whether they answer one request. A
-/// non-posted request is taken as a read, which no relaxed ordering bit lets pass a posted request.
+/// `same_id` says whether both packets have the same Requester ID; for two completions, whether they answer the same request. A
+/// non-posted request counts as a read, which no relaxed ordering bit lets pass a posted request.
 #[inline]
 pub const fn may_pass(
     later: Class,
@@ -41,7 +41,7 @@ pub const fn may_pass(
 }
 
 impl Header {
-    /// The entry for this packet behind `earlier`; between traffic classes there is no order.
+    /// The table's entry for this packet behind `earlier`; packets of different traffic classes have no order.
     #[inline]
     pub fn may_pass(&self, earlier: &Self) -> Passing {
         if self.traffic_class != earlier.traffic_class {
@@ -51,14 +51,14 @@ impl Header {
             (Kind::Completion(one), Kind::Completion(other)) => {
                 (one.requester, one.tag) == (other.requester, other.tag)
             }
-            // D2b compares the completer with the requester of what it would pass.
+            // D2b compares the Completer ID with the Requester ID of the posted request.
             (Kind::Completion(one), _) => one.completer == earlier.requester(),
             _ => self.requester() == earlier.requester(),
         };
         self.row().may_pass(self.attributes, earlier.row(), same_id)
     }
 
-    /// Its row of the ordering table.
+    /// The packet's row in the ordering table.
     #[inline]
     pub const fn row(&self) -> Row {
         match self.kind {
@@ -81,7 +81,7 @@ impl Row {
         Self::Completion,
     ];
 
-    /// The row of a class whose packets are not told apart further.
+    /// The row of a class. A non-posted request counts as a read.
     #[inline]
     pub const fn of_class(class: Class) -> Self {
         match class {
@@ -91,7 +91,7 @@ impl Row {
         }
     }
 
-    /// The entry of this row in the column `earlier`; see [`may_pass`] for `same_id`.
+    /// The entry in this row and the column `earlier`; [`may_pass`] explains `same_id`.
     #[inline]
     pub const fn may_pass(self, attributes: Attributes, earlier: Self, same_id: bool) -> Passing {
         match TABLE[self as usize][earlier as usize] {
@@ -106,23 +106,23 @@ impl Row {
     }
 }
 
-/// What an entry of the table depends on.
+/// The condition of an entry of the table.
 #[derive(Clone, Copy)]
 enum Entry {
-    /// On nothing.
+    /// One result in all cases.
     Always(Passing),
-    /// Either with relaxed ordering, or with ID-based ordering and another ID; else no.
+    /// Either, with relaxed ordering or with ID-based ordering and another ID; otherwise no.
     Relaxed,
-    /// Either with ID-based ordering and another ID; else no.
+    /// Either, with ID-based ordering and another ID; otherwise no.
     OtherId,
-    /// Either between completions of different requests; else no.
+    /// Either, for completions of different requests; otherwise no.
     OtherTransaction,
 }
 
 /// Ordering Rules Summary, PCIe Base 5.0 table 2-40, 6.3 table 2-42: rows pass columns.
 ///
-/// Left out: A5b binds bridges to conventional PCI only, and of D2b the leave of I/O and configuration write
-/// completions, which whoever routes a completion cannot recognise.
+/// Two entries are simplified. A5b for bridges to conventional PCI is left out. D2b does not let completions of I/O and
+/// configuration writes pass, because a component that routes a completion cannot recognise them.
 static TABLE: [[Entry; 4]; 4] = {
     use Entry::{Always, OtherId, OtherTransaction, Relaxed};
     use Passing::{Either, Yes};

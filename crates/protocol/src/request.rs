@@ -1,46 +1,45 @@
-//! Requests: what a requester asks of memory or of a configuration space.
+//! Requests to memory or to a configuration space.
 
 use crate::{FunctionId, Page, Tag, TlpError};
 
-/// A memory read or write: where, how much, and which bytes of the first and last dword (PCIe Base 2.2.7.1).
+/// A memory read or write: its address, its length, and the byte enables of its first and last dword (PCIe Base 2.2.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryRequest {
-    /// Who asks.
+    /// Requester ID.
     pub requester: FunctionId,
-    /// Which of the requester's outstanding requests this is.
+    /// The tag, which tells the requester's outstanding requests apart.
     pub tag: Tag,
     address: u64,
     dwords: u16,
-    /// Last and first byte enables, as the header has them. That they share a byte keeps a header at 32.
+    /// Last and first byte enables, as in the header. They share a byte to keep a `Header` at 32 bytes.
     enables: u8,
     address_type: AddressType,
 }
 
-/// What the address of a memory request is (PCIe Base 10.2.1).
+/// The type of a memory request's address: the field AT (PCIe Base 10.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AddressType {
-    /// It is translated on the way, if anybody translates.
+    /// An untranslated address. A translation agent on the way may translate it.
     #[default]
     Untranslated,
-    /// Its translation is what the request asks for.
+    /// A translation request: the completion returns the translation of the address.
     TranslationRequest {
-        /// The requester is not going to write there (NW).
+        /// No Write (NW): the requester will not write there.
         no_write: bool,
     },
-    /// It was translated before.
+    /// A translated address.
     Translated,
 }
 
 impl MemoryRequest {
-    /// Most dwords that one request can name.
+    /// Largest length of a request, in dwords.
     pub const MAX_DWORDS: u16 = 1024;
-    /// Most translations that one request can ask for: those that fit in the largest read completion boundary (PCIe Base
-    /// 10.2.2.2).
+    /// Most translations in one request: those that fit in the largest read completion boundary (PCIe Base 10.2.2.2).
     pub const MAX_TRANSLATIONS: u16 = 16;
 
     /// A request for `len` bytes (0..=4096) at any byte address, within one 4 KiB page.
     ///
-    /// No bytes at all is the zero-length request of PCIe Base 2.2.5: one dword, no byte enabled.
+    /// `len` 0 is the zero-length request of PCIe Base 2.2.5: one dword, no byte enabled.
     #[inline]
     pub fn new(requester: FunctionId, tag: Tag, address: u64, len: u32) -> Result<Self, TlpError> {
         let offset = (address & 3) as u32;
@@ -58,9 +57,9 @@ impl MemoryRequest {
         })
     }
 
-    /// A request for as many translations (1..=16) of what lies from `page` on.
+    /// A request for `translations` translations (1..=16), from `page` on.
     ///
-    /// Of those 16 a root port with a read completion boundary of 64 bytes has room for eight.
+    /// A root port with a read completion boundary of 64 bytes can return at most eight.
     pub fn translation(
         (requester, tag): (FunctionId, Tag),
         page: Page,
@@ -81,7 +80,7 @@ impl MemoryRequest {
         })
     }
 
-    /// The same request, whose address was translated.
+    /// The request with a translated address.
     #[inline]
     #[must_use]
     pub const fn translated(self) -> Self {
@@ -91,7 +90,7 @@ impl MemoryRequest {
         }
     }
 
-    /// The same request for bytes elsewhere: at the same place of the page of 4 KiB that `address` is in.
+    /// The request moved to the 4 KiB page that contains `address`; the offset in the page stays.
     #[inline]
     #[must_use]
     pub const fn in_page(self, address: u64) -> Self {
@@ -101,7 +100,7 @@ impl MemoryRequest {
         }
     }
 
-    /// The translation request that a header's fields describe, if they keep the rules of PCIe Base 10.2.2.
+    /// A translation request from the fields of a header, if they obey the rules of PCIe Base 10.2.2.
     pub(crate) fn translation_from_fields(
         transaction: (FunctionId, Tag),
         address: u64,
@@ -120,7 +119,7 @@ impl MemoryRequest {
         Self::translation(transaction, Page::of(address), translations, no_write)
     }
 
-    /// The request that a header's fields describe, if they keep the rules of PCIe Base 2.2.5 and 2.2.7.
+    /// A request from the fields of a header, if they obey the rules of PCIe Base 2.2.5 and 2.2.7.
     #[inline]
     pub(crate) fn from_fields(
         requester: FunctionId,
@@ -147,7 +146,7 @@ impl MemoryRequest {
         })
     }
 
-    /// Bytes from `address` to the end of its 4 KiB page, which no request crosses (PCIe Base 2.2.7).
+    /// Bytes from `address` to the end of its 4 KiB page, which a request must not cross (PCIe Base 2.2.7).
     #[inline]
     pub const fn room_at(address: u64) -> u64 {
         PAGE as u64 - (address & PAGE_MASK)
@@ -171,25 +170,25 @@ impl MemoryRequest {
         self.enables & 0xf
     }
 
-    /// Byte enables of the last dword; 0 when there is only one.
+    /// Byte enables of the last dword; 0 in a request of one dword.
     #[inline]
     pub const fn last_be(&self) -> u8 {
         self.enables >> 4
     }
 
-    /// Both, those of the last dword above.
+    /// Byte enables of the last dword in the upper four bits, of the first dword in the lower four.
     #[inline]
     pub(crate) const fn enables(&self) -> u8 {
         self.enables
     }
 
-    /// What its address is.
+    /// The address type.
     #[inline]
     pub const fn address_type(&self) -> AddressType {
         self.address_type
     }
 
-    /// The low half of the address field: of a translation request, with its flag.
+    /// The low half of the address field, with the NW flag of a translation request.
     #[inline]
     pub(crate) const fn address_field(&self) -> u32 {
         let flag = match self.address_type {
@@ -199,7 +198,7 @@ impl MemoryRequest {
         (self.address | flag) as u32
     }
 
-    /// How many translations it asks for; none unless it is a translation request.
+    /// Number of translations that the request asks for; 0 if it is not a translation request.
     #[inline]
     pub const fn translations(&self) -> u16 {
         match self.address_type {
@@ -208,7 +207,7 @@ impl MemoryRequest {
         }
     }
 
-    /// Address of the first enabled byte; of the dword when none is.
+    /// Address of the first enabled byte, or of the first dword if no byte is enabled.
     #[inline]
     pub const fn first_byte(&self) -> u64 {
         self.address + skipped_low(self.first_be()) as u64
@@ -228,7 +227,7 @@ impl MemoryRequest {
         self.dwords as u32 * 4 - skipped_low(self.first_be()) - skipped_high(last)
     }
 
-    /// Byte Count of the first completion of this read: a zero-length read counts one (PCIe Base 2.3.1.1).
+    /// Byte Count of the first completion of this read; 1 for a zero-length read (PCIe Base 2.3.1.1).
     #[inline]
     pub const fn completion_bytes(&self) -> u16 {
         if self.is_zero_length() {
@@ -238,7 +237,7 @@ impl MemoryRequest {
         }
     }
 
-    /// Whether no byte is enabled: the request only flushes what went before it.
+    /// Whether no byte is enabled: the request only flushes earlier writes.
     #[inline]
     pub const fn is_zero_length(&self) -> bool {
         self.first_be() == 0
@@ -254,17 +253,17 @@ impl MemoryRequest {
 /// A configuration read or write of one dword (PCIe Base 2.2.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConfigRequest {
-    /// Who asks.
+    /// Requester ID.
     pub requester: FunctionId,
-    /// Which of the requester's outstanding requests this is.
+    /// The tag, which tells the requester's outstanding requests apart.
     pub tag: Tag,
-    /// The function whose configuration space is meant.
+    /// The function with the configuration space.
     pub target: FunctionId,
     /// Dword number in the space, 0..=1023.
     pub register: u16,
     /// Byte enables of the dword.
     pub first_be: u8,
-    /// Whether the target is on the link's own bus.
+    /// Type of the request.
     pub kind: ConfigKind,
 }
 
@@ -273,12 +272,12 @@ impl ConfigRequest {
     pub const REGISTERS: u16 = 1024;
 }
 
-/// Type of a configuration request.
+/// Type of a configuration request: whether its target is on the bus of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConfigKind {
-    /// For the device at the end of this link.
+    /// The target is the device at the end of this link.
     Type0,
-    /// For a device behind a bridge.
+    /// The target is behind a bridge.
     Type1,
 }
 
@@ -286,7 +285,7 @@ const PAGE: u32 = 4096;
 const TRANSLATION_DWORDS: u16 = 2;
 /// Byte enables of a translation request.
 const ALL_BYTES: u8 = 0xff;
-/// NW, in the lowest bit of the address of a translation request.
+/// NW, the lowest bit of the address in a translation request.
 const NO_WRITE: u64 = 1;
 const PAGE_MASK: u64 = 0xfff;
 
@@ -305,7 +304,7 @@ const fn byte_enables(offset: u32, len: u32) -> (u8, u8) {
     }
 }
 
-/// The rules of PCIe Base 2.2.5: bytes are contiguous unless the request is one dword, or an aligned quadword.
+/// Checks the rules of PCIe Base 2.2.5: the bytes are contiguous, unless the request is one dword or an aligned quadword.
 #[inline]
 const fn byte_enables_valid(address: u64, dwords: u16, first_be: u8, last_be: u8) -> bool {
     if dwords == 1 {
@@ -321,13 +320,13 @@ const fn byte_enables_valid(address: u64, dwords: u16, first_be: u8, last_be: u8
         && matches!(last_be, 0b1111 | 0b0111 | 0b0011 | 0b0001)
 }
 
-/// Bytes before the first enabled one; none when no byte is enabled.
+/// Bytes before the first enabled byte; 0 when no byte is enabled.
 #[inline]
 const fn skipped_low(enables: u8) -> u32 {
     enables.trailing_zeros() & 3
 }
 
-/// Bytes after the last enabled one.
+/// Bytes after the last enabled byte.
 #[inline]
 const fn skipped_high(enables: u8) -> u32 {
     (enables << 4).leading_zeros() & 3

@@ -1,4 +1,4 @@
-//! Transaction layer packets: the header as a value, and as the bytes of the wire.
+//! Transaction layer packets: their headers as values. `wire.rs` converts them to and from bytes.
 
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     FunctionId, MemoryRequest, MessageRequest, NetworkHeader, Status, Tag, TlpError, TrafficClass,
 };
 
-/// Bytes that the link adds to header and data: STP, sequence, LCRC and END, or STP token and LCRC.
+/// Bytes that the link adds to a TLP: STP, sequence number, LCRC and END, or STP token and LCRC.
 pub const TLP_FRAMING: u32 = 8;
 
 /// Header of a TLP (PCIe Base 2.2.1).
@@ -16,32 +16,32 @@ pub struct Header {
     pub traffic_class: TrafficClass,
     /// Ordering and snoop attributes.
     pub attributes: Attributes,
-    /// The data is known to be bad (EP).
+    /// The data is poisoned (EP).
     pub poisoned: bool,
-    /// What the packet is.
+    /// The type of the packet, with its own fields.
     pub kind: Kind,
 }
 
-/// What a TLP is, with the fields of its own header.
+/// The type of a TLP, with the fields of its own header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Asks for bytes of memory.
+    /// A memory read request.
     MemoryRead(MemoryRequest),
-    /// Carries bytes to memory.
+    /// A memory write request.
     MemoryWrite(MemoryRequest),
-    /// Asks for a change of memory that nothing comes between.
+    /// An atomic operation request.
     Atomic(AtomicRequest),
-    /// Answers a non-posted request.
+    /// A completion, the answer to a non-posted request.
     Completion(Completion),
-    /// Asks for a dword of configuration space.
+    /// A configuration read request.
     ConfigRead(ConfigRequest),
-    /// Carries a dword to configuration space.
+    /// A configuration write request.
     ConfigWrite(ConfigRequest),
-    /// Tells somebody something.
+    /// A message request.
     Message(MessageRequest),
-    /// Goes from one network interface controller to another.
+    /// A packet between network interface controllers.
     Network(NetworkHeader),
-    /// Carries messages between coherent agents.
+    /// A packet of messages between coherent agents.
     Coherence(CoherencePacket),
 }
 
@@ -89,7 +89,7 @@ impl Header {
         Ok(Kind::MemoryRead(request).into())
     }
 
-    /// An atomic operation on `width` bytes at `address`, a multiple of them.
+    /// An atomic operation on the `width` bytes at `address`, a multiple of `width`.
     pub fn atomic(
         transaction: (FunctionId, Tag),
         operation: AtomicOperation,
@@ -100,7 +100,7 @@ impl Header {
         Ok(Kind::Atomic(request).into())
     }
 
-    /// Coherence messages of so many dwords together, which keep to themselves in a traffic class of their own.
+    /// Coherence messages of `dwords` dwords together, in their own traffic class.
     pub const fn coherence(format: PacketFormat, dwords: u16) -> Self {
         Self {
             traffic_class: TrafficClass::COHERENCE,
@@ -138,9 +138,9 @@ impl Header {
             .map(|request| Kind::ConfigWrite(request).into())
     }
 
-    /// The answer to `request` without data: the end of a write, or of a read that failed.
+    /// The completion without data of `request`: the end of a write, or of a read that failed.
     ///
-    /// Traffic class and attributes are those of the request (PCIe Base 2.2.9).
+    /// Traffic class and attributes are copied from the request (PCIe Base 2.2.9).
     #[inline]
     pub fn completion(
         request: &Self,
@@ -159,9 +159,10 @@ impl Header {
         }))
     }
 
-    /// The answer to the read, or atomic operation, `request` with `len` of its bytes, from `offset` bytes after its first enabled one.
+    /// The completion with data of `request`, a read or an atomic operation: `len` bytes from `offset` after its first enabled
+    /// byte.
     ///
-    /// A zero-length read is answered by one byte at offset 0 (PCIe Base 2.2.5).
+    /// The completion of a zero-length read has one byte at offset 0 (PCIe Base 2.2.5).
     #[inline]
     pub fn completion_with_data(
         request: &Self,
@@ -200,14 +201,14 @@ impl Header {
         }
     }
 
-    /// Whether it asks for a configuration space.
+    /// Whether the packet is a configuration request.
     #[inline]
     pub const fn is_config(&self) -> bool {
         matches!(self.kind, Kind::ConfigRead(_) | Kind::ConfigWrite(_))
     }
 
-    /// Whether bridges let it up only while they may be masters of the bus, and redirect it as requests between peers are: that
-    /// is of requests for memory (PCIe Base 7.5.1.1.3, 6.12.3).
+    /// Whether a bridge forwards the packet upstream only with Bus Master Enable, and redirects it as a peer-to-peer request. Both
+    /// apply to requests, not to completions, messages and coherence packets (PCIe Base 7.5.1.1.3, 6.12.3).
     #[inline]
     pub const fn needs_bus_master(&self) -> bool {
         !matches!(
@@ -216,7 +217,8 @@ impl Header {
         )
     }
 
-    /// Bytes of the header: 12, or 16 of a message, and when an address is 4 GiB or above; of coherence messages 4 or 16.
+    /// Bytes of the header: 16 with an address of 4 GiB or above, and in messages and network packets; 4 or 16 for coherence
+    /// messages; otherwise 12.
     #[inline]
     pub const fn header_len(&self) -> usize {
         match self.kind {
@@ -229,19 +231,19 @@ impl Header {
         }
     }
 
-    /// Bytes of data on the wire, whole dwords.
+    /// Bytes of data on the wire, a multiple of 4.
     #[inline]
     pub const fn payload_len(&self) -> usize {
         self.payload_dwords() as usize * 4
     }
 
-    /// Data credits that the packet takes, of 16 bytes each.
+    /// Number of data credits that the packet consumes, 16 bytes each.
     #[inline]
     pub const fn data_credits(&self) -> u16 {
         self.payload_dwords().div_ceil(4)
     }
 
-    /// Requester ID: of a completion, whom it answers; 0 of coherence messages, which have agents.
+    /// Requester ID. A completion has the one of its request; coherence messages, which have agents, return 0.
     #[inline]
     pub const fn requester(&self) -> FunctionId {
         match self.kind {
@@ -255,7 +257,7 @@ impl Header {
         }
     }
 
-    /// Tag: of a completion, that of the request which it answers; 0 of a packet that has none.
+    /// Tag. A completion has the one of its request; a packet without a tag returns 0.
     #[inline]
     pub const fn tag(&self) -> Tag {
         match self.kind {
@@ -290,7 +292,7 @@ impl Header {
         }
     }
 
-    /// What the completions of this request must carry; none for a packet that is not completed.
+    /// The fields that completions of this request repeat; none for a packet without completions.
     #[inline]
     fn transaction(&self) -> Option<Transaction> {
         match self.kind {
@@ -307,7 +309,7 @@ impl Header {
                 first_byte: 0,
                 bytes: request.width() as u16,
             }),
-            // The same: all others count four bytes at address 0.
+            // PCIe Base 2.2.9: all other completions have a byte count of four and address 0.
             Kind::ConfigRead(request) | Kind::ConfigWrite(request) => Some(Transaction {
                 requester: request.requester,
                 tag: request.tag,
@@ -331,7 +333,7 @@ impl Header {
     }
 }
 
-/// What a completion repeats of its request.
+/// The fields of a request that its completions repeat.
 struct Transaction {
     requester: FunctionId,
     tag: Tag,

@@ -1,4 +1,4 @@
-//! TLP headers as bytes: `emit` and `parse`.
+//! The bytes of TLP headers: `emit` and `parse`.
 
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Header {
-    /// The bytes of the wire, and how many of them the header has. Bits beyond a field's width are dropped.
+    /// The bytes of the header and their number. Bits beyond the width of a field are dropped.
     #[inline]
     pub fn emit(&self) -> ([u8; 16], usize) {
         let (kind, low, tag, rest) = match &self.kind {
@@ -40,9 +40,9 @@ impl Header {
         (bytes([first, rest[0], rest[1], rest[2]]), self.header_len())
     }
 
-    /// The header that these bytes begin with, and how many of them it has.
+    /// Reads the header at the beginning of `bytes`; returns it and its length.
     ///
-    /// Reserved bits are ignored; what uses a feature that is not modelled is refused by its name.
+    /// Reserved bits are ignored. A header that uses a feature outside the model is an error with the feature's name.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), TlpError> {
         let truncated = |need| TlpError::Truncated {
@@ -104,7 +104,7 @@ impl Header {
     }
 }
 
-/// Of the longer header only what the first dword says is looked at: both ends of the link know each other.
+/// Reads a coherence header. The dwords after the first are not checked: both ends of the link use the same format.
 fn coherence(format: PacketFormat, bytes: &[u8]) -> Result<(Header, usize), TlpError> {
     let mut packet = CoherencePacket { format, dwords: 0 };
     let need = packet.header_len();
@@ -169,7 +169,7 @@ impl Fields {
         Ok(u64::from(self.third) << 32 | u64::from(fourth))
     }
 
-    /// Byte enables are reserved in an atomic operation.
+    /// Reads an atomic operation; its byte enables are reserved bits.
     fn atomic(&self, kind: u8, address: u64) -> Result<AtomicRequest, TlpError> {
         if self.address_type() != UNTRANSLATED {
             return Err(TlpError::Feature(
@@ -258,7 +258,7 @@ impl Fields {
     }
 }
 
-/// Format and type, the low twelve bits of the first dword, tag, and the dwords after the first.
+/// Format and type, the low twelve bits of the first dword, the tag, and the dwords after the first.
 type Words = (u8, u16, Tag, [u32; 3]);
 
 #[inline]
@@ -326,7 +326,7 @@ fn config(kind: u8, request: &ConfigRequest) -> Words {
     (kind, length(1), request.tag, [second, third, 0])
 }
 
-/// The field for so many dwords, of which 1024 are written as 0.
+/// The Length field of a packet with `dwords` dwords: 1024 is encoded as 0.
 #[inline]
 const fn length(dwords: u16) -> u16 {
     dwords & 0x3ff
@@ -373,7 +373,7 @@ const POISONED: u32 = 1 << 14;
 const BYTE_COUNT_MODIFIED: u32 = 1 << 12;
 const CONFIG_TYPE_1: u32 = 1 << 24;
 
-/// Fmt bit of the 4-dword header; the codes below are Fmt and Type as in PCIe Base table 2-3.
+/// Fmt bit of the 4-dword header; the constants below are Fmt and Type as in PCIe Base table 2-3.
 const FOUR_DWORDS: u8 = 0x20;
 const MEMORY_READ: u8 = 0x00;
 const MEMORY_READ_WIDE: u8 = MEMORY_READ | FOUR_DWORDS;

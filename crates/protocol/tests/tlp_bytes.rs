@@ -1,4 +1,4 @@
-//! A header and its bytes say the same, whichever comes first (PCIe Base 2.2).
+//! Emit and parse are inverse to each other (PCIe Base 2.2).
 
 use proptest::prelude::*;
 use protocol::{
@@ -165,7 +165,7 @@ fn header() -> impl Strategy<Value = Header> {
     })
 }
 
-/// Bytes that begin as a modelled packet does and go on at random, without features.
+/// Random bytes after a format and type of the model, without features that are not modelled.
 fn likely_header() -> impl Strategy<Value = [u8; 16]> {
     let kind = prop::sample::select(&KINDS);
     let length = prop_oneof![1..3_u16, 0..1024_u16];
@@ -188,7 +188,7 @@ fn likely_header() -> impl Strategy<Value = [u8; 16]> {
     })
 }
 
-/// `bytes` with the reserved bits of its format cleared, those that the specification lets a sender leave out.
+/// `bytes` with the reserved bits of the format cleared; the specification lets a sender leave them 0.
 fn without_reserved(mut bytes: [u8; 16], len: usize) -> [u8; 16] {
     bytes[len..].fill(0);
     if bytes[0] & 0x1f != 0 {
@@ -209,7 +209,7 @@ fn without_reserved(mut bytes: [u8; 16], len: usize) -> [u8; 16] {
             bytes[10] &= 0x0f;
             bytes[11] &= 0xfc;
         }
-        // A translation request has a flag in the lowest of the bits that say where in a page an address is.
+        // In a translation request, the lowest bit of the offset in the page is a flag.
         _ if bytes[2] & 0x0c == TRANSLATION_REQUEST => {
             bytes[len - 2] &= 0xf0;
             bytes[len - 1] &= 0x01;
@@ -251,7 +251,7 @@ fn without_reserved_of_message(bytes: &mut [u8; 16]) {
     bytes[6] &= if code == 1 { 0x1f } else { 0 };
 }
 
-/// Fmt and Type of what is modelled but for atomic operations: memory, configuration, completions, messages.
+/// Fmt and Type of the packets of the model except atomic operations: memory, configuration, completions, messages.
 const KINDS: [u8; 13] = [
     0x00,
     0x20,
@@ -268,7 +268,7 @@ const KINDS: [u8; 13] = [
     MESSAGE_WITH_DATA_BY_ID,
 ];
 const MESSAGE_WITH_DATA_BY_ID: u8 = 0x72;
-/// AT in its byte.
+/// The field AT in its byte.
 const TRANSLATION_REQUEST: u8 = 0x04;
 const COMPLETION: u8 = 0x0a;
 const COMPLETION_WITH_DATA: u8 = 0x4a;

@@ -1,43 +1,43 @@
-//! Atomic operations on a part of a line: what they leave there.
+//! Atomic operations on a part of a cache line, and their results.
 
 use super::LINE_BYTES;
 
-/// What an atomic operation does.
+/// The type of an atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AtomicChange {
-    /// `AtomicStore`: a function of memory and operand takes the place of memory; nothing comes back.
+    /// `AtomicStore`: writes a function of memory and operand; returns nothing.
     Store(AtomicFunction),
-    /// `AtomicLoad`: the same, and what was there before comes back.
+    /// `AtomicLoad`: writes a function of memory and operand; returns the previous value.
     Load(AtomicFunction),
-    /// `AtomicSwap`: the operand takes the place of memory; what was there before comes back.
+    /// `AtomicSwap`: writes the operand; returns the previous value.
     Swap,
-    /// `AtomicCompare`: the second operand does, if the first equals memory; what was there before comes back.
+    /// `AtomicCompare`: writes the second operand if the first one equals memory; returns the previous value.
     Compare,
 }
 
-/// What an atomic store or load makes of memory and operand.
+/// The function of memory and operand that an atomic store or load writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AtomicFunction {
-    /// Their sum, modulo the width.
+    /// The sum, modulo the width.
     Add,
-    /// Memory without the bits of the operand.
+    /// Memory with the bits of the operand cleared.
     Clear,
-    /// The bits in which they differ.
+    /// The exclusive or.
     ExclusiveOr,
-    /// The bits of both.
+    /// Memory with the bits of the operand set.
     Set,
-    /// The larger, as signed numbers.
+    /// The larger number, signed.
     SignedMaximum,
-    /// The smaller, as signed numbers.
+    /// The smaller number, signed.
     SignedMinimum,
-    /// The larger, as unsigned numbers.
+    /// The larger number, unsigned.
     UnsignedMaximum,
-    /// The smaller, as unsigned numbers.
+    /// The smaller number, unsigned.
     UnsignedMinimum,
 }
 
 impl AtomicFunction {
-    /// All of them, in the order of their numbers.
+    /// All functions, in the order of their encodings.
     pub const ALL: [Self; 8] = [
         Self::Add,
         Self::Clear,
@@ -49,7 +49,7 @@ impl AtomicFunction {
         Self::UnsignedMinimum,
     ];
 
-    /// What takes the place of `memory`, both of `bits` bits.
+    /// The result for `memory` and `operand`, both of `bits` bits.
     fn of(self, memory: u128, operand: u128, bits: u32) -> u128 {
         let signed = |number: u128| (number << (128 - bits)).cast_signed();
         match self {
@@ -66,7 +66,7 @@ impl AtomicFunction {
     }
 }
 
-/// A number of up to 16 bytes, in bytes: a `u128` would make every message larger, which it must stand aligned in.
+/// A number of up to 16 bytes, stored as bytes: the alignment of a `u128` would make every message larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Word([u8; 16]);
 
@@ -93,8 +93,8 @@ pub struct LineAtomic {
 }
 
 impl LineAtomic {
-    /// An operation on `width` bytes (4, 8 or 16) at `offset` in a line, a multiple of that. `operands` are the operand, or
-    /// what an `AtomicCompare` compares with and puts there. None if there is no such operation.
+    /// An operation on `width` bytes (4, 8 or 16) at `offset` in a line, a multiple of `width`. `operands` are the operand and 0,
+    /// or for an `AtomicCompare` the value to compare with and the value to write. None if there is no such operation.
     pub fn new(
         change: AtomicChange,
         offset: usize,
@@ -113,27 +113,27 @@ impl LineAtomic {
         })
     }
 
-    /// What it does.
+    /// The type of the operation.
     pub const fn change(&self) -> AtomicChange {
         self.change
     }
 
-    /// Where in the line.
+    /// Offset of the value in the line, in bytes.
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }
 
-    /// Bytes of the value, and of each operand.
+    /// Size in bytes of the value, and of each operand.
     pub const fn width(&self) -> usize {
         self.width as usize
     }
 
-    /// Its operands; the second is that of an `AtomicCompare`.
+    /// The operands; only `AtomicCompare` uses the second.
     pub fn operands(&self) -> [u128; 2] {
         self.operands.map(Word::number)
     }
 
-    /// How many of them a message carries.
+    /// Number of operands in a message.
     pub const fn operand_count(&self) -> usize {
         match self.change {
             AtomicChange::Compare => 2,
@@ -141,12 +141,12 @@ impl LineAtomic {
         }
     }
 
-    /// Whether what was there before comes back.
+    /// Whether the operation returns the previous value.
     pub const fn returns(&self) -> bool {
         !matches!(self.change, AtomicChange::Store(_))
     }
 
-    /// What takes the place of `old`.
+    /// The value that replaces `old`.
     pub fn applied(&self, old: u128) -> u128 {
         let [first, second] = self.operands();
         match self.change {

@@ -1,15 +1,15 @@
-//! One message.
+//! A coherence message: source, target, transaction and content.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
 use super::{AgentId, AtomicChange, LINE_BYTES, Line, LineAtomic, State, TransactionId, Word};
 
-/// What of a line is carried and changed: its bytes, or in a model of the protocol anything that can be told apart.
+/// The data of a cache line: its bytes, or in a model of the protocol any value that can be compared.
 pub trait Data: Clone + Eq + Ord + Hash + Debug {
-    /// The bytes of `range` become those of `other`.
+    /// Replaces the bytes of `range` with those of `other`.
     fn merge(&mut self, other: &Self, range: WriteRange);
-    /// Carries out an atomic operation: what was there before.
+    /// Executes an atomic operation; returns the previous value.
     fn change(&mut self, atomic: &LineAtomic) -> u128;
 }
 
@@ -34,7 +34,7 @@ impl Data for LineData {
     }
 }
 
-/// Some bytes of a line, one at least.
+/// A contiguous part of a line, at least one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WriteRange {
     offset: u8,
@@ -42,13 +42,13 @@ pub struct WriteRange {
 }
 
 impl WriteRange {
-    /// All of a line.
+    /// The whole line.
     pub const FULL: Self = WriteRange {
         offset: 0,
         len: LINE_BYTES as u8,
     };
 
-    /// `len` bytes at `offset`, if those are some of a line.
+    /// `len` bytes at `offset`; none if they are not within a line.
     pub const fn new(offset: usize, len: usize) -> Option<Self> {
         if len == 0 || offset >= LINE_BYTES || len > LINE_BYTES - offset {
             return None;
@@ -59,20 +59,20 @@ impl WriteRange {
         })
     }
 
-    /// The first of them.
+    /// Offset of the first byte.
     #[inline]
     pub const fn offset(self) -> usize {
         self.offset as usize
     }
 
-    /// How many.
+    /// Number of bytes.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub const fn len(self) -> usize {
         self.len as usize
     }
 
-    /// Whether they are all of the line.
+    /// Whether the range is the whole line.
     #[inline]
     pub const fn is_full(self) -> bool {
         self.len as usize == LINE_BYTES
@@ -82,58 +82,58 @@ impl WriteRange {
 /// A message from one agent to another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Message<D> {
-    /// Who sends it.
+    /// The agent that sends the message.
     pub source: AgentId,
-    /// Whom it is for.
+    /// The agent that receives the message.
     pub target: AgentId,
-    /// The transaction: the requester's, or in snoops and their responses the home agent's.
+    /// Transaction ID: the requester's in requests and their responses, the home agent's in snoops and snoop responses.
     pub transaction: TransactionId,
-    /// What it says.
+    /// The content of the message.
     pub content: Content<D>,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Content<D> {
-    /// An agent asks the home agent for something to do with a line.
+    /// An agent's request to the home agent, for a line.
     Request(Line, Request<D>),
-    /// The home agent asks an agent to give up what it holds of a line.
+    /// A snoop: the home agent asks an agent to give up rights to a line.
     Snoop(Line, Snoop),
-    /// The answer to a snoop: what the agent still holds, and the bytes if memory is behind.
+    /// The response to a snoop: the state that the agent keeps, and the data if memory is out of date.
     SnoopResponse(State, Option<D>),
-    /// The end of a request, without data.
+    /// `Comp`: the end of a request, without data.
     Comp(Grant),
-    /// The end of a request, with the line.
+    /// `CompData`: the end of a request, with the line.
     CompData(Grant, D),
-    /// The end of an atomic operation, with as many bytes as it is wide of what was there before.
+    /// The end of an atomic operation: the size of the value in bytes, and the previous value.
     CompAtomic(u8, Word),
-    /// The agent has what it asked for: the home agent may turn to the next request for the line.
+    /// `CompAck`: the agent has received the completion. The home agent may start the next request for the line.
     CompAck,
 }
 
-/// What an agent asks for.
+/// A request of an agent for a line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Request<D> {
-    /// The bytes as they are now, not to be kept.
+    /// Reads the line without caching it.
     ReadOnce,
-    /// The bytes, to be kept and read.
+    /// Reads the line and caches it, to read it.
     ReadShared,
-    /// The bytes, to be kept and written.
+    /// Reads the line and caches it, to write it.
     ReadUnique,
-    /// To write what it holds as [`State::SharedClean`].
+    /// Asks to write a line that the agent holds as [`State::SharedClean`].
     CleanUnique,
-    /// To write all of the line, whatever its bytes are.
+    /// Asks to write the whole line, without reading it.
     MakeUnique,
-    /// Takes back a line that it held as [`State::UniqueDirty`] and holds no more.
+    /// Writes back a line that the agent held as [`State::UniqueDirty`], and gives it up.
     WriteBackFull(D),
-    /// Writes a part of a line, or all, without keeping it.
+    /// Writes a part of a line, or the whole line, without caching it.
     WriteUnique(WriteRange, D),
-    /// Changes a value in memory, with nothing in between.
+    /// Executes an atomic operation in memory.
     Atomic(LineAtomic),
 }
 
 impl<D> Request<D> {
-    /// Whether the agent keeps the line and says when it has it.
+    /// Whether the agent caches the line and sends `CompAck`.
     pub const fn is_acknowledged(&self) -> bool {
         matches!(
             self,
@@ -142,30 +142,30 @@ impl<D> Request<D> {
     }
 }
 
-/// What an agent is to give up.
+/// The rights that a snooped agent must give up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Snoop {
-    /// `SnpToAny`: nothing; the bytes are wanted if memory is behind.
+    /// `SnpToAny`: none; the agent returns the data if memory is out of date.
     ToAny,
-    /// `SnpToSC`: to write it.
+    /// `SnpToSC`: the right to write the line.
     ToShared,
-    /// `SnpToI`: all of it.
+    /// `SnpToI`: all rights to the line.
     ToInvalid,
 }
 
-/// What the end of a request lets the agent do with the line.
+/// The rights to a line that the end of a request gives to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Grant {
-    /// Nothing: it is not to be kept.
+    /// None: the agent does not cache the line.
     Nothing,
-    /// To read it.
+    /// The right to read the line.
     Shared,
-    /// To write it.
+    /// The right to write the line.
     Unique,
 }
 
 impl<D> Message<D> {
-    /// Bytes of it in a packet, whole dwords.
+    /// Bytes of the message in a packet, a multiple of 4.
     pub fn len(&self) -> usize {
         match &self.content {
             Content::Request(_, request) => match request {
@@ -183,12 +183,12 @@ impl<D> Message<D> {
         }
     }
 
-    /// Never.
+    /// Always false: a message has at least one dword.
     pub const fn is_empty(&self) -> bool {
         false
     }
 
-    /// Its name, as CCIX has it.
+    /// The name of the message in CCIX.
     pub const fn name(&self) -> &'static str {
         match &self.content {
             Content::Request(_, request) => match request {

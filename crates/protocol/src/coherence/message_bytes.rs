@@ -1,15 +1,15 @@
-//! The bytes of a message.
+//! The bytes of a coherence message.
 //!
 //! ```text
 //! dword  bits
-//! 0      31..28  what it is: 0 request, 1 snoop, 2 response, 3 snoop response, 4 acknowledgement
-//!        27..24  which of those
+//! 0      31..28  kind: 0 request, 1 snoop, 2 response, 3 snoop response, 4 acknowledgement
+//!        27..24  number of the message in its kind
 //!        23..18  target agent
 //!        17..12  source agent
 //!        11..0   transaction
-//! 1, 2           requests and snoops: address of the line; its low six bits say where in the line a partial write or
-//!                an atomic operation is
-//! 3              partial writes: bytes written, 1 to 64. Atomic operations: 31..28 what it does, 27..24 with which
+//! 1, 2           requests and snoops: address of the line; its low six bits are the offset in the line of a partial write or
+//!                an atomic operation
+//! 3              partial writes: bytes written, 1 to 64. Atomic operations: 31..28 type, 27..24
 //!                function, 7..0 bytes of the value
 //! then           data: the line, the bytes of a partial write, the operands, or the value that comes back
 //! ```
@@ -21,28 +21,28 @@ use super::{
     Message, Request, Snoop, State, TransactionId, WriteRange,
 };
 
-/// Why bytes are no message.
+/// The reason why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MessageError {
-    /// Fewer bytes than the message has.
-    #[error("the message has {need} bytes; {have} are here")]
+    /// There are fewer bytes than the message has.
+    #[error("the coherence message needs {need} bytes, but only {have} are present")]
     Truncated {
-        /// Bytes there.
+        /// Bytes present.
         have: usize,
-        /// Bytes that it has.
+        /// Bytes that the message needs.
         need: usize,
     },
-    /// No message has this code.
-    #[error("code {0:#04x} is that of no coherence message")]
+    /// The code has no meaning.
+    #[error("code {0:#04x} is not a coherence message")]
     Code(u8),
-    /// The bytes of a partial write, or the value of an atomic operation, are not some of a line.
+    /// The bytes of a partial write, or the value of an atomic operation, are not within a line.
     #[error(
-        "{len} bytes at byte {offset} are no part of a line of 64 that this message can be about"
+        "this coherence message cannot have {len} bytes at byte {offset} of a line of 64 bytes"
     )]
     Part {
-        /// Where in the line.
+        /// Offset in the line.
         offset: usize,
-        /// How many.
+        /// Number of bytes.
         len: usize,
     },
 }
@@ -73,7 +73,7 @@ impl<D> Message<D> {
 }
 
 impl Message<LineData> {
-    /// Appends its bytes.
+    /// Appends the bytes of the message.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let first = u32::from(self.code()) << 24
             | u32::from(self.target.number()) << 18
@@ -93,7 +93,7 @@ impl Message<LineData> {
         }
     }
 
-    /// The message that these bytes begin with. It has [`Message::len`] of them.
+    /// Reads the message at the beginning of `bytes`. It has [`Message::len`] bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, MessageError> {
         let first = word(bytes, 0)?;
         let code = (first >> 24) as u8;

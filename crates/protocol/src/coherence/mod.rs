@@ -1,8 +1,8 @@
-//! Coherence messages between agents that share memory: what they are, and their bytes.
+//! Coherence messages between agents that share memory: their meaning and their bytes.
 //!
-//! Names are those of CCIX, whose messages and states these are a part of: what caches in accelerators need, no more. The
-//! widths of agent and transaction IDs, the line of 64 bytes and the two packet headers are CCIX's, too; the places of
-//! fields are ours, as its specification is not public.
+//! Names are those of CCIX. Its messages and states are modelled as far as caches in accelerators need them. The widths of agent
+//! and transaction IDs, the line of 64 bytes and the two packet headers are CCIX's, too; the positions of fields are ours, as the
+//! specification is not public.
 
 mod atomic;
 mod message;
@@ -19,7 +19,7 @@ pub use packet::{CoherencePacket, PacketFormat};
 /// Bytes of a cache line.
 pub const LINE_BYTES: usize = 64;
 
-/// A cache line by its physical address, a multiple of 64.
+/// A cache line, identified by its physical address, a multiple of 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Line(
     /** One more than its number, so that an `Option` takes no more room. */ NonZeroU64,
@@ -32,36 +32,36 @@ impl Line {
         Self::numbered(address / LINE_BYTES as u64)
     }
 
-    /// The line with that number.
+    /// The line `number`; line 0 is at address 0.
     #[inline]
     pub const fn numbered(number: u64) -> Self {
         Line(NonZeroU64::MIN.saturating_add(number))
     }
 
-    /// Address of its first byte.
+    /// Address of the line's first byte.
     #[inline]
     pub const fn address(self) -> u64 {
         self.number() * LINE_BYTES as u64
     }
 
-    /// Its number, from address 0 on.
+    /// The line's number; line 0 is at address 0.
     #[inline]
     pub const fn number(self) -> u64 {
         self.0.get() - 1
     }
 }
 
-/// Who takes part, 0 to 63: agent IDs have 6 bits.
+/// ID of an agent, 0 to 63: agent IDs have 6 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AgentId(u8);
 
 impl AgentId {
-    /// How many there can be.
+    /// Number of agent IDs.
     pub const COUNT: usize = 64;
-    /// The home agent, which has the memory.
+    /// The home agent, which owns the memory.
     pub const HOME: Self = AgentId(0);
 
-    /// The agent of that number, if there can be one.
+    /// The agent `number`; none above 63.
     pub const fn new(number: u8) -> Option<Self> {
         if number < 64 {
             Some(AgentId(number))
@@ -70,38 +70,38 @@ impl AgentId {
         }
     }
 
-    /// Its number.
+    /// The agent's number.
     #[inline]
     pub const fn number(self) -> u8 {
         self.0
     }
 }
 
-/// Which of its sender's transactions a message belongs to, 0 to 4095: transaction IDs have 12 bits.
+/// Transaction ID, 0 to 4095 (12 bits); each agent numbers its own transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TransactionId(pub u16);
 
-/// What an agent may do with a line that it holds.
+/// The state of a line in an agent's cache, which gives the agent's rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
-    /// I: it holds none of it.
+    /// I: the agent does not hold the line.
     Invalid,
-    /// SC: it may read; others may, too.
+    /// SC: the agent may read the line; other agents may hold it, too.
     SharedClean,
-    /// UC: nobody else holds it, and memory has the same bytes: it may write without asking.
+    /// UC: no other agent holds the line, and memory is up to date; the agent may write without a request.
     UniqueClean,
-    /// UD: nobody else holds it, and memory is behind: it must write it back.
+    /// UD: no other agent holds the line, and memory is out of date; the agent must write the line back.
     UniqueDirty,
 }
 
 impl State {
-    /// Whether its bytes may be read.
+    /// Whether the agent may read the line.
     #[inline]
     pub const fn may_read(self) -> bool {
         !matches!(self, State::Invalid)
     }
 
-    /// Whether its bytes may be written.
+    /// Whether the agent may write the line.
     #[inline]
     pub const fn may_write(self) -> bool {
         matches!(self, State::UniqueClean | State::UniqueDirty)

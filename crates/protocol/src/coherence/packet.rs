@@ -1,20 +1,20 @@
 //! The header of a packet that carries coherence messages.
 
-/// The header of a packet of coherence messages, which follow each other in its payload.
+/// The header of a packet of coherence messages; its payload is a sequence of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CoherencePacket {
-    /// Which header.
+    /// The type of the header.
     pub format: PacketFormat,
-    /// Dwords of messages.
+    /// Length of the messages together, in dwords.
     pub dwords: u16,
 }
 
-/// Which of the two headers a packet has.
+/// The two types of packet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketFormat {
-    /// One dword: from one end of a link to the other.
+    /// A header of one dword, from one end of a link to the other.
     Optimized,
-    /// That of a vendor-defined message, which switches understand: four dwords.
+    /// The header of a vendor-defined message, four dwords, which PCI Express switches can route.
     Compatible,
 }
 
@@ -28,7 +28,7 @@ impl CoherencePacket {
         }
     }
 
-    /// Format and type in the first byte, and the dwords after the first.
+    /// Format and type in the first byte, and the header's dwords after the first.
     pub(crate) const fn words(self) -> (u8, [u32; 3]) {
         match self.format {
             PacketFormat::Optimized => (OPTIMIZED, [0; 3]),
@@ -36,7 +36,7 @@ impl CoherencePacket {
         }
     }
 
-    /// The format that the first byte of a packet says, if it is one of these.
+    /// The packet format for a first byte `kind`; none if it is not a coherence packet.
     pub(crate) const fn format_of(kind: u8) -> Option<PacketFormat> {
         match kind {
             OPTIMIZED => Some(PacketFormat::Optimized),
@@ -46,11 +46,11 @@ impl CoherencePacket {
     }
 }
 
-/// A format and type that PCI Express has not given to anything: ours, as CCIX's is not public.
+/// A format and type that PCI Express does not assign: our choice, as CCIX's is not public.
 const OPTIMIZED: u8 = 0x7e;
 /// A message with data that ends at the other end of the link (PCIe Base 2.2.8).
 const COMPATIBLE: u8 = 0x74;
-/// Its message code (PCIe Base 2.2.8.6).
+/// Message code of the header (PCIe Base 2.2.8.6).
 const VENDOR_DEFINED_TYPE_1: u32 = 0x7f;
 /// The vendor ID of the CCIX Consortium.
 const CCIX_VENDOR: u32 = 0x1e2c;

@@ -1,24 +1,24 @@
-//! Access Control Services (PCIe Base 7.7.8): whether requests between peers are forced up to the root.
+//! Access Control Services (PCIe Base 7.7.8): whether peer-to-peer requests are redirected to the root.
 
 use super::ConfigSpace;
 
-/// The register of the control, above that of the capabilities.
+/// The register with ACS Control in the upper half and ACS Capability in the lower half.
 pub const ACS: u16 = ACS_BYTES / 4 + 1;
 /// P2P Request Redirect in ACS Control.
 pub const P2P_REQUEST_REDIRECT: u32 = 1 << 18;
 
-/// Where the capability is, in bytes.
+/// Byte offset of the capability.
 pub(super) const ACS_BYTES: u16 = 0x148;
 /// ID of the capability.
 pub const ID: u16 = 0x000d;
 
 impl ConfigSpace {
-    /// Of all services only the one that the switch model carries out.
+    /// Declares the registers with the only service that the switch model implements.
     pub(super) fn declare_acs(&mut self) {
         self.declare(ACS, P2P_REQUEST_REDIRECT >> 16, P2P_REQUEST_REDIRECT, 0);
     }
 
-    /// Whether requests from below this port to a peer go up to the root first.
+    /// Whether this port redirects peer-to-peer requests from below to the root.
     pub fn redirects_peer_requests(&self) -> bool {
         self.read(ACS) & P2P_REQUEST_REDIRECT != 0
     }

@@ -1,32 +1,32 @@
-//! Address Translation Services (PCIe Base 7.8.9 and 10.5.1): whether a function may ask for translations and keep them.
+//! Address Translation Services (PCIe Base 7.8.9 and 10.5.1): whether a function may request translations and cache them.
 
 use super::ConfigSpace;
 
-/// The register of ATS Control, above that of ATS Capability.
+/// The register with ATS Control in the upper half and ATS Capability in the lower half.
 pub const ATS: u16 = ATS_BYTES / 4 + 1;
 /// Enable, in ATS Control.
 pub const ATS_ENABLE: u32 = 1 << 31;
-/// Smallest Translation Unit, likewise: the logarithm of its pages of 4 KiB, in five bits.
+/// Position of Smallest Translation Unit in ATS Control: the logarithm of the number of 4 KiB pages, in five bits.
 pub const ATS_UNIT_SHIFT: u32 = 16;
 
-/// Where the capability is, in bytes, beyond that for virtual functions.
+/// Byte offset of the capability, after SR-IOV.
 pub(super) const ATS_BYTES: u16 = 0x1a0;
 /// ID of the capability.
 pub const ID: u16 = 0x000f;
 
 const QUEUE_DEPTH: u32 = 0x1f;
-/// Translation requests name pages, not bytes: the header has no other addresses for them.
+/// Page Aligned Request: all untranslated addresses are page-aligned, because the header has no other addresses for them.
 const PAGE_ALIGNED_REQUEST: u32 = 1 << 5;
 const GLOBAL_INVALIDATE_SUPPORTED: u32 = 1 << 6;
 const UNIT: u32 = 0x1f << ATS_UNIT_SHIFT;
 const SMALLEST_UNIT: u64 = 4096;
 
-/// The translation cache of a function.
+/// The properties of a function's address translation cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ats {
-    /// Invalidate Requests that it takes before it holds up the link, 1 to 32.
+    /// Invalidate Requests that the function accepts before it blocks the link, 1 to 32.
     pub invalidate_queue_depth: u8,
-    /// Whether it knows invalidations for all address spaces at once.
+    /// Whether the function supports Global Invalidate, for all address spaces at once.
     pub global_invalidate: bool,
 }
 
@@ -43,7 +43,8 @@ impl ConfigSpace {
         self.declare(ATS, capability, ATS_ENABLE | UNIT, 0);
     }
 
-    /// Declares the capability of a virtual function, which has its physical function's queue and unit (PCIe Base 10.5.1).
+    /// Declares the capability of a virtual function, which shares the queue and the unit of its physical function (PCIe Base
+    /// 10.5.1).
     pub(super) fn declare_virtual_ats(&mut self, ats: &Ats) {
         let mut physical = Self::empty();
         physical.declare_ats(ats);
@@ -51,18 +52,18 @@ impl ConfigSpace {
         self.declare(ATS, capability, ATS_ENABLE, 0);
     }
 
-    /// Whether the function may ask for translations and keep them.
+    /// Whether the function may request translations and cache them.
     pub fn ats_enabled(&self) -> bool {
         self.read(ATS) & ATS_ENABLE != 0
     }
 
-    /// The bytes that each translation and invalidation is of at least, 4 KiB to 8 TiB. That of a physical function holds for
-    /// its virtual functions.
+    /// Smallest size of a translation or an invalidation in bytes, 4 KiB to 8 TiB. The value of a physical function applies to its
+    /// virtual functions.
     pub fn smallest_translation_unit(&self) -> u64 {
         SMALLEST_UNIT << (self.read(ATS) >> ATS_UNIT_SHIFT & 0x1f)
     }
 
-    /// How many Invalidate Requests the function takes before it holds up the link.
+    /// Invalidate Requests that the function accepts before it blocks the link.
     pub fn invalidate_queue_depth(&self) -> u8 {
         match (self.read(ATS) & QUEUE_DEPTH) as u8 {
             0 => 32,

@@ -1,25 +1,25 @@
-//! Base address registers: how a function asks for addresses, and where it was given them.
+//! Base address registers (BARs): how a function requests addresses, and which addresses it was given.
 
 use super::ConfigSpace;
 use super::header::BARS;
 
-/// A memory BAR as its function asks for it.
+/// A memory BAR as its function declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bar {
-    /// Which of the six registers, 0..=5; a 64-bit BAR takes the next one, too.
+    /// The register's index, 0..=5; a 64-bit BAR also takes the next register.
     pub index: u8,
-    /// Bytes, a power of two.
+    /// Size in bytes, a power of two.
     pub size: u64,
-    /// Whether it is 64 bits wide and prefetchable.
+    /// Whether the BAR is 64 bits wide and prefetchable.
     pub wide: bool,
 }
 
 impl Bar {
-    /// BARs of a type 0 header.
+    /// Number of BARs in a type 0 header.
     pub const COUNT: usize = 6;
 
-    /// The BAR at `index` whose registers read `low`, and the next one `high`, after all ones were written to both; `None`
-    /// when it is not implemented (PCIe Base 7.5.1.2.1).
+    /// The BAR at `index`, from the values `low` and `high` that its register and the next one return after software has written
+    /// all ones to both; `None` when the BAR is not implemented (PCIe Base 7.5.1.2.1).
     pub fn sized(index: u8, low: u32, high: u32) -> Option<Self> {
         let wide = Self::is_wide(low);
         let address = u64::from(low & !FLAGS);
@@ -33,24 +33,24 @@ impl Bar {
         })
     }
 
-    /// Whether the BAR with that value in its register takes the next one, too.
+    /// Whether a BAR with the value `low` in its register also takes the next register.
     pub fn is_wide(low: u32) -> bool {
         low & TYPE == WIDE
     }
 
-    /// Registers that it takes.
+    /// Number of registers that the BAR takes.
     pub fn registers(self) -> u8 {
         if self.wide { 2 } else { 1 }
     }
 }
 
 impl ConfigSpace {
-    /// Declares `bar` of a function that has none at its registers yet.
+    /// Declares `bar`, whose registers must be undeclared.
     pub(super) fn declare_bar(&mut self, bar: Bar) {
         self.declare_bar_at(BARS + u16::from(bar.index), bar);
     }
 
-    /// The same with its low half in `register`.
+    /// Declares `bar` with its low half in `register`.
     pub(super) fn declare_bar_at(&mut self, register: u16, bar: Bar) {
         let mask = !(bar.size - 1);
         if bar.wide {
@@ -62,7 +62,7 @@ impl ConfigSpace {
         }
     }
 
-    /// The first address of BAR `index`, as it stands in its registers.
+    /// The address in the registers of BAR `index`.
     pub fn bar_base(&self, index: u8) -> u64 {
         self.bar_base_at(BARS + u16::from(index))
     }
@@ -77,7 +77,7 @@ impl ConfigSpace {
         u64::from(high) << 32 | u64::from(low & !FLAGS)
     }
 
-    /// The size of the BAR with its low half in `register`: its lowest address bit that can be written.
+    /// The size of the BAR with its low half in `register`: its lowest writable address bit.
     pub(super) fn bar_size_at(&self, register: u16) -> Option<u64> {
         let mut mask = u64::from(self.writable(register));
         if Bar::is_wide(self.read(register)) {
@@ -87,7 +87,7 @@ impl ConfigSpace {
     }
 }
 
-/// Low bits that say what the BAR is, and hold no address.
+/// Low bits of a BAR, which contain its type and no address.
 pub(super) const FLAGS: u32 = 0xf;
 const TYPE: u32 = 0b0111;
 const WIDE: u32 = 0b0100;

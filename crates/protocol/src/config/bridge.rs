@@ -1,32 +1,32 @@
-//! The header of type 1 (PCIe Base 7.5.1.3): which buses and addresses lie below.
+//! The type 1 header (PCIe Base 7.5.1.3): the bus numbers and addresses below a bridge.
 
 use super::ConfigSpace;
 use super::header::STATUS_CLEARED;
 
-/// Primary, secondary and subordinate bus number, from the lowest byte.
+/// Primary, secondary and subordinate bus number, from the lowest byte up.
 pub const BUSES: u16 = 6;
 /// Memory Limit and Memory Base.
 pub const MEMORY_WINDOW: u16 = 8;
-/// Prefetchable Memory Limit and Base, their low halves.
+/// Low halves of Prefetchable Memory Limit and Base.
 pub const PREFETCHABLE_WINDOW: u16 = 9;
 /// Prefetchable Base Upper 32 Bits.
 pub const PREFETCHABLE_BASE_HIGH: u16 = 10;
 /// Prefetchable Limit Upper 32 Bits.
 pub const PREFETCHABLE_LIMIT_HIGH: u16 = 11;
-/// Bridges forward whole MiB (PCIe Base 7.5.1.3.8).
+/// Granularity of a bridge's memory windows (PCIe Base 7.5.1.3.8).
 pub const WINDOW_BYTES: u64 = 1 << 20;
 
-/// Secondary Status, above the I/O window that is not implemented.
+/// The register with Secondary Status in the upper half; the I/O window in the lower half is not implemented.
 pub const SECONDARY_STATUS: u16 = 7;
-/// Bridge Control, above interrupt line and pin.
+/// The register with Bridge Control in the upper half; the lower half has interrupt line and pin.
 const BRIDGE_CONTROL: u16 = 15;
-/// Parity error response and SERR enable.
+/// Parity Error Response Enable and SERR# Enable.
 const BRIDGE_CONTROL_BITS: u32 = 0x0003_0000;
-/// Address bits 31:20 of limit and base; the low four say what the window is.
+/// Address bits 31:20 of limit and base; the low four bits of each say which type the window has.
 const WINDOW_BITS: u32 = 0xfff0_fff0;
 const WIDE_WINDOW: u32 = 0x0001_0001;
 
-/// First and last number of a range; empty when first > last.
+/// First and last number of a range; the range is empty when first > last.
 pub type Interval<N> = (N, N);
 
 impl ConfigSpace {
@@ -40,12 +40,12 @@ impl ConfigSpace {
         self.declare(BRIDGE_CONTROL, 0, BRIDGE_CONTROL_BITS, 0);
     }
 
-    /// The bus just below.
+    /// The secondary bus number.
     pub fn secondary_bus(&self) -> u8 {
         (self.read(BUSES) >> 8) as u8
     }
 
-    /// Secondary to subordinate bus; nothing below a bridge that was not given numbers.
+    /// Secondary to subordinate bus number; empty when the bridge has no bus numbers yet.
     pub fn buses(&self) -> Interval<u8> {
         let subordinate = (self.read(BUSES) >> 16) as u8;
         match self.secondary_bus() {
@@ -54,13 +54,13 @@ impl ConfigSpace {
         }
     }
 
-    /// First and last address of the memory window, in whatever state Memory Space Enable is.
+    /// First and last address of the memory window, whether Memory Space Enable is set or not.
     pub fn memory_window(&self) -> Interval<u64> {
         let window = self.read(MEMORY_WINDOW);
         (window_base(window), window_last(window))
     }
 
-    /// The same of the 64-bit prefetchable window.
+    /// First and last address of the 64-bit prefetchable window, whether Memory Space Enable is set or not.
     pub fn prefetchable_window(&self) -> Interval<u64> {
         let window = self.read(PREFETCHABLE_WINDOW);
         let high = |register| u64::from(self.read(register)) << 32;

@@ -1,11 +1,11 @@
-//! Advanced Error Reporting (PCIe Base 7.8.4), and how errors are recorded there (PCIe Base 6.2).
+//! Advanced Error Reporting (PCIe Base 7.8.4), and the recording of errors (PCIe Base 6.2).
 
 use super::ConfigSpace;
 
 /// The register of the capability's header.
 pub const AER: u16 = AER_BYTES / 4;
 
-/// Where the capability is, in bytes.
+/// Byte offset of the capability.
 pub(super) const AER_BYTES: u16 = 0x100;
 /// ID of the capability.
 pub const ID: u16 = 0x0001;
@@ -30,51 +30,52 @@ const NON_FATAL_DETECTED: u32 = 1 << 1;
 const FATAL_DETECTED: u32 = 1 << 2;
 const UNSUPPORTED_REQUEST_DETECTED: u32 = 1 << 3;
 
-/// An error that loses a packet, at its bit of the status register.
+/// An uncorrectable error; its number is its bit of the status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncorrectableError {
-    /// No completion came in time.
+    /// No completion arrived in time.
     CompletionTimeout = 14,
-    /// A completion that nobody waits for.
+    /// A completion arrived that answers no outstanding request.
     UnexpectedCompletion = 16,
-    /// A packet that breaks a rule of its format.
+    /// A packet breaks a rule of its format.
     MalformedTlp = 18,
-    /// A request that nobody serves.
+    /// No function serves the request.
     UnsupportedRequest = 20,
 }
 
-/// An error that the link repairs, at its bit of the status register.
+/// A correctable error, which the link repairs; its number is its bit of the status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorrectableError {
-    /// The LCRC, the framing or the sequence number of a TLP was wrong.
+    /// The LCRC, the framing or the sequence number of a TLP is wrong.
     BadTlp = 6,
-    /// The CRC of a DLLP was wrong.
+    /// The CRC of a DLLP is wrong.
     BadDllp = 7,
-    /// Packets were sent again four times without any being acknowledged (PCIe Base 3.6.2.1).
+    /// Packets were replayed four times without an acknowledgement (PCIe Base 3.6.2.1).
     ReplayNumRollover = 8,
-    /// No acknowledgement came in time.
+    /// No acknowledgement arrived in time.
     ReplayTimerTimeout = 12,
 }
 
 impl CorrectableError {
-    /// Its bit in Correctable Error Status.
+    /// The error's bit in Correctable Error Status.
     pub const fn bit(self) -> u32 {
         1 << self as u32
     }
 }
 
-/// An uncorrectable error with what is logged of it.
+/// An uncorrectable error and the header to log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorRecord {
-    /// Which.
+    /// The error.
     pub error: UncorrectableError,
-    /// The first 16 bytes of the header of the packet, as the wire carries them; nothing is logged of a completion timeout.
+    /// The first 16 bytes of the packet's header in wire order; none for a completion timeout.
     pub header: Option<[u8; 16]>,
-    /// Whether the requester is told by a completion, or nothing is lost: an advisory non-fatal error (PCIe Base 6.2.3.2.4).
+    /// Whether the error is an advisory non-fatal error: a completion reports it to the requester, or nothing is lost (PCIe Base
+    /// 6.2.3.2.4).
     pub advisory: bool,
 }
 
-/// Which errors are fatal and which are masked, as bits of the status register.
+/// The fatal and the masked errors, as bits of the status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorControl {
     fatal: u32,
@@ -83,7 +84,7 @@ pub struct ErrorControl {
 }
 
 impl ConfigSpace {
-    /// Declares the capability; a root port has registers for what the functions below report, too.
+    /// Declares the capability; that of a root port also has the root error registers.
     pub(super) fn declare_errors(&mut self, root_port: bool) {
         let uncorrectable = [
             UncorrectableError::CompletionTimeout,
@@ -110,8 +111,8 @@ impl ConfigSpace {
         }
     }
 
-    /// Declares the capability of a virtual function: the status of what it detects itself. Masks and severities are those of
-    /// its physical function (PCIe Base 9.4.2).
+    /// Declares the capability of a virtual function, with status bits for the errors that it detects itself. The masks and
+    /// severities of its physical function apply to it (PCIe Base 9.4.2).
     pub(super) fn declare_virtual_errors(&mut self) {
         let detected = 1 << UncorrectableError::CompletionTimeout as u32
             | 1 << UncorrectableError::UnexpectedCompletion as u32
@@ -120,7 +121,7 @@ impl ConfigSpace {
         self.declare(CORRECTABLE_STATUS, 0, 0, ADVISORY_NON_FATAL);
     }
 
-    /// What software says of the errors of this function and of its virtual functions.
+    /// Severities and masks of this function, which also apply to its virtual functions.
     pub fn error_control(&self) -> ErrorControl {
         ErrorControl {
             fatal: self.read(UNCORRECTABLE_SEVERITY),
@@ -133,7 +134,7 @@ impl ConfigSpace {
         self.read(AER) & 0xffff == u32::from(ID)
     }
 
-    /// Records an uncorrectable error under `control` as PCIe Base 6.2.5 orders it.
+    /// Records an uncorrectable error under `control`, in the order of PCIe Base 6.2.5.
     pub fn record(&mut self, record: &ErrorRecord, control: ErrorControl) {
         let bit = 1_u32 << record.error as u32;
         if record.error == UncorrectableError::UnsupportedRequest {
@@ -157,7 +158,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Records correctable errors, bits of Correctable Error Status.
+    /// Records correctable errors; `bits` are bits of Correctable Error Status.
     pub fn record_correctable(&mut self, bits: u32) {
         if bits == 0 {
             return;
@@ -168,7 +169,7 @@ impl ConfigSpace {
         }
     }
 
-    /// The first error that is not masked keeps pointer and header until software clears its status bit.
+    /// Logs an error. The first unmasked error keeps the pointer and the header log until software clears its status bit.
     fn log(&mut self, record: &ErrorRecord, masked: bool) {
         let bit = 1_u32 << record.error as u32;
         let status = self.read(UNCORRECTABLE_STATUS);
@@ -179,7 +180,7 @@ impl ConfigSpace {
             return;
         }
         if masked {
-            // A pointer left from an error that was cleared must not come to point at this one: bit 0 is never set.
+            // A pointer left from a cleared error must not point at this masked one; bit 0 is never set.
             return self.update(CONTROL, FIRST_ERROR_POINTER, 0);
         }
         self.update(CONTROL, FIRST_ERROR_POINTER, record.error as u32);

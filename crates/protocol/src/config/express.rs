@@ -1,9 +1,9 @@
-//! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and how large its packets are.
+//! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and the sizes of its packets.
 
 use super::ConfigSpace;
 use crate::Generation;
 
-/// PCI Express Capabilities, above the capability's header.
+/// The register with PCI Express Capabilities in the upper half, and the capability's header in the lower half.
 pub const EXPRESS: u16 = EXPRESS_BYTES / 4;
 /// Device Capabilities.
 pub const DEVICE_CAPABILITIES: u16 = EXPRESS + 1;
@@ -15,7 +15,7 @@ pub const DEVICE_CAPABILITIES_2: u16 = EXPRESS + 9;
 /// Device Control 2.
 pub const DEVICE_CONTROL_2: u16 = EXPRESS + 10;
 
-/// Where the capability is, in bytes.
+/// Byte offset of the capability.
 pub(super) const EXPRESS_BYTES: u16 = 0x70;
 /// ID of the capability.
 pub const ID: u8 = 0x10;
@@ -29,27 +29,28 @@ const LINK_CONTROL_2: u16 = EXPRESS + 12;
 
 const VERSION_2: u32 = 2 << 16;
 const EXTENDED_TAGS: u32 = 1 << 5;
-/// Endpoints bear any latency of leaving L0s and L1, which no link enters.
+/// Endpoints accept any exit latency of L0s and L1; the model's links never enter these states.
 const LATENCIES_WITHOUT_LIMIT: u32 = 0b11_1111 << 6;
 const ROLE_BASED_ERRORS: u32 = 1 << 15;
-/// Error reporting, relaxed ordering, MPS, no snoop, MRRS.
+/// Writable bits of Device Control: error reporting, relaxed ordering, MPS, no snoop, MRRS.
 const DEVICE_CONTROL_BITS: u32 = 0x78ff;
 const EXTENDED_TAGS_ENABLE: u32 = 1 << 8;
-/// Relaxed ordering and no snoop may be used; the max read request size is 512 bytes (PCIe Base 7.5.3.4).
+/// Reset value of Device Control: relaxed ordering and no snoop are enabled, the maximum read request size is 512 bytes (PCIe Base
+/// 7.5.3.4).
 const DEVICE_CONTROL_RESET: u32 = 1 << 4 | 1 << 11 | 2 << MRRS;
 const DEVICE_STATUS_CLEARED: u32 = 0xf << 16;
 const MPS: u32 = 5;
 const MRRS: u32 = 12;
 const LINK_ACTIVE_REPORTING: u32 = 1 << 20;
-/// Common clock configuration and extended synch, which change nothing here.
+/// Writable bits of Link Control: common clock configuration and extended synch, which have no effect in the model.
 const LINK_CONTROL_BITS: u32 = 0x00c0;
 const BOUNDARY_128: u32 = 1 << 3;
 const SLOT_CLOCK: u32 = 1 << 28;
 const LINK_ACTIVE: u32 = 1 << 29;
 const ATOMIC_ROUTING: u32 = 1 << 6;
-/// Of 32 and 64 bits, and compare-and-swap of 128.
+/// Atomic operations of 32 and 64 bits, and compare and swap of 128 bits.
 const ATOMIC_COMPLETER: u32 = 0b111 << 7;
-/// Those of 32 and 64 bits.
+/// Atomic operations of 32 and 64 bits.
 const ATOMIC_COMPLETER_BASE: u32 = 0b11 << 7;
 const ATOMIC_REQUESTER_ENABLE: u32 = 1 << 6;
 const TEN_BIT_TAG_COMPLETER: u32 = 1 << 16;
@@ -59,13 +60,13 @@ const TEN_BIT_TAG_REQUESTER_ENABLE: u32 = 1 << 12;
 /// Device/Port Type (PCIe Base 7.5.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortType {
-    /// A leaf of the tree.
+    /// An endpoint, a leaf of the tree.
     Endpoint,
-    /// A port of a root complex.
+    /// A root port of a root complex.
     RootPort,
-    /// The port of a switch nearest the root.
+    /// The upstream port of a switch.
     Upstream,
-    /// Any other port of a switch.
+    /// A downstream port of a switch.
     Downstream,
 }
 
@@ -82,33 +83,33 @@ impl PortType {
         found.map_or(0, |(_, field)| *field)
     }
 
-    /// The type in a value of the register [`EXPRESS`], if it is one that is modelled.
+    /// The port type in a value of the register [`EXPRESS`]; none if it is not modelled.
     pub fn in_register(value: u32) -> Option<Self> {
         let field = value >> 20 & 0xf;
         let found = Self::ENCODING.iter().find(|(_, known)| *known == field);
         found.map(|(port, _)| *port)
     }
 
-    /// Whether the link hangs below the port.
+    /// Whether the port's link is below it.
     pub fn is_downstream(self) -> bool {
         matches!(self, Self::RootPort | Self::Downstream)
     }
 }
 
-/// A function's port and its link.
+/// The properties of a function's port and of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Express {
-    /// What the port is.
+    /// The type of the port.
     pub port: PortType,
     /// `Max_Payload_Size Supported` in bytes, a power of two from 128 to 4096.
     pub max_payload_supported: u32,
     /// Data rate of the link.
     pub generation: Generation,
-    /// Its lanes.
+    /// Width of the link.
     pub lanes: u8,
     /// Port number.
     pub number: u8,
-    /// Non-posted requests that the function may have outstanding.
+    /// Most non-posted requests that the function may have outstanding.
     pub tags: u16,
     /// Read completion boundary of a root port in bytes, 64 or 128.
     pub read_completion_boundary: u32,
@@ -158,7 +159,7 @@ impl ConfigSpace {
             0,
             0,
         );
-        // The boundary is the software's to set but in a root port, which knows it (PCIe Base 7.5.3.7).
+        // Read completion boundary: software sets it, except in a root port, which has a fixed one (PCIe Base 7.5.3.7).
         let (boundary, writable) = match port {
             PortType::RootPort if read_completion_boundary == 128 => (BOUNDARY_128, 0),
             PortType::Endpoint => (0, BOUNDARY_128),
@@ -179,7 +180,7 @@ impl ConfigSpace {
         } else {
             (0, 0)
         };
-        // No completion timeout ranges: the time is the function's own (PCIe Base 7.5.3.15).
+        // Completion timeout ranges are not supported: the function has one fixed time (PCIe Base 7.5.3.15).
         let (atomics, atomics_enable) = match port {
             PortType::Endpoint => (0, ATOMIC_REQUESTER_ENABLE),
             PortType::RootPort => (ATOMIC_ROUTING | ATOMIC_COMPLETER, ATOMIC_REQUESTER_ENABLE),
@@ -197,8 +198,8 @@ impl ConfigSpace {
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
     }
 
-    /// Declares the capability of a virtual function of the function with that port, which controls the sizes, tags and link
-    /// of both (PCIe Base 9.3.5).
+    /// Declares the capability of a virtual function. The sizes, the tags and the link of its physical function apply to it (PCIe
+    /// Base 9.3.5).
     pub(super) fn declare_virtual_express(&mut self, express: &Express) {
         let mut physical = Self::empty();
         physical.declare_express(express);
@@ -224,12 +225,12 @@ impl ConfigSpace {
         size(self.read(DEVICE_CONTROL) >> MRRS)
     }
 
-    /// Whether the function may ask for atomic operations (PCIe Base 6.15.3.1).
+    /// Whether the function may send atomic operation requests (PCIe Base 6.15.3.1).
     pub fn atomic_requester_enable(&self) -> bool {
         self.read(DEVICE_CONTROL_2) & ATOMIC_REQUESTER_ENABLE != 0
     }
 
-    /// How many tags the function may use, of as many bits as are enabled (PCIe Base 2.2.6.2).
+    /// Number of tags that the function may use; it follows from the enabled tag width (PCIe Base 2.2.6.2).
     pub fn tags_allowed(&self) -> u16 {
         if self.read(DEVICE_CONTROL_2) & TEN_BIT_TAG_REQUESTER_ENABLE != 0 {
             768
@@ -240,7 +241,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Device Status: an error was detected.
+    /// Sets error bits in Device Status.
     pub(super) fn raise_device_status(&mut self, bits: u32) {
         if self.read(EXPRESS) & 0xff == u32::from(ID) {
             self.raise(DEVICE_CONTROL, bits << 16 & DEVICE_STATUS_CLEARED);
@@ -254,7 +255,7 @@ impl Express {
         size(capabilities)
     }
 
-    /// Whether a function with those Device Capabilities can use tags of eight bits (Extended Tag Field Supported).
+    /// Whether a function with the Device Capabilities `capabilities` supports 8-bit tags (Extended Tag Field Supported).
     pub fn has_extended_tags(capabilities: u32) -> bool {
         capabilities & EXTENDED_TAGS != 0
     }
@@ -262,7 +263,7 @@ impl Express {
     /// Extended Tag Field Enable in Device Control: mask and value.
     pub const EXTENDED_TAG_FIELD: (u32, u32) = (EXTENDED_TAGS_ENABLE, EXTENDED_TAGS_ENABLE);
 
-    /// Whether a function with those Device Capabilities 2 can use tags of ten bits (10-Bit Tag Requester Supported).
+    /// Whether a function with the Device Capabilities 2 `capabilities` supports 10-bit tags (10-Bit Tag Requester Supported).
     pub fn has_ten_bit_tags(capabilities: u32) -> bool {
         capabilities & TEN_BIT_TAG_REQUESTER != 0
     }
@@ -271,12 +272,12 @@ impl Express {
     pub const TEN_BIT_TAG_FIELD: (u32, u32) =
         (TEN_BIT_TAG_REQUESTER_ENABLE, TEN_BIT_TAG_REQUESTER_ENABLE);
 
-    /// Whether a port with those Device Capabilities 2 routes atomic operations (PCIe Base 6.15.3.1).
+    /// Whether a port with the Device Capabilities 2 `capabilities` routes atomic operations (PCIe Base 6.15.3.1).
     pub fn routes_atomics(capabilities: u32) -> bool {
         capabilities & ATOMIC_ROUTING != 0
     }
 
-    /// Whether a root port with those Device Capabilities 2 completes atomic operations on 4 and on 8 bytes.
+    /// Whether a root port with the Device Capabilities 2 `capabilities` completes atomic operations on 4 and on 8 bytes.
     pub fn completes_atomics(capabilities: u32) -> bool {
         capabilities & ATOMIC_COMPLETER_BASE == ATOMIC_COMPLETER_BASE
     }
@@ -285,18 +286,18 @@ impl Express {
     pub const ATOMIC_REQUESTER_FIELD: (u32, u32) =
         (ATOMIC_REQUESTER_ENABLE, ATOMIC_REQUESTER_ENABLE);
 
-    /// `Max_Payload_Size` in Device Control: mask, and value for so many bytes.
+    /// `Max_Payload_Size` in Device Control: the mask, and the value for `bytes`.
     pub fn max_payload_field(bytes: u32) -> (u32, u32) {
         (7 << MPS, size_field(bytes) << MPS)
     }
 
-    /// `Max_Read_Request_Size` in Device Control, in the same way.
+    /// `Max_Read_Request_Size` in Device Control: the mask, and the value for `bytes`.
     pub fn max_read_request_field(bytes: u32) -> (u32, u32) {
         (7 << MRRS, size_field(bytes) << MRRS)
     }
 }
 
-/// Sizes are encoded as 128 bytes times a power of two; reserved encodings count as the largest size.
+/// The size in a 3-bit field: 128 bytes times a power of two; reserved encodings count as the largest size.
 fn size(field: u32) -> u32 {
     128 << (field & 7).min(5)
 }

@@ -1,47 +1,47 @@
-//! Whole functions: a host bridge, an endpoint, a bridge, each with its header and its capabilities in order.
+//! Configuration spaces of complete functions: a host bridge, an endpoint and a bridge, with headers and capabilities.
 
 use super::{Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, PortType, SrIov};
 use super::{acs, ats, errors, express, interrupts, page_requests, power, sriov};
 
-/// An endpoint's function, and the virtual functions that it has.
+/// The function of an endpoint, with its virtual functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointFunction {
-    /// Who made it and what it is.
+    /// Vendor, device and class.
     pub identity: Identity,
-    /// Its BARs, which do not share registers.
+    /// The BARs, which must not share registers.
     pub bars: Vec<Bar>,
-    /// Interrupt vectors that it asks for with MSI, 1 to 32.
+    /// Number of MSI vectors that the function requests, 1 to 32.
     pub msi_vectors: u8,
-    /// Its MSI-X table, if it has one.
+    /// The MSI-X table, if any.
     pub msix: Option<MsixTable>,
-    /// Its port and link.
+    /// The port and its link.
     pub express: Express,
-    /// Its virtual functions, if it can have any.
+    /// The virtual functions, if the function supports any.
     pub virtual_functions: Option<SrIov>,
-    /// What it does about translated addresses, if anything.
+    /// Address translation, if the function supports it.
     pub address_translation: Option<AddressTranslation>,
 }
 
-/// A function that asks for translations, and perhaps for pages, which nobody does who has no translations.
+/// Address translation of a function; page requests are possible only together with translations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressTranslation {
-    /// Its translation cache.
+    /// The address translation cache.
     pub ats: Ats,
-    /// Its page requests, if it makes any.
+    /// The page requests, if the function supports them.
     pub page_requests: Option<PageRequests>,
 }
 
-/// A root port or a port of a switch.
+/// The function of a root port or of a port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BridgeFunction {
-    /// Who made it and what it is.
+    /// Vendor, device and class.
     pub identity: Identity,
-    /// Its port and link.
+    /// The port and its link.
     pub express: Express,
 }
 
 impl ConfigSpace {
-    /// The host bridge of a root complex: a header without capabilities.
+    /// The host bridge of a root complex: a type 0 header without capabilities.
     pub fn host_bridge(identity: &Identity) -> Self {
         let mut space = Self::empty();
         space.declare_header(identity);
@@ -49,7 +49,7 @@ impl ConfigSpace {
         space
     }
 
-    /// A function with a header of type 0.
+    /// A function with a type 0 header.
     pub fn endpoint(function: &EndpointFunction) -> Self {
         let mut space = Self::host_bridge(&function.identity);
         for bar in &function.bars {
@@ -80,7 +80,7 @@ impl ConfigSpace {
         space
     }
 
-    /// A virtual function of `function`, if that can have any (PCIe Base 9.3.4).
+    /// A virtual function of `function`; none if `function` has none (PCIe Base 9.3.4).
     pub fn virtual_function(function: &EndpointFunction) -> Option<Self> {
         let virtual_functions = function.virtual_functions.as_ref()?;
         let mut space = Self::empty();
@@ -103,7 +103,7 @@ impl ConfigSpace {
         Some(space)
     }
 
-    /// A function with a header of type 1.
+    /// A function with a type 1 header.
     pub fn bridge(function: &BridgeFunction) -> Self {
         let mut space = Self::empty();
         space.declare_header(&function.identity);
@@ -118,8 +118,8 @@ impl ConfigSpace {
         space
     }
 
-    /// Translation, and the page requests that go with it. Those of virtual functions are their physical function's (PCIe Base
-    /// 10.5.2).
+    /// Declares address translation and, if supported, page requests. Virtual functions use the page requests of their physical
+    /// function (PCIe Base 10.5.2).
     fn declare_translation(&mut self, last: u16, translation: AddressTranslation) {
         self.declare_extended(Some(last), ats::ATS_BYTES, ats::ID, 1);
         self.declare_ats(&translation.ats);
@@ -130,7 +130,7 @@ impl ConfigSpace {
         }
     }
 
-    /// Power management and MSI; where the latter is.
+    /// Declares power management and MSI; returns the byte offset of the latter.
     fn declare_first(&mut self, vectors: u8) -> u16 {
         self.declare_capability(None, power::POWER, power::ID);
         self.declare_power();
@@ -143,7 +143,7 @@ impl ConfigSpace {
         interrupts::MSI_BYTES
     }
 
-    /// PCI Express and error reporting.
+    /// Declares PCI Express and error reporting.
     fn declare_rest(&mut self, last: u16, port: &Express) {
         self.declare_capability(Some(last), express::EXPRESS_BYTES, express::ID);
         self.declare_express(port);

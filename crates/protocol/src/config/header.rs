@@ -1,4 +1,4 @@
-//! What headers of type 0 and 1 have in common (PCIe Base 7.5.1.1): identity, command and status, the capability list.
+//! The common part of type 0 and type 1 headers (PCIe Base 7.5.1.1): identity, command and status, the capability list.
 
 use super::ConfigSpace;
 use super::bridge::SECONDARY_STATUS;
@@ -15,9 +15,9 @@ pub const HEADER_TYPE: u16 = 3;
 pub const BARS: u16 = 4;
 /// Capabilities Pointer, in the lowest byte.
 pub const CAPABILITIES: u16 = 13;
-/// Subsystem ID and subsystem vendor ID of a type 0 header.
+/// Subsystem ID and Subsystem Vendor ID of a type 0 header.
 const SUBSYSTEM: u16 = 11;
-/// Interrupt line, which software uses as it likes, and pin, which is none.
+/// Interrupt Line, which software may use as it likes, and Interrupt Pin, which is 0: no pin.
 const INTERRUPT: u16 = 15;
 
 /// Memory Space Enable (PCIe Base 7.5.1.1.3).
@@ -25,23 +25,23 @@ pub const MEMORY_SPACE: u32 = 1 << 1;
 /// Bus Master Enable.
 pub const BUS_MASTER: u32 = 1 << 2;
 
-/// Capabilities List, in the status above the command: there is one.
+/// Capabilities List, in Status above Command: the function has a capability list.
 pub const CAPABILITY_LIST: u32 = 1 << 20;
-/// In the register of the header type: the device has further functions.
+/// Multi-Function Device, in the register of the header type.
 pub const MULTIFUNCTION: u32 = 1 << 23;
-/// In the same register: which header this is.
+/// Header Layout, in the register of the header type.
 pub const HEADER_LAYOUT: u32 = 0x7f << 16;
-/// The header of a bridge, in those bits.
+/// The Header Layout of a bridge.
 pub const TYPE_1: u32 = 1 << 16;
 
 const PARITY_RESPONSE: u32 = 1 << 6;
 const SERR: u32 = 1 << 8;
 const INTERRUPT_DISABLE: u32 = 1 << 10;
-/// Status bits that software clears: aborts, parity, system error.
+/// Status bits that software clears: aborts, parity errors, system error.
 pub(super) const STATUS_CLEARED: u32 = 0xf900_0000;
 const RECEIVED_MASTER_ABORT: u32 = 1 << 29;
 
-/// Who made a function and what it is.
+/// Vendor, device and class of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Vendor ID.
@@ -55,7 +55,7 @@ pub struct Identity {
 }
 
 impl ConfigSpace {
-    /// Declares what every header has.
+    /// Declares the common registers.
     pub(super) fn declare_header(&mut self, identity: &Identity) {
         let Identity {
             vendor,
@@ -67,13 +67,13 @@ impl ConfigSpace {
         let command = MEMORY_SPACE | BUS_MASTER | PARITY_RESPONSE | SERR | INTERRUPT_DISABLE;
         self.declare(COMMAND, 0, command, STATUS_CLEARED);
         self.declare(CLASS, class << 8 | u32::from(revision), 0, 0);
-        // Cache Line Size is writable and means nothing (PCIe Base 7.5.1.1.7).
+        // Cache Line Size is writable without effect (PCIe Base 7.5.1.1.7).
         self.declare(HEADER_TYPE, 0, 0xff, 0);
         self.declare(INTERRUPT, 0, 0xff, 0);
     }
 
-    /// Declares the header of a virtual function, whose IDs are in the SR-IOV capability, as are its addresses and whether it
-    /// answers there (PCIe Base 9.3.4.1).
+    /// Declares the header of a virtual function. The SR-IOV capability has its IDs, its addresses and its memory space enable
+    /// (PCIe Base 9.3.4.1).
     pub(super) fn declare_virtual_header(&mut self, identity: &Identity) {
         self.declare(ID, u32::MAX, 0, 0);
         self.declare(COMMAND, 0, BUS_MASTER, STATUS_CLEARED);
@@ -83,7 +83,7 @@ impl ConfigSpace {
         self.declare(CLASS, class << 8 | u32::from(revision), 0, 0);
     }
 
-    /// The subsystem of a type 0 header is the function itself.
+    /// Declares the subsystem IDs of a type 0 header; they repeat vendor and device.
     pub(super) fn declare_subsystem(&mut self, identity: &Identity) {
         let id = u32::from(identity.device) << 16 | u32::from(identity.vendor);
         self.declare(SUBSYSTEM, id, 0, 0);
@@ -93,7 +93,7 @@ impl ConfigSpace {
         self.declare(HEADER_TYPE, TYPE_1, 0, 0);
     }
 
-    /// Appends the capability `id` at byte `at` to the list, whose last one so far is at byte `last`, or none.
+    /// Appends capability `id` at byte `at` to the list. `last` is the byte offset of the list's last capability so far.
     pub(super) fn declare_capability(&mut self, last: Option<u16>, at: u16, id: u8) {
         self.declare(at / 4, u32::from(id), 0, 0);
         if let Some(last) = last {
@@ -103,7 +103,8 @@ impl ConfigSpace {
         self.declare(COMMAND, CAPABILITY_LIST, 0, 0);
     }
 
-    /// Appends the extended capability `id` at byte `at`, likewise; the first one is at byte 256.
+    /// Appends extended capability `id` at byte `at` to the list. `last` is the byte offset of the list's last one so far; the
+    /// first one is at byte 256.
     pub(super) fn declare_extended(&mut self, last: Option<u16>, at: u16, id: u16, version: u8) {
         self.declare(at / 4, u32::from(version) << 16 | u32::from(id), 0, 0);
         if let Some(last) = last {
@@ -111,13 +112,13 @@ impl ConfigSpace {
         }
     }
 
-    /// Its device has further functions besides function 0.
+    /// Marks the device as a multi-function device.
     pub fn set_multifunction(&mut self) {
         self.declare(HEADER_TYPE, MULTIFUNCTION, 0, 0);
     }
 
-    /// Records that a request of the function itself was answered with Unsupported Request (PCIe Base 7.5.1.1.4). Those of a
-    /// bridge go out below it.
+    /// Records that the function's own request was answered with Unsupported Request (PCIe Base 7.5.1.1.4). A bridge records it in
+    /// Secondary Status, as its requests go out below.
     pub fn record_master_abort(&mut self) {
         let status = if self.is_bridge() {
             SECONDARY_STATUS
@@ -127,17 +128,17 @@ impl ConfigSpace {
         self.raise(status, RECEIVED_MASTER_ABORT);
     }
 
-    /// Whether its header is that of a bridge.
+    /// Whether the header is that of a bridge.
     pub fn is_bridge(&self) -> bool {
         self.read(HEADER_TYPE) & HEADER_LAYOUT == TYPE_1
     }
 
-    /// Whether it answers memory requests; a bridge, whether it forwards them down.
+    /// Whether the function answers memory requests; for a bridge, whether it forwards them downstream.
     pub fn memory_enable(&self) -> bool {
         self.read(COMMAND) & MEMORY_SPACE != 0
     }
 
-    /// Whether it makes memory requests; a bridge, whether it forwards them up.
+    /// Whether the function may send memory requests; for a bridge, whether it forwards them upstream.
     pub fn bus_master_enable(&self) -> bool {
         self.read(COMMAND) & BUS_MASTER != 0
     }

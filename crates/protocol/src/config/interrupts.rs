@@ -2,20 +2,20 @@
 
 use super::ConfigSpace;
 
-/// The register of Message Control, above the capability's header.
+/// The register with Message Control of MSI in the upper half, and the capability's header in the lower half.
 pub const MSI: u16 = MSI_BYTES / 4;
 /// MSI Enable, in that register.
 pub const MSI_ENABLE: u32 = 1 << 16;
 
-/// Multiple Message Capable: the logarithm of the vectors that the function asks for.
+/// Position of Multiple Message Capable: the logarithm of the number of vectors that the function requests.
 pub const MSI_CAPABLE_SHIFT: u32 = 17;
-/// Multiple Message Enable: the logarithm of those that it was given.
+/// Position of Multiple Message Enable: the logarithm of the number of vectors that software has allocated.
 pub const MSI_COUNT_SHIFT: u32 = 20;
 
-/// Where the capabilities are, in bytes.
+/// Byte offsets of the capabilities.
 pub(super) const MSI_BYTES: u16 = 0x48;
 pub(super) const MSIX_BYTES: u16 = 0x58;
-/// ID of the capability for MSI.
+/// ID of the MSI capability.
 pub const MSI_ID: u8 = 0x05;
 pub(super) const MSIX_ID: u8 = 0x11;
 
@@ -23,21 +23,21 @@ const ADDRESS_64: u32 = 1 << 23;
 const MSIX_ENABLE: u32 = 1 << 31;
 const MSIX_MASK_ALL: u32 = 1 << 30;
 
-/// Where a function keeps its MSI-X table and pending bits.
+/// Location of a function's MSI-X table and pending bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MsixTable {
-    /// Entries, 1 to 2048.
+    /// Number of entries, 1 to 2048.
     pub vectors: u16,
-    /// The BAR that holds both.
+    /// The BAR that contains table and pending bits.
     pub bar: u8,
     /// Offset of the table in the BAR, a multiple of 8.
     pub table: u32,
-    /// Offset of the pending bits, likewise.
+    /// Offset of the pending bits in the BAR, a multiple of 8.
     pub pending: u32,
 }
 
 impl ConfigSpace {
-    /// Declares MSI with 64-bit addresses and as many vectors, 1 to 32, rounded up to a power of two.
+    /// Declares MSI with 64-bit addresses and `vectors` vectors, 1 to 32, rounded up to a power of two.
     pub(super) fn declare_msi(&mut self, vectors: u8) {
         let capable = u32::from(vectors.clamp(1, 32)).next_power_of_two().ilog2();
         let control = capable << MSI_CAPABLE_SHIFT | ADDRESS_64;
@@ -56,7 +56,7 @@ impl ConfigSpace {
         self.declare(register + 2, place.pending & !7 | bar, 0, 0);
     }
 
-    /// Where the write goes that signals interrupt `vector`, and its data: none while MSI is disabled or has fewer vectors.
+    /// Address and data of the memory write that signals interrupt `vector`; none while MSI is disabled or has fewer vectors.
     ///
     /// A function with several vectors changes the low bits of Message Data (PCIe Base 7.7.1.6).
     pub fn msi(&self, vector: u8) -> Option<(u64, u32)> {

@@ -1,6 +1,6 @@
-//! Configuration space (PCIe Base chapter 7): what a function tells of itself, and what software sets in it.
+//! Configuration space (PCIe Base chapter 7): what a function reports about itself, and what software controls.
 //!
-//! Registers are dwords, numbered from 0. Each capability is one file: its registers, and how its component reads them.
+//! Registers are dwords, numbered from 0. Each capability has one file, with its registers and their meaning for the component.
 
 mod acs;
 mod ats;
@@ -28,7 +28,7 @@ pub use page_requests::PageRequests;
 pub use space::ConfigSpace;
 pub use sriov::{SrIov, VirtualBar};
 
-/// Names of the registers that software finds by number, and of the bits in them.
+/// Numbers of the registers that software accesses, and the bits in them.
 pub mod register {
     pub use super::acs::{ACS, ID as ACS_ID, P2P_REQUEST_REDIRECT};
     pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};

@@ -1,8 +1,8 @@
-//! The Page Request Interface (PCIe Base 7.8.10 and 10.5.2): whether a function may ask for pages, and for how many at once.
+//! The Page Request Interface (PCIe Base 7.8.10 and 10.5.2): whether a function may send page requests, and how many at once.
 
 use super::ConfigSpace;
 
-/// The register of Page Request Status and Page Request Control.
+/// The register with Page Request Status in the upper half and Page Request Control in the lower half.
 pub const PAGE_REQUESTS: u16 = PAGE_REQUESTS_BYTES / 4 + 1;
 /// Outstanding Page Request Capacity.
 pub const PAGE_REQUEST_CAPACITY: u16 = PAGE_REQUESTS + 1;
@@ -11,10 +11,10 @@ pub const PAGE_REQUEST_ALLOCATION: u16 = PAGE_REQUESTS + 2;
 
 /// Enable, in Page Request Control.
 pub const PAGE_REQUEST_ENABLE: u32 = 1;
-/// Reset, likewise.
+/// Reset, in Page Request Control.
 pub const PAGE_REQUEST_RESET: u32 = 1 << 1;
 
-/// Where the capability is, in bytes, beyond that for translation.
+/// Byte offset of the capability, after ATS.
 pub(super) const PAGE_REQUESTS_BYTES: u16 = 0x1b0;
 /// ID of the capability.
 pub const ID: u16 = 0x0013;
@@ -23,10 +23,10 @@ const RESPONSE_FAILURE: u32 = 1 << 16;
 const UNEXPECTED_GROUP: u32 = 1 << 17;
 const STOPPED: u32 = 1 << 24;
 
-/// A function's page requests.
+/// The page request interface of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequests {
-    /// How many it can have outstanding.
+    /// Outstanding Page Request Capacity.
     pub capacity: u32,
 }
 
@@ -42,41 +42,42 @@ impl ConfigSpace {
         self.declare(PAGE_REQUEST_ALLOCATION, 0, u32::MAX, 0);
     }
 
-    /// Whether the function may ask for pages: software lets it, and no failure has ended that (PCIe Base 10.4.2).
+    /// Whether the function may send page requests: software has enabled them, and no response failure has stopped them (PCIe Base
+    /// 10.4.2).
     pub fn page_requests_enabled(&self) -> bool {
         self.read(PAGE_REQUESTS) & (PAGE_REQUEST_ENABLE | RESPONSE_FAILURE) == PAGE_REQUEST_ENABLE
     }
 
-    /// How many page requests software lets the function have outstanding.
+    /// Number of page requests that software allows the function to have outstanding.
     pub fn page_request_allocation(&self) -> u32 {
         self.read(PAGE_REQUEST_ALLOCATION)
     }
 
-    /// The consequences of a write: whether the function forgets its page requests. Reset does that while they are not
-    /// enabled, and reads as 0 (PCIe Base 10.5.2.2).
+    /// Handles a write of Page Request Control; returns whether the function must discard its page requests. Reset does this while
+    /// page requests are disabled, and reads as 0 (PCIe Base 10.5.2.2).
     pub fn take_page_request_reset(&mut self) -> bool {
         let control = self.read(PAGE_REQUESTS);
         self.update(PAGE_REQUESTS, PAGE_REQUEST_RESET, 0);
         control & (PAGE_REQUEST_ENABLE | PAGE_REQUEST_RESET) == PAGE_REQUEST_RESET
     }
 
-    /// Records that a group of page requests was answered with Response Failure: the function asks for no more pages.
+    /// Records a Response Failure for a page request group: the function sends no further page requests.
     pub fn record_page_response_failure(&mut self) {
         self.raise(PAGE_REQUESTS, RESPONSE_FAILURE);
     }
 
-    /// Records an answer to a group of page requests that the function did not make.
+    /// Records a response to a page request group that the function did not send.
     pub fn record_unexpected_page_group(&mut self) {
         self.raise(PAGE_REQUESTS, UNEXPECTED_GROUP);
     }
 
-    /// Records that page requests, which were not enabled, are: no status of before holds any longer (PCIe Base 10.5.2.2).
+    /// Records that page requests become enabled; earlier status bits are cleared (PCIe Base 10.5.2.2).
     pub fn record_page_requests_started(&mut self) {
         let status = STOPPED | RESPONSE_FAILURE | UNEXPECTED_GROUP;
         self.update(PAGE_REQUESTS, status, 0);
     }
 
-    /// Records that page requests are not enabled any more, and none is outstanding.
+    /// Records that page requests are disabled, and none is outstanding.
     pub fn record_page_requests_stopped(&mut self) {
         self.raise(PAGE_REQUESTS, STOPPED);
     }

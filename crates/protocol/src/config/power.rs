@@ -1,8 +1,8 @@
-//! Power Management (PCIe Base 7.5.2): every function has it, and none leaves D0.
+//! Power Management (PCIe Base 7.5.2): every function has the capability, and none leaves D0.
 
 use super::ConfigSpace;
 
-/// Where the capability is, in bytes.
+/// Byte offset of the capability.
 pub(super) const POWER: u16 = 0x40;
 pub(super) const ID: u8 = 0x01;
 const VERSION_3: u32 = 3 << 16;

@@ -1,16 +1,16 @@
-//! The bytes of one function's configuration space, and which of their bits software may change.
+//! The bytes of one function's configuration space, and the bits that software may change.
 
 use crate::ConfigRequest;
 
-/// 4 KiB of registers (PCIe Base 7.2.1). Bits that nobody declared read as zero and stay so.
+/// The 4 KiB of configuration space of a function (PCIe Base 7.2.1). Undeclared bits read as zero and cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigSpace {
     dwords: Box<[u32; ConfigRequest::REGISTERS as usize]>,
-    /// Registers with bits that a write changes, in order.
+    /// The writable registers, in order of their numbers.
     fields: Vec<Field>,
 }
 
-/// The bits of one register that a write changes.
+/// The writable bits of one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Field {
     register: u16,
@@ -28,7 +28,7 @@ impl ConfigSpace {
         }
     }
 
-    /// The dword `register`; all zeros beyond the last one.
+    /// The dword `register`; 0 beyond the last register.
     #[inline]
     pub fn read(&self, register: u16) -> u32 {
         self.dwords
@@ -37,7 +37,7 @@ impl ConfigSpace {
             .unwrap_or_default()
     }
 
-    /// Writes those bytes of the dword `register` that `enables` names, bit 0 the lowest.
+    /// Writes the bytes of the dword `register` that `enables` selects; bit 0 of `enables` is the lowest byte.
     pub fn write(&mut self, register: u16, value: u32, enables: u8) {
         let Ok(index) = self
             .fields
@@ -54,7 +54,7 @@ impl ConfigSpace {
         *dword &= !(value & cleared & bytes);
     }
 
-    /// The bits of `register` that a write changes.
+    /// The bits of `register` that take the written value.
     pub(super) fn writable(&self, register: u16) -> u32 {
         let found = self
             .fields
@@ -70,7 +70,8 @@ impl ConfigSpace {
             .collect()
     }
 
-    /// Declares bits of `register`: those of `value` are set after reset, a write changes `writable`, and clears `cleared`.
+    /// Declares bits of `register`: the bits of `value` are set after reset, those of `writable` take the written value, and
+    /// writing a one to a bit of `cleared` clears it.
     pub(super) fn declare(&mut self, register: u16, value: u32, writable: u32, cleared: u32) {
         self.dwords[usize::from(register)] |= value;
         if writable | cleared == 0 {
@@ -95,19 +96,19 @@ impl ConfigSpace {
         }
     }
 
-    /// The hardware's own change of `register`: the bits of `mask` become those of `value`.
+    /// A change by hardware: the bits of `mask` in `register` become those of `value`.
     pub(super) fn update(&mut self, register: u16, mask: u32, value: u32) {
         let dword = &mut self.dwords[usize::from(register)];
         *dword = *dword & !mask | value & mask;
     }
 
-    /// The hardware sets status bits of `register`.
+    /// Sets status bits of `register`; a change by hardware.
     pub(super) fn raise(&mut self, register: u16, bits: u32) {
         self.update(register, bits, bits);
     }
 }
 
-/// The bits of the bytes that `enables` names.
+/// The bits in the bytes that `enables` selects.
 const fn byte_mask(enables: u8) -> u32 {
     let mut mask = 0;
     let mut byte = 0;

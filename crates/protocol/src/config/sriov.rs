@@ -1,5 +1,5 @@
-//! Single Root I/O Virtualization (PCIe Base 9.3.3): how many virtual functions (VFs) a physical function (PF) has, whether
-//! they are there, and at which addresses.
+//! Single Root I/O Virtualization (PCIe Base 9.3.3): how many virtual functions (VFs) a physical function (PF) has, whether they
+//! are enabled, and their addresses.
 
 use super::bar::FLAGS;
 use super::{Bar, ConfigSpace};
@@ -15,7 +15,7 @@ pub const TOTAL_VFS: u16 = SRIOV + 3;
 pub const NUM_VFS: u16 = SRIOV + 4;
 /// VF Stride and First VF Offset.
 pub const VF_OFFSET_AND_STRIDE: u16 = SRIOV + 5;
-/// System Page Size: bit n for 4 KiB times two to the power of n.
+/// System Page Size: bit n means 4 KiB times two to the power of n.
 pub const SYSTEM_PAGE_SIZE: u16 = SRIOV + 8;
 /// VF BAR0.
 pub const VF_BARS: u16 = SRIOV + 9;
@@ -24,39 +24,39 @@ pub const VF_BARS: u16 = SRIOV + 9;
 pub const VF_ENABLE: u32 = 1;
 /// VF MSE, Memory Space Enable of all VFs.
 pub const VF_MEMORY_SPACE: u32 = 1 << 3;
-/// ARI Capable Hierarchy: a hint that these VFs, which are functions of the same device, do not need.
+/// ARI Capable Hierarchy, a hint without effect: these VFs are functions of the PF's own device.
 const ARI_CAPABLE: u32 = 1 << 4;
 
-/// Where the capability is, in bytes, beyond that for errors.
+/// Byte offset of the capability, after error reporting.
 pub(super) const SRIOV_BYTES: u16 = 0x160;
 /// ID of the capability.
 pub const ID: u16 = 0x0010;
 
 const VF_DEVICE_ID: u16 = SRIOV + 6;
 const SUPPORTED_PAGE_SIZES: u16 = SRIOV + 7;
-/// The pages that every PF supports: 4, 8, 64 and 256 KiB, 1 and 4 MiB (PCIe Base 9.3.3.12).
+/// Supported page sizes, required of every PF: 4, 8, 64 and 256 KiB, 1 and 4 MiB (PCIe Base 9.3.3.12).
 const PAGE_SIZES: u32 = 0x553;
 const PAGE_4_KIB: u32 = 1;
-/// VFs are the functions 1, 2, 3... of the PF's own device.
+/// VFs are functions 1, 2, 3... of the PF's own device.
 const FIRST_VF_OFFSET: u32 = 1;
 const VF_STRIDE: u32 = 1;
 
-/// The virtual functions of an endpoint, all alike.
+/// The virtual functions of an endpoint; all have the same properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SrIov {
-    /// How many there can be: `TotalVFs`, 1 to 7.
+    /// `TotalVFs`, 1 to 7.
     pub total: u8,
     /// VF Device ID.
     pub device: u16,
-    /// The BARs of one of them, of 4 KiB at least. Those of all lie one after the other.
+    /// The BARs of one VF, 4 KiB or larger. The BARs of all VFs are contiguous.
     pub bars: Vec<Bar>,
-    /// Interrupt vectors that each of them asks for with MSI, 1 to 32.
+    /// Number of MSI vectors that each VF requests, 1 to 32.
     pub msi_vectors: u8,
 }
 
 impl SrIov {
-    /// The ID of the virtual function with that number, from 0, of the function with the ID `own`, which has `places` in the
-    /// register [`VF_OFFSET_AND_STRIDE`] (PCIe Base 9.2.1.2).
+    /// The ID of virtual function `number`, counted from 0, of the PF with the ID `own`. `places` is the value of the register
+    /// [`VF_OFFSET_AND_STRIDE`] (PCIe Base 9.2.1.2).
     pub fn virtual_id(own: FunctionId, places: u32, number: u16) -> FunctionId {
         let (offset, stride) = (places as u16, (places >> 16) as u16);
         let distance = stride.wrapping_mul(number).wrapping_add(offset);
@@ -64,12 +64,12 @@ impl SrIov {
     }
 }
 
-/// Where one of the BARs of all virtual functions lies.
+/// Location of one BAR of all virtual functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VirtualBar {
-    /// The first address of the first virtual function.
+    /// Address of the first VF's BAR.
     pub base: u64,
-    /// Bytes from there to that of the next: the size of the BAR, or a system page.
+    /// Bytes from one VF's BAR to the next: the larger of BAR size and system page size.
     pub share: u64,
 }
 
@@ -78,7 +78,7 @@ impl ConfigSpace {
         let total = u32::from(sriov.total.clamp(1, 7));
         let control = VF_ENABLE | VF_MEMORY_SPACE | ARI_CAPABLE;
         self.declare(SRIOV_CONTROL, 0, control, 0);
-        // Without migration, those that are there initially are all.
+        // Without VF migration, InitialVFs equals TotalVFs.
         self.declare(TOTAL_VFS, total << 16 | total, 0, 0);
         self.declare(NUM_VFS, 0, 0xffff, 0);
         self.declare(
@@ -99,7 +99,7 @@ impl ConfigSpace {
         self.read(SRIOV) & 0xffff == u32::from(ID)
     }
 
-    /// Vendor and device ID that software knows the virtual functions by, as their own registers have none (PCIe Base 9.3.3.11).
+    /// Vendor and device ID by which software knows the VFs; their own registers contain none (PCIe Base 9.3.3.11).
     pub fn virtual_identity(&self) -> [u8; 4] {
         let vendor = self.read(0) as u16;
         let device = (self.read(VF_DEVICE_ID) >> 16) as u16;
@@ -107,7 +107,7 @@ impl ConfigSpace {
         [a, b, c, d]
     }
 
-    /// How many virtual functions there are: `NumVFs` while VF Enable is set.
+    /// Number of VFs: `NumVFs` while VF Enable is set, otherwise 0.
     pub fn virtual_functions(&self) -> usize {
         if !self.has_sriov() || self.read(SRIOV_CONTROL) & VF_ENABLE == 0 {
             return 0;
@@ -116,17 +116,17 @@ impl ConfigSpace {
         (self.read(NUM_VFS) & 0xffff).min(total) as usize
     }
 
-    /// Whether the virtual functions that there are answer memory requests.
+    /// Whether there are VFs and they answer memory requests.
     pub fn virtual_memory_enable(&self) -> bool {
         self.virtual_functions() > 0 && self.read(SRIOV_CONTROL) & VF_MEMORY_SPACE != 0
     }
 
-    /// The ID of the virtual function with that number, from 0, of this function, which has the ID `own`.
+    /// The ID of virtual function `number`, counted from 0; `own` is the ID of this PF.
     pub fn virtual_id(&self, own: FunctionId, number: usize) -> FunctionId {
         SrIov::virtual_id(own, self.read(VF_OFFSET_AND_STRIDE), number as u16)
     }
 
-    /// Where BAR `index` of the virtual functions lies, if they have it, in whatever state VF Enable and VF MSE are.
+    /// The location of BAR `index` of the VFs, whether VF Enable and VF MSE are set or not; none if the VFs lack this BAR.
     pub fn virtual_bar(&self, index: u8) -> Option<VirtualBar> {
         let register = VF_BARS + u16::from(index);
         let size = self.bar_size_at(register).filter(|_| self.has_sriov())?;
@@ -136,7 +136,7 @@ impl ConfigSpace {
         })
     }
 
-    /// The consequences of a write to this function: VF BARs lie at multiples of a system page (PCIe Base 9.3.3.14).
+    /// Handles a write: aligns VF BARs to the system page size (PCIe Base 9.3.3.14).
     pub fn align_virtual_bars(&mut self) {
         if !self.has_sriov() {
             return;

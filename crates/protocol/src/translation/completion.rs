@@ -1,4 +1,4 @@
-//! What completes a translation request: for each range, where it is and what the device may do there (PCIe Base 10.2.3).
+//! Translation completions: for each range, the translated address and the rights of the device (PCIe Base 10.2.3).
 
 use crate::{Completion, FunctionId, Header, Kind, MemoryRequest, Page, Status, Tag, TlpError};
 
@@ -7,46 +7,46 @@ use super::PageRange;
 /// One entry of the data of a translation completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Translation {
-    /// Where the addresses are; without access only its size means something.
+    /// The translated addresses; without access rights only the size of the range has a meaning.
     pub range: PageRange,
-    /// What the device may do there.
+    /// The device's rights to the range.
     pub access: Access,
-    /// The same for all address spaces of the device's processes (Global).
+    /// Global: the translation is valid for all address spaces of the device's processes.
     pub global: bool,
-    /// The device goes there with untranslated addresses only (U).
+    /// U: the device must use untranslated addresses in this range.
     pub untranslated_only: bool,
-    /// Requests there must be snooped: their No Snoop is clear (N).
+    /// N: requests to the range must have No Snoop clear.
     pub non_snooped: bool,
 }
 
-/// What a device may do, or asks to do, with a page: W and R.
+/// The rights of a device to a page, or the rights that it asks for: the bits W and R.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Nothing: the page is not there, or not for this device.
+    /// None: the page is not resident, or the device has no rights to it.
     None,
-    /// Read it.
+    /// Read only.
     Read,
-    /// Write it.
+    /// Write only.
     Write,
-    /// Both.
+    /// Read and write.
     ReadWrite,
 }
 
 impl Access {
-    /// All of them, each at its bits.
+    /// All values, in the order of their encoding.
     pub const ALL: [Self; 4] = [Self::None, Self::Read, Self::Write, Self::ReadWrite];
 
-    /// Whether it includes reads.
+    /// Whether the device may read.
     pub const fn reads(self) -> bool {
         matches!(self, Self::Read | Self::ReadWrite)
     }
 
-    /// Whether it includes writes.
+    /// Whether the device may write.
     pub const fn writes(self) -> bool {
         matches!(self, Self::Write | Self::ReadWrite)
     }
 
-    /// W and R.
+    /// The bits W and R.
     pub(crate) const fn bits(self) -> u32 {
         self as u32
     }
@@ -58,10 +58,10 @@ impl Access {
 }
 
 impl Translation {
-    /// Bytes of an entry.
+    /// Size of an entry in bytes.
     pub const BYTES: usize = 8;
 
-    /// The entry for addresses of a `range`, snooped, of this address space, which may be used.
+    /// An entry for `range` with `access`: snooped, not global, translated addresses allowed.
     pub const fn new(range: PageRange, access: Access) -> Self {
         Self {
             range,
@@ -72,17 +72,17 @@ impl Translation {
         }
     }
 
-    /// The entry for `size` bytes (a power of two, 4096 at least) that the device must not touch, or that are not there.
+    /// An entry for `size` bytes (a power of two, at least 4096) without rights.
     pub fn absent(size: u64) -> Result<Self, TlpError> {
         Ok(Self::new(PageRange::new(0, size)?, Access::None))
     }
 
-    /// Where the byte is that the device knows at `untranslated`, an address for which this entry is.
+    /// The translated address of `untranslated`, an address to which this entry applies.
     pub const fn address_of(&self, untranslated: u64) -> u64 {
         self.range.at(untranslated)
     }
 
-    /// The bytes of the wire.
+    /// The bytes of the entry, in wire order.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let quadword = self.range.emit()
             | u64::from(self.non_snooped) << NON_SNOOPED
@@ -92,7 +92,7 @@ impl Translation {
         quadword.to_be_bytes()
     }
 
-    /// The entry that the bytes are; reserved bits are ignored.
+    /// Reads an entry; reserved bits are ignored.
     pub fn parse(bytes: [u8; Self::BYTES]) -> Result<Self, TlpError> {
         let quadword = u64::from_be_bytes(bytes);
         let is_set = |bit| quadword >> bit & 1 == 1;
@@ -107,8 +107,8 @@ impl Translation {
 }
 
 impl Header {
-    /// A request for the translation of `page` and of those after it: as many ranges of the smallest translation unit as
-    /// `translations` (1..=16, and no more than fit in the read completion boundary of the root port).
+    /// A request for the translation of `page` and of the addresses after it: `translations` ranges of the smallest translation
+    /// unit (1..=16, at most as many as fit in the root port's read completion boundary).
     pub fn translation_request(
         requester: FunctionId,
         tag: Tag,
@@ -120,7 +120,7 @@ impl Header {
         Ok(Kind::MemoryRead(request).into())
     }
 
-    /// The same memory request, whose address was translated; any other packet as it is.
+    /// The packet with a translated address if it is a memory request; otherwise unchanged.
     #[inline]
     #[must_use]
     pub fn translated(self) -> Self {
@@ -132,10 +132,10 @@ impl Header {
         Self { kind, ..self }
     }
 
-    /// The answer to a translation request with as many `translations`, which may be fewer than it asked for: one packet, as
-    /// all that can be asked for fits in the read completion boundary (`boundary`, 64 or 128 bytes).
+    /// The completion of a translation request with `translations` entries, which may be fewer than requested. It is always one
+    /// packet, because a request is limited to the read completion boundary (`boundary`, 64 or 128 bytes).
     ///
-    /// What lies between takes it for the completion of a read that ends at the boundary (PCIe Base 10.2.3).
+    /// For the components between, it looks like the completion of a read that ends at the boundary (PCIe Base 10.2.3).
     pub fn translation_completion(
         request: &Self,
         completer: FunctionId,
@@ -171,7 +171,7 @@ impl Header {
     }
 }
 
-/// Places of the bits below S; W and R are the lowest.
+/// Positions of the flags below S; W and R are the lowest bits.
 const NON_SNOOPED: u32 = 10;
 const GLOBAL: u32 = 5;
 const UNTRANSLATED_ONLY: u32 = 2;

@@ -1,4 +1,4 @@
-//! Invalidations: which addresses a device must forget, and how it says that it has (PCIe Base 10.3).
+//! Invalidations: which addresses a device must remove from its cache, and the completion that confirms it (PCIe Base 10.3).
 
 use crate::TlpError;
 
@@ -9,33 +9,33 @@ use super::PageRange;
 pub struct Invalidation {
     /// The untranslated addresses.
     pub range: PageRange,
-    /// In all address spaces of the device's processes (Global Invalidate).
+    /// Global Invalidate: in all address spaces of the device's processes.
     pub global: bool,
 }
 
-/// What tells the Invalidate Requests apart that a device has not completed: `ITag`, 0..=31.
+/// `ITag`, 0..=31: tells the outstanding Invalidate Requests of a device apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InvalidateTag(u8);
 
-/// Several of them: the `ITag` Vector, in which each is the bit of its number.
+/// `ITag` Vector: a set of tags, with bit n for tag n.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct InvalidateTags(pub u32);
 
-/// How many Invalidate Completions a request gets, 1..=8: one in each traffic class that may hold older writes.
+/// Number of Invalidate Completions for a request, 1..=8: one in each traffic class that may contain older writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CompletionCount(u8);
 
 impl Invalidation {
-    /// Bytes of the data.
+    /// Size of the data in bytes.
     pub const BYTES: usize = 8;
 
-    /// The bytes of the wire.
+    /// The bytes of the data, in wire order.
     pub fn emit(&self) -> [u8; Self::BYTES] {
         let quadword = self.range.emit() | u64::from(self.global);
         quadword.to_be_bytes()
     }
 
-    /// What the bytes ask for; reserved bits are ignored.
+    /// Reads the data of an Invalidate Request; reserved bits are ignored.
     pub fn parse(bytes: [u8; Self::BYTES]) -> Result<Self, TlpError> {
         let quadword = u64::from_be_bytes(bytes);
         Ok(Self {
@@ -46,10 +46,10 @@ impl Invalidation {
 }
 
 impl InvalidateTag {
-    /// How many there are.
+    /// Number of tags.
     pub const COUNT: u8 = 32;
 
-    /// The tag of that number, if there is one.
+    /// The tag `number`; none above 31.
     pub const fn new(number: u8) -> Option<Self> {
         if number < Self::COUNT {
             Some(Self(number))
@@ -58,7 +58,7 @@ impl InvalidateTag {
         }
     }
 
-    /// 0..=31.
+    /// The number, 0..=31.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -70,13 +70,13 @@ impl InvalidateTag {
 }
 
 impl InvalidateTags {
-    /// These and `tag`.
+    /// The set with `tag` added.
     #[must_use]
     pub const fn with(self, tag: InvalidateTag) -> Self {
         Self(self.0 | 1 << tag.0)
     }
 
-    /// Whether `tag` is among them.
+    /// Whether `tag` is in the set.
     pub const fn contains(self, tag: InvalidateTag) -> bool {
         self.0 >> tag.0 & 1 == 1
     }
@@ -89,11 +89,11 @@ impl From<InvalidateTag> for InvalidateTags {
 }
 
 impl CompletionCount {
-    /// Where all writes are of one traffic class.
+    /// One completion: all writes have the same traffic class.
     pub const ONE: Self = Self(1);
     const MOST: u8 = 8;
 
-    /// So many, if they may be.
+    /// The count `number`; none outside 1..=8.
     pub const fn new(number: u8) -> Option<Self> {
         if 1 <= number && number <= Self::MOST {
             Some(Self(number))
@@ -102,12 +102,12 @@ impl CompletionCount {
         }
     }
 
-    /// 1..=8.
+    /// The count, 1..=8.
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// The field of three bits (CC), in which 0 stands for eight.
+    /// The 3-bit field CC, in which 0 means eight.
     pub(crate) const fn field(self) -> u32 {
         self.0 as u32 % Self::MOST as u32
     }

@@ -1,7 +1,7 @@
-//! Address translation services (PCIe Base chapter 10): what a device and whoever translates its addresses say to each other.
+//! Address translation services (PCIe Base chapter 10): packets between a device and its translation agent.
 //!
-//! A translation request is a memory read; its completion, and the other packets of the dialogue, carry what is here. Left out
-//! is what only processes with address spaces of their own (PASID) have: execute permission and privileged mode.
+//! A translation request is a memory read. This module has its completion, and the other packets of the protocol. Features that
+//! need processes with their own address spaces (PASID) are left out: execute permission and privileged mode.
 
 mod completion;
 mod invalidation;

@@ -1,25 +1,25 @@
-//! Page requests: a device asks for pages that are not there, and hears of the whole group (PCIe Base 10.4).
+//! Page requests: a device asks for pages that are not resident, and gets one response for the group (PCIe Base 10.4).
 
 use super::Access;
 
-/// A page of 4 KiB, by its address.
-// Halves, as a quadword would be aligned to eight bytes, and a header would grow by as many.
+/// A page of 4 KiB, identified by its address.
+// Two halves, because a `u64` would be aligned to eight bytes and make a header eight bytes larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Page {
     high: u32,
     low: u32,
 }
 
-/// What a Page Request says.
+/// The fields of a Page Request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageRequest {
-    /// The page that is wanted, untranslated.
+    /// The untranslated address of the page.
     pub page: Page,
-    /// The group that it belongs to.
+    /// The page request group.
     pub group: PageGroup,
-    /// It is the last one of its group (L), which is answered then.
+    /// Last request of its group (L); the response to the group follows it.
     pub is_last: bool,
-    /// What the device is going to do with it.
+    /// The rights that the device needs.
     pub access: Access,
 }
 
@@ -27,19 +27,19 @@ pub struct PageRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PageGroup(u16);
 
-/// What became of a group of page requests (Response Code).
+/// Response Code: the result of a page request group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PageResponse {
-    /// All of its pages are there now.
+    /// All pages are resident now.
     Success,
-    /// Some of its pages do not exist, or not for that access.
+    /// A page does not exist, or does not allow the requested access.
     InvalidRequest,
-    /// Whoever serves page requests cannot, and takes no more of this device.
+    /// Page requests cannot be served, and the device must send no more.
     Failure,
 }
 
 impl Page {
-    /// The page with that address in it.
+    /// The page that contains `address`.
     pub const fn of(address: u64) -> Self {
         Self {
             high: (address >> 32) as u32,
@@ -47,14 +47,14 @@ impl Page {
         }
     }
 
-    /// Its first address.
+    /// The page's first address.
     pub const fn address(self) -> u64 {
         (self.high as u64) << 32 | self.low as u64
     }
 }
 
 impl PageRequest {
-    /// The third and fourth dword of the header.
+    /// The third and the fourth dword of the header.
     pub(crate) const fn words(&self) -> (u32, u32) {
         let low = self.page.low
             | (self.group.0 as u32) << GROUP
@@ -63,7 +63,7 @@ impl PageRequest {
         (self.page.high, low)
     }
 
-    /// The request in those dwords.
+    /// Reads the request from the third and the fourth dword of the header.
     pub(crate) const fn from_words(high: u32, low: u32) -> Self {
         Self {
             page: Page::of((high as u64) << 32 | low as u64),
@@ -75,10 +75,10 @@ impl PageRequest {
 }
 
 impl PageGroup {
-    /// How many there are.
+    /// Number of groups.
     pub const COUNT: u16 = 512;
 
-    /// The group of that number, if there is one.
+    /// The group `number`; none above 511.
     pub const fn new(number: u16) -> Option<Self> {
         if number < Self::COUNT {
             Some(Self(number))
@@ -87,7 +87,7 @@ impl PageGroup {
         }
     }
 
-    /// 0..=511.
+    /// The number, 0..=511.
     pub const fn number(self) -> u16 {
         self.0
     }
@@ -99,7 +99,7 @@ impl PageGroup {
 }
 
 impl PageResponse {
-    /// The field of four bits.
+    /// The 4-bit field.
     pub(crate) const fn bits(self) -> u32 {
         match self {
             Self::Success => 0,
@@ -108,7 +108,7 @@ impl PageResponse {
         }
     }
 
-    /// The response in the low four bits; an unused value counts as failure (PCIe Base 10.4.2).
+    /// The response in the low four bits; an unused value counts as Response Failure (PCIe Base 10.4.2).
     pub(crate) const fn from_bits(bits: u32) -> Self {
         match bits & 0xf {
             0 => Self::Success,
@@ -118,7 +118,7 @@ impl PageResponse {
     }
 }
 
-/// Places of the bits above W and R.
+/// Positions of the bits above W and R.
 const LAST: u32 = 2;
 const GROUP: u32 = 3;
 

@@ -1,12 +1,12 @@
-//! Ranges of addresses as translations and invalidations name them: a power of two of pages, its size among the address bits.
+//! Ranges of addresses in translations and invalidations: a power of two of bytes, encoded among the address bits.
 
 use crate::TlpError;
 
-/// Two to some power of bytes, 4096 at least, at a multiple of that (PCIe Base 10.2.3.2).
+/// A range of a power of two of bytes, at least 4096, at a multiple of its size (PCIe Base 10.2.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageRange {
     first: u64,
-    /// 12 to 64.
+    /// Logarithm of the size, 12 to 64.
     bits: u8,
 }
 
@@ -17,7 +17,7 @@ impl PageRange {
         bits: u64::BITS as u8,
     };
 
-    /// The `size` bytes from `first` on.
+    /// The range of `size` bytes from `first` on.
     pub const fn new(first: u64, size: u64) -> Result<Self, TlpError> {
         let is_size = size.is_power_of_two() && size.ilog2() >= SMALLEST;
         if !is_size || !first.is_multiple_of(size) {
@@ -29,47 +29,47 @@ impl PageRange {
         })
     }
 
-    /// Its first address.
+    /// First address of the range.
     pub const fn first(&self) -> u64 {
         self.first
     }
 
-    /// Its last address.
+    /// Last address of the range.
     pub const fn last(&self) -> u64 {
         self.first | self.offsets()
     }
 
-    /// Its bytes; none if they are more than a number of 64 bits can count.
+    /// Size in bytes; none for the range of all addresses, 2^64 bytes.
     pub const fn size(&self) -> Option<u64> {
         1_u64.checked_shl(self.bits as u32)
     }
 
-    /// Whether the address is in it.
+    /// Whether `address` is in the range.
     pub const fn contains(&self, address: u64) -> bool {
         address & !self.offsets() == self.first
     }
 
-    /// Whether an address is in both.
+    /// Whether the two ranges have an address in common.
     pub const fn overlaps(&self, other: &Self) -> bool {
         self.first <= other.last() && other.first <= self.last()
     }
 
-    /// The address here that lies as far from the first one as `address` does in its own range of that size.
+    /// The address in this range with the same offset as `address`.
     pub const fn at(&self, address: u64) -> u64 {
         self.first | address & self.offsets()
     }
 
-    /// The quadword with this address and size; bits 10 to 0 are clear.
+    /// The quadword with the address and the size of the range; bits 10 to 0 are clear.
     pub(super) const fn emit(self) -> u64 {
         if self.bits as u32 == SMALLEST {
             return self.first;
         }
-        // Below the size's own bit, all address bits of a larger range are ones.
+        // All address bits below the bit that gives the size of a larger range are ones.
         let ones = (self.offsets() >> 1) & !(PAGE - 1);
         self.first | ones | LARGER
     }
 
-    /// The range in a quadword, whose bits 10 to 0 mean something else.
+    /// Reads the range from a quadword; bits 10 to 0 have other meanings.
     pub(super) const fn parse(quadword: u64) -> Result<Self, TlpError> {
         let ones = if quadword & LARGER == 0 {
             0
@@ -90,13 +90,13 @@ impl PageRange {
         })
     }
 
-    /// The address bits that tell one of its addresses from another.
+    /// Mask of the address bits that are an offset in the range.
     const fn offsets(&self) -> u64 {
         u64::MAX >> (u64::BITS - self.bits as u32)
     }
 }
 
-/// Address bits within a page.
+/// Number of address bits within a page.
 const SMALLEST: u32 = 12;
 const PAGE: u64 = 1 << SMALLEST;
 /// S: the range is larger than a page.

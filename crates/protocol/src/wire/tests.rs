@@ -1,4 +1,4 @@
-//! Headers with their exact bytes, and bytes that are none.
+//! Headers with their exact bytes, and bytes that are not a header.
 
 use super::*;
 use crate::Page;
@@ -81,7 +81,7 @@ fn an_atomic_operation_has_its_bits_in_place() {
     ];
     assert_eq!((bytes, len), (expected, 16));
     assert_eq!(Header::parse(&bytes), Ok((swap, 16)));
-    // Nine dwords are no operands.
+    // Nine dwords cannot be operands.
     let mut odd = bytes;
     odd[3] = 9;
     assert!(matches!(
