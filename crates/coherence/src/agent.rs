@@ -1,4 +1,4 @@
-//! A requesting agent: what it holds of the lines that all share, and what it asks the home agent for.
+//! A requesting agent: the lines in its cache, and its requests to the home agent.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -15,39 +15,39 @@ use crate::{Geometry, SetAssociative};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Agent<D> {
     id: AgentId,
-    lines: SetAssociative<Held<D>>,
-    /// What it has asked for, by number.
+    lines: SetAssociative<CachedLine<D>>,
+    /// Outstanding requests to the home agent, by transaction number.
     transactions: Numbered<Transaction<D>>,
-    /// How many of those there may be.
+    /// Most transactions that may be outstanding.
     limit: usize,
-    /// Those for lines that have no place in the cache, by line.
-    placeless: BTreeMap<Line, TransactionId>,
+    /// The transactions for lines without an entry in the cache, by line.
+    uncached: BTreeMap<Line, TransactionId>,
 }
 
-/// What it holds of a line.
+/// The cache's entry for a line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Held<D> {
+struct CachedLine<D> {
     state: State,
-    /// None while it holds nothing and waits for it.
+    /// None while the line's first data is awaited.
     data: Option<D>,
-    /// Whether it has asked for more of it.
+    /// Whether a request for the line is outstanding.
     pending: bool,
 }
 
-/// What it has asked the home agent for and is not answered.
+/// An outstanding request to the home agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Transaction<D> {
-    /// A line for the place that is kept free for it.
+    /// A request for a line, whose cache entry is reserved.
     Fill(Line),
-    /// To take a line back. Its bytes are gone when a snoop has taken them meanwhile.
+    /// A write-back. The data is none after a snoop has taken it.
     WriteBack(Line, Option<D>),
-    /// To do something to a line of which it holds nothing.
+    /// A request that the home agent executes; this agent does not cache the line.
     AtHome(Line),
 }
 
 impl<D> Transaction<D> {
-    /// Its line, if that has no place in the cache.
-    fn placeless(&self) -> Option<Line> {
+    /// The transaction's line, if it has no entry in the cache.
+    fn uncached(&self) -> Option<Line> {
         match self {
             Transaction::Fill(_) => None,
             Transaction::WriteBack(line, _) | Transaction::AtHome(line) => Some(*line),
@@ -55,68 +55,69 @@ impl<D> Transaction<D> {
     }
 }
 
-/// What somebody wants to do with a line.
+/// The access that a user of the agent needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Need {
-    /// Read some of it.
+    /// A read of a part of the line.
     Read,
-    /// Write some of it.
+    /// A write of a part of the line.
     Write,
-    /// Write all of it.
+    /// A write of the whole line.
     WriteAll,
 }
 
-/// Whether it can be done.
+/// The result of a request for access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Now.
+    /// The access is allowed now.
     Hit,
-    /// When this transaction ends.
+    /// A request was sent; the access is allowed when this transaction ends.
     Begun(TransactionId),
-    /// It cannot even be asked for: the line is on its way, or there is no room. Worth trying again when something has ended.
+    /// No request could be sent: a transaction of the line is outstanding, or the cache or the transactions are full. Try again
+    /// after the end of a transaction.
     Wait,
 }
 
-/// What a message brought to its end.
+/// The result of a received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<D> {
-    /// What was asked for can be done now, before the next message.
+    /// The access of this transaction is allowed now, until the next message is received.
     Ready(TransactionId, Line),
-    /// The home agent has done it.
+    /// The home agent has executed the request.
     Done(TransactionId, Answer<D>),
-    /// A line was taken back, or given up: nothing that anybody waits for, but there is room.
+    /// A write-back has ended or a snoop was answered: no access has ended, but there may be a free entry now.
     Room,
 }
 
-/// What comes back of what the home agent does.
+/// The answer to a request that the home agent executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer<D> {
-    /// Nothing.
+    /// No data.
     Nothing,
     /// The line.
     Data(D),
-    /// What was there before.
+    /// The previous value of an atomic operation.
     Old(u128),
 }
 
 impl<D: Data> Agent<D> {
-    /// An agent that holds nothing and may have so many transactions (1 to 4096) at a time.
+    /// An agent with an empty cache and at most `transactions` outstanding transactions (1 to 4096).
     pub fn new(id: AgentId, geometry: Geometry, transactions: usize) -> Self {
         Agent {
             id,
             lines: SetAssociative::new(geometry),
             transactions: Numbered::default(),
             limit: transactions,
-            placeless: BTreeMap::new(),
+            uncached: BTreeMap::new(),
         }
     }
 
-    /// Its ID.
+    /// The agent's ID.
     pub fn id(&self) -> AgentId {
         self.id
     }
 
-    /// What it may do with a line.
+    /// The state of a line in this cache.
     #[inline]
     pub fn state(&self, line: Line) -> State {
         self.lines
@@ -124,12 +125,12 @@ impl<D: Data> Agent<D> {
             .map_or(State::Invalid, |held| held.state)
     }
 
-    /// The lines that it holds, with their states.
+    /// The cached lines with their states.
     pub fn lines(&self) -> impl Iterator<Item = (Line, State)> {
         self.lines.iter().map(|(line, held)| (line, held.state))
     }
 
-    /// The bytes of lines that memory is behind of: those that it holds, and those that it is giving back.
+    /// The data that is newer than memory: of dirty lines, and of lines that are being written back.
     pub fn dirty(&self) -> impl Iterator<Item = (Line, &D)> {
         let held = self.lines.iter().filter_map(|(line, held)| {
             let dirty = held.state == State::UniqueDirty;
@@ -148,23 +149,23 @@ impl<D: Data> Agent<D> {
         held.chain(leaving)
     }
 
-    /// The bytes of a line that may be read.
+    /// The data of a line that may be read.
     pub fn data(&self, line: Line) -> Option<&D> {
         self.lines.get(line)?.data.as_ref()
     }
 
-    /// Whether it may ask for anything now.
+    /// Whether another transaction may begin.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.free() > 0
     }
 
-    /// Whether it waits for anything.
+    /// Whether no transaction is outstanding.
     pub fn is_idle(&self) -> bool {
         self.transactions.len() == 0
     }
 
-    /// Whether `need` of a line can be met, and if not, asks for what is missing.
+    /// Checks whether `need` of a line is allowed; if not, sends a request.
     pub fn access(&mut self, line: Line, need: Need, out: &mut Vec<Message<D>>) -> Access {
         let state = match self.lines.get(line) {
             Some(held) if held.pending => return Access::Wait,
@@ -179,7 +180,7 @@ impl<D: Data> Agent<D> {
             self.lines.touch(line);
             return Access::Hit;
         }
-        if self.placeless.contains_key(&line) {
+        if self.uncached.contains_key(&line) {
             return Access::Wait;
         }
         let request = match (need, state) {
@@ -197,7 +198,7 @@ impl<D: Data> Agent<D> {
         if let Some(held) = self.lines.get_mut(line) {
             held.pending = true;
         } else {
-            let nothing = Held {
+            let nothing = CachedLine {
                 state: State::Invalid,
                 data: None,
                 pending: true,
@@ -208,7 +209,7 @@ impl<D: Data> Agent<D> {
         Access::Begun(transaction)
     }
 
-    /// Keeps a place for a line, which it does not hold. False if there is none now.
+    /// Makes a cache entry free for a line that is not cached. False if that is not possible now.
     fn make_room(&mut self, line: Line, out: &mut Vec<Message<D>>) -> bool {
         if self.free() == 0 {
             return false;
@@ -218,7 +219,7 @@ impl<D: Data> Agent<D> {
             Ok(Some(victim)) => victim,
             Err(()) => return false,
         };
-        // A dirty victim takes a transaction, and the line needs another.
+        // A dirty victim needs one transaction, and the line another.
         if self.state(victim) == State::UniqueDirty && self.free() < 2 {
             return false;
         }
@@ -226,7 +227,7 @@ impl<D: Data> Agent<D> {
         true
     }
 
-    /// Holds a line no more. What memory is behind of goes back.
+    /// Removes a line from the cache. Dirty data is written back.
     fn give_up(&mut self, line: Line, out: &mut Vec<Message<D>>) {
         let Some(held) = self.lines.remove(line) else {
             return;
@@ -234,13 +235,13 @@ impl<D: Data> Agent<D> {
         if held.state != State::UniqueDirty {
             return;
         }
-        let data = held.data.expect("what is dirty is there");
+        let data = held.data.expect("a dirty line has data");
         let transaction = self.begin(Transaction::WriteBack(line, Some(data.clone())));
         let transaction = transaction.expect("a line is given up only with a free transaction");
         out.push(self.request(transaction, line, Request::WriteBackFull(data)));
     }
 
-    /// Has the home agent do something to a line, of which this agent keeps nothing.
+    /// Sends a request that the home agent executes; a copy of the line in this cache is given up before.
     pub fn at_home(
         &mut self,
         line: Line,
@@ -256,12 +257,12 @@ impl<D: Data> Agent<D> {
         }
         self.give_up(line, out);
         let transaction = self.begin(Transaction::AtHome(line));
-        let transaction = transaction.expect("there is a free one");
+        let transaction = transaction.expect("a free transaction was checked");
         out.push(self.request(transaction, line, request));
         Access::Begun(transaction)
     }
 
-    /// Gives a dirty line back and keeps nothing of it, as a cache is cleaned. False if that must wait.
+    /// Cleans a line: writes it back if it is dirty, and removes it from the cache. False if that must wait.
     pub fn clean(&mut self, line: Line, out: &mut Vec<Message<D>>) -> bool {
         if self.is_under_way(line) || self.free() == 0 {
             return false;
@@ -270,35 +271,35 @@ impl<D: Data> Agent<D> {
         true
     }
 
-    /// Writes some bytes of a line that it may write.
+    /// Writes a part of a line, which must be in a state that allows writes.
     pub fn write(&mut self, line: Line, range: WriteRange, data: &D) {
         let held = self.own(line);
         match &mut held.data {
             Some(there) => there.merge(data, range),
-            // After MakeUnique nothing was there, and all of it is written.
+            // After MakeUnique the line has no data, and the whole line is written.
             none => *none = Some(data.clone()),
         }
     }
 
-    /// Carries out an atomic operation on a line that it may write: what was there before.
+    /// Executes an atomic operation on a line, which must be in a state that allows writes; returns the previous value.
     pub fn change(&mut self, line: Line, atomic: &LineAtomic) -> u128 {
         let data = &mut self.own(line).data;
         data.as_mut()
-            .expect("a line that is read is there")
+            .expect("a line that is changed has data")
             .change(atomic)
     }
 
-    fn own(&mut self, line: Line) -> &mut Held<D> {
-        let held = self.lines.get_mut(line).expect("what is written is held");
+    fn own(&mut self, line: Line) -> &mut CachedLine<D> {
+        let held = self.lines.get_mut(line).expect("a written line is cached");
         assert!(
             held.state.may_write(),
-            "only the one who holds a line alone writes it"
+            "a line is written only in a unique state"
         );
         held.state = State::UniqueDirty;
         held
     }
 
-    /// A message arrives.
+    /// Handles a message from the home agent.
     pub fn receive(&mut self, message: Message<D>, out: &mut Vec<Message<D>>) -> Event<D> {
         match message.content {
             Content::Snoop(line, snoop) => {
@@ -316,7 +317,9 @@ impl<D: Data> Agent<D> {
                 Event::Done(message.transaction, Answer::Old(old.number()))
             }
             Content::Request(..) | Content::SnoopResponse(..) | Content::CompAck => {
-                panic!("the home agent asks no requesting agent for that")
+                panic!(
+                    "a home agent must not send requests or acknowledgements to a requesting agent"
+                )
             }
         }
     }
@@ -333,7 +336,7 @@ impl<D: Data> Agent<D> {
                 let held = self
                     .lines
                     .get_mut(line)
-                    .expect("a place is kept for a line");
+                    .expect("a requested line has a cache entry");
                 held.pending = false;
                 held.state = match grant {
                     Grant::Unique => State::UniqueClean,
@@ -352,7 +355,7 @@ impl<D: Data> Agent<D> {
         }
     }
 
-    /// Answers a snoop: what is still held, and the bytes if memory is behind.
+    /// Applies a snoop; returns the state that remains, and the data if memory is out of date.
     fn snoop(&mut self, line: Line, snoop: Snoop) -> (State, Option<D>) {
         if let Some(held) = self.lines.get_mut(line)
             && held.state != State::Invalid
@@ -373,7 +376,7 @@ impl<D: Data> Agent<D> {
             }
             return (held.state, data);
         }
-        let leaving = self.placeless.get(&line);
+        let leaving = self.uncached.get(&line);
         let leaving = leaving.and_then(|id| self.transactions.get_mut(usize::from(id.0)));
         let data = match (leaving, snoop) {
             (Some(Transaction::WriteBack(_, data)), Snoop::ToAny) => data.clone(),
@@ -383,25 +386,25 @@ impl<D: Data> Agent<D> {
         (State::Invalid, data)
     }
 
-    /// Whether it has asked for something to do with a line that has a place in the cache, or is given back.
+    /// Whether a transaction of the line is outstanding.
     fn is_under_way(&self, line: Line) -> bool {
-        self.lines.get(line).is_some_and(|held| held.pending) || self.placeless.contains_key(&line)
+        self.lines.get(line).is_some_and(|held| held.pending) || self.uncached.contains_key(&line)
     }
 
-    /// Transactions that may still begin.
+    /// Number of transactions that may still begin.
     fn free(&self) -> usize {
         self.limit - self.transactions.len()
     }
 
-    /// Begins a transaction under the lowest number that is free.
+    /// Begins a transaction under the lowest free number.
     fn begin(&mut self, transaction: Transaction<D>) -> Option<TransactionId> {
         if !self.is_open() {
             return None;
         }
-        let placeless = transaction.placeless();
+        let uncached = transaction.uncached();
         let id = TransactionId(self.transactions.begin(transaction) as u16);
-        if let Some(line) = placeless {
-            self.placeless.insert(line, id);
+        if let Some(line) = uncached {
+            self.uncached.insert(line, id);
         }
         Some(id)
     }
@@ -409,8 +412,8 @@ impl<D: Data> Agent<D> {
     fn close(&mut self, id: TransactionId) -> Transaction<D> {
         let closed = self.transactions.end(usize::from(id.0));
         let closed = closed.expect("the home agent answers what it was asked, once");
-        if let Some(line) = closed.placeless() {
-            self.placeless.remove(&line);
+        if let Some(line) = closed.uncached() {
+            self.uncached.remove(&line);
         }
         closed
     }

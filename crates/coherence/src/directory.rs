@@ -1,40 +1,40 @@
-//! Who holds which line, as far as the home agent knows.
+//! The home agent's directory: the agents that may hold each line.
 
 use protocol::coherence::{AgentId, Line};
 
-/// The holders of every line. Clean lines are given up without a word, so an agent may hold less than stands here, and
-/// never more.
+/// The holders of every line. Agents drop clean lines without a message, so an agent listed here may no longer hold the line; an
+/// agent that holds it is always listed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Directory {
     first: Line,
-    /// Pages of lines, as many as there are up to the last one that somebody held or asked for.
+    /// Pages of lines, up to the last page that was used.
     pages: Vec<Option<Box<Page>>>,
 }
 
-/// Lines beside each other.
+/// The entries of consecutive lines.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Page {
     holders: [Holders; PAGE],
-    /// Those for which a request is being served, as bits.
+    /// Lines with a request in service, one bit each.
     busy: u64,
 }
 
 const PAGE: usize = 64;
 
-/// Who holds a line.
+/// The agents that hold a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Holders {
-    /// Nobody.
+    /// No agent.
     #[default]
     Nobody,
-    /// One alone, who may have written it.
+    /// One agent, which may have written the line.
     One(AgentId),
-    /// Those whose bits are set, to read.
+    /// The agents whose bits are set; they may only read.
     Readers(u64),
 }
 
 impl Directory {
-    /// Of lines from `first` on, which nobody holds.
+    /// A directory of lines from `first` on, without holders.
     pub(crate) fn new(first: Line) -> Self {
         Directory {
             first,
@@ -55,7 +55,7 @@ impl Directory {
         }
     }
 
-    /// Whether a request for a line is being served.
+    /// Whether a request for the line is in service.
     pub(crate) fn is_busy(&self, line: Line) -> bool {
         let (page, place) = self.place(line);
         let page = self.pages.get(page).and_then(Option::as_ref);
@@ -86,7 +86,7 @@ impl Directory {
         (self.pages[page].get_or_insert_with(empty), place)
     }
 
-    /// Every line that somebody holds.
+    /// All lines with holders.
     pub(crate) fn held(&self) -> impl Iterator<Item = (Line, Holders)> {
         let first = self.first.number();
         let pages = self.pages.iter().enumerate();
@@ -101,7 +101,7 @@ impl Directory {
 }
 
 impl Holders {
-    /// The bits of the agents besides `agent`.
+    /// The bits of all holders except `agent`.
     pub(crate) fn others(self, agent: AgentId) -> u64 {
         let bits = match self {
             Holders::Nobody => 0,
@@ -111,7 +111,7 @@ impl Holders {
         bits & !bit(agent)
     }
 
-    /// Whether that agent holds it.
+    /// Whether `agent` is a holder.
     pub(crate) fn include(self, agent: AgentId) -> bool {
         match self {
             Holders::Nobody => false,
@@ -120,7 +120,7 @@ impl Holders {
         }
     }
 
-    /// Those, without an agent.
+    /// The holders without `agent`.
     pub(crate) fn without(self, agent: AgentId) -> Self {
         match self {
             Holders::One(one) if one != agent => self,
@@ -137,7 +137,7 @@ pub(crate) fn bit(agent: AgentId) -> u64 {
     1 << agent.number()
 }
 
-/// The agents whose bits are set.
+/// The agents whose bits are set in `bits`.
 pub(crate) fn agents(mut bits: u64) -> impl Iterator<Item = AgentId> {
     std::iter::from_fn(move || {
         let lowest = AgentId::new(bits.trailing_zeros() as u8)?;

@@ -1,4 +1,4 @@
-//! The home agent of a memory: who holds which of its lines, and one request for each line at a time.
+//! The home agent of a memory: it knows the holders of each line, and serves one request for a line at a time.
 
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -12,33 +12,33 @@ use crate::numbered::Numbered;
 
 /// The memory behind a home agent.
 pub trait Backing<D> {
-    /// The bytes of a line.
+    /// Reads a line.
     fn read(&mut self, line: Line) -> D;
-    /// They become these.
+    /// Writes a line.
     fn write(&mut self, line: Line, data: &D);
 }
 
 /// A home agent with its directory.
 ///
-/// It serves one request for a line at a time, from its first snoop to the requester's word that it has the line: no snoop
-/// meets a grant on its way, and every agent can answer every snoop at once. Messages may arrive in any order, but nothing that
-/// an agent sends passes a `CompAck` that it sent before.
+/// It serves one request for a line at a time, from the first snoop to the requester's `CompAck`. So no snoop overtakes a grant,
+/// and every agent can answer every snoop at once. Messages may arrive in any order, except that no message of an agent may pass an
+/// older `CompAck` of this agent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Home<D> {
     directory: Directory,
-    /// Requests that are being served, by number.
+    /// Requests in service, by number.
     active: Numbered<Active<D>>,
-    /// Those of them that are answered and await a `CompAck`, in the order of what that will say.
+    /// Answered requests that wait for `CompAck`, sorted by requester and transaction.
     granted: Vec<((AgentId, TransactionId), usize)>,
-    /// What waits behind those for the same line.
-    waiting: BTreeMap<Line, VecDeque<Asked<D>>>,
-    /// The agents that are gone, as bits.
-    gone: u64,
+    /// Requests that wait for an earlier request for the same line.
+    waiting: BTreeMap<Line, VecDeque<Incoming<D>>>,
+    /// The lost agents, one bit each.
+    lost: u64,
 }
 
-/// A request, and whose.
+/// A request and its requester.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Asked<D> {
+struct Incoming<D> {
     who: AgentId,
     transaction: TransactionId,
     line: Line,
@@ -47,56 +47,56 @@ struct Asked<D> {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Active<D> {
-    asked: Asked<D>,
-    /// The agents whose answers to snoops are awaited, as bits.
+    incoming: Incoming<D>,
+    /// The agents whose snoop responses are outstanding, one bit each.
     snooped: u64,
-    /// Whether an agent gave the bytes.
+    /// Whether an agent has sent the line's data.
     forwarded: bool,
 }
 
-/// A message of the home agent, and what had to happen before.
+/// A message of the home agent with its line and the origin of its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent<D> {
     /// The message.
     pub message: Message<D>,
-    /// The line that it is about.
+    /// The line of the message.
     pub line: Line,
-    /// Where what it says comes from.
+    /// The origin of its content.
     pub origin: Origin,
 }
 
-/// Where what the home agent says comes from, which is what it takes time for.
+/// The origin of a message's content, which determines its latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The directory alone.
+    /// The directory; no data is read.
     Directory,
     /// The memory.
     Memory,
-    /// Another agent, which has answered just now.
+    /// Another agent, which has just sent its snoop response.
     Agent,
 }
 
 impl<D: Data> Home<D> {
-    /// The home agent of a memory that begins with `first`, of which nobody holds a line.
+    /// The home agent of a memory that begins with the line `first`; no agent holds a line.
     pub fn new(first: Line) -> Self {
         Home {
             directory: Directory::new(first),
             active: Numbered::default(),
             granted: Vec::new(),
             waiting: BTreeMap::new(),
-            gone: 0,
+            lost: 0,
         }
     }
 
-    /// An agent is gone with all that it holds: the lines that it may have written and not given back. Who waits for its
-    /// answer to a snoop has what memory has.
+    /// Removes an agent, with all lines that it holds. Returns the lines that it may have written and did not write back. Requests
+    /// that wait for its snoop response continue with the data in memory.
     pub fn lose(
         &mut self,
         agent: AgentId,
         memory: &mut impl Backing<D>,
         out: &mut Vec<Sent<D>>,
     ) -> Vec<Line> {
-        self.gone |= bit(agent);
+        self.lost |= bit(agent);
         let held: Vec<(Line, bool)> = self.held_by(agent).collect();
         for (line, _) in &held {
             let left = self.directory.of(*line).without(agent);
@@ -123,33 +123,33 @@ impl<D: Data> Home<D> {
             .collect()
     }
 
-    fn is_gone(&self, agent: AgentId) -> bool {
-        self.gone & bit(agent) != 0
+    fn is_lost(&self, agent: AgentId) -> bool {
+        self.lost & bit(agent) != 0
     }
 
-    /// Whether it serves no request.
+    /// Whether no request is in service.
     pub fn is_idle(&self) -> bool {
         self.active.len() == 0
     }
 
-    /// Whether it serves a request for a line.
+    /// Whether a request for the line is in service.
     pub fn is_busy(&self, line: Line) -> bool {
         self.directory.is_busy(line)
     }
 
-    /// Whether any agent may hold a line, or it is being asked for.
+    /// Whether an agent may hold the line, or a request for it is in service.
     pub fn is_held(&self, line: Line) -> bool {
         self.directory.of(line) != Holders::Nobody || self.is_busy(line)
     }
 
-    /// The lines that an agent may hold, and whether it may have written them.
+    /// The lines that an agent may hold; the flag says whether it may have written the line.
     pub fn held_by(&self, agent: AgentId) -> impl Iterator<Item = (Line, bool)> {
         let held = self.directory.held();
         held.filter(move |(_, holders)| holders.include(agent))
             .map(|(line, holders)| (line, matches!(holders, Holders::One(_))))
     }
 
-    /// A message arrives.
+    /// Handles a message from a requesting agent.
     pub fn receive(
         &mut self,
         message: Message<D>,
@@ -157,21 +157,21 @@ impl<D: Data> Home<D> {
         out: &mut Vec<Sent<D>>,
     ) {
         let (who, transaction) = (message.source, message.transaction);
-        if self.is_gone(who) {
+        if self.is_lost(who) {
             return;
         }
         match message.content {
             Content::Request(line, request) => {
-                let asked = Asked {
+                let incoming = Incoming {
                     who,
                     transaction,
                     line,
                     request,
                 };
                 if self.is_busy(line) {
-                    self.waiting.entry(line).or_default().push_back(asked);
+                    self.waiting.entry(line).or_default().push_back(incoming);
                 } else {
-                    self.begin(asked, memory, out);
+                    self.begin(incoming, memory, out);
                 }
             }
             Content::SnoopResponse(kept, data) => {
@@ -186,40 +186,45 @@ impl<D: Data> Home<D> {
             }
             Content::CompAck => {
                 let place = self.granted_place((who, transaction));
-                let place = place.expect("what is acknowledged was granted");
+                let place = place.expect("a CompAck follows a grant");
                 let (_, index) = self.granted.remove(place);
                 self.finish(index, memory, out);
             }
             Content::Snoop(..)
             | Content::Comp(_)
             | Content::CompData(..)
-            | Content::CompAtomic(..) => panic!("no agent tells the home agent that"),
+            | Content::CompAtomic(..) => {
+                panic!("a requesting agent must not send completions or snoops to the home agent")
+            }
         }
     }
 
-    /// Serves a request for a line for which no other is being served.
-    fn begin(&mut self, asked: Asked<D>, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
-        let line = asked.line;
+    /// Starts a request for a line without another request in service.
+    fn begin(
+        &mut self,
+        incoming: Incoming<D>,
+        memory: &mut impl Backing<D>,
+        out: &mut Vec<Sent<D>>,
+    ) {
+        let line = incoming.line;
         let holders = self.directory.of(line);
-        let snoop = match (&asked.request, holders) {
+        let snoop = match (&incoming.request, holders) {
             (Request::ReadOnce, Holders::One(_)) => Some(Snoop::ToAny),
             (Request::WriteBackFull(_) | Request::ReadOnce, _)
             | (Request::ReadShared, Holders::Readers(_)) => None,
             (Request::ReadShared, _) => Some(Snoop::ToShared),
             _ => Some(Snoop::ToInvalid),
         };
-        let others = snoop.map_or(0, |_| holders.others(asked.who));
+        let others = snoop.map_or(0, |_| holders.others(incoming.who));
         let index = self.active.begin(Active {
-            asked,
+            incoming,
             snooped: others,
             forwarded: false,
         });
         self.directory.set_busy(line, true);
         for agent in agents(others) {
-            let content = Content::Snoop(
-                line,
-                snoop.expect("who is snooped is snooped for something"),
-            );
+            let content =
+                Content::Snoop(line, snoop.expect("a request that snoops has a snoop type"));
             out.push(Sent {
                 message: Message {
                     source: AgentId::HOME,
@@ -246,14 +251,14 @@ impl<D: Data> Home<D> {
         out: &mut Vec<Sent<D>>,
     ) {
         let active = self.active.get_mut(index);
-        let active = active.expect("an agent answers a snoop that was made");
+        let active = active.expect("a snoop response belongs to a request in service");
         assert!(
             active.snooped & bit(who) != 0,
-            "an agent answers a snoop once"
+            "an agent answers each snoop once"
         );
         active.snooped &= !bit(who);
         let all = active.snooped == 0;
-        let line = active.asked.line;
+        let line = active.incoming.line;
         if let Some(data) = data {
             active.forwarded = true;
             memory.write(line, data);
@@ -272,19 +277,19 @@ impl<D: Data> Home<D> {
         }
     }
 
-    /// All snoops are answered: so is the request.
+    /// Answers a request after all snoop responses have arrived.
     fn answer(&mut self, index: usize, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
         let active = self.active.get_mut(index);
-        let active = active.expect("a request is served until it ends");
-        let line = active.asked.line;
-        let who = active.asked.who;
+        let active = active.expect("a request stays in service until it ends");
+        let line = active.incoming.line;
+        let who = active.incoming.who;
         let held = self.directory.of(line);
         let from = if active.forwarded {
             Origin::Agent
         } else {
             Origin::Memory
         };
-        let (content, origin, holders) = match &active.asked.request {
+        let (content, origin, holders) = match &active.incoming.request {
             Request::ReadOnce => {
                 let data = Content::CompData(Grant::Nothing, memory.read(line));
                 (data, from, held.without(who))
@@ -313,7 +318,7 @@ impl<D: Data> Home<D> {
                 Holders::One(who),
             ),
             Request::WriteBackFull(data) => {
-                // Otherwise a snoop has taken it on its way, and somebody else may have written it since.
+                // Otherwise a snoop has taken the line from this write-back, and another agent may have written it since.
                 if held == Holders::One(who) {
                     memory.write(line, data);
                 }
@@ -349,10 +354,10 @@ impl<D: Data> Home<D> {
                 (content, from, Holders::Nobody)
             }
         };
-        let transaction = active.asked.transaction;
-        let gone = self.gone & bit(who) != 0;
-        let acknowledged = active.asked.request.is_acknowledged() && !gone;
-        let holders = if gone { holders.without(who) } else { holders };
+        let transaction = active.incoming.transaction;
+        let lost = self.lost & bit(who) != 0;
+        let acknowledged = active.incoming.request.is_acknowledged() && !lost;
+        let holders = if lost { holders.without(who) } else { holders };
         self.directory.set(line, holders);
         out.push(Sent {
             message: Message {
@@ -373,10 +378,10 @@ impl<D: Data> Home<D> {
         }
     }
 
-    /// A request has ended: the next one for its line begins.
+    /// Ends a request, and starts the next one for its line.
     fn finish(&mut self, index: usize, memory: &mut impl Backing<D>, out: &mut Vec<Sent<D>>) {
         let active = self.active.end(index).expect("a request ends once");
-        let line = active.asked.line;
+        let line = active.incoming.line;
         self.directory.set_busy(line, false);
         let Entry::Occupied(mut waiting) = self.waiting.entry(line) else {
             return;
@@ -390,7 +395,7 @@ impl<D: Data> Home<D> {
         }
     }
 
-    /// Where among those that await a `CompAck` it stands, or is to stand.
+    /// The position of a request among those that wait for `CompAck`, or its insertion position.
     fn granted_place(&self, granted: (AgentId, TransactionId)) -> Result<usize, usize> {
         self.granted.binary_search_by_key(&granted, |(key, _)| *key)
     }

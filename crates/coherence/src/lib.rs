@@ -1,7 +1,7 @@
-//! Agents that share memory, as state machines from messages to messages.
+//! Coherent agents as state machines: each takes messages and sends messages.
 //!
-//! They know no time, so that the same code runs in a fabric, where messages take the time that links and pipelines take,
-//! and in a model checker, where they arrive in every order that is possible.
+//! The state machines have no notion of time. The same code runs in a fabric, where links and pipelines delay messages, and in a
+//! model checker, where messages arrive in every possible order.
 
 mod agent;
 mod directory;

@@ -1,11 +1,11 @@
-//! What is under way, by number.
+//! A table of active items, by number.
 
-/// Things that are under way, each under the lowest number that was free when it began.
+/// Active items, each under the number that was the lowest free one when the item began.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Numbered<T> {
-    /// As many places as there are up to the last thing.
+    /// The items by number, up to the last one in use.
     places: Vec<Option<T>>,
-    /// Those of them that are free, as bits.
+    /// Free numbers below the last one in use, one bit each.
     free: Vec<u64>,
     count: usize,
 }
@@ -23,7 +23,7 @@ impl<T> Default for Numbered<T> {
 const BITS: usize = u64::BITS as usize;
 
 impl<T> Numbered<T> {
-    /// Something begins: its number.
+    /// Adds an item; returns its number.
     pub(crate) fn begin(&mut self, what: T) -> usize {
         self.count += 1;
         if let Some(word) = self.free.iter().position(|word| *word != 0) {
@@ -37,12 +37,12 @@ impl<T> Numbered<T> {
         self.places.len() - 1
     }
 
-    /// What has that number ends.
+    /// Removes the item with this number.
     pub(crate) fn end(&mut self, number: usize) -> Option<T> {
         let ended = self.places.get_mut(number)?.take()?;
         self.count -= 1;
         self.free[number / BITS] |= 1 << (number % BITS);
-        // So that what was is no part of what is.
+        // Free places at the end are removed, so that equal contents compare as equal.
         while let Some(None) = self.places.last() {
             self.places.pop();
             let last = self.places.len();
@@ -52,22 +52,22 @@ impl<T> Numbered<T> {
         Some(ended)
     }
 
-    /// What has that number.
+    /// The item with this number.
     pub(crate) fn get_mut(&mut self, number: usize) -> Option<&mut T> {
         self.places.get_mut(number)?.as_mut()
     }
 
-    /// How many there are.
+    /// Number of items.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// All of them.
+    /// All items.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.places.iter().flatten()
     }
 
-    /// The numbers up to the last.
+    /// All numbers up to the last one in use.
     pub(crate) fn numbers(&self) -> std::ops::Range<usize> {
         0..self.places.len()
     }

@@ -1,38 +1,36 @@
-//! A set-associative table: where a line may stand, and which one goes when there is no room.
+//! A set-associative table with least-recently-used replacement.
 
 use protocol::coherence::{LINE_BYTES, Line};
 use thiserror::Error;
 
-/// How many lines there is room for, and how many places each may stand at.
+/// The size of a cache: its sets and ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     sets: usize,
     ways: usize,
 }
 
-/// Why a cache cannot be built so.
+/// The reason why a cache cannot have this geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum GeometryError {
-    /// Its size is no power of two.
-    #[error(
-        "a cache of {0} bytes has no whole number of index bits: a power of two, 64 or more, has"
-    )]
+    /// The size is not a power of two, or smaller than a line.
+    #[error("a cache cannot have {0} bytes; use a power of two, at least 64")]
     Size(u64),
-    /// Its ways are no power of two, or more than it has lines.
-    #[error("{ways} ways do not divide {lines} lines into sets: a power of two up to {} does", .lines.min(&MOST_WAYS))]
+    /// The number of ways is not a power of two, or is too large.
+    #[error("a cache of {lines} lines cannot have {ways} ways; use a power of two up to {}", .lines.min(&MOST_WAYS))]
     Ways {
-        /// Ways asked for.
+        /// Requested number of ways.
         ways: u32,
-        /// Lines that there are.
+        /// Number of lines.
         lines: u64,
     },
 }
 
-/// Ages within a set have 7 bits.
+/// The age of a line in its set has 7 bits.
 const MOST_WAYS: u64 = 128;
 
 impl GeometryError {
-    /// With the key that is wrong: that of the size, or that of the ways.
+    /// The error with the key that has the wrong value: `size` or `ways`.
     pub fn under(self, size: &'static str, ways: &'static str) -> (&'static str, Self) {
         match self {
             GeometryError::Size(_) => (size, self),
@@ -42,7 +40,7 @@ impl GeometryError {
 }
 
 impl Geometry {
-    /// A cache of `bytes` bytes in which a line has `ways` places.
+    /// A cache of `bytes` bytes with `ways` ways.
     pub fn new(bytes: u64, ways: u32) -> Result<Self, GeometryError> {
         if !bytes.is_power_of_two() || bytes < LINE_BYTES as u64 {
             return Err(GeometryError::Size(bytes));
@@ -57,26 +55,26 @@ impl Geometry {
         })
     }
 
-    /// Sets.
+    /// Number of sets.
     pub fn sets(self) -> usize {
         self.sets
     }
 
-    /// Places in each.
+    /// Number of ways of each set.
     pub fn ways(self) -> usize {
         self.ways
     }
 }
 
-/// A table from lines to `T`, in which the line that was looked at longest ago gives way.
+/// A table from lines to `T`; in a full set the least recently used line is replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SetAssociative<T> {
     ways: usize,
     sets: usize,
-    /// The line at each place, apart from what is kept of it: a set is looked through often, and far from the last one.
+    /// The line at each place, apart from its value: a set is searched often, and its lines are then adjacent in memory.
     lines: Vec<Option<Line>>,
     kept: Vec<Option<T>>,
-    /// Of each place, how many of its set were looked at since.
+    /// The age of each place: how many places of its set were used more recently.
     ages: Vec<u8>,
 }
 
@@ -107,20 +105,20 @@ impl<T> SetAssociative<T> {
         Some(set.start + way)
     }
 
-    /// What is kept of a line.
+    /// The value of a line.
     #[inline]
     pub fn get(&self, line: Line) -> Option<&T> {
         self.kept[self.place(line)?].as_ref()
     }
 
-    /// The same, to be changed.
+    /// The value of a line, mutable.
     #[inline]
     pub fn get_mut(&mut self, line: Line) -> Option<&mut T> {
         let place = self.place(line)?;
         self.kept[place].as_mut()
     }
 
-    /// The line is looked at. False if it is not there.
+    /// Marks the line as most recently used. False if it is not in the table.
     pub fn touch(&mut self, line: Line) -> bool {
         let place = self.place(line);
         if let Some(place) = place {
@@ -138,7 +136,8 @@ impl<T> SetAssociative<T> {
         self.ages[place] = 0;
     }
 
-    /// Which line gives way to `line`, if there is no room: the oldest of those that `may_go`. `Err` if none may.
+    /// The line to replace by `line`: the least recently used one that `may_go`; none if the set has a free place. `Err` if no line
+    /// may go.
     #[expect(clippy::result_unit_err, reason = "there is nothing more to say")]
     pub fn victim(&self, line: Line, may_go: impl Fn(&T) -> bool) -> Result<Option<Line>, ()> {
         let set = self.set(line);
@@ -149,32 +148,32 @@ impl<T> SetAssociative<T> {
         let mut by_age = (0..self.ways as u8).rev();
         let victim = by_age.find_map(|age| {
             let way = ages.iter().position(|there| *there == age);
-            let place = set.start + way.expect("each age is that of one place of a set");
+            let place = set.start + way.expect("the ages of a set are a permutation");
             let kept = self.kept[place].as_ref();
             kept.filter(|what| may_go(what)).and(self.lines[place])
         });
         victim.map(Some).ok_or(())
     }
 
-    /// Puts a line that is not there where there is room.
+    /// Inserts a line, which must not be in the table, into a free place of its set.
     pub fn insert(&mut self, line: Line, what: T) {
         let set = self.set(line);
         let free = self.lines[set.clone()].iter().position(Option::is_none);
-        let free = set.start + free.expect("a line is put where another has given way");
+        let free = set.start + free.expect("a line is inserted only into a set with a free place");
         self.lines[free] = Some(line);
         self.kept[free] = Some(what);
         self.renew(free, line);
     }
 
-    /// Takes a line out.
+    /// Removes a line.
     pub fn remove(&mut self, line: Line) -> Option<T> {
         let place = self.place(line)?;
         self.lines[place] = None;
         self.kept[place].take()
     }
 
-    /// The line is looked at, and put in if it was not there, wherever the oldest of its set, or none, stands. False if it was
-    /// not. For tables without anything to give back.
+    /// Marks the line as most recently used, and inserts it if it is not in the table, without regard to the value that it
+    /// replaces. False if it was inserted.
     pub fn admit(&mut self, line: Line, what: T) -> bool {
         if self.touch(line) {
             return true;
@@ -186,14 +185,14 @@ impl<T> SetAssociative<T> {
             ages.iter()
                 .position(|age| usize::from(*age) + 1 == self.ways)
         });
-        let place = set.start + way.expect("each age is that of one place of a set");
+        let place = set.start + way.expect("the ages of a set are a permutation");
         self.lines[place] = Some(line);
         self.kept[place] = Some(what);
         self.renew(place, line);
         false
     }
 
-    /// Everything that is kept, set after set.
+    /// All entries, set by set.
     pub fn iter(&self) -> impl Iterator<Item = (Line, &T)> {
         let lines = self.lines.iter().flatten();
         lines.copied().zip(self.kept.iter().flatten())

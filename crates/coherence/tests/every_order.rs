@@ -1,5 +1,5 @@
-//! Every order in which messages can arrive, for a few agents, lines and values: one writer at a time, every reader sees what
-//! was written last, and nobody waits for ever.
+//! Checks every order of messages for a few agents, lines and values: there is one writer at a time, every read returns the last
+//! written value, and no agent waits forever.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use protocol::coherence::{
 };
 use stateright::{Checker, Model, Property};
 
-/// A line with one of two values in it.
+/// A line with one of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Value(u8);
 
@@ -37,11 +37,11 @@ impl Backing<Value> for Memory {
     }
 }
 
-/// What an agent may be told to do at any time that it does nothing.
+/// The tasks that an idle agent may begin at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Task {
     Load(Line),
-    /// Writes the value that it has not.
+    /// Writes the other value.
     Store(Line),
     StoreAll(Line),
     Toggle(Line),
@@ -81,11 +81,11 @@ fn toggle() -> LineAtomic {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Doing {
     task: Task,
-    /// None while it could not even be asked for.
+    /// None while the agent could not send the request.
     transaction: Option<TransactionId>,
-    /// What the home agent writes for it.
+    /// The write that the home agent executes.
     value: Value,
-    /// What the line has held since the task began, as bits: what a read of it may bring.
+    /// The values that the line has had since the task began, one bit each: a read may return any of these.
     seen: u8,
 }
 
@@ -93,17 +93,17 @@ struct Doing {
 struct World {
     agents: Vec<Agent<Value>>,
     doing: Vec<Option<Doing>>,
-    /// What each may still do, if there is an end.
+    /// Number of tasks that each agent may still begin, if it is limited.
     left: Vec<Option<u8>>,
     home: Home<Value>,
     memory: Memory,
-    /// What is on its way from the home agent: it arrives in any order.
+    /// Messages from the home agent, which arrive in any order.
     flying: Vec<Message<Value>>,
-    /// What is on its way from each agent to the home agent, where nothing passes a `CompAck`.
+    /// Messages from each agent to the home agent; no message passes a `CompAck`.
     rising: Vec<VecDeque<Message<Value>>>,
-    /// What was written last to each line.
+    /// The last written value of each line.
     last: Vec<Value>,
-    /// What went wrong.
+    /// The violated rule, if any.
     wrong: Option<&'static str>,
 }
 
@@ -115,13 +115,13 @@ enum Step {
     ArriveHome(usize, usize),
 }
 
-/// Which agents there are, and what they do.
+/// The agents and their tasks.
 struct Case {
     agents: usize,
     lines: u64,
     ways: u32,
     transactions: usize,
-    /// How many things each agent does; none for no end.
+    /// Number of tasks of each agent; none for no limit.
     budget: Option<u8>,
     tasks: fn(Line) -> Vec<Task>,
 }
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Does what a hit, or a grant, allows.
+    /// Executes the task that a hit or a grant allows.
     fn perform(&mut self, agent: usize, task: Task) {
         let line = task.line();
         match task {
@@ -244,15 +244,16 @@ impl World {
                 };
                 let wrong = |value| doing.seen >> value & 1 == 0;
                 if matches!(doing.task, Task::ReadOnce(_)) && read.is_some_and(wrong) {
-                    self.wrong = Some("what the home agent reads stood there meanwhile");
+                    self.wrong =
+                        Some("a ReadOnce returns a value that the line had since it began");
                 }
             }
             Event::Room => {}
         }
     }
 
-    /// The home agent has changed memory by itself: that is when it happens. A `ReadOnce` happened when its last snoop was
-    /// answered, and is checked when it ends.
+    /// Notes a change of memory by the home agent at the time of its answer. A `ReadOnce` takes effect earlier, when its last snoop is
+    /// answered, and is checked at its end.
     fn note(&mut self, message: &Message<Value>) {
         let Some(agent) = usize::from(message.target.number()).checked_sub(1) else {
             return;

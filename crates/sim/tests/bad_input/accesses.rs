@@ -212,15 +212,15 @@ fn caches_can_be_built() {
     };
     assert_eq!(
         card("cache = \"96 KiB\""),
-        "bad.toml:7: card, cache: a cache of 98304 bytes has no whole number of index bits: a power of two, 64 or more, has"
+        "bad.toml:7: card, cache: a cache cannot have 98304 bytes; use a power of two, at least 64"
     );
     assert_eq!(
         card("cache_ways = 3"),
-        "bad.toml:7: card, cache_ways: 3 ways do not divide 2048 lines into sets: a power of two up to 128 does"
+        "bad.toml:7: card, cache_ways: a cache of 2048 lines cannot have 3 ways; use a power of two up to 128"
     );
     assert_eq!(
         card("second_cache = \"1000 B\""),
-        "bad.toml:7: card, second_cache: a cache of 1000 bytes has no whole number of index bits: a power of two, 64 or more, has"
+        "bad.toml:7: card, second_cache: a cache cannot have 1000 bytes; use a power of two, at least 64"
     );
     assert_eq!(
         card("virtual_addresses = true\ntranslations = 100"),
