@@ -1,11 +1,11 @@
-//! Taking the lock of a bucket, or a place in its queue.
+//! Acquiring the lock of a bucket, or joining its queue.
 
 use crate::{Bucket, Machine, NotJoined, Operation, Owner, Queue};
 
-/// Puts an owner behind all others in a bucket.
+/// Adds an owner at the end of a bucket's queue.
 ///
-/// It begins as if the bucket were free: then one compare-and-swap is all. If it is not, the queue that was found instead
-/// tells what to expect next. Each failure after the first means that another owner has changed the bucket since.
+/// It begins as if the bucket were free, when one compare-and-swap is enough. If it is not free, the queue that was found becomes
+/// the next expected value. Each further failure means that another owner has changed the bucket since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
     bucket: Bucket,
@@ -15,28 +15,28 @@ pub struct Acquire {
     swaps: u32,
 }
 
-/// How an owner that asked for a lock stands.
+/// The result of an acquisition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Acquired {
-    /// It holds the lock.
+    /// The owner holds the lock.
     Held,
-    /// It has a place in the queue, and is to [wait](crate::Wait).
+    /// The owner is in the queue, and must [wait](crate::Wait).
     Queued {
-        /// Owners before it.
+        /// Number of owners before it.
         ahead: u32,
     },
-    /// It had a place before: it holds the lock, or waits for it, for another record version of this bucket. One release
-    /// gives it up for both.
+    /// The owner already was in the queue: it holds the lock or waits for it, because of another record version in this bucket. One
+    /// release ends both.
     Present {
-        /// Owners before it; none when it holds the lock.
+        /// Number of owners before it; 0 when it holds the lock.
         ahead: u32,
     },
-    /// There is no place. Whether and when it asks again is the caller's policy.
+    /// The queue is full. The caller decides whether and when to try again.
     Full,
 }
 
 impl Acquire {
-    /// `owner` asks for the lock of `bucket`.
+    /// `owner` requests the lock of `bucket`.
     pub fn new(bucket: Bucket, owner: Owner) -> Self {
         Acquire {
             bucket,
@@ -47,7 +47,7 @@ impl Acquire {
         }
     }
 
-    /// Compare-and-swaps performed until now.
+    /// Number of compare-and-swaps so far.
     pub fn swaps(&self) -> u32 {
         self.swaps
     }

@@ -1,21 +1,20 @@
 //! A lock table that a database and an accelerator share: queues of owners in memory, changed by compare-and-swap.
 //!
-//! Nothing here knows who performs the operations or how long each takes: a [`Machine`] names an [`Operation`] on one word
-//! of memory, is told what was found there, and names the next, until it has an outcome. A lock engine in a device, the
-//! software of a simulated host and a real thread ([`run`]) perform the same machines.
+//! The algorithms do not depend on who performs the operations, nor on their latency. A [`Machine`] names an [`Operation`] on one
+//! word of memory, receives the word that was found, and names the next operation, until it has an outcome. A lock engine in a
+//! device, the software of a simulated host and a real thread ([`run`]) all perform these machines.
 //!
-//! A bucket is one word because then each change of its queue is one compare-and-swap. Were the slots words of their own, a
-//! shift would take several, and between two of them an owner would stand in two places or in none: two might find
-//! themselves at the head, one who joins might be shifted away, and who died half-way would leave a queue that nobody can
-//! read. With one word there is no such moment: who dies leaves the queue as it was before an operation or after it.
+//! A bucket is one word, so one compare-and-swap makes each change of its queue. If every slot were a word of its own, a shift
+//! would need several operations, and between two of them an owner would be in two slots or in none: two owners might see
+//! themselves at the head, a joining owner might be lost, and an owner that died in between would leave an invalid queue. With one
+//! word there is no such intermediate state: an owner that dies leaves the queue as it was before an operation or after it.
 //!
-//! For the same reason it does no harm that a word may have changed and changed back (ABA) before a compare-and-swap finds it
-//! as expected: there is nothing behind the word, it is the whole state, and who stands in it now stands there rightly. This
-//! is so while an id means one owner. It may be given to another when whoever had it can no longer reach the memory, be it
-//! with an operation that is under way; until then, what was removed from the table comes back at most as itself.
+//! For the same reason ABA is harmless: a word may change and change back before a compare-and-swap finds the expected value. The
+//! word is the whole state and refers to nothing else, so the owners in it are valid. This needs unique owner ids. An id may be
+//! given to another owner only when the previous one can no longer reach the memory, not even with an operation that is already
+//! under way.
 //!
-//! The locks of several buckets are not ordered here, so that two owners may wait for each other; [`Remove`] is also the way
-//! out for a waiter that gives up.
+//! There is no order between the locks of several buckets, so two owners can deadlock; a waiter that gives up uses [`Remove`].
 
 mod acquire;
 mod machine;

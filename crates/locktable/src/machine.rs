@@ -1,34 +1,34 @@
-//! What a step machine asks of memory.
+//! The interface between an algorithm on the table and the memory.
 
 use crate::{Bucket, Queue};
 
-/// An operation on the word of one bucket. Whoever performs it answers with the queue found there, which is the one before
-/// a swap; the swap is made if and only if that is the expected one.
+/// An operation on the word of one bucket. Its result is the queue that was found, before a swap; the swap takes place exactly when
+/// that queue is the expected one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Reads the word at once.
+    /// Reads the word atomically.
     Load(Bucket),
-    /// Puts the new queue in place of the expected one.
+    /// Replaces the expected queue with the new one.
     CompareAndSwap {
-        /// Where.
+        /// The bucket.
         bucket: Bucket,
-        /// What must be there.
+        /// The queue that must be in the bucket.
         expected: Queue,
-        /// What will be there.
+        /// The queue to write.
         new: Queue,
     },
 }
 
-/// An algorithm on the table, one operation after the other.
+/// An algorithm on the table: a sequence of operations.
 ///
-/// It may be left at any step, for good if its owner dies: what was done stays done, and nothing is half done.
+/// It can be abandoned after any operation, also because its owner dies: each operation leaves a valid table.
 pub trait Machine {
-    /// How it ends.
+    /// The result of the algorithm.
     type Outcome;
 
-    /// What it asks for now.
+    /// The next operation.
     fn operation(&self) -> Operation;
 
-    /// Takes in what that operation found; the outcome when it was the last one.
+    /// Takes the queue that the operation found; returns the outcome after the last operation.
     fn answered(&mut self, found: Queue) -> Option<Self::Outcome>;
 }

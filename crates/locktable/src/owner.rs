@@ -1,31 +1,31 @@
-//! Who may hold a lock.
+//! Owners of locks.
 
 use std::num::NonZeroU16;
 
 use thiserror::Error;
 
-/// Whoever asks for locks one after the other: a thread of the host, a context of a lock engine.
+/// An owner, which requests one lock after the other: a thread of the host, or a context of a lock engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(NonZeroU16);
 
-/// A number that no owner has.
+/// The error for a number that is not an owner's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("owner {0} does not exist: owners are numbered from 1 to 65535")]
+#[error("owner {0} does not exist; use a number from 1 to 65535")]
 pub struct NotAnOwner(pub u32);
 
 impl Owner {
-    /// The owner of that number, from 1 to 65535: 0 is an empty slot.
+    /// The owner `id`, 1 to 65535; 0 is an empty slot.
     pub fn new(id: u32) -> Result<Self, NotAnOwner> {
         let slot = u16::try_from(id).ok();
         slot.and_then(Self::in_slot).ok_or(NotAnOwner(id))
     }
 
-    /// Its number.
+    /// The owner's number.
     pub fn id(self) -> u16 {
         self.0.get()
     }
 
-    /// Whoever stands in a slot with that content.
+    /// The owner in a slot; none if the slot is empty.
     pub(crate) fn in_slot(slot: u16) -> Option<Self> {
         NonZeroU16::new(slot).map(Owner)
     }

@@ -1,4 +1,4 @@
-//! The queue of a bucket: who holds its lock and who waits for it, in one word.
+//! The queue of a bucket in one word: the lock's holder and the owners that wait.
 
 use std::fmt;
 
@@ -6,28 +6,29 @@ use thiserror::Error;
 
 use crate::{Owner, Width};
 
-/// Owners in slots of 16 bits, without a gap and each once; the one in the least significant slot, the head, holds the lock.
+/// Owners in slots of 16 bits, without gaps and without repetition; the owner in the least significant slot, the head, holds the
+/// lock.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue(u128);
 
-/// A word that is no queue.
+/// The error for a word that is not a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{0:#x} is not a queue: owners stand in slots of 16 bits from the least significant one, without a gap and each once"
+    "{0:#x} is not a queue; its 16-bit slots must contain owners without gaps from the least significant slot, and each owner once"
 )]
 pub struct NotAQueue(pub u128);
 
-/// Why an owner does not join a queue.
+/// The reason why an owner cannot join a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotJoined {
-    /// It stands there: a second place would make it wait for itself.
-    #[error("it stands in the queue, behind {ahead}")]
+    /// The owner is already in the queue; it would wait for itself.
+    #[error("the owner is already in the queue, behind {ahead} owners")]
     Present {
-        /// Owners before it.
+        /// Number of owners before it.
         ahead: u32,
     },
-    /// Every slot is taken.
-    #[error("every slot of the queue is taken")]
+    /// All slots are used.
+    #[error("all slots of the queue are used")]
     Full,
 }
 
@@ -35,15 +36,15 @@ const SLOT_BITS: u32 = u16::BITS;
 const MOST_SLOTS: u32 = u128::BITS / SLOT_BITS;
 
 impl Queue {
-    /// Of a lock that nobody holds.
+    /// The queue of a free lock.
     pub const EMPTY: Self = Queue(0);
 
-    /// Of a lock that `owner` holds and nobody waits for.
+    /// The queue of a lock that `owner` holds, without waiters.
     pub fn of(owner: Owner) -> Self {
         Queue(owner.id().into())
     }
 
-    /// The queue that a word found in memory is.
+    /// Reads a queue from a word of memory.
     pub fn from_word(word: u128) -> Result<Self, NotAQueue> {
         let queue = Queue(word);
         let len = queue.len();
@@ -55,39 +56,39 @@ impl Queue {
         Ok(queue)
     }
 
-    /// The word that it is in memory.
+    /// The queue as a word of memory.
     pub fn word(self) -> u128 {
         self.0
     }
 
-    /// Whoever stands in it, the head first.
+    /// The owners in the queue, the head first.
     pub fn owners(self) -> impl Iterator<Item = Owner> {
         let slot = move |position| (self.0 >> (position * SLOT_BITS)) as u16;
         (0..MOST_SLOTS).map_while(move |position| Owner::in_slot(slot(position)))
     }
 
-    /// Whoever holds the lock.
+    /// The holder of the lock.
     pub fn head(self) -> Option<Owner> {
         self.owners().next()
     }
 
-    /// Owners in it.
+    /// Number of owners in the queue.
     pub fn len(self) -> u32 {
         self.owners().count() as u32
     }
 
-    /// Whether nobody holds the lock.
+    /// Whether the lock is free.
     pub fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
 
-    /// Owners before `owner`; `None` when it does not stand in the queue.
+    /// Number of owners before `owner`; `None` when it is not in the queue.
     pub fn position_of(self, owner: Owner) -> Option<u32> {
         let position = self.owners().position(|other| other == owner);
         position.map(|position| position as u32)
     }
 
-    /// With `owner` behind all others, in a word of that width.
+    /// The queue with `owner` added at the end, in a word of width `width`.
     pub fn joined(self, owner: Owner, width: Width) -> Result<Self, NotJoined> {
         if let Some(ahead) = self.position_of(owner) {
             return Err(NotJoined::Present { ahead });
@@ -99,7 +100,7 @@ impl Queue {
         Ok(Queue(self.0 | u128::from(owner.id()) << (len * SLOT_BITS)))
     }
 
-    /// Without `owner`, wherever it stands; those behind it move up.
+    /// The queue without `owner`; the owners behind it move up.
     #[must_use]
     pub fn without(self, owner: Owner) -> Self {
         let Some(position) = self.position_of(owner) else {
@@ -110,7 +111,7 @@ impl Queue {
         Queue(self.0 & !(u128::MAX << bits) | behind)
     }
 
-    /// Without its head: the next in it holds the lock.
+    /// The queue without its head; the next owner holds the lock.
     #[must_use]
     pub fn shifted(self) -> Self {
         Queue(self.0 >> SLOT_BITS)

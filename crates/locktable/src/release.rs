@@ -1,11 +1,11 @@
-//! Giving up the lock of a bucket.
+//! Releasing the lock of a bucket.
 
 use crate::{Bucket, Machine, Operation, Owner, Queue};
 
-/// Shifts the queue of a bucket, so that the next owner in it holds the lock.
+/// Shifts the queue of a bucket, so that the next owner holds the lock.
 ///
-/// It begins as if nobody waited: then one compare-and-swap is all. If somebody does, the queue that was found instead
-/// tells what to expect next.
+/// It begins as if no owner waited, when one compare-and-swap is enough. Otherwise the queue that was found becomes the next
+/// expected value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     bucket: Bucket,
@@ -13,21 +13,21 @@ pub struct Release {
     expected: Queue,
 }
 
-/// Whether an owner gave up a lock.
+/// The result of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Released {
-    /// It held the lock and does not any more.
+    /// The owner held the lock and has released it.
     Passed {
-        /// Who holds it now, if anybody waited.
+        /// The new holder, if an owner waited.
         next: Option<Owner>,
     },
-    /// It did not hold the lock, and nothing was changed. If it had taken it, it was thought dead and removed since, and
-    /// what it did under the lock others may have done, too.
+    /// The owner did not hold the lock, and nothing was changed. If it had acquired the lock, it was declared dead and removed;
+    /// other owners may have repeated the work that it did under the lock.
     NotHeld,
 }
 
 impl Release {
-    /// `owner` gives up the lock of `bucket`.
+    /// `owner` releases the lock of `bucket`.
     pub fn new(bucket: Bucket, owner: Owner) -> Self {
         Release {
             bucket,

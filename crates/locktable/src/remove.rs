@@ -1,35 +1,35 @@
-//! Taking an owner out of a bucket, wherever it stands.
+//! Removing an owner from a bucket, at any position of the queue.
 
 use crate::{Bucket, Machine, Operation, Owner, Queue};
 
-/// Removes an owner from a bucket: one that died, by whoever recovers its locks, or oneself, by a waiter that gives up.
+/// Removes an owner from a bucket: a dead one during recovery, or a waiter that gives up.
 ///
-/// It begins with a load, as most buckets that are searched do not have the owner, and to read a line is cheaper than to own
-/// it. It can be left and begun again, by several at once: one of them removes the owner, the others find it absent.
+/// It begins with a load: most searched buckets do not contain the owner, and a read of a cache line is cheaper than its ownership.
+/// It can be abandoned and repeated, also by several at once: one of them removes the owner, and the others find it absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Remove {
     bucket: Bucket,
     owner: Owner,
-    /// What was found last, with the owner in it.
+    /// The queue that was found last, with the owner in it.
     found: Option<Queue>,
 }
 
-/// Where an owner stood that was to be removed.
+/// The owner's position before the removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Removed {
-    /// It held the lock.
+    /// The owner held the lock.
     Holder {
-        /// Who holds it now, if anybody waited.
+        /// The new holder, if an owner waited.
         next: Option<Owner>,
     },
-    /// It waited.
+    /// The owner waited.
     Waiter,
-    /// It had no place.
+    /// The owner was not in the queue.
     Absent,
 }
 
 impl Remove {
-    /// `owner` is to have no place in `bucket`.
+    /// Removes `owner` from `bucket`.
     pub fn new(bucket: Bucket, owner: Owner) -> Self {
         Remove {
             bucket,

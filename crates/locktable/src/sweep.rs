@@ -1,11 +1,11 @@
-//! Taking an owner that died out of the whole table.
+//! Removing a dead owner from the whole table.
 
 use crate::{Machine, Operation, Owner, Queue, Remove, Removed, Table};
 
 /// Removes an owner from every bucket, one after the other.
 ///
-/// It is complete only if the owner can no longer reach the memory: a compare-and-swap of it that is under way may still put it
-/// into a bucket that was swept before.
+/// It is complete only if the owner can no longer reach the memory. Otherwise a compare-and-swap that is under way may add the
+/// owner to a bucket that was already swept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sweep {
     table: Table,
@@ -15,17 +15,17 @@ pub struct Sweep {
     swept: Swept,
 }
 
-/// What an owner had.
+/// Result of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Swept {
-    /// Locks that it held.
+    /// Number of locks that the owner held.
     pub held: u64,
-    /// Places in which it waited.
+    /// Number of queues in which the owner waited.
     pub waited: u64,
 }
 
 impl Sweep {
-    /// `owner` is to have no place in `table`.
+    /// Removes `owner` from all buckets of `table`.
     pub fn new(table: Table, owner: Owner) -> Self {
         Sweep {
             table,

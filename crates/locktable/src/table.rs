@@ -1,16 +1,16 @@
-//! Where the buckets of a lock table lie, and which one locks a record version.
+//! The location of a lock table's buckets, and the bucket for each record version.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// Bytes of a line, which caches own as a whole: who changes a word takes its line away from all others.
+/// Bytes of a cache line; a cache that changes a word takes the whole line from all other caches.
 const LINE_BYTES: u64 = 64;
 
 /// A table of buckets, a power of two of them, each with one queue in one word.
 ///
-/// A bucket is locked as a whole: of two record versions that fall into it one waits for the other although nobody touches
-/// both (a false conflict), and one owner that wants both finds that it has the lock. More buckets make it rarer.
+/// Two record versions in the same bucket share its lock: one may wait for the other although no record is used twice (a false
+/// conflict), and an owner of both finds that it already has the lock. More buckets make this rarer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     base: u64,
@@ -19,7 +19,7 @@ pub struct Table {
     stride: u64,
 }
 
-/// Bits of a bucket's word: what one compare-and-swap changes.
+/// Width of a bucket's word, which one compare-and-swap changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// Four slots.
@@ -28,26 +28,26 @@ pub enum Width {
     Bits128,
 }
 
-/// Where the queue of one bucket lies.
+/// The location of one bucket's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket {
     address: u64,
     width: Width,
 }
 
-/// What a lock is taken for: one version of one record, as the database numbers them.
+/// The unit of locking: one version of one record, as the database numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordVersion(pub u64);
 
-/// Why there can be no such table.
+/// The reason why a lock table cannot have these parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// A bucket is found by some bits of a hash.
-    #[error("a lock table has no {0} buckets; a power of two is possible: 1, 2, 4, ...")]
+    /// The number of buckets is not a power of two, but some bits of a hash select the bucket.
+    #[error("a lock table cannot have {0} buckets; use a power of two: 1, 2, 4, ...")]
     Buckets(u64),
-    /// Buckets would overlap, or cross lines.
+    /// Buckets would overlap, or cross cache lines.
     #[error(
-        "buckets cannot lie {stride} bytes apart; a power of two of at least {least}, the bytes of a bucket, is possible"
+        "the stride of buckets cannot be {stride} bytes; use a power of two, at least {least}, the bytes of a bucket"
     )]
     Stride {
         /// Bytes from one bucket to the next.
@@ -55,9 +55,9 @@ pub enum TableError {
         /// Bytes of a bucket.
         least: u64,
     },
-    /// Words would not be aligned, or not alone in their lines.
+    /// Words would not be aligned to the stride.
     #[error(
-        "a lock table cannot lie at {base:#x}; a multiple of {stride}, the bytes from bucket to bucket, is possible"
+        "a lock table cannot be at address {base:#x}; use a multiple of {stride}, the bytes from bucket to bucket"
     )]
     Base {
         /// Address of the first bucket.
@@ -65,14 +65,14 @@ pub enum TableError {
         /// Bytes from one bucket to the next.
         stride: u64,
     },
-    /// Beyond the last address that there is.
+    /// The table would end above the last address.
     #[error(
-        "{buckets} buckets, {stride} bytes apart, from {base:#x} do not end below 2^64; fewer of them, or a lower address, may"
+        "{buckets} buckets with a stride of {stride} bytes from {base:#x} do not end below 2^64; use fewer buckets or a lower address"
     )]
     End {
         /// Address of the first bucket.
         base: u64,
-        /// How many.
+        /// Number of buckets.
         buckets: u64,
         /// Bytes from one bucket to the next.
         stride: u64,
@@ -80,7 +80,7 @@ pub enum TableError {
 }
 
 impl Width {
-    /// Owners that a queue has room for.
+    /// Number of owners that a queue can hold.
     pub const fn slots(self) -> u32 {
         match self {
             Width::Bits64 => 4,
@@ -98,13 +98,13 @@ impl Width {
 }
 
 impl Table {
-    /// `buckets` of that width from the virtual address `base`, each in a line of its own, so that those who want different
-    /// buckets do not take lines from each other.
+    /// A table of `buckets` buckets of width `width` from the virtual address `base`. Each bucket has its own cache line, so that
+    /// owners of different buckets do not take lines from each other.
     pub fn new(base: u64, buckets: u64, width: Width) -> Result<Self, TableError> {
         Self::with_stride(base, buckets, width, LINE_BYTES)
     }
 
-    /// `buckets` of that width from the virtual address `base`, so many bytes apart.
+    /// A table of `buckets` buckets of width `width` from the virtual address `base`, `stride` bytes apart.
     pub fn with_stride(
         base: u64,
         buckets: u64,
@@ -137,24 +137,27 @@ impl Table {
         })
     }
 
-    /// The addresses that it takes up, to the end of the last bucket's stride.
+    /// The table's addresses, to the end of the last bucket's stride.
     pub fn addresses(&self) -> Range<u64> {
         self.base..self.base + self.buckets * self.stride
     }
 
-    /// Bits of a bucket's word.
+    /// Width of a bucket's word.
     pub fn width(&self) -> Width {
         self.width
     }
 
-    /// How many buckets there are.
+    /// Number of buckets.
     pub fn bucket_count(&self) -> u64 {
         self.buckets
     }
 
-    /// The bucket of that number, counted from the base.
+    /// The bucket `index`, counted from the base.
     pub fn bucket(&self, index: u64) -> Bucket {
-        assert!(index < self.buckets, "a table has no bucket beyond its end");
+        assert!(
+            index < self.buckets,
+            "a bucket's index is below the number of buckets"
+        );
         Bucket {
             address: self.base + index * self.stride,
             width: self.width,
@@ -171,7 +174,7 @@ impl Table {
         self.bucket(self.index_of(record))
     }
 
-    /// Virtual address of that bucket.
+    /// Virtual address of the bucket that locks `record`.
     pub fn address_of(&self, record: RecordVersion) -> u64 {
         self.bucket_of(record).address
     }
@@ -183,17 +186,18 @@ impl Bucket {
         self.address
     }
 
-    /// Bits of the word, which is little-endian.
+    /// Width of the word, which is little-endian.
     pub fn width(self) -> Width {
         self.width
     }
 }
 
 impl RecordVersion {
-    /// The id with every bit spread over all others, as all who share a table must do it: three times it is folded onto
-    /// itself by a shift and an exclusive or (30, 27 and 31 bits), with a multiplication modulo 2^64 between.
+    /// The id after a mixing function, which every user of a shared table must apply: three times an exclusive or with the number
+    /// shifted right (30, 27 and 31 bits), with a multiplication modulo 2^64 in between.
     ///
-    /// These are the finalizer and the constants of the generator `splitmix64`. Each step can be undone: no two ids mix alike.
+    /// These are the finalizer and the constants of the generator `splitmix64`. Each step is invertible, so different ids stay
+    /// different.
     pub const fn mixed(self) -> u64 {
         let folded = self.0 ^ (self.0 >> 30);
         let spread = folded.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -224,20 +228,20 @@ mod tests {
         };
         assert_eq!(
             made(0, 12, 64),
-            "a lock table has no 12 buckets; a power of two is possible: 1, 2, 4, ..."
+            "a lock table cannot have 12 buckets; use a power of two: 1, 2, 4, ..."
         );
         assert_eq!(
             made(0, 16, 8),
-            "buckets cannot lie 8 bytes apart; a power of two of at least 16, the bytes of a bucket, is possible"
+            "the stride of buckets cannot be 8 bytes; use a power of two, at least 16, the bytes of a bucket"
         );
         assert_eq!(
             made(0x20, 16, 64),
-            "a lock table cannot lie at 0x20; a multiple of 64, the bytes from bucket to bucket, is possible"
+            "a lock table cannot be at address 0x20; use a multiple of 64, the bytes from bucket to bucket"
         );
         let last = u64::MAX - 63;
         assert_eq!(
             made(last, 1, 64),
-            "1 buckets, 64 bytes apart, from 0xffffffffffffffc0 do not end below 2^64; fewer of them, or a lower address, may"
+            "1 buckets with a stride of 64 bytes from 0xffffffffffffffc0 do not end below 2^64; use fewer buckets or a lower address"
         );
         assert!(Table::new(last - 64, 1, Width::Bits64).is_ok());
     }

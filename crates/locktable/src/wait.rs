@@ -1,25 +1,25 @@
-//! Waiting for one's turn in the queue of a bucket.
+//! Waiting in the queue of a bucket.
 
 use crate::{Bucket, Machine, Operation, Owner, Queue};
 
-/// Loads a bucket until an owner stands at its head. How long to wait from one load to the next is the caller's policy.
+/// Loads a bucket until an owner is at its head. The caller decides how long to wait between loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wait {
     bucket: Bucket,
     owner: Owner,
 }
 
-/// How waiting ended.
+/// The result of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waited {
     /// The owner holds the lock.
     Held,
-    /// The owner has no place any more: it was thought dead, and removed.
+    /// The owner is no longer in the queue: it was declared dead and removed.
     Removed,
 }
 
 impl Wait {
-    /// `owner`, which has a place in `bucket`, waits for the lock.
+    /// `owner`, which is in the queue of `bucket`, waits for the lock.
     pub fn new(bucket: Bucket, owner: Owner) -> Self {
         Wait { bucket, owner }
     }

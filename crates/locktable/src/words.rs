@@ -1,4 +1,4 @@
-//! Step machines on a memory that answers at once, such as that of real threads.
+//! Running the algorithms on a memory with immediate results, such as that of real threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,17 +6,17 @@ use thiserror::Error;
 
 use crate::{Bucket, Machine, NotAQueue, Operation, Queue, Table, Width};
 
-/// A memory that several may reach, with the two operations that the table needs. Both give the word that they found.
+/// A shared memory with the two operations that the table needs. Both return the word that they found.
 pub trait SharedWords {
-    /// Reads the word of `bucket` at once.
+    /// Reads the word of `bucket` atomically.
     fn load(&mut self, bucket: Bucket) -> u128;
 
-    /// Puts `new` there if `expected` is there, with nothing in between.
+    /// Writes `new` if the word is `expected`, in one atomic operation.
     fn compare_and_swap(&mut self, bucket: Bucket, expected: u128, new: u128) -> u128;
 }
 
-/// Performs `machine` to its end. `between` is called between two operations: nothing, a pause or a yield, as the caller
-/// waits. A word that is no queue ends it: somebody else writes to the table.
+/// Performs all operations of `machine`. `between` is called between two operations: the caller may do nothing, pause or yield. A
+/// word that is not a queue ends the run with an error: another program writes to the table.
 pub fn run<M: Machine>(
     mut machine: M,
     words: &mut impl SharedWords,
@@ -40,34 +40,32 @@ pub fn run<M: Machine>(
 
 /// The words of a table in the memory of this process.
 ///
-/// What an owner did under a lock is seen by the next that holds it. Words are of 64 bits: the standard library has no
-/// atomic ones of 128.
+/// The holder of a lock sees all writes that the previous holder made under the lock. Words have 64 bits, because the standard
+/// library has no 128-bit atomics.
 #[derive(Clone, Copy, Debug)]
 pub struct AtomicWords<'a> {
     base: u64,
     words: &'a [AtomicU64],
 }
 
-/// Why words cannot be those of a table.
+/// The reason why these words cannot be a table's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WordsError {
-    /// They are of 64 bits.
-    #[error(
-        "a table of 128-bit buckets does not lie in words of 64 bits; one of 64-bit buckets does"
-    )]
+    /// The table has 128-bit buckets, but the words have 64 bits.
+    #[error("a table with 128-bit buckets cannot be in words of 64 bits; use 64-bit buckets")]
     Width,
-    /// The table does not end where they do.
-    #[error("{have} words are not those of the table, which has {need}, from its base to its end")]
+    /// The number of words is not that of the table.
+    #[error("the table needs {need} words from its base to its end, not {have}")]
     Count {
-        /// Words there.
+        /// Number of words given.
         have: usize,
-        /// Words that the table takes up.
+        /// Number of words that the table needs.
         need: u64,
     },
 }
 
 impl<'a> AtomicWords<'a> {
-    /// The first word is at the base of `table`, the last before its end.
+    /// The words of `table`: the first word is at its base, the last one just before its end.
     pub fn new(table: &Table, words: &'a [AtomicU64]) -> Result<Self, WordsError> {
         if table.width() != Width::Bits64 {
             return Err(WordsError::Width);
@@ -85,7 +83,7 @@ impl<'a> AtomicWords<'a> {
     fn word(&self, bucket: Bucket) -> &'a AtomicU64 {
         let index = bucket.address().wrapping_sub(self.base) / Width::Bits64.bytes();
         let word = self.words.get(index as usize);
-        word.expect("a bucket is one of the table whose words these are")
+        word.expect("the bucket belongs to the table of these words")
     }
 }
 

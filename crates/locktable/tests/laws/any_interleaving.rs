@@ -1,4 +1,4 @@
-//! Clients in any order, some of which give up, die or are thought dead, on a few buckets.
+//! Random interleavings of clients on a few buckets; some clients give up, die or are wrongly declared dead.
 
 use locktable::{Bucket, Table, Width};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use crate::linearizability::{Record, is_linearizable};
 use crate::specification::{Call, QueueLock};
 use crate::world::{Event, Standing, World};
 
-/// What happens to whoever's turn it is.
+/// The next step of a client.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Go,
@@ -16,13 +16,13 @@ enum Turn {
     Declared(Standing),
 }
 
-/// A world, and what its clients and sweeps saw of each lock.
+/// A world, and the calls of its clients and sweeps on each lock.
 struct Observed {
     world: World,
     now: u64,
-    /// Of each bucket the calls of each client, then those of each sweep.
+    /// For each bucket the calls of each client, then those of each sweep.
     histories: Vec<Vec<Vec<Record>>>,
-    /// The owner that each sweep is after, in the order in which they began.
+    /// The owner that each sweep removes, in the order in which the sweeps began.
     sweeps: Vec<u16>,
 }
 
@@ -37,7 +37,7 @@ impl Observed {
         }
     }
 
-    /// One turn of whoever has that number among clients and sweeps.
+    /// One step of client or sweep `number`; sweeps are numbered after the clients.
     fn turn(&mut self, number: usize, turn: Turn) {
         let clients = self.world.clients.len();
         let number = number % (clients + self.world.sweeps.len());
@@ -128,7 +128,7 @@ fn turns() -> impl Strategy<Value = Vec<(usize, Turn)>> {
         1 => Just(Turn::Declared(Standing::Dead)),
         1 => Just(Turn::Declared(Standing::Doubted)),
     ];
-    // A few turns for the same one, too, so that it gets far while the others stand still.
+    // Bursts of steps of one client, so that it gets far while the others stop.
     let burst = (0_usize..12, 1_usize..8, turn);
     proptest::collection::vec(burst, 0..120).prop_map(|bursts| {
         let repeat = |(number, count, turn)| std::iter::repeat_n((number, turn), count);
@@ -158,7 +158,7 @@ proptest! {
         for (number, turn) in turns {
             observed.turn(number, turn);
         }
-        // Each in turn: 6 clients want 4 locks each, for which they make some 4 calls of some 6 steps.
+        // Round robin: 6 clients take 4 locks each, with about 4 calls of about 6 steps for each lock.
         for step in 0.. {
             if observed.world.is_over() {
                 break;

@@ -1,5 +1,5 @@
-//! Three clients on one bucket, each of which takes its lock twice: every order of their operations, whoever dies, is thought
-//! dead or gives up, and whenever.
+//! Three clients take the lock of one bucket twice each: every order of their operations, and every moment at which one dies, is
+//! wrongly declared dead or gives up.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,21 @@ use locktable::{Table, Width};
 
 use crate::world::{Standing, World};
 
-/// A state, and what may still happen to the clients.
+/// A state of the world, and the events that may still happen to its clients.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     world: World,
-    /// One client may be declared dead.
+    /// The standing of a client that may still be declared dead.
     fate: Option<Standing>,
-    /// One waiter may give up.
+    /// Whether a waiter may still give up.
     may_give_up: bool,
 }
 
-/// Every state that was reached: whether some way out of it is yet to be followed.
+/// All states that were reached; the flag says that some step from the state is not yet followed.
 type Reached = HashMap<State, bool>;
 
 impl State {
-    /// The states to which one operation leads that is somebody's next.
+    /// The states that the next operation of a client or a sweep leads to.
     fn operations(&self) -> Vec<State> {
         let clients = self.world.clients.iter().enumerate();
         let client = clients.filter(|(_, client)| !client.is_over());
@@ -39,7 +39,7 @@ impl State {
         client.chain(sweep).collect()
     }
 
-    /// The states to which a turn of fate leads.
+    /// The states that a declared death or a waiter's giving up leads to.
     fn turns_of_fate(&self) -> Vec<State> {
         let clients = 0..self.world.clients.len();
         let mut turns = Vec::new();
@@ -62,7 +62,7 @@ impl State {
         turns
     }
 
-    /// After a change of the world, with every client before its next operation on memory.
+    /// The state after `change`, with each client just before its next operation on memory.
     fn with(&self, change: impl Fn(&mut World)) -> State {
         let mut next = self.clone();
         change(&mut next.world);
@@ -77,10 +77,10 @@ impl State {
     }
 }
 
-/// Follows every way out of `state`.
+/// Follows all steps from `state`.
 ///
-/// An operation that changes nothing, which is the load of a waiter, leaves everybody the same choice. All others must lead
-/// on: since no way leads back to where it was, whoever gets a turn again and again gets to its end.
+/// The load of a waiter changes nothing and leaves the same steps. All other operations must lead to new states: as no step leads
+/// back, each client that continues reaches its end.
 fn follow(state: &State, reached: &mut Reached) {
     reached.insert(state.clone(), true);
     let mut operations = state.operations();
@@ -101,7 +101,7 @@ fn follow(state: &State, reached: &mut Reached) {
     reached.insert(state.clone(), false);
 }
 
-/// Three clients that take the one lock twice each; how many states there are.
+/// Number of states of three clients that take one lock twice each.
 fn follow_all(fate: Standing, may_give_up: bool) -> usize {
     let table = Table::new(0x1_0000, 1, Width::Bits64).unwrap();
     let state = State {

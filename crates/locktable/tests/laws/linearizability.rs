@@ -1,4 +1,4 @@
-//! Whether a history of calls, of which several were under way at once, could have come from calls made one by one.
+//! Linearizability: whether a history of concurrent calls could result from calls one after the other.
 
 use std::collections::HashSet;
 
@@ -6,19 +6,19 @@ use locktable::{Acquired, Owner, Released, Removed};
 
 use crate::specification::{Call, Outcome, QueueLock};
 
-/// A call as its caller saw it. Two moments are never the same.
+/// A call as its caller saw it. All times are different.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub call: Call,
     pub began: u64,
-    /// `None`: the caller died before it heard of it; whether it was made is open.
+    /// `None`: the caller died before the call returned; the call may have taken effect.
     pub ended: Option<u64>,
-    /// `None`: the caller did not say.
+    /// `None`: the caller did not record the outcome.
     pub outcome: Option<Outcome>,
 }
 
-/// Searches an order of the calls on one lock in which each is made between its beginning and its end and has the outcome that
-/// was told (Wing and Gong). `processes` are the calls of each caller, one after the other.
+/// Searches an order of the calls on one lock in which each call takes effect between its begin and its end and has its recorded
+/// outcome (Wing and Gong). `processes` are the calls of each caller in order.
 pub fn is_linearizable(lock: QueueLock, processes: &[Vec<Record>]) -> bool {
     let start = (vec![0; processes.len()], lock);
     let mut known = HashSet::from([start.clone()]);

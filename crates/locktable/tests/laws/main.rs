@@ -1,4 +1,4 @@
-//! What a lock table promises, whoever comes between whose operations, and whoever dies.
+//! Laws of the lock table for all interleavings of operations and all deaths of owners.
 
 mod any_interleaving;
 mod every_interleaving;

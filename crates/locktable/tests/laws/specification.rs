@@ -1,10 +1,10 @@
-//! The lock of a bucket as one would write it down without any memory: a queue, and four calls on it.
+//! The specification of a bucket's lock, independent of memory: a queue with four calls.
 
 use std::collections::VecDeque;
 
 use locktable::{Acquired, Owner, Released, Removed, Waited};
 
-/// What an owner asks of the lock of a bucket; of a removal it is the one to be removed.
+/// A call of an owner on the lock of a bucket; the owner of a removal is the one to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Call {
     Acquire(Owner),
@@ -13,7 +13,7 @@ pub enum Call {
     Remove(Owner),
 }
 
-/// How a call ends.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     Acquired(Acquired),
@@ -35,7 +35,7 @@ impl QueueLock {
         QueueLock { slots, owners }
     }
 
-    /// Whoever stands in the queue, the holder first.
+    /// The owners in the queue, the holder first.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
         self.owners.iter().copied()
     }
@@ -44,7 +44,7 @@ impl QueueLock {
         self.owners.front().copied()
     }
 
-    /// Makes `call` with nothing in between; `None` while it would have to wait.
+    /// Makes `call` atomically; `None` while it would have to wait.
     pub fn make(&mut self, call: Call) -> Option<Outcome> {
         match call {
             Call::Acquire(owner) => Some(Outcome::Acquired(self.acquire(owner))),

@@ -1,4 +1,4 @@
-//! The table between real threads.
+//! The table shared by real threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,10 @@ use crate::specification::{Call, Outcome, QueueLock};
 const THREADS: u32 = 4;
 const ROUNDS: u64 = 1_000;
 const BUCKETS: u64 = 2;
-/// Some seconds: where one fails, the others do not wait for it.
+/// A limit of some seconds, so that other threads end when one fails.
 const MOST_YIELDS: u32 = 10_000_000;
 
-/// What the lock of a bucket protects, in no other way than that.
+/// Data that is protected by the lock of a bucket and by nothing else.
 #[derive(Default)]
 struct Protected {
     inside: AtomicU64,
@@ -29,7 +29,7 @@ impl Protected {
     fn visit(&self, owner: Owner) {
         let before = self.inside.swap(owner.id().into(), Ordering::Relaxed);
         assert_eq!(before, 0, "nobody is inside");
-        // Two operations, between which the visit of another would be lost.
+        // A read and a write: a visit of another thread between them would be lost.
         let visits = self.visits.load(Ordering::Relaxed);
         thread::yield_now();
         self.visits.store(visits + 1, Ordering::Relaxed);
@@ -38,7 +38,7 @@ impl Protected {
     }
 }
 
-/// One thread: its calls on each bucket, as it saw them.
+/// One thread, with its calls on each bucket as it saw them.
 struct Thread<'a> {
     owner: Owner,
     table: Table,

@@ -1,4 +1,4 @@
-//! Clients, a memory, and whoever sweeps up after those that died, in steps between which anybody may come.
+//! A world of clients, a memory, and sweeps for dead clients, in steps that may interleave.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use locktable::{
 
 use crate::specification::{Call, Outcome, QueueLock};
 
-/// All that there is. After each operation the memory is compared with the specification.
+/// The complete state. After each operation the memory is compared with the specification.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     pub table: Table,
@@ -32,22 +32,22 @@ pub struct Client {
 enum Doing {
     Resting,
     Calling(Bucket, Steps),
-    /// The outcome of a call is on its way to the client.
+    /// A call has an outcome, which the client has not seen yet.
     Told(Bucket, Outcome),
     Queued(Bucket),
     Holding(Bucket),
 }
 
-/// What others think of a client.
+/// The standing of a client among the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
     Trusted,
-    /// It was declared dead and is not.
+    /// The client was declared dead but lives.
     Doubted,
     Dead,
 }
 
-/// Somebody who takes an owner out of the table.
+/// A sweep, which removes an owner from the table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sweeping {
     pub owner: Owner,
@@ -62,17 +62,17 @@ enum Steps {
     Remove(Remove),
 }
 
-/// What a client's step means for the history of the lock of a bucket.
+/// The meaning of a client's step in the history of the lock of a bucket.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     Began(Bucket, Call),
     Ended(Bucket, Outcome),
-    /// A call that changes nothing was given up.
+    /// A call that changes nothing was abandoned.
     Dropped(Bucket),
 }
 
 impl World {
-    /// Client 1 and so on want the locks of the buckets of these numbers, one after the other.
+    /// Clients 1, 2, ... want the locks of the buckets in `wishes`, one after the other.
     pub fn new(table: Table, wishes: &[Vec<u64>]) -> Self {
         let clients = (1..).zip(wishes).map(|(id, wishes)| Client {
             owner: Owner::new(id).unwrap(),
@@ -90,14 +90,14 @@ impl World {
         }
     }
 
-    /// The number of a bucket.
+    /// The index of a bucket.
     pub fn index_of(&self, bucket: Bucket) -> usize {
         let addresses = self.table.addresses();
         let stride = (addresses.end - addresses.start) / self.table.bucket_count();
         ((bucket.address() - addresses.start) / stride) as usize
     }
 
-    /// One step of a client: it begins a call, performs one operation, or hears of the outcome.
+    /// One step of a client: it begins a call, performs one operation, or sees the outcome.
     pub fn go(&mut self, client: usize) -> Option<Event> {
         let Client { owner, doing, .. } = self.clients[client];
         match doing {
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    /// A client that waits gives up.
+    /// A waiting client gives up.
     pub fn give_up(&mut self, client: usize) -> Vec<Event> {
         let Client { owner, doing, .. } = self.clients[client];
         let begin = |world: &mut Self, bucket| world.begin(client, bucket, Call::Remove(owner));
@@ -141,7 +141,7 @@ impl World {
         }
     }
 
-    /// A client that holds a lock wants that of another record version, which is in the same bucket.
+    /// A client that holds a lock acquires the lock of another record version in the same bucket.
     pub fn ask_again(&mut self, client: usize) -> Option<Event> {
         let Doing::Holding(bucket) = self.clients[client].doing else {
             return None;
@@ -150,7 +150,7 @@ impl World {
         Some(self.begin(client, bucket, Call::Acquire(owner)))
     }
 
-    /// A client dies, or is only thought to have; somebody begins to sweep up after it.
+    /// A client dies or is wrongly declared dead; a sweep begins.
     pub fn declare_dead(&mut self, client: usize, standing: Standing) -> bool {
         let client = &mut self.clients[client];
         if client.standing != Standing::Trusted {
@@ -167,7 +167,7 @@ impl World {
         true
     }
 
-    /// One operation of a sweep; the owner swept out, when it was the last.
+    /// One operation of a sweep; returns the removed owner after the last one.
     pub fn sweep(&mut self, index: usize) -> Option<Owner> {
         let Sweeping { owner, mut sweep } = self.sweeps[index].clone();
         let operation = sweep.operation();
@@ -185,7 +185,7 @@ impl World {
         is_last.then(|| self.sweeps.remove(index).owner)
     }
 
-    /// Checks what is true at every moment.
+    /// Checks the invariants.
     pub fn check(&self) {
         for (word, lock) in self.memory.iter().zip(&self.locks) {
             let queue = Queue::from_word(*word).expect("memory holds queues");
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Whether everybody who is alive got what it wanted, and nobody is left in the table.
+    /// Whether every living client has reached its goal, and the table is empty.
     pub fn is_over(&self) -> bool {
         let is_over = self.clients.iter().all(Client::is_over) && self.sweeps.is_empty();
         assert!(!is_over || self.memory.iter().all(|word| *word == 0));
@@ -226,7 +226,7 @@ impl World {
 }
 
 impl Client {
-    /// Whether its next step is an operation on memory, or it has no next step.
+    /// Whether the client's next step is an operation on memory, or it has no next step.
     pub fn is_settled(&self) -> bool {
         matches!(self.doing, Doing::Calling(..)) || self.is_over()
     }
@@ -235,7 +235,7 @@ impl Client {
         self.doing == Doing::Resting && self.wishes.is_empty()
     }
 
-    /// The bucket whose lock it rightly believes to hold.
+    /// The bucket with the lock that the client holds.
     fn holds(&self) -> Option<Bucket> {
         match self.doing {
             Doing::Holding(bucket) | Doing::Calling(bucket, Steps::Release(_)) => {
@@ -288,7 +288,7 @@ impl Machine for Steps {
     }
 }
 
-/// What a client does once it knows how its call ended.
+/// The state of a client after the outcome of its call.
 fn after(bucket: Bucket, outcome: Outcome) -> Doing {
     match outcome {
         Outcome::Acquired(Acquired::Held | Acquired::Present { ahead: 0 })

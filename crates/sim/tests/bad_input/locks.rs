@@ -47,7 +47,7 @@ fn a_lock_table_has_whose_it_is_and_room() {
     );
     assert_eq!(
         locks("buckets = 12"),
-        "bad.toml:15: locks \"locks-1\", buckets: a lock table has no 12 buckets; a power of two is possible: 1, 2, 4, ..."
+        "bad.toml:15: locks \"locks-1\", buckets: a lock table cannot have 12 buckets; use a power of two: 1, 2, 4, ..."
     );
     assert_eq!(
         locks("buckets = 128"),
