@@ -1,4 +1,4 @@
-//! The CPU's accesses to configuration spaces: one at a time, as packets below the root ports.
+//! The CPU's accesses to configuration spaces: one at a time, sent as packets below the root ports.
 
 use kernel::{Effects, Port, Span};
 use packet::{Observation, Refusal, Stamp};
@@ -7,31 +7,32 @@ use transaction::{Action, ConfigAccess, Outstanding, Place, Reach};
 
 use crate::{Cpu, RootComplex, RootTimer};
 
-/// The CPU's access, and the requests that were made of it and earlier ones. A request is that of the root port that it goes
-/// out of, so that its tags are none of the CPU's memory requests.
+/// The CPU's current access, and the outstanding requests of this and earlier accesses. The requester is the root port that sends
+/// the request, so these tags are separate from those of the CPU's memory requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Configuration {
     progress: Progress,
-    /// The root port of each request.
+    /// The outstanding requests, with the root port of each.
     requests: Outstanding<usize>,
 }
 
-/// How far the access is.
+/// The state of the CPU's access.
 #[derive(Clone, Copy, Debug)]
 enum Progress {
-    /// There is none.
+    /// There is no access.
     Idle,
-    /// The request of this function is below it.
-    Away(FunctionId),
-    /// It is answered; with nothing, if nobody serves it.
+    /// A request was sent below a root port; this is the requester.
+    Sent(FunctionId),
+    /// The access is complete, with the value, or none if it failed.
     Answered(Option<u32>),
 }
 
-/// As many as a function has without extended tags (PCIe Base 2.2.6.2): one access needs one, and those that timed out rest.
+/// The tags of a function without extended tags (PCIe Base 2.2.6.2): an access needs one, and requests that timed out may occupy
+/// others.
 const TAGS: u16 = 32;
 
 impl Configuration {
-    /// No access yet; each will wait for `timeout`.
+    /// No access yet; each request will have the completion timeout `timeout`.
     pub(crate) fn new(timeout: Span) -> Self {
         Configuration {
             progress: Progress::Idle,
@@ -39,9 +40,9 @@ impl Configuration {
         }
     }
 
-    /// Takes in a completion: the root port whose request it answers. `None` when no request waits for it.
+    /// Takes a completion; returns the root port of its request. `None` when no request waits for it.
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<usize> {
-        if !matches!(self.progress, Progress::Away(id) if id == completion.requester) {
+        if !matches!(self.progress, Progress::Sent(id) if id == completion.requester) {
             return None;
         }
         let part = self.requests.take(completion)?;
@@ -56,12 +57,12 @@ impl Configuration {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// Whether an access of the CPU has begun whose answer was not taken.
+    /// Whether an access has begun and its result was not taken yet.
     pub fn is_configuring(&self) -> bool {
         !matches!(self.configuration.progress, Progress::Idle)
     }
 
-    /// Begins an access of the CPU, after the last one was answered.
+    /// Begins an access of the CPU; the previous one must be complete.
     pub fn configure(&mut self, access: &ConfigAccess, fx: &mut Effects<'_, Self>) {
         let mut request = access.request(self.functions.id(), Tag::default());
         self.configuration.progress = match self.functions.reach(&request) {
@@ -70,21 +71,21 @@ impl<C: Cpu> RootComplex<C> {
                 self.record_repaired();
                 let value = self.functions.access(place, &request, access.action);
                 if access.action != Action::Read {
-                    self.obey();
+                    self.apply_registers();
                 }
                 Progress::Answered(Some(value))
             }
             Reach::Below(port, kind) => {
                 request.kind = kind;
                 request.requester = self.functions.id_of(Place::Port(port));
-                self.ask_below(port, request, access.action, fx);
-                Progress::Away(request.requester)
+                self.send_below(port, request, access.action, fx);
+                Progress::Sent(request.requester)
             }
         };
     }
 
     /// Sends a configuration request down a root port.
-    fn ask_below(
+    fn send_below(
         &mut self,
         port: usize,
         mut request: ConfigRequest,
@@ -114,7 +115,7 @@ impl<C: Cpu> RootComplex<C> {
         self.send_down(Port(port as u16), packet, fx);
     }
 
-    /// The answer of the last access, once: nothing, if nobody serves it. `None` while it is on its way.
+    /// The result of the last access, once: the value, or none if no function served it. `None` while the access is outstanding.
     pub fn configured(&mut self) -> Option<Option<u32>> {
         let Progress::Answered(answer) = self.configuration.progress else {
             return None;
@@ -123,7 +124,7 @@ impl<C: Cpu> RootComplex<C> {
         Some(answer)
     }
 
-    /// Takes in a completion of an access. False when no request waits for it.
+    /// Takes a completion of an access. False when no request waits for it.
     pub(crate) fn take_configuration(&mut self, completion: &Completion, payload: &[u8]) -> bool {
         let Some(port) = self.configuration.take(completion, payload) else {
             return false;
@@ -134,7 +135,7 @@ impl<C: Cpu> RootComplex<C> {
         true
     }
 
-    /// An access has waited long enough (PCIe Base 2.8), unless a later one waits now.
+    /// Completes an access that has timed out (PCIe Base 2.8), unless a later one is outstanding.
     pub(crate) fn give_up_configuration(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some(lost) = self.configuration.requests.give_up(fx.now()) {
             self.functions.record_timeout(Place::Port(lost.what));

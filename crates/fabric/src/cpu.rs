@@ -1,4 +1,4 @@
-//! The software of a host as its root complex sees it, and what passes between the two.
+//! The interface between a host's software and its root complex.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -9,36 +9,36 @@ use packet::{FlowId, Observation, PacketId, Packets, Refusal};
 use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{Memory, Next, Place, Taken, arrived, written};
 
-use crate::sockets::Way;
+use crate::sockets::Crossing;
 use crate::{CoreAccess, RootComplex, RootTimer, Route, TranslationOrder};
 
-/// Who makes requests at the top of the tree.
+/// The software of a host, which sends requests from the top of the tree.
 pub trait Cpu: Debug {
-    /// What it does next. Asked again after everything that may have changed the answer.
+    /// The next action of the software. Asked again after each event that may change the answer.
     fn next(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next;
-    /// A completion with its payload; `None` when no request waits for it.
+    /// Takes a completion with its payload; `None` when no request waits for it.
     fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken>;
-    /// The same of a completion for what a program loads. False when no load waits for it.
+    /// Takes a completion of a program's load. False when no load waits for it.
     fn take_load(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool;
-    /// A round trip of `flow` is back. False when none of that flow is away.
+    /// Takes the end of a round trip of `flow`. False when no round trip of this flow is outstanding.
     fn came_back(&mut self, flow: FlowId, at: Time) -> bool;
-    /// From now on its packets carry so many bytes at most.
+    /// Limits the payload of its packets to `max_payload` bytes from now on.
     fn follow(&mut self, max_payload: u32);
     /// The first address of `flow`.
     fn address_of(&self, flow: FlowId) -> Option<u64>;
-    /// A message signalled interrupt has arrived: the 32 bits that its function wrote.
+    /// Takes a message signalled interrupt: the 32 bits that its function wrote.
     fn interrupt(&mut self, message: u32);
-    /// What it does next to a line in the cache of a core, where memory is coherent.
+    /// The next access to a line in the cache of a core, where memory is coherent.
     fn next_access(&mut self) -> Option<CoreAccess>;
-    /// That is done: the bytes that were there, if it reads any.
+    /// Reports the end of an access, with the bytes that it read, if any.
     fn accessed(&mut self, ticket: u32, bytes: Vec<u8>, now: Time);
-    /// What it does next to the page tables of devices with virtual addresses.
+    /// The next change of the page tables of devices with virtual addresses.
     fn next_order(&mut self) -> Option<TranslationOrder>;
-    /// That is done, and known to all devices.
+    /// Reports the end of a change of page tables, after all devices have confirmed it.
     fn ordered(&mut self, ticket: u32, now: Time);
-    /// Whether it wants to know when a device writes any of those `len` bytes of memory.
+    /// Whether the software wants to know when a device writes any of these `len` bytes of memory.
     fn watches(&self, address: u64, len: u32) -> bool;
-    /// A device has written them.
+    /// Reports that a device has written these `len` bytes.
     fn written(&mut self, address: u64, len: u32);
 }
 
@@ -51,20 +51,20 @@ pub struct Ram<'m> {
     pub bytes: &'m Memory,
 }
 
-/// What reaches the CPU from below.
+/// An event that the root complex reports to the CPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Notice {
     /// An interrupt with this message.
     Interrupt(u32),
-    /// A write of so many bytes to this address.
+    /// A write of so many bytes to an address.
     Written(u64, u32),
 }
 
-/// Requests of the CPU that may wait for the wires.
+/// Most requests of the CPU that may wait for the wires.
 const CPU_WINDOW: usize = 16;
 
 impl<C: Cpu> RootComplex<C> {
-    /// Lets the CPU send what it may, and its cores look at lines.
+    /// Lets the CPU send packets, access lines in its cores' caches, and change page tables.
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
         self.send_all(fx);
         self.begin_accesses(fx);
@@ -98,7 +98,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Sends a request of the CPU down, or to the memory; what nobody owns is refused on the spot.
+    /// Sends a request of the CPU to a root port or to memory; a request that no completer owns is refused at once.
     fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
         match self.routes.of(&header) {
@@ -108,7 +108,7 @@ impl<C: Cpu> RootComplex<C> {
                     && self.memory.holds(request)
                 {
                     let socket = self.memory.socket_of(request);
-                    if self.crosses(Way::Store, socket, packet, fx) {
+                    if self.crosses(Crossing::Store, socket, packet, fx) {
                         self.cpu_waiting += 1;
                         return;
                     }
@@ -123,7 +123,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Gives a write of the CPU to the memory, which holds its address.
+    /// Performs a write of the CPU to its own memory.
     pub(crate) fn store(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let content = &fx.store()[packet];
@@ -136,19 +136,19 @@ impl<C: Cpu> RootComplex<C> {
     /// Sends a request of the CPU down a root port.
     pub(crate) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.cpu_waiting += 1;
-        if !self.crosses(Way::Down(port), self.socket_of(port), packet, fx) {
+        if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
             self.put_down(port, packet, fx);
         }
     }
 
-    /// Hands what the CPU or the memory sends to the wire below a root port of this socket.
+    /// Enqueues a packet of the CPU or the memory at a root port of its socket.
     pub(crate) fn put_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let ready = fx.now() + self.parameters.latency;
         let waiting = Waiting::new(packet, fx.store(), ready);
         self.enqueue(port, self.own(), waiting, fx);
     }
 
-    /// A read of the CPU was not answered in time: the root port that it went out of records it.
+    /// Records a completion timeout of a read of the CPU in the root port that sent it.
     fn record_timeout(&mut self, flow: FlowId) {
         let address = self.cpu.address_of(flow);
         if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
@@ -156,7 +156,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Gives a completion to the request of the CPU that waits for it. False when none does.
+    /// Gives a completion to the outstanding request of the CPU. False when no request waits for it.
     pub(crate) fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let content = &fx.store()[answer];
@@ -176,7 +176,7 @@ impl<C: Cpu> RootComplex<C> {
         true
     }
 
-    /// A message signalled interrupt reaches the CPU behind all that was written before it.
+    /// Delivers a message signalled interrupt to the CPU, after all writes that arrived before it.
     pub(crate) fn interrupt(
         &mut self,
         port: Port,
@@ -199,7 +199,7 @@ impl<C: Cpu> RootComplex<C> {
         self.notify(due, Notice::Interrupt(message), fx);
     }
 
-    /// The CPU hears of something at `due`.
+    /// Reports `notice` to the CPU at `due`.
     pub(crate) fn notify(&mut self, due: Time, notice: Notice, fx: &mut Effects<'_, Self>) {
         let place = self.notices.partition_point(|(other, _)| *other <= due);
         self.notices.insert(place, (due, notice));
@@ -218,7 +218,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 }
 
-/// Where functions write their message signalled interrupts, as on a PC.
+/// The addresses to which functions write message signalled interrupts, as on a PC.
 pub const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
 
 pub(crate) fn is_interrupt(request: &MemoryRequest) -> bool {

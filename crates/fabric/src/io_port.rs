@@ -1,7 +1,7 @@
-//! A port of a controller with an endpoint whose functions belong to several hosts.
+//! A port of a controller for an endpoint whose functions belong to several hosts.
 //!
-//! It is the top of a tree of its own. A function reaches the memory of the host that it belongs to, at that host's own
-//! addresses; the hosts reach the registers of their own functions in the global address space. Whatever else is refused.
+//! It is the root of its own tree. A function can access the memory of its own host, at that host's addresses. The hosts can access
+//! the registers of their own functions in the global address space. All other requests are refused.
 
 use std::collections::VecDeque;
 
@@ -12,35 +12,35 @@ use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
 use transaction::{Bridge, BridgeConfig, BridgeSide, Functions, Outstanding, Part, Place, refuse};
 
 kernel::parameters! {
-    /// What a port for an endpoint can be told. Cycles are of the crossbar's clock.
+    /// The parameters of a port for an endpoint. Cycles are of the crossbar's clock.
     pub struct IoPortParameters {
-        /// The controller that it belongs to; needed where there are several.
+        /// Controller of the port; needed where there are several.
         controller: Option<String> = None, from "the only one there is";
-        /// Its number among all processors; none for the next free one.
-        processor: Option<u32> = None, within None..=Some(255), from "in the order in which they are written, behind those";
-        /// Cycles that a request or an answer takes between PCI Express and the crossbar, each way.
+        /// Number of the port among all processors; none for the next free number.
+        processor: Option<u32> = None, within None..=Some(255), from "numbered in the order of the scenario, after the network interface controllers";
+        /// Cycles of a request or an answer from PCI Express to the crossbar, and from the crossbar to PCI Express.
         window_cycles: u32 = 7, within 0..=1000, from "as at a network interface controller";
-        /// Loads of the endpoint from hosts that may wait for answers.
+        /// Most outstanding loads from the endpoint to hosts.
         loads: u32 = 32, within 1..=256, from "our choice: as many as tags of a function";
-        /// Loads of hosts from the endpoint that may wait for answers.
+        /// Most outstanding loads from hosts to the endpoint.
         tags: u32 = 32, within 1..=256, from "PCIe Base 2.2.6.2: 32 without extended tags";
-        /// How long each of them waits.
+        /// Completion timeout of these loads.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
 
-/// A function of the endpoint and whose it is.
+/// A function of the endpoint and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// The function.
     pub id: FunctionId,
-    /// The processor that it belongs to.
+    /// The processor that owns it.
     pub processor: u8,
-    /// Its addresses: the first one, and how many.
+    /// The addresses of its registers: base and size.
     pub registers: Option<(u64, u64)>,
 }
 
-/// How a port for an endpoint is built.
+/// The configuration of a port for an endpoint.
 #[derive(Clone, Debug)]
 pub struct IoPortConfig {
     /// Its parameters.
@@ -49,15 +49,15 @@ pub struct IoPortConfig {
     pub functions: Functions,
     /// The end of the link to the endpoint.
     pub link: LinkEnd,
-    /// Its number among the processors.
+    /// Its number among all processors.
     pub processor: u8,
     /// Addresses of each processor in the global address space.
     pub processor_space: u64,
-    /// Bytes that the crossbar has room for, of each class.
+    /// Size of the crossbar's buffers in bytes, for each class.
     pub io_room: u32,
-    /// Time of a word of 16 bytes there.
+    /// Time of a word of 16 bytes on the crossbar.
     pub cycle: Span,
-    /// Whose the functions below are.
+    /// The functions below the port, with their owners.
     pub owned: Vec<Owned>,
 }
 
@@ -72,17 +72,17 @@ pub struct IoPort {
     latency: Span,
     owned: Vec<Owned>,
     outstanding: Outstanding<u64>,
-    /// What the endpoint asked for in vain is answered.
+    /// Completions for refused requests of the endpoint.
     refusals: VecDeque<PacketId>,
-    /// Whose turn it is on the link.
+    /// The source that is served next on the link: answers, stores or loads.
     turn: usize,
     wake: Time,
 }
 
-/// What a port for an endpoint asks to be woken for.
+/// A timer of a port for an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoPortTimer {
-    /// Something is due.
+    /// Work may be due.
     Due,
     /// A timer of the link.
     Link(LinkTimer),
@@ -113,7 +113,7 @@ impl From<(Port, LinkTimer)> for IoPortTimer {
 const BELOW: Port = Port(0);
 const BUS: Port = Port(1);
 
-/// The only source of the link's wire, and the packets that wait for it at a time: one behind the one that goes.
+/// The only source of the link's wire, and the most packets that wait for it at a time: one behind the packet in transmission.
 const SOURCE: u16 = 0;
 const AHEAD: usize = 2;
 
@@ -160,7 +160,7 @@ impl Component for IoPort {
 }
 
 impl IoPort {
-    /// A port that has not begun.
+    /// A port in its initial state.
     pub fn new(config: IoPortConfig) -> Self {
         let parameters = config.parameters;
         let timeout = parameters.completion_timeout;
@@ -209,7 +209,7 @@ impl IoPort {
         }
     }
 
-    /// Takes in what the endpoint sends.
+    /// Handles a packet from the endpoint.
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let (header, charge) = (*content.header(), content.charge());
@@ -231,7 +231,8 @@ impl IoPort {
         }
     }
 
-    /// The global address that a request of the endpoint is for: of the host that its function belongs to.
+    /// The global address of a request from the endpoint, in the memory of the requester's host; none if the request is not
+    /// allowed.
     fn global(&self, requester: FunctionId, request: &MemoryRequest) -> Option<u64> {
         let owned = self.owned.iter().find(|owned| owned.id == requester)?;
         let end = request.first_byte() + u64::from(request.byte_len());
@@ -240,7 +241,7 @@ impl IoPort {
         (may && end <= self.space).then(|| base + request.first_byte())
     }
 
-    /// What the endpoint answers to a load of a host.
+    /// Handles a completion of the endpoint for a load of a host.
     fn take_answer(
         &mut self,
         packet: PacketId,
@@ -269,7 +270,7 @@ impl IoPort {
         self.bridge.answer(part.what, part, bytes, when, fx.store());
     }
 
-    /// Ends a packet of the endpoint here.
+    /// Refuses a packet of the endpoint.
     fn refuse(
         &mut self,
         packet: PacketId,
@@ -283,7 +284,7 @@ impl IoPort {
         self.link.free(charge, &mut At::new(fx, BELOW));
     }
 
-    /// Takes in what hosts ask of the endpoint, and what they answer.
+    /// Handles a packet from the crossbar: a request for the endpoint, or an answer.
     fn take_from_bus(&mut self, frame: BusFrame, fx: &mut Effects<'_, Self>) {
         let due = fx.now() + self.latency;
         let header = *fx.store()[frame.packet].header();
@@ -322,7 +323,7 @@ impl IoPort {
         }
     }
 
-    /// Whether a request of a host is for registers of its own.
+    /// Whether a request of a host is for registers of its own functions.
     fn may_reach(&self, header: &Header, request: &MemoryRequest) -> bool {
         let first = request.first_byte() % self.space;
         let end = first + u64::from(request.byte_len());
@@ -332,7 +333,7 @@ impl IoPort {
         })
     }
 
-    /// Goes on with everything that can.
+    /// Continues all work that can continue.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.bridge.give_up(fx.now());
         while let Some(part) = self.outstanding.give_up(fx.now()) {
@@ -363,7 +364,7 @@ impl IoPort {
         }
     }
 
-    /// What goes to the endpoint next: answers, stores and loads in turn.
+    /// The next packet for the endpoint: answers, stores and loads in turn.
     fn next_down(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         let now = fx.now();
         if let Some(refusal) = self.refusals.pop_front() {
@@ -402,10 +403,10 @@ impl IoPort {
     }
 }
 
-/// A port makes requests as they come: nobody sets a max read request size for it.
+/// Largest load; no software sets a max read request size for the port.
 const LARGEST_LOAD: u32 = 4096;
 
-/// The crossbar may send as much again.
+/// Returns buffer space to the crossbar.
 fn give_room(room: Room, fx: &mut Effects<'_, IoPort>) {
     fx.send(BUS, Frame::Room(room), Span::ZERO);
 }

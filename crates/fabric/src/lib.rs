@@ -1,4 +1,4 @@
-//! Switches, root complexes and host memory: what stands between the devices.
+//! The fabric between the devices: switches, root complexes and host memory.
 
 mod coherent;
 mod configuration;

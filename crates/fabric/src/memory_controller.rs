@@ -1,4 +1,4 @@
-//! A host's memory behind the controllers of its sockets: lines in order, reads after a latency.
+//! A host's memory behind the controllers of its sockets: lines are served in order, reads have an additional latency.
 
 use kernel::{Agenda, Port, Span, Stream, Time};
 use packet::{Packet, PacketId};
@@ -8,26 +8,26 @@ use transaction::{Memory, written};
 use crate::RootComplexParameters;
 use crate::root_parameters::MOST_SOCKETS;
 
-/// The controllers and the bytes behind them.
+/// The memory controllers and their memory.
 #[derive(Debug)]
 pub(crate) struct MemoryController {
     /// The first address.
     base: u64,
     bytes: Memory,
-    /// How much of the memory each socket has.
+    /// Bytes of memory for each socket.
     share: u64,
-    /// When the memory of each socket is free for the next line.
+    /// Time at which each socket's memory can start the next line.
     free: [Time; MOST_SOCKETS],
-    /// Time a line takes, and the bits of an address within it.
+    /// Time of a line, and the number of address bits within a line.
     line: Span,
     line_bits: u32,
-    /// What a write pays for each line of which it has a part only.
+    /// Additional time of a write for each line that it writes partly.
     partial_line: Span,
     read_latency: Span,
-    /// A read takes up to this much longer.
+    /// Largest additional delay of a read.
     read_jitter: Span,
     jitter: Stream,
-    /// Reads under way, and the ports whose buffers hold them.
+    /// Outstanding reads, and the ports whose buffers hold them.
     reads: Agenda<(PacketId, Port)>,
 }
 
@@ -62,7 +62,7 @@ impl MemoryController {
         &mut self.bytes
     }
 
-    /// Whether a request is for bytes of this memory, rather than for what a translation agent knows of them.
+    /// Whether a request is for bytes of this memory; a translation request is not.
     pub(crate) fn holds(&self, request: &MemoryRequest) -> bool {
         if request.translations() > 0 {
             return false;
@@ -71,11 +71,11 @@ impl MemoryController {
         offset.is_some_and(|offset| self.bytes.holds(offset, u64::from(request.byte_len())))
     }
 
-    /// The socket whose memory a request is for, which this memory holds.
+    /// The socket of the memory that a request accesses; the request must be for this memory.
     #[inline]
     pub(crate) fn socket_of(&self, request: &MemoryRequest) -> usize {
         let offset = request.first_byte() - self.base;
-        // A division takes longer than to see that one socket needs none.
+        // The comparison avoids a slower division where there is one socket.
         if offset < self.share {
             0
         } else {
@@ -83,12 +83,12 @@ impl MemoryController {
         }
     }
 
-    /// When something that is there at `there` comes after all writes that were there before it, in any socket.
+    /// Time at which something that arrives at `there` is after all earlier writes, in every socket.
     pub(crate) fn after_writes(&self, there: Time) -> Time {
         self.free.into_iter().fold(there, Time::max)
     }
 
-    /// Gives the next lines to a write that is there at `there`: when they are done.
+    /// Reserves the next lines for a write that arrives at `there`; returns the time at which the write is complete.
     pub(crate) fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let done = self.take_lines(request, there);
         if self.partial_line == Span::ZERO || request.is_zero_length() {
@@ -109,7 +109,7 @@ impl MemoryController {
         *free
     }
 
-    /// Gives the next lines to a request that is there at `there`: when they are done.
+    /// Reserves the next lines for a request that arrives at `there`; returns the time at which they are complete.
     fn take_lines(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let first = request.first_byte();
         let last = first + u64::from(request.byte_len()).max(1) - 1;
@@ -119,7 +119,7 @@ impl MemoryController {
         *free
     }
 
-    /// The line at `address` is fetched for something that is there at `there`: when it is.
+    /// Reads the line at `address` for a request that arrives at `there`; returns the time of the data.
     pub(crate) fn fetch(&mut self, address: u64, there: Time) -> Time {
         let late = self.late();
         let socket = ((address - self.base) / self.share) as usize;
@@ -128,7 +128,7 @@ impl MemoryController {
         *free + self.read_latency + late
     }
 
-    /// How much longer a read takes than it must.
+    /// A random additional delay of a read.
     fn late(&mut self) -> Span {
         match self.read_jitter.as_fs() {
             0 => Span::ZERO,
@@ -136,14 +136,14 @@ impl MemoryController {
         }
     }
 
-    /// Takes in a store of the CPU that is made at `now`: nobody waits for it.
+    /// Performs a store of the CPU at `now`; the CPU does not wait for its end.
     pub(crate) fn store(&mut self, packet: &Packet, request: &MemoryRequest, now: Time) {
         self.take_write(request, now);
         self.bytes
             .write(request.first_byte() - self.base, written(packet, request));
     }
 
-    /// Begins to answer a read that is there at `there`: when the answer is.
+    /// Begins a read that arrives at `there`; returns the time of its answer.
     pub(crate) fn begin_read(
         &mut self,
         packet: PacketId,
@@ -157,7 +157,7 @@ impl MemoryController {
         due
     }
 
-    /// The next read whose answer is there by `now`, and its port.
+    /// The next read with an answer due by `now`, and its port.
     pub(crate) fn next_read(&mut self, now: Time) -> Option<(PacketId, Port)> {
         self.reads.pop(now)
     }

@@ -1,4 +1,4 @@
-//! What a root complex does with requests to its own memory.
+//! Requests to the root complex's own memory.
 
 use kernel::{Effects, Port};
 use link::At;
@@ -7,12 +7,12 @@ use protocol::{AtomicRequest, Header, Kind, MemoryRequest};
 use transaction::{Completions, deliver};
 
 use crate::cpu::Notice;
-use crate::sockets::Way;
+use crate::sockets::Crossing;
 use crate::{Cpu, RootComplex};
 
 impl<C: Cpu> RootComplex<C> {
-    /// The end of a write is known when its lines are. Its bytes are there from now on: a read that was begun earlier and
-    /// is not answered yet may see them, as it may in a memory with several banks.
+    /// Performs a write. Its end is known once its lines are reserved. Its bytes are visible at once: an outstanding read that
+    /// began earlier may return them, as in a memory with several banks.
     pub(crate) fn write(
         &mut self,
         port: Port,
@@ -60,7 +60,7 @@ impl<C: Cpu> RootComplex<C> {
         answers.packets(packet, bytes, base, fx.store()).collect()
     }
 
-    /// Carries out an atomic operation: the completion with what was there before.
+    /// Executes an atomic operation; returns the completion with the previous value.
     fn change(
         &mut self,
         packet: PacketId,
@@ -79,7 +79,7 @@ impl<C: Cpu> RootComplex<C> {
         self.atomic_completion(packet, request, old, fx)
     }
 
-    /// The completion of an atomic operation that has been carried out where `old` was before, of which the CPU hears.
+    /// The completion of an executed atomic operation with the previous value `old`; the CPU is notified of the write.
     pub(crate) fn atomic_completion(
         &mut self,
         packet: PacketId,
@@ -88,11 +88,11 @@ impl<C: Cpu> RootComplex<C> {
         fx: &mut Effects<'_, Self>,
     ) -> PacketId {
         let width = request.width();
-        self.told_of_write(request.address(), width, fx);
+        self.notify_write(request.address(), width, fx);
         let content = &fx.store()[packet];
         let (header, stamp) = (*content.header(), content.stamp);
         let answer = Header::completion_with_data(&header, self.functions.id(), 0, width)
-            .expect("an atomic operation is answered with its width");
+            .expect("an atomic operation's completion has the width of its value");
         let completion = fx.store().claim();
         fx.store()[completion]
             .write(answer, stamp)
@@ -100,8 +100,8 @@ impl<C: Cpu> RootComplex<C> {
         completion
     }
 
-    /// The CPU hears of a change that has just been made, if it wants to.
-    pub(crate) fn told_of_write(&mut self, first: u64, len: u32, fx: &mut Effects<'_, Self>) {
+    /// Notifies the CPU of a write at the current time, if it watches these bytes.
+    pub(crate) fn notify_write(&mut self, first: u64, len: u32, fx: &mut Effects<'_, Self>) {
         if self.cpu.watches(first, len) {
             self.notify(fx.now(), Notice::Written(first, len), fx);
         }
@@ -119,7 +119,7 @@ impl<C: Cpu> RootComplex<C> {
             for answer in answers {
                 if let Some(from) = from
                     && self.crosses(
-                        Way::Answer { from, to: port },
+                        Crossing::Answer { from, to: port },
                         self.socket_of(port),
                         answer,
                         fx,

@@ -19,26 +19,26 @@ use crate::{
     CoherenceConfig, Cpu, RootComplexParameters, RootTimer, Route, Routes, TranslationConfig,
 };
 
-/// How a root complex is built.
+/// The configuration of a root complex.
 #[derive(Clone, Debug)]
 pub struct RootComplexConfig<C> {
     /// Its parameters.
     pub parameters: RootComplexParameters,
-    /// The host bridge, under which the CPU asks and the memory answers, and the root ports.
+    /// The host bridge, which is the requester of the CPU and the completer of the memory, and the root ports.
     pub functions: Functions,
     /// The link ends of the root ports.
     pub links: Vec<LinkEnd>,
-    /// The sockets that the root ports belong to.
+    /// The socket of each root port.
     pub sockets: Vec<u32>,
-    /// The pattern of each flow, by number, against which arriving payload is checked.
+    /// The pattern of each flow, by number, to check arriving payloads.
     pub patterns: Arc<[Pattern]>,
-    /// Draws the jitter of memory reads.
+    /// The random stream for the jitter of memory reads.
     pub jitter: Stream,
-    /// The agents that share the memory, where it is coherent.
+    /// The coherent agents, where memory is coherent.
     pub coherence: Option<CoherenceConfig>,
-    /// What translates addresses, if any device has virtual ones.
+    /// The translation agent, if a device uses virtual addresses.
     pub translation: Option<TranslationConfig>,
-    /// Who makes requests here.
+    /// The host's software.
     pub cpu: C,
 }
 
@@ -49,31 +49,31 @@ pub struct RootComplex<C> {
     pub(crate) functions: Functions,
     pub(crate) routes: Routes,
     ports: Vec<RootPort>,
-    /// None where all is in one socket.
+    /// None where there is one socket.
     pub(crate) sockets: Option<Box<Sockets>>,
     pub(crate) patterns: Arc<[Pattern]>,
-    /// What is on its way to the CPU, the first one first.
+    /// Notices to the CPU, in order of time.
     pub(crate) notices: VecDeque<(Time, Notice)>,
     pub(crate) memory: MemoryController,
     pub(crate) cpu: C,
-    /// Apart, as few hosts have it.
+    /// Boxed, because few hosts have coherent memory.
     pub(crate) coherent: Option<Box<Coherent>>,
-    /// The same.
+    /// Boxed, because few hosts have a translation agent.
     pub(crate) translation: Option<Box<TranslationAgent>>,
-    /// Requests of the CPU that wait for a wire or are on it.
+    /// Requests of the CPU that wait for a wire or are in transmission.
     pub(crate) cpu_waiting: usize,
-    /// When the CPU's next request is due, if a wake-up for it is on its way.
+    /// The time of the next scheduled wake-up for the CPU's requests.
     pub(crate) cpu_wake: Time,
-    /// The CPU's access to a configuration space. Apart, as few packets look at it.
+    /// The CPU's access to a configuration space. Boxed, because few packets need it.
     pub(crate) configuration: Box<Configuration>,
 }
 
 #[derive(Clone, Debug)]
 struct RootPort {
     link: LinkEnd,
-    /// What packets are held against, as the port's registers have it.
+    /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
-    /// Whether memory requests from below are let in (Bus Master Enable).
+    /// Whether memory requests from below are forwarded (Bus Master Enable).
     forwards: bool,
 }
 
@@ -87,7 +87,7 @@ impl<C: Cpu> Component for RootComplex<C> {
             let finished = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
             self.settle(Port(port), finished, fx);
         }
-        self.wake_coherently(fx);
+        self.wake_coherence(fx);
         self.ask(fx);
     }
 
@@ -115,20 +115,20 @@ impl<C: Cpu> Component for RootComplex<C> {
             RootTimer::Notice => self.deliver_notices(fx),
             RootTimer::Configuration => self.give_up_configuration(fx),
             RootTimer::Across => self.finish_crossings(fx),
-            RootTimer::Coherence => self.go_on_coherently(fx),
-            RootTimer::Translation => self.go_on_translating(fx),
+            RootTimer::Coherence => self.advance_coherence(fx),
+            RootTimer::Translation => self.advance_translation(fx),
         }
     }
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// Where there are so many root ports, the source of what the host itself sends, the CPU's requests and the memory's
-    /// answers: the one after the last port.
+    /// The source number of packets that the host itself sends, with `ports` root ports: the CPU's requests and the memory's
+    /// answers. It follows the numbers of the ports.
     pub const fn source(ports: usize) -> u16 {
         ports as u16
     }
 
-    /// A root complex that has not begun.
+    /// A root complex in its initial state.
     pub fn new(config: RootComplexConfig<C>) -> Self {
         let RootComplexConfig {
             parameters,
@@ -163,7 +163,7 @@ impl<C: Cpu> RootComplex<C> {
             configuration: Box::new(Configuration::new(parameters.completion_timeout)),
             parameters,
         };
-        root.obey();
+        root.apply_registers();
         root
     }
 
@@ -172,8 +172,8 @@ impl<C: Cpu> RootComplex<C> {
         &self.functions
     }
 
-    /// Takes over what the registers say. The CPU's packets are as large as every root port lets through.
-    pub(crate) fn obey(&mut self) {
+    /// Applies the registers. The CPU's packets must fit the max payload size of every root port.
+    pub(crate) fn apply_registers(&mut self) {
         self.routes = Routes::of_root(&self.functions);
         for (port, space) in self.ports.iter_mut().zip(self.functions.ports()) {
             port.max_payload = space.max_payload();
@@ -185,7 +185,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Records what the links below the root ports have repaired.
+    /// Records the errors that the links below the root ports have corrected.
     pub(crate) fn record_repaired(&mut self) {
         for (index, port) in self.ports.iter_mut().enumerate() {
             let repaired = port.link.take_repaired();
@@ -194,7 +194,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Its root ports' link ends.
+    /// The link ends of the root ports.
     pub fn links(&self) -> impl Iterator<Item = &LinkEnd> {
         self.ports.iter().map(|port| &port.link)
     }
@@ -204,17 +204,17 @@ impl<C: Cpu> RootComplex<C> {
         self.memory.bytes()
     }
 
-    /// The host's memory, to be filled before a run.
+    /// The host's memory, mutable, to be filled before a run.
     pub fn memory_mut(&mut self) -> &mut Memory {
         self.memory.bytes_mut()
     }
 
-    /// Who makes requests here.
+    /// The host's software.
     pub fn cpu(&self) -> &C {
         &self.cpu
     }
 
-    /// The same, to be given more to do.
+    /// The host's software, mutable, to be given more work.
     pub fn cpu_mut(&mut self) -> &mut C {
         &mut self.cpu
     }
@@ -223,7 +223,7 @@ impl<C: Cpu> RootComplex<C> {
         &mut self.ports[port.index()].link
     }
 
-    /// The largest payload that a port sends.
+    /// The max payload size of a port.
     pub(crate) fn max_payload(&self, port: Port) -> u32 {
         self.ports[port.index()].max_payload
     }
@@ -232,7 +232,8 @@ impl<C: Cpu> RootComplex<C> {
         Self::source(self.ports.len())
     }
 
-    /// What left for another port frees the buffer that it came in by; what the CPU sent makes room for more.
+    /// Handles the end of a transmission: a packet from another port frees its ingress buffer; a packet of the host lets it send
+    /// more.
     fn settle(&mut self, port: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
         let Some(Finished { source, charge }) = finished else {
             return;
@@ -284,12 +285,12 @@ impl<C: Cpu> RootComplex<C> {
         if self.translation.is_some() && self.waits_for_translation(port, packet, &header, fx) {
             return;
         }
-        self.go_in(port, packet, &header, fx);
+        self.admit(port, packet, &header, fx);
     }
 
-    /// Lets in what came in at `port`, with an address that everybody in the host understands.
+    /// Handles a packet that came in at `port` with a physical address.
     #[inline(always)]
-    pub(crate) fn go_in(
+    pub(crate) fn admit(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -299,17 +300,17 @@ impl<C: Cpu> RootComplex<C> {
         if self.sockets.is_some() && self.crosses_in(port, packet, header, fx) {
             return;
         }
-        self.pass_on(port, packet, header, fx);
+        self.route(port, packet, header, fx);
     }
 
-    /// Whether a packet from below may go down another root port.
-    pub(crate) fn lets_across(&self, header: &Header) -> bool {
+    /// Whether a packet from below may leave by another root port.
+    pub(crate) fn allows_peer(&self, header: &Header) -> bool {
         self.parameters.peer_to_peer || header.class() == Class::Completion
     }
 
-    /// Gives what came in at `port`, and is in the socket that it goes to, to whom it is for.
+    /// Delivers a packet that came in at `port` and is in the socket of its target.
     #[inline(always)]
-    pub(crate) fn pass_on(
+    pub(crate) fn route(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -319,12 +320,12 @@ impl<C: Cpu> RootComplex<C> {
         if self.coherent.is_some() && self.waits_for_caches(port, packet, header, fx) {
             return;
         }
-        self.pass_on_now(port, packet, header, fx);
+        self.route_now(port, packet, header, fx);
     }
 
-    /// The same, of what caches have nothing to say to.
+    /// Delivers a packet that needs no action of caches.
     #[inline(always)]
-    pub(crate) fn pass_on_now(
+    pub(crate) fn route_now(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -332,7 +333,7 @@ impl<C: Cpu> RootComplex<C> {
         fx: &mut Effects<'_, Self>,
     ) {
         match (self.routes.of(header), &header.kind) {
-            (Route::Down(to), _) if self.lets_across(header) => {
+            (Route::Down(to), _) if self.allows_peer(header) => {
                 let ready = fx.now() + self.parameters.peer_latency;
                 let waiting = Waiting::new(packet, fx.store(), ready);
                 self.enqueue(to, port.0, waiting, fx);
@@ -346,7 +347,7 @@ impl<C: Cpu> RootComplex<C> {
             (_, Kind::MemoryRead(request)) if request.translations() > 0 => {
                 self.translate(port, packet, header, fx);
             }
-            (_, Kind::Message(request)) => self.heed(port, packet, header, request, fx),
+            (_, Kind::Message(request)) => self.handle_message(port, packet, header, request, fx),
             (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
                 let there = fx.now() + self.parameters.latency;
                 let due = self.memory.begin_read(packet, port, request, there);
@@ -371,8 +372,8 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// A message for the root complex, or one that goes on from here.
-    fn heed(
+    /// Handles a message from a device; a message that the root complex does not serve is refused.
+    fn handle_message(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -381,9 +382,11 @@ impl<C: Cpu> RootComplex<C> {
         fx: &mut Effects<'_, Self>,
     ) {
         let served = match request.message {
-            Message::PageRequest(wanted) => self.want(port, request.requester, wanted, fx),
+            Message::PageRequest(page) => {
+                self.queue_page_request(port, request.requester, page, fx)
+            }
             Message::InvalidateCompletion { tags, .. } => {
-                self.hear_of_forgetting(request.requester, tags, fx)
+                self.handle_invalidate_completion(request.requester, tags, fx)
             }
             _ => false,
         };
@@ -394,7 +397,7 @@ impl<C: Cpu> RootComplex<C> {
         self.free(port, header, fx);
     }
 
-    /// Ends a packet here: its buffer is freed, the probes are told, and a request that expects an answer gets one.
+    /// Refuses a packet: frees its buffer, reports it, and answers it if it is a non-posted request.
     pub(crate) fn refuse(
         &mut self,
         port: Port,

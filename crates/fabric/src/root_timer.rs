@@ -1,30 +1,30 @@
-//! What a root complex asks to be woken for.
+//! The timers of a root complex.
 
 use kernel::{Label, Port};
 use link::LinkTimer;
 
-/// What a root complex asks to be woken for.
+/// A timer of a root complex.
 #[derive(Clone, Copy, Debug)]
 pub enum RootTimer {
     /// A timer of a root port's link.
     Link(Port, LinkTimer),
-    /// A read is answered.
+    /// An answer of the memory is due.
     Read,
-    /// The CPU has a request.
+    /// A request of the CPU is due.
     Cpu,
-    /// The CPU waits no longer for a configuration space.
+    /// A configuration request of the CPU times out.
     Configuration,
-    /// An interrupt reaches the CPU, or word of a write.
+    /// A notice to the CPU is due.
     Notice,
-    /// A packet is in the socket that it goes to.
+    /// A packet arrives at another socket.
     Across,
-    /// A message between coherent agents is where it goes.
+    /// A coherence message arrives, within the host.
     Coherence,
-    /// The translation agent goes on.
+    /// Work of the translation agent is due.
     Translation,
 }
 
-/// Timers of a root complex besides those of its links.
+/// Number of timers of a root complex without those of its links.
 const OWN_TIMERS: u32 = 7;
 
 impl Label for RootTimer {

@@ -1,36 +1,36 @@
-//! Where a packet goes: by address through the windows of the bridges, by ID through their bus numbers.
+//! Routing: by address through the windows of bridges, by ID through their bus numbers.
 
 use kernel::Port;
 use protocol::{ConfigSpace, FunctionId, Header, Interval, Kind, MessageRouting};
 use transaction::{Functions, Place};
 
-/// Where a packet goes from here.
+/// The route of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Out of this downstream port.
+    /// To this downstream port.
     Down(Port),
-    /// The same, but for what comes from above.
+    /// To this downstream port, for packets from below only: the address is outside the upstream port's windows.
     Across(Port),
-    /// To what is above, or here.
+    /// Upstream, or to this component itself.
     Elsewhere,
-    /// To no port, although it is not above.
+    /// To no port: the address is in the upstream port's windows, but in no port's.
     Nowhere,
-    /// To where the functions on its way say, as a configuration request.
+    /// As a configuration request, by the functions on its way.
     Configuration,
 }
 
-/// The windows and buses of the ports.
+/// The routing tables by address and by bus number.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
     memory: Table,
     buses: Table,
 }
 
-/// What falls in one of these intervals, and where it goes.
+/// An interval of addresses or buses, and its route.
 type Claim = (Interval<u64>, Route);
 
 impl Routes {
-    /// The routes of a root complex.
+    /// The routing tables of a root complex.
     pub fn of_root(functions: &Functions) -> Self {
         let table = |below: Below| {
             let ports = ports(functions, 0, below).into_iter();
@@ -45,8 +45,8 @@ impl Routes {
         }
     }
 
-    /// The routes of a switch. Its upstream port lets down only what is in its own windows and on its own buses, and sends up
-    /// only what is not (PCIe Base 7.5.1.3).
+    /// The routing tables of a switch. Its upstream port forwards down only what is in its own windows and buses, and forwards up
+    /// only what is outside them (PCIe Base 7.5.1.3).
     pub fn of_switch(functions: &Functions) -> Self {
         let table = |below: Below| {
             let own = below(functions.space(Place::Own));
@@ -67,7 +67,7 @@ impl Routes {
         }
     }
 
-    /// Where a packet with `header` goes.
+    /// The route of a packet with `header`.
     #[inline]
     pub fn of(&self, header: &Header) -> Route {
         match &header.kind {
@@ -81,14 +81,14 @@ impl Routes {
                 MessageRouting::ById(target) => self.of_id(target),
             },
             Kind::ConfigRead(_) | Kind::ConfigWrite(_) => Route::Configuration,
-            // Coherence messages are for the other end of their link.
+            // Coherence messages end at the other end of their link.
             Kind::Coherence(_) => Route::Elsewhere,
-            // Only controllers know the way of these.
+            // Only controllers route these packets.
             Kind::Network(_) => Route::Nowhere,
         }
     }
 
-    /// Where a memory request for `address` goes.
+    /// The route of a memory request for `address`.
     #[inline]
     pub fn of_address(&self, address: u64) -> Route {
         self.memory.of_number(address)
@@ -99,10 +99,10 @@ impl Routes {
     }
 }
 
-/// What lies below a bridge.
+/// A function that returns the intervals below a bridge.
 type Below = fn(&ConfigSpace) -> Vec<Interval<u64>>;
 
-/// What lies below the ports of `functions`, the first of which is port `first`.
+/// The intervals below the ports of `functions`; the first port has the number `first`.
 fn ports(functions: &Functions, first: u16, below: Below) -> Vec<(Interval<u64>, Port)> {
     let ports = functions.ports().zip((first..).map(Port));
     ports
@@ -114,7 +114,7 @@ fn ports(functions: &Functions, first: u16, below: Below) -> Vec<(Interval<u64>,
         .collect()
 }
 
-/// The addresses below a bridge: with memory space disabled, it forwards none down (PCIe Base 7.5.1.1.3).
+/// The address windows of a bridge; with Memory Space Enable clear it forwards no addresses (PCIe Base 7.5.1.1.3).
 fn windows(bridge: &ConfigSpace) -> Vec<Interval<u64>> {
     if bridge.memory_enable() {
         vec![bridge.memory_window(), bridge.prefetchable_window()]
@@ -123,7 +123,7 @@ fn windows(bridge: &ConfigSpace) -> Vec<Interval<u64>> {
     }
 }
 
-/// The buses below a bridge.
+/// The bus numbers below a bridge.
 fn buses(bridge: &ConfigSpace) -> Vec<Interval<u64>> {
     let (secondary, subordinate) = bridge.buses();
     vec![(secondary.into(), subordinate.into())]
@@ -133,12 +133,12 @@ fn overlap(one: Interval<u64>, other: Interval<u64>) -> Interval<u64> {
     (one.0.max(other.0), one.1.min(other.1))
 }
 
-/// Intervals that do not overlap, in order; what is in none of them goes elsewhere.
+/// Disjoint intervals in order; a number outside all intervals has the route `Elsewhere`.
 #[derive(Clone, Debug, Default)]
 struct Table(Vec<(u64, u64, Route)>);
 
 impl Table {
-    /// Where claims overlap, the first of them holds.
+    /// A table of `claims`; where claims overlap, the first one applies.
     fn of(claims: &[Claim]) -> Self {
         let claims = claims.iter().filter(|((first, last), _)| first <= last);
         let claims: Vec<Claim> = claims.copied().collect();

@@ -1,6 +1,6 @@
-//! The sockets of a host and the hops between them: what crosses takes its turn, and is there later.
+//! The sockets of a host and the connections between them: packets to another socket wait for the connection and arrive later.
 //!
-//! A packet that crosses is treated as if it came in when it is across, so that nothing that stays in its socket waits for it.
+//! Such a packet is handled when it arrives at its socket, so packets that stay in their socket do not wait for it.
 
 use std::collections::BTreeMap;
 
@@ -18,35 +18,35 @@ pub(crate) struct Sockets {
     count: usize,
     latency: Span,
     bandwidth: Bandwidth,
-    /// When the hop from one socket to another takes the next packet: the hops from the first socket, then from the second.
+    /// Time at which the connection from one socket to another is free: first the connections from socket 0, then from socket 1.
     free: Vec<Time>,
-    /// For each port, and the CPU after them, when the last posted request that it sent through here is across.
+    /// For each port, and then the CPU, the time at which its last posted request arrives at its socket.
     behind: Vec<Time>,
-    /// When the last write that came in by each port has left its buffer.
+    /// Time at which the last write from each port leaves its buffer.
     left: Vec<Time>,
-    /// Packets under way, in the order in which they are across.
-    crossing: BTreeMap<(Time, u64), (Way, PacketId)>,
+    /// Packets between sockets, in order of their arrival times.
+    under_way: BTreeMap<(Time, u64), (Crossing, PacketId)>,
     begun: u64,
 }
 
-/// Whose a packet is that may have to cross, and so what happens to it then.
+/// The origin of a packet that may go to another socket, which also determines what happens to it there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Way {
-    /// It came in by a root port.
+pub(crate) enum Crossing {
+    /// The packet came in by a root port.
     In(Port),
-    /// The CPU sends it down a root port.
+    /// The CPU sends the packet down a root port.
     Down(Port),
-    /// The CPU sends it to the memory.
+    /// The CPU writes to memory.
     Store,
-    /// The memory of a socket answers a read that came in by a root port.
+    /// The memory of socket `from` answers a read that came in by root port `to`.
     Answer { from: usize, to: Port },
 }
 
-/// The socket of the CPU: programs run there, and interrupts go there.
+/// The socket of the CPU, where programs run and interrupts arrive.
 const CPU: usize = 0;
 
 impl Sockets {
-    /// Those of a host whose root ports belong to the sockets `of_ports`; nothing where there is one socket only.
+    /// The sockets of a host, with the socket of each root port; none where there is only one socket.
     pub(crate) fn new(parameters: &RootComplexParameters, of_ports: &[u32]) -> Option<Box<Self>> {
         let count = parameters.sockets as usize;
         (count > 1).then(|| {
@@ -58,32 +58,32 @@ impl Sockets {
                 free: vec![Time::ZERO; count * count],
                 behind: vec![Time::ZERO; of_ports.len() + 1],
                 left: vec![Time::ZERO; of_ports.len()],
-                crossing: BTreeMap::new(),
+                under_way: BTreeMap::new(),
                 begun: 0,
             })
         })
     }
 
-    /// Takes in a packet for socket `to`, if anything keeps it: when it is there.
+    /// Takes a packet for socket `to`; returns its arrival time, or none if it need not wait.
     ///
-    /// What comes from one port, or from the CPU, stays behind the posted requests that came before it, although these may
-    /// have gone to another socket (PCIe Base 2.4.1): software that sees the last of them may count on the others.
+    /// Packets from one port, or from the CPU, stay behind their earlier posted requests, even if those went to another socket
+    /// (PCIe Base 2.4.1): software that sees the last write may rely on the earlier ones.
     fn begin(
         &mut self,
-        way: Way,
+        crossing: Crossing,
         to: usize,
         packet: PacketId,
         content: &Packet,
         now: Time,
     ) -> Option<Time> {
-        let (source, from) = match way {
-            Way::In(port) => (Some(port.index()), self.of_ports[port.index()]),
-            Way::Down(_) | Way::Store => (Some(self.of_ports.len()), CPU),
-            Way::Answer { from, .. } => (None, from),
+        let (source, from) = match crossing {
+            Crossing::In(port) => (Some(port.index()), self.of_ports[port.index()]),
+            Crossing::Down(_) | Crossing::Store => (Some(self.of_ports.len()), CPU),
+            Crossing::Answer { from, .. } => (None, from),
         };
         let behind = source.map(|source| &mut self.behind[source]);
         let earlier = behind.as_deref().copied().unwrap_or(Time::ZERO);
-        // What is across at this very moment may not have gone on yet.
+        // A packet that arrives at this very time may not be handled yet.
         if from == to && (earlier < now || behind.is_none()) {
             return None;
         }
@@ -101,13 +101,13 @@ impl Sockets {
             *behind = due;
         }
         self.begun += 1;
-        self.crossing.insert((due, self.begun), (way, packet));
+        self.under_way.insert((due, self.begun), (crossing, packet));
         Some(due)
     }
 
-    /// The next packet that is across by `now`.
-    fn next(&mut self, now: Time) -> Option<(Way, PacketId)> {
-        let first = self.crossing.first_entry()?;
+    /// The next packet that has arrived by `now`.
+    fn next(&mut self, now: Time) -> Option<(Crossing, PacketId)> {
+        let first = self.under_way.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
 }
@@ -119,7 +119,7 @@ impl<C: Cpu> RootComplex<C> {
         sockets.map_or(CPU, |sockets| sockets.of_ports[port.index()])
     }
 
-    /// Whether a packet that came in at `port` is kept until it is in the socket that it goes to.
+    /// Whether a packet that came in at `port` is kept until it arrives at the socket of its target.
     #[inline(never)]
     pub(crate) fn crosses_in(
         &mut self,
@@ -129,15 +129,15 @@ impl<C: Cpu> RootComplex<C> {
         fx: &mut Effects<'_, Self>,
     ) -> bool {
         let to = self.socket_ahead(header);
-        to.is_some_and(|to| self.crosses(Way::In(port), to, packet, fx))
+        to.is_some_and(|to| self.crosses(Crossing::In(port), to, packet, fx))
     }
 
-    /// The socket that a packet goes to, where there is more than one. What will be refused goes to none.
+    /// The socket of a packet's target, where there are several sockets; none for a packet that will be refused.
     pub(crate) fn socket_ahead(&self, header: &Header) -> Option<usize> {
         let sockets = self.sockets.as_ref()?;
         match (self.routes.of(header), &header.kind) {
             (Route::Down(to), _) => self
-                .lets_across(header)
+                .allows_peer(header)
                 .then(|| sockets.of_ports[to.index()]),
             (_, Kind::MemoryWrite(request) | Kind::MemoryRead(request))
                 if self.memory.holds(request) =>
@@ -152,11 +152,11 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Whether a packet on its way to socket `to` is kept until it is there.
+    /// Whether a packet for socket `to` is kept until it arrives there.
     #[inline]
     pub(crate) fn crosses(
         &mut self,
-        way: Way,
+        crossing: Crossing,
         to: usize,
         packet: PacketId,
         fx: &mut Effects<'_, Self>,
@@ -165,25 +165,25 @@ impl<C: Cpu> RootComplex<C> {
             return false;
         };
         let now = fx.now();
-        let Some(due) = sockets.begin(way, to, packet, &fx.store()[packet], now) else {
+        let Some(due) = sockets.begin(crossing, to, packet, &fx.store()[packet], now) else {
             return false;
         };
         fx.wake(RootTimer::Across, due.since(now));
         true
     }
 
-    /// What is across goes on as if it came in now.
+    /// Handles the packets that have arrived at their sockets.
     pub(crate) fn finish_crossings(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
-        while let Some((way, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
-            match way {
-                Way::In(port) => {
+        while let Some((crossing, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
+            match crossing {
+                Crossing::In(port) => {
                     let header = *fx.store()[packet].header();
-                    self.pass_on(port, packet, &header, fx);
+                    self.route(port, packet, &header, fx);
                 }
-                Way::Down(port) => self.put_down(port, packet, fx),
-                Way::Answer { to, .. } => self.put_down(to, packet, fx),
-                Way::Store => {
+                Crossing::Down(port) => self.put_down(port, packet, fx),
+                Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
+                Crossing::Store => {
                     self.cpu_waiting -= 1;
                     self.store(packet, fx);
                     self.ask(fx);
@@ -192,8 +192,8 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// When a write that came in by `port` and is done at `done` leaves its buffer: after those before it, which may have
-    /// gone to a slower memory.
+    /// The time at which a write from `port` that is complete at `done` leaves its buffer: not before earlier writes, which may
+    /// have gone to a slower memory.
     #[inline]
     pub(crate) fn leaves(&mut self, port: Port, done: Time) -> Time {
         let Some(sockets) = &mut self.sockets else {

@@ -1,4 +1,4 @@
-//! A switch: every port a link end, a non-blocking core between them, and the routes of its bridges.
+//! A switch: a link end for each port, a non-blocking core between them, and the routing of its bridges.
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
@@ -9,27 +9,27 @@ use transaction::{Functions, Place, Reach, retype};
 use crate::{Route, Routes};
 
 kernel::parameters! {
-    /// What a switch can be told.
+    /// The parameters of a switch.
     pub struct SwitchParameters {
-        /// Ports, the upstream port among them.
+        /// Number of ports, with the upstream port.
         ports: u32 = 64, within 2..=64, from "the largest switch the arbiter serves";
-        /// Time from a packet's header in to its header out, when nothing is in its way.
+        /// Time from a packet's header at the ingress to its header at the egress, without contention.
         latency: Span = Span::from_ns(150), from "PLX Technology's figure for its Gen2 and Gen3 switches";
-        /// Whether a packet is forwarded from its header on (cut-through) or only when it is whole.
-        cut_through: bool = true, from "what switches of this kind do";
-        /// Whether requests between downstream ports are forced up to the root: P2P Request Redirect in ACS Control.
+        /// Whether a packet is forwarded as soon as its header has arrived (cut-through), or only when it is complete.
+        cut_through: bool = true, from "as switches of this kind do";
+        /// Whether requests between downstream ports are redirected to the root: P2P Request Redirect in ACS Control.
         acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
     }
 }
 
-/// How a switch is built.
+/// The configuration of a switch.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
     /// Its parameters.
     pub parameters: SwitchParameters,
-    /// The functions of its ports.
+    /// The functions of the switch's ports.
     pub functions: Functions,
-    /// The link ends of its ports, upstream first.
+    /// The link ends of the ports, upstream port first.
     pub links: Vec<LinkEnd>,
 }
 
@@ -45,13 +45,13 @@ pub struct Switch {
 #[derive(Clone, Debug)]
 struct SwitchPort {
     link: LinkEnd,
-    /// What packets are held against, as the port's registers have it.
+    /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
-    /// Whether requests that arrive here are not all forwarded, or not directly.
+    /// Whether requests that arrive here may be blocked or redirected.
     restricts: bool,
 }
 
-/// A timer of one of several ports.
+/// A timer of a port's link.
 #[derive(Clone, Copy, Debug)]
 pub struct PortTimer(Port, LinkTimer);
 
@@ -73,7 +73,7 @@ impl From<(Port, LinkTimer)> for PortTimer {
     }
 }
 
-/// The port nearest the root.
+/// The upstream port.
 const UPSTREAM: Port = Port(0);
 
 impl Component for Switch {
@@ -105,10 +105,10 @@ impl Component for Switch {
 }
 
 impl Switch {
-    /// Sources of each port's wire besides the downstream ports: the upstream port, and the switch itself.
+    /// Number of sources of each port's wire besides the downstream ports: the upstream port, and the switch itself.
     pub const SOURCES: usize = 2;
 
-    /// A switch that has not begun.
+    /// A switch in its initial state.
     pub fn new(config: SwitchConfig) -> Self {
         let port = |link| SwitchPort {
             link,
@@ -121,17 +121,17 @@ impl Switch {
             routes: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
         };
-        switch.obey();
+        switch.apply_registers();
         switch
     }
 
-    /// The functions of its ports.
+    /// The functions of the switch's ports.
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
 
-    /// Takes over what the registers say.
-    fn obey(&mut self) {
+    /// Applies the registers.
+    fn apply_registers(&mut self) {
         self.routes = Routes::of_switch(&self.functions);
         let up = self.functions.space(Place::Own).bus_master_enable();
         for (index, port) in self.ports.iter_mut().enumerate() {
@@ -143,7 +143,7 @@ impl Switch {
         }
     }
 
-    /// Its ports' link ends.
+    /// The link ends of the ports.
     pub fn links(&self) -> impl Iterator<Item = &LinkEnd> {
         self.ports.iter().map(|port| &port.link)
     }
@@ -152,7 +152,7 @@ impl Switch {
         &mut self.ports[port.index()].link
     }
 
-    /// What left the switch frees the buffer that it came in by.
+    /// Frees the ingress buffer of a packet that has left the switch.
     fn settle(&mut self, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
         if let Some(Finished { source, charge }) = finished
             && let Some(ingress) = self.ports.get_mut(usize::from(source))
@@ -199,7 +199,8 @@ impl Switch {
         self.settle(finished, fx);
     }
 
-    /// When a packet whose header is here may leave: after the latency, and not so early that a faster egress runs dry.
+    /// The earliest time at which a packet with a complete header may leave: after the latency, and late enough that a faster
+    /// egress does not run empty.
     fn ready(&self, to: Port, complete: Time, wire_len: u32, now: Time) -> Time {
         let earliest = now + self.latency;
         let last_bit = complete + self.latency;
@@ -209,7 +210,7 @@ impl Switch {
         ))
     }
 
-    /// The port by which a packet leaves; configuration requests leave by none of their own accord.
+    /// The egress port of a packet; none if it has none, or if it is a configuration request.
     fn egress(&self, from: Port, header: &Header) -> Option<Port> {
         let route = self.routes.of(header);
         let ingress = &self.ports[from.index()];
@@ -226,12 +227,12 @@ impl Switch {
         }
     }
 
-    /// The same of a request from below that arrives where not all are forwarded, or not directly.
+    /// The egress port of a request from below, at a port that may block or redirect requests.
     #[cold]
     fn restricted(&self, from: Port, route: Route) -> Option<Port> {
         let space = self.functions.space(place(from));
         let up = self.functions.space(Place::Own).bus_master_enable();
-        // PCIe Base 7.5.1.1.3: bus mastering lets requests up.
+        // PCIe Base 7.5.1.1.3: without Bus Master Enable, requests are not forwarded upstream.
         match route {
             Route::Nowhere | Route::Configuration => None,
             _ if !space.bus_master_enable() => None,
@@ -242,7 +243,7 @@ impl Switch {
         }
     }
 
-    /// Serves a configuration request here, or sends it on down. None comes from below.
+    /// Serves a configuration request, or forwards it downstream. Requests from below are refused.
     fn configure(
         &mut self,
         from: Port,
@@ -273,7 +274,7 @@ impl Switch {
                 let charge = fx.store()[packet].charge();
                 let served = self.functions.serve(place, packet, fx.store());
                 if served.written {
-                    self.obey();
+                    self.apply_registers();
                 }
                 self.link(from)
                     .free_later(charge, complete, &mut At::new(fx, from));
@@ -282,7 +283,7 @@ impl Switch {
         }
     }
 
-    /// Ends a packet here: its buffer is freed, the probes are told, and a request that expects an answer gets one.
+    /// Refuses a packet: frees its buffer, reports it, and answers it if it is a non-posted request.
     fn refuse(&mut self, from: Port, delivery: Delivery, why: Refusal, fx: &mut Effects<'_, Self>) {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
@@ -294,10 +295,10 @@ impl Switch {
         }
     }
 
-    /// Sends a completion of the switch itself back, for a request that was whole at `complete`.
+    /// Sends a completion of the switch itself, for a request that was complete at `complete`.
     fn answer(&mut self, to: Port, answer: PacketId, complete: Time, fx: &mut Effects<'_, Self>) {
         let waiting = Waiting::new(answer, fx.store(), complete + self.latency);
-        // No ingress port owns the answer: the source after the last port is the switch itself.
+        // The answer is in no ingress buffer: the source after the last port is the switch itself.
         let own = self.ports.len() as u16;
         let finished = self.link(to).enqueue(own, waiting, &mut At::new(fx, to));
         self.settle(finished, fx);

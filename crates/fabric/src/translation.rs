@@ -1,5 +1,5 @@
-//! The translation agent in its host: what devices ask it, what its walks read, and the pages that software brings in when
-//! a device asks for them.
+//! The translation agent in its host: requests of devices, reads of page tables, and the software that makes pages resident for
+//! page requests.
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
@@ -20,59 +20,60 @@ use crate::{Cpu, IommuParameters, RootComplex, RootTimer, Route};
 /// Bytes of the smallest page.
 const PAGE: u64 = 4096;
 
-/// How the translation agent of a host is built, and what software tells it.
+/// The configuration of a host's translation agent.
 #[derive(Clone, Debug)]
 pub struct TranslationConfig {
-    /// Its parameters, whose cache can be built.
+    /// Its parameters, with a valid cache geometry.
     pub parameters: IommuParameters,
-    /// The functions whose addresses are virtual and that ask for translations themselves (ATS).
+    /// The functions with virtual addresses that send translation requests themselves (ATS).
     pub asking: Vec<FunctionId>,
-    /// Those that leave it to the host. All of both share an address space.
+    /// The functions with virtual addresses whose requests the host translates. All functions of both lists share an address space.
     pub others: Vec<FunctionId>,
-    /// Where in memory the page tables are.
+    /// The memory addresses of the page tables.
     pub tables: Range<u64>,
-    /// The pages that are there.
+    /// The pages that are mapped at the start.
     pub present: Vec<Mapping>,
-    /// Those that are there once somebody has asked for them.
+    /// The pages that become mapped by a page request.
     pub absent: Vec<Mapping>,
 }
 
-/// What software does to the page tables.
+/// A change of the page tables by software.
 #[derive(Clone, Debug)]
 pub struct TranslationOrder {
-    /// Who does it, as it is told when it is done.
+    /// Number under which the end of the change is reported.
     pub ticket: u32,
-    /// What.
+    /// The change.
     pub what: TableChange,
 }
 
 /// A change of the page tables.
 #[derive(Clone, Debug)]
 pub enum TableChange {
-    /// The pages of these addresses lead nowhere for now: all devices forget them. Who asks for one waits.
+    /// Unmaps the pages of these addresses temporarily: all devices must remove their translations, and page requests for them
+    /// wait.
     Withdraw(RangeInclusive<u64>),
-    /// These pages are there again.
+    /// Maps these pages again.
     Install(Vec<Mapping>),
 }
 
-/// A translation agent, and the software that serves it.
+/// A translation agent, with the software that serves it.
 #[derive(Debug)]
 pub(crate) struct TranslationAgent {
     iommu: Iommu,
     table: PageTable,
     absent: Vec<Mapping>,
-    /// Requests that wait for an answer, by ticket: for a translation, or with an address that is to be translated.
-    asked: Vec<Option<(Port, PacketId)>>,
-    /// Page requests that software works on, in order.
-    wanted: VecDeque<(Time, Port, FunctionId, PageRequest)>,
-    /// Addresses that lead nowhere for now, and the page requests for them.
+    /// Packets that wait for an answer of the IOMMU, by ticket: translation requests, and requests with untranslated addresses.
+    outstanding: Vec<Option<(Port, PacketId)>>,
+    /// Page requests in service by software, in order.
+    page_requests: VecDeque<(Time, Port, FunctionId, PageRequest)>,
+    /// Addresses that are unmapped temporarily; `held` has the page requests for them.
     withdrawn: Vec<RangeInclusive<u64>>,
     held: Vec<(Port, FunctionId, PageRequest)>,
     asking: Vec<FunctionId>,
     others: Vec<FunctionId>,
     pub(crate) untranslated: Untranslated,
-    /// Withdrawals by tag, with the functions that have not said that they have forgotten.
-    forgetting: Vec<Option<(u32, Vec<FunctionId>)>>,
+    /// Unmappings by invalidation tag: the ticket, and the functions that have not confirmed yet.
+    invalidations: Vec<Option<(u32, Vec<FunctionId>)>>,
     page_latency: Span,
     wake: Time,
 }
@@ -94,19 +95,19 @@ impl DescriptorReads for Descriptors<'_> {
 }
 
 impl TranslationAgent {
-    /// Its page tables are made in `memory`.
+    /// A translation agent with its page tables in `memory`.
     pub(crate) fn new(config: TranslationConfig, memory: &mut MemoryController) -> Box<Self> {
         let base = memory.base();
         let bytes = memory.bytes_mut();
         let table = PageTable::new(config.tables, base, bytes);
-        let mut table = table.expect("a plan has room for page tables");
+        let mut table = table.expect("a plan reserves memory for page tables");
         for mapping in &config.present {
             table
                 .map(mapping, bytes)
-                .expect("a plan has room for every page");
+                .expect("a plan reserves page tables for every page");
         }
         let iommu = Iommu::new(&config.parameters);
-        let mut iommu = iommu.expect("a plan has caches that can be built");
+        let mut iommu = iommu.expect("a plan has valid cache geometries");
         for function in config.asking.iter().chain(&config.others) {
             iommu.attach(*function, table.root());
         }
@@ -114,37 +115,37 @@ impl TranslationAgent {
             iommu,
             table,
             absent: config.absent,
-            asked: Vec::new(),
-            wanted: VecDeque::new(),
+            outstanding: Vec::new(),
+            page_requests: VecDeque::new(),
             withdrawn: Vec::new(),
             held: Vec::new(),
             asking: config.asking,
             others: config.others,
             untranslated: Untranslated::default(),
-            forgetting: vec![None; usize::from(InvalidateTag::COUNT)],
+            invalidations: vec![None; usize::from(InvalidateTag::COUNT)],
             page_latency: config.parameters.page_latency,
             wake: Time::NEVER,
         })
     }
 
-    /// Whether the addresses of a function are translated here.
+    /// Whether the host translates addresses of this function.
     pub(crate) fn translates_for(&self, who: FunctionId) -> bool {
         self.asking.contains(&who) || self.others.contains(&who)
     }
 
-    /// A packet that came in at a port has an address of that function, which is translated for that purpose.
+    /// Asks the IOMMU for the translation of a packet's address; the packet came in at a port.
     pub(crate) fn ask(
         &mut self,
         packet: (Port, PacketId),
         (who, address, purpose): (FunctionId, u64, Purpose),
         now: Time,
     ) {
-        let free = self.asked.iter().position(Option::is_none);
+        let free = self.outstanding.iter().position(Option::is_none);
         let ticket = free.unwrap_or_else(|| {
-            self.asked.push(None);
-            self.asked.len() - 1
+            self.outstanding.push(None);
+            self.outstanding.len() - 1
         });
-        self.asked[ticket] = Some(packet);
+        self.outstanding[ticket] = Some(packet);
         let ask = Ask {
             who,
             address,
@@ -155,17 +156,20 @@ impl TranslationAgent {
     }
 
     fn next_time(&self) -> Time {
-        let wanted = self.wanted.front().map_or(Time::NEVER, |(due, ..)| *due);
+        let wanted = self
+            .page_requests
+            .front()
+            .map_or(Time::NEVER, |(due, ..)| *due);
         self.iommu.next_time().min(wanted)
     }
 
-    /// Whether a page leads nowhere for now.
+    /// Whether the page of `address` is unmapped temporarily.
     fn is_withdrawn(&self, address: u64) -> bool {
         self.withdrawn.iter().any(|range| range.contains(&address))
     }
 
-    /// The pages of these addresses lead nowhere from now on, and nobody knows them but devices: the tag by which those are to
-    /// be told.
+    /// Unmaps the pages of these addresses, and invalidates the IOMMU's copies. Devices may still have copies: returns the tag for
+    /// their Invalidate Requests.
     fn withdraw(
         &mut self,
         ticket: u32,
@@ -184,46 +188,51 @@ impl TranslationAgent {
             self.iommu.invalidate(*function, range);
         }
         self.withdrawn.push(range.clone());
-        let place = self.forgetting.iter().position(Option::is_none);
-        let place = place.expect("software has few withdrawals under way");
-        self.forgetting[place] = Some((ticket, self.asking.clone()));
+        let place = self.invalidations.iter().position(Option::is_none);
+        let place =
+            place.expect("software has at most as many unmappings outstanding as there are tags");
+        self.invalidations[place] = Some((ticket, self.asking.clone()));
         InvalidateTag::new(place as u8).expect("there are as many places as tags")
     }
 
-    /// A function has forgotten what it was told to: the tickets of withdrawals that are done.
-    fn forgotten(&mut self, who: FunctionId, tags: InvalidateTags) -> Vec<u32> {
+    /// Takes an Invalidate Completion of a function; returns the tickets of unmappings that are complete.
+    fn confirm_invalidations(&mut self, who: FunctionId, tags: InvalidateTags) -> Vec<u32> {
         let mut done = Vec::new();
-        for (place, forgetting) in self.forgetting.iter_mut().enumerate() {
+        for (place, invalidations) in self.invalidations.iter_mut().enumerate() {
             let tag = InvalidateTag::new(place as u8);
-            if let Some((ticket, left)) = forgetting
+            if let Some((ticket, left)) = invalidations
                 && tag.is_some_and(|tag| tags.contains(tag))
             {
                 left.retain(|function| *function != who);
                 if left.is_empty() {
                     done.push(*ticket);
-                    *forgetting = None;
+                    *invalidations = None;
                 }
             }
         }
         done
     }
 
-    /// Pages are there again: who waits for one is served.
+    /// Maps pages again, and continues the page requests that waited for them.
     fn install(&mut self, mappings: &[Mapping], memory: &mut MemoryController, now: Time) {
         for mapping in mappings {
             let mapped = self.table.map(mapping, memory.bytes_mut());
-            mapped.expect("a plan has room for every page");
+            mapped.expect("a plan reserves page tables for every page");
         }
         let is_back = |range: &RangeInclusive<u64>| mappings.iter().any(|one| one.overlaps(range));
         self.withdrawn.retain(|range| !is_back(range));
         for (port, who, request) in std::mem::take(&mut self.held) {
-            self.wanted
+            self.page_requests
                 .push_back((now + self.page_latency, port, who, request));
         }
     }
 
-    /// Software looks at a page request: what it answers.
-    fn bring_in(&mut self, request: &PageRequest, memory: &mut MemoryController) -> PageResponse {
+    /// Serves a page request as software does; returns the response.
+    fn serve_page_request(
+        &mut self,
+        request: &PageRequest,
+        memory: &mut MemoryController,
+    ) -> PageResponse {
         let address = request.page.address();
         let bytes = memory.bytes_mut();
         let found = self.table.find(address, bytes).ok();
@@ -237,7 +246,7 @@ impl TranslationAgent {
                 let mapping = self.absent.swap_remove(place);
                 self.table
                     .map(&mapping, bytes)
-                    .expect("a plan has room for every page");
+                    .expect("a plan reserves page tables for every page");
                 mapping
             }
             (None, None) => return PageResponse::InvalidRequest,
@@ -250,14 +259,14 @@ impl TranslationAgent {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// What the translation agent has done, if there is one.
+    /// The counters of the translation agent, if there is one.
     pub fn iommu(&self) -> Option<crate::IommuCounters> {
         self.translation
             .as_ref()
             .map(|agent| agent.iommu.counters())
     }
 
-    /// A translation request that has come in at `port`.
+    /// Handles a translation request that came in at `port`.
     pub(crate) fn translate(
         &mut self,
         port: Port,
@@ -270,13 +279,13 @@ impl<C: Cpu> RootComplex<C> {
             (Some(agent), Kind::MemoryRead(request)) => {
                 let wanted = (request.requester, request.address(), Purpose::Translation);
                 agent.ask((port, packet), wanted, due);
-                self.go_on_translating(fx);
+                self.advance_translation(fx);
             }
             _ => self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx),
         }
     }
 
-    /// Carries out what software does to the page tables.
+    /// Performs the changes of page tables that software has ordered.
     pub(crate) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(TranslationOrder { ticket, what }) = self.cpu.next_order() {
             let now = fx.now();
@@ -288,18 +297,18 @@ impl<C: Cpu> RootComplex<C> {
                 TableChange::Withdraw(range) => {
                     let tag = agent.withdraw(ticket, &range, &mut self.memory);
                     let functions = agent.asking.clone();
-                    self.tell_to_forget(&functions, tag, &range, fx);
+                    self.send_invalidate_requests(&functions, tag, &range, fx);
                 }
                 TableChange::Install(mappings) => {
                     agent.install(&mappings, &mut self.memory, now);
                     self.cpu.ordered(ticket, now);
-                    self.go_on_translating(fx);
+                    self.advance_translation(fx);
                 }
             }
         }
     }
 
-    fn tell_to_forget(
+    fn send_invalidate_requests(
         &mut self,
         functions: &[FunctionId],
         tag: InvalidateTag,
@@ -325,8 +334,8 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// A device says that it has forgotten translations.
-    pub(crate) fn hear_of_forgetting(
+    /// Handles an Invalidate Completion of a device. False if there is no translation agent.
+    pub(crate) fn handle_invalidate_completion(
         &mut self,
         who: FunctionId,
         tags: InvalidateTags,
@@ -335,15 +344,15 @@ impl<C: Cpu> RootComplex<C> {
         let Some(agent) = &mut self.translation else {
             return false;
         };
-        for ticket in agent.forgotten(who, tags) {
+        for ticket in agent.confirm_invalidations(who, tags) {
             self.cpu.ordered(ticket, fx.now());
         }
         self.ask(fx);
         true
     }
 
-    /// A page request that has come in at `port`. False if nobody serves any.
-    pub(crate) fn want(
+    /// Handles a page request that came in at `port`. False if there is no translation agent.
+    pub(crate) fn queue_page_request(
         &mut self,
         port: Port,
         who: FunctionId,
@@ -354,12 +363,12 @@ impl<C: Cpu> RootComplex<C> {
             return false;
         };
         let due = fx.now() + self.parameters.latency + agent.page_latency;
-        agent.wanted.push_back((due, port, who, request));
-        self.go_on_translating(fx);
+        agent.page_requests.push_back((due, port, who, request));
+        self.advance_translation(fx);
         true
     }
 
-    pub(crate) fn go_on_translating(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(crate) fn advance_translation(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(agent) = &mut self.translation else {
             return;
@@ -370,18 +379,19 @@ impl<C: Cpu> RootComplex<C> {
             .collect();
         let mut done = Vec::new();
         for Answer { ticket, outcome } in answers {
-            let asked = agent.asked[ticket as usize].take();
-            let (port, packet) = asked.expect("a question is answered once");
+            let asked = agent.outstanding[ticket as usize].take();
+            let (port, packet) = asked.expect("the IOMMU answers each request once");
             done.push((port, packet, outcome));
         }
         let mut responses = Vec::new();
-        while let Some((_, port, who, request)) = agent.wanted.pop_front_if(|(due, ..)| *due <= now)
+        while let Some((_, port, who, request)) =
+            agent.page_requests.pop_front_if(|(due, ..)| *due <= now)
         {
             if agent.is_withdrawn(request.page.address()) {
                 agent.held.push((port, who, request));
                 continue;
             }
-            let response = agent.bring_in(&request, &mut self.memory);
+            let response = agent.serve_page_request(&request, &mut self.memory);
             if request.is_last {
                 responses.push((port, who, request.group, response));
             }
@@ -400,7 +410,7 @@ impl<C: Cpu> RootComplex<C> {
                 self.answer_translation(port, packet, outcome.ok(), fx);
             } else if let Some(agent) = &mut self.translation {
                 agent.untranslated.answer(port, packet, outcome);
-                self.let_translated_in(port, fx);
+                self.release_translated(port, fx);
             }
         }
         for (port, target, group, response) in responses {

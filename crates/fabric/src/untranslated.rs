@@ -1,5 +1,5 @@
-//! Requests of devices that leave it to the host to translate their addresses: they wait at their root port for the translation
-//! agent, and keep their order with all that comes in there behind them.
+//! Requests with untranslated addresses: they wait at their root port for the translation agent, and later packets of that port
+//! stay behind them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ use crate::cpu::is_interrupt;
 use crate::iommu::Purpose;
 use crate::{Cpu, RootComplex, TranslationFault};
 
-/// What waits, by root port, in the order in which it came in.
+/// The waiting packets of each root port, in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Untranslated {
     waiting: BTreeMap<u16, VecDeque<(PacketId, Progress)>>,
@@ -20,16 +20,16 @@ pub(crate) struct Untranslated {
 
 #[derive(Clone, Copy, Debug)]
 enum Progress {
-    /// The translation agent has been asked.
+    /// The translation agent was asked and has not answered.
     Asked,
-    /// It has answered.
+    /// The translation agent has answered.
     Answered(Result<Mapping, TranslationFault>),
-    /// There is nothing to ask: it waits for those before it.
+    /// The packet needs no translation, and waits for earlier packets.
     Behind,
 }
 
 impl Untranslated {
-    /// The agent has answered for a packet that came in at `port`.
+    /// Takes the translation agent's answer for a packet that came in at `port`.
     pub(crate) fn answer(
         &mut self,
         port: Port,
@@ -42,7 +42,7 @@ impl Untranslated {
         }
     }
 
-    /// The first packet of a port, if it need not wait any more.
+    /// The first packet of a port, if it need not wait any longer.
     fn next(&mut self, port: Port) -> Option<(PacketId, Progress)> {
         let waiting = self.waiting.get_mut(&port.0)?;
         waiting.pop_front_if(|(_, progress)| !matches!(progress, Progress::Asked))
@@ -53,8 +53,9 @@ impl Untranslated {
     }
 }
 
-/// Whose address a request has that is to be translated, and what for. Interrupts are no accesses to memory.
-fn wanted(header: &Header) -> Option<(FunctionId, u64, Purpose)> {
+/// The function, the address and the purpose of a request that needs a translation. Interrupts are not memory accesses and need
+/// none.
+fn needed_translation(header: &Header) -> Option<(FunctionId, u64, Purpose)> {
     match &header.kind {
         Kind::MemoryRead(request) if request.address_type() == AddressType::Untranslated => {
             Some((request.requester, request.address(), Purpose::Read))
@@ -69,7 +70,7 @@ fn wanted(header: &Header) -> Option<(FunctionId, u64, Purpose)> {
     }
 }
 
-/// The same header, with the address that the page leads to.
+/// The header with its address translated by `mapping`.
 fn translated(header: &Header, mapping: &Mapping) -> Header {
     let kind = match header.kind {
         Kind::MemoryRead(request) => {
@@ -87,7 +88,7 @@ fn translated(header: &Header, mapping: &Mapping) -> Header {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// Whether a packet from below waits for the translation of its address, or for another one's that came before it.
+    /// Whether a packet from below must wait, for the translation of its own address or of an earlier packet's.
     pub(crate) fn waits_for_translation(
         &mut self,
         port: Port,
@@ -98,7 +99,7 @@ impl<C: Cpu> RootComplex<C> {
         let Some(agent) = &mut self.translation else {
             return false;
         };
-        let wanted = wanted(header).filter(|(who, ..)| agent.translates_for(*who));
+        let wanted = needed_translation(header).filter(|(who, ..)| agent.translates_for(*who));
         if wanted.is_none() && agent.untranslated.is_empty(port) {
             return false;
         }
@@ -107,28 +108,28 @@ impl<C: Cpu> RootComplex<C> {
         waiting.push_back((packet, progress));
         if let Some((who, address, purpose)) = wanted {
             agent.ask((port, packet), (who, address, purpose), fx.now());
-            self.go_on_translating(fx);
+            self.advance_translation(fx);
         }
         true
     }
 
-    /// Lets in what need not wait any more at `port`.
-    pub(crate) fn let_translated_in(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+    /// Handles the packets at `port` that need not wait any longer.
+    pub(crate) fn release_translated(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         while let Some(agent) = &mut self.translation
             && let Some((packet, progress)) = agent.untranslated.next(port)
         {
             let header = *fx.store()[packet].header();
             match progress {
                 Progress::Answered(Ok(mapping)) => {
-                    // Whoever sent it may still send it again as it was.
+                    // The packet must not be changed, because its sender may still replay it.
                     let header = translated(&header, &mapping);
                     let inside = fx.store().rewritten(packet, header);
-                    self.go_in(port, inside, &header, fx);
+                    self.admit(port, inside, &header, fx);
                 }
                 Progress::Answered(Err(_)) => {
                     self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
                 }
-                Progress::Asked | Progress::Behind => self.go_in(port, packet, &header, fx),
+                Progress::Asked | Progress::Behind => self.admit(port, packet, &header, fx),
             }
         }
     }

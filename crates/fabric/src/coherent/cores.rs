@@ -1,4 +1,4 @@
-//! The caches of a host's cores, and what programs do to lines in them.
+//! The caches of a host's cores, and the accesses of programs to their lines.
 
 use std::collections::VecDeque;
 
@@ -10,42 +10,42 @@ use protocol::coherence::{
 
 use super::{CoherenceParameters, CoreAtomics};
 
-/// What a program does to a part of a line.
+/// An access of a program to a part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreAccess {
-    /// Who does it, as it is told when it is done.
+    /// Number under which the end of the access is reported.
     pub ticket: u32,
-    /// On which core.
+    /// The core.
     pub core: usize,
-    /// The first byte.
+    /// Address of the first byte.
     pub address: u64,
-    /// What.
+    /// The operation.
     pub operation: CoreOperation,
 }
 
-/// What can be done to a part of a line.
+/// An operation on a part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CoreOperation {
-    /// To read so many bytes.
+    /// Reads so many bytes.
     Load(usize),
-    /// To write these.
+    /// Writes these bytes.
     Store(Vec<u8>),
-    /// To change a value with nothing in between.
+    /// Executes an atomic operation.
     Atomic(LineAtomic),
 }
 
-/// A core's access that is done at a time, with the bytes that were there.
+/// The end of a core's access: its time, its ticket, and the bytes that were read.
 pub(super) type Done = (Time, u32, Vec<u8>);
 
 /// A core with its cache.
 #[derive(Debug)]
 pub(super) struct Core {
     agent: Agent<LineData>,
-    /// The lines that are in the first level, too, as far as the core has them at all.
+    /// The first-level cache; it contains only lines that the core's cache has.
     first: SetAssociative<()>,
-    /// What waits for its line.
-    asked: Vec<(TransactionId, CoreAccess)>,
-    /// What could not even ask.
+    /// Accesses with an outstanding transaction.
+    outstanding: Vec<(TransactionId, CoreAccess)>,
+    /// Accesses that could not send a request yet.
     waiting: VecDeque<CoreAccess>,
     atomics: CoreAtomics,
     latency: Latency,
@@ -68,7 +68,7 @@ impl Core {
         Core {
             agent: Agent::new(id, cache, parameters.core_requests as usize),
             first: SetAssociative::new(first),
-            asked: Vec::new(),
+            outstanding: Vec::new(),
             waiting: VecDeque::new(),
             atomics: parameters.core_atomics,
             latency: Latency {
@@ -84,12 +84,12 @@ impl Core {
         &self.agent
     }
 
-    /// Time from an access to the request that it makes where the line is not there.
+    /// Time from an access that misses to its request.
     pub(super) fn lookup(&self) -> Span {
         self.latency.second
     }
 
-    /// Begins an access: when it is done, if its line is there.
+    /// Begins an access; returns its end if it hits.
     pub(super) fn begin(
         &mut self,
         access: CoreAccess,
@@ -116,7 +116,7 @@ impl Core {
                 Some(self.perform(&access, now + latency))
             }
             Access::Begun(transaction) => {
-                self.asked.push((transaction, access));
+                self.outstanding.push((transaction, access));
                 None
             }
             Access::Wait => {
@@ -126,7 +126,7 @@ impl Core {
         }
     }
 
-    /// A message arrives: what is done with it.
+    /// Handles a message; returns the accesses that are complete.
     pub(super) fn receive(
         &mut self,
         message: Message<LineData>,
@@ -152,7 +152,7 @@ impl Core {
             }
             Event::Room => {}
         }
-        // Each looks again, in order, at whether its line has come or can be asked for now.
+        // Every waiting access tries again, in order.
         for access in std::mem::take(&mut self.waiting) {
             done.extend(self.begin(access, now, out));
         }
@@ -160,12 +160,15 @@ impl Core {
     }
 
     fn asker(&mut self, transaction: TransactionId) -> CoreAccess {
-        let asked = self.asked.iter().position(|(id, _)| *id == transaction);
-        let asked = asked.expect("a line comes to whoever asked for it");
-        self.asked.swap_remove(asked).1
+        let index = self
+            .outstanding
+            .iter()
+            .position(|(id, _)| *id == transaction);
+        let index = index.expect("a transaction belongs to an access");
+        self.outstanding.swap_remove(index).1
     }
 
-    /// Time from a snoop to its answer.
+    /// Time from a snoop to its response.
     pub(super) fn snoop(&self) -> Span {
         self.latency.snoop
     }
@@ -176,7 +179,7 @@ impl Core {
         let mut at = at;
         let bytes = match &access.operation {
             CoreOperation::Load(len) => {
-                let data = self.agent.data(line).expect("what may be read is there");
+                let data = self.agent.data(line).expect("a readable line has data");
                 data.0[offset..offset + len].to_vec()
             }
             CoreOperation::Store(bytes) => {

@@ -1,4 +1,4 @@
-//! Requests of devices without caches to a coherent memory: they wait until the home agent has done what caches make necessary.
+//! Requests of devices without caches to a coherent memory: they wait until the home agent has made the necessary snoops.
 
 use std::collections::VecDeque;
 
@@ -10,28 +10,28 @@ use protocol::coherence::{
 use protocol::{AtomicRequest, Header, Kind, MemoryRequest};
 use transaction::written;
 
-use super::{Coherent, What};
+use super::{Coherent, Event};
 use crate::{Cpu, RootComplex, Route};
 
-/// Packets from below that wait, in the order in which they came: none overtakes another, whatever it is.
+/// Waiting packets from below, in order of arrival; none passes another.
 #[derive(Debug, Default)]
 pub(super) struct Io {
     waiting: VecDeque<(Port, PacketId)>,
-    /// The lines to which the home agent does something for the first of them, once it has been asked, and how many are done.
-    asked: Option<Vec<Line>>,
+    /// The lines that were requested from the home agent for the first packet; `done` counts the completed ones.
+    requested: Option<Vec<Line>>,
     done: usize,
-    /// What an atomic operation found.
+    /// Event an atomic operation found.
     old: Option<u128>,
 }
 
-/// Who asks the home agent for them: the last agent there can be.
+/// The agent ID of devices without caches: the highest one.
 pub(super) const IO: AgentId = match AgentId::new(AgentId::COUNT as u8 - 1) {
     Some(agent) => agent,
     None => AgentId::HOME,
 };
 
 impl Coherent {
-    /// Whether a packet must wait: for those before it, or for caches.
+    /// Whether a packet must wait, for earlier packets or for caches.
     fn holds_up(&self, header: &Header) -> bool {
         if !self.io.waiting.is_empty() {
             return true;
@@ -47,7 +47,7 @@ impl Coherent {
 }
 
 impl<C: Cpu> RootComplex<C> {
-    /// Whether a packet from below, which is for this host, waits from now on until caches have nothing to say.
+    /// Whether a packet from below must wait for caches; if so, it is kept here.
     pub(crate) fn waits_for_caches(
         &mut self,
         port: Port,
@@ -69,14 +69,18 @@ impl<C: Cpu> RootComplex<C> {
         }
         coherent.io.waiting.push_back((port, packet));
         if nothing_waits {
-            self.go_on_with_io(fx);
-            self.go_on_coherently(fx);
+            self.advance_io(fx);
+            self.advance_coherence(fx);
         }
         true
     }
 
-    /// The home agent has done something for the first packet that waits.
-    pub(super) fn done_for_io(&mut self, message: &Message<LineData>, fx: &mut Effects<'_, Self>) {
+    /// Handles a completion of the home agent for the first waiting packet.
+    pub(super) fn complete_for_io(
+        &mut self,
+        message: &Message<LineData>,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let Some(coherent) = &mut self.coherent else {
             return;
         };
@@ -85,23 +89,23 @@ impl<C: Cpu> RootComplex<C> {
         if let Content::CompAtomic(_, old) = message.content {
             io.old = Some(old.number());
         }
-        self.go_on_with_io(fx);
+        self.advance_io(fx);
     }
 
-    /// Goes on with the packets that wait, as far as caches allow.
-    fn go_on_with_io(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Continues with the waiting packets as far as possible.
+    fn advance_io(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(coherent) = &self.coherent
             && let Some((port, packet)) = coherent.io.waiting.front().copied()
         {
             let header = *fx.store()[packet].header();
-            if coherent.io.asked.is_none() {
-                self.ask_for_io(packet, &header, fx);
+            if coherent.io.requested.is_none() {
+                self.send_io_requests(packet, &header, fx);
             }
             let Some(coherent) = &mut self.coherent else {
                 return;
             };
             let io = &mut coherent.io;
-            let Some(lines) = io.asked.take_if(|lines| lines.len() == io.done) else {
+            let Some(lines) = io.requested.take_if(|lines| lines.len() == io.done) else {
                 return;
             };
             io.done = 0;
@@ -112,7 +116,7 @@ impl<C: Cpu> RootComplex<C> {
                     self.answer_atomic(port, packet, request, old, fx);
                 }
                 (Kind::MemoryWrite(_), _) => {
-                    // The home agent has written these lines, and somebody may have done so since.
+                    // The home agent has written these lines, and another agent may have written them since: their bytes are kept.
                     let base = self.memory.base();
                     let offsets = lines.iter().map(|line| line.address() - base);
                     let keep = |offset| {
@@ -121,18 +125,18 @@ impl<C: Cpu> RootComplex<C> {
                         (offset, bytes)
                     };
                     let kept: Vec<(u64, [u8; LINE_BYTES])> = offsets.map(keep).collect();
-                    self.pass_on_now(port, packet, &header, fx);
+                    self.route_now(port, packet, &header, fx);
                     for (offset, bytes) in kept {
                         self.memory.bytes_mut().write(offset, &bytes);
                     }
                 }
-                _ => self.pass_on_now(port, packet, &header, fx),
+                _ => self.route_now(port, packet, &header, fx),
             }
         }
     }
 
-    /// Asks the home agent for what the first packet that waits needs.
-    fn ask_for_io(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
+    /// Sends the requests that the first waiting packet needs to the home agent.
+    fn send_io_requests(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
         let Some(coherent) = &mut self.coherent else {
             return;
         };
@@ -141,7 +145,7 @@ impl<C: Cpu> RootComplex<C> {
         let for_memory = self.routes.of(header) == Route::Elsewhere;
         let asks = match &header.kind {
             Kind::MemoryRead(request) if for_memory => reads(&coherent.home_held(request)),
-            // All or none: whatever line is free now may be held when the others are done.
+            // Either all lines or none: a line that is free now may be held when the others are complete.
             Kind::MemoryWrite(request)
                 if for_memory
                     && self.memory.holds(request)
@@ -155,7 +159,7 @@ impl<C: Cpu> RootComplex<C> {
             }
             _ => Vec::new(),
         };
-        coherent.io.asked = Some(asks.iter().map(|(line, _)| *line).collect());
+        coherent.io.requested = Some(asks.iter().map(|(line, _)| *line).collect());
         for (number, (line, request)) in asks.into_iter().enumerate() {
             let message = Message {
                 source: IO,
@@ -163,11 +167,11 @@ impl<C: Cpu> RootComplex<C> {
                 transaction: TransactionId(number as u16),
                 content: Content::Request(line, request),
             };
-            coherent.under_way.push(now, What::Home(message));
+            coherent.under_way.push(now, Event::Home(message));
         }
     }
 
-    /// Completes an atomic operation that the home agent has carried out.
+    /// Completes an atomic operation that the home agent has executed.
     fn answer_atomic(
         &mut self,
         port: Port,
@@ -185,7 +189,7 @@ impl<C: Cpu> RootComplex<C> {
 }
 
 impl Coherent {
-    /// The lines of a request that somebody may hold.
+    /// The lines of a request that an agent may hold.
     fn home_held(&self, request: &MemoryRequest) -> Vec<Line> {
         lines(request)
             .filter(|line| self.home.is_held(*line))

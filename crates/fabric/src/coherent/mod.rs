@@ -18,75 +18,75 @@ pub use cores::{CoreAccess, CoreOperation};
 use io::{IO, Io};
 pub use parameters::{CoherenceParameters, CoreAtomics, PacketHeader};
 
-/// How the coherent part of a host is built.
+/// The configuration of a host's coherent part.
 #[derive(Clone, Debug)]
 pub struct CoherenceConfig {
-    /// Its parameters, whose caches can be built.
+    /// Its parameters, with valid cache geometries.
     pub parameters: CoherenceParameters,
-    /// Cores with a cache.
+    /// Number of cores with a cache.
     pub cores: usize,
     /// Whether there is an agent below each root port.
     pub agents: Vec<bool>,
-    /// When each of the links below them fails, if ever.
+    /// The time at which each link below a root port fails, or [`Time::NEVER`].
     pub fails_at: Vec<Time>,
 }
 
 impl CoherenceConfig {
-    /// The ID of the agent below a root port, where `cores` cores come before.
+    /// The ID of the agent below root port `port`, in a host with `cores` cores.
     pub fn agent_below(cores: usize, port: usize) -> AgentId {
-        AgentId::new((1 + cores + port) as u8).expect("a plan has few agents")
+        AgentId::new((1 + cores + port) as u8).expect("a plan has at most 64 agents")
     }
 }
 
-/// The home agent and those that share its memory.
+/// The home agent and the agents that share its memory.
 #[derive(Debug)]
 pub(crate) struct Coherent {
     home: Home<LineData>,
-    /// The lines that are in the cache before the memory.
+    /// The lines in the system cache.
     system_cache: SetAssociative<()>,
     cores: Vec<Core>,
     /// The agents below root ports.
     below: Vec<Option<Below>>,
-    /// Those of them for whom messages wait, as bits.
+    /// The root ports with messages for their agents, one bit each.
     addressed: u64,
     home_latency: Span,
     system_latency: Span,
     core_distance: Span,
     port_distance: Span,
-    /// What is on its way within the host.
-    under_way: Agenda<What>,
-    /// When the timer is set for.
+    /// Events within the host, by time.
+    under_way: Agenda<Event>,
+    /// The time of the next wake-up.
     wake: Time,
     sent: Vec<Sent<LineData>>,
     io: Io,
-    /// Lines that agents below root ports may have written before they were gone.
+    /// Lines that agents below root ports may have written before they were lost, with the port's number.
     lost: Vec<(usize, Line)>,
 }
 
-/// What goes to an agent below a root port.
+/// The messages for an agent below a root port.
 #[derive(Debug)]
 struct Below {
     outbox: Outbox,
-    /// Packets that wait for the wire or are on it.
+    /// Packets that wait for the wire or are in transmission.
     ahead: usize,
 }
 
-/// What is on its way within the host.
+/// An event within the host.
 #[derive(Debug)]
-enum What {
-    /// A message reaches the home agent.
+enum Event {
+    /// A message arrives at the home agent.
     Home(Message<LineData>),
-    /// A message reaches whoever speaks for devices without caches.
+    /// A message arrives for devices without caches.
     Io(Message<LineData>),
-    /// A message reaches a core.
+    /// A message arrives at a core.
     Core(usize, Message<LineData>),
-    /// A program has what it asked a core for.
+    /// An access of a program is complete.
     Done(u32, Vec<u8>),
-    /// The agent below a root port is gone: all that came from it before is here.
-    Gone(usize),
+    /// The agent below a root port is lost; all its earlier messages have arrived.
+    Lost(usize),
 }
 
-/// The bytes of a memory that begins at `base`, line by line.
+/// The lines of a memory that begins at `base`.
 struct Lines<'m> {
     base: u64,
     bytes: &'m mut Memory,
@@ -117,9 +117,9 @@ impl Coherent {
     pub(crate) fn new(config: &CoherenceConfig, memory_base: u64) -> Box<Self> {
         let parameters = &config.parameters;
         let geometries = parameters.geometries();
-        let [core, first, system] = geometries.expect("a plan has caches that can be built");
+        let [core, first, system] = geometries.expect("a plan has valid cache geometries");
         let core = |number| {
-            let id = AgentId::new(number as u8 + 1).expect("a plan has few agents");
+            let id = AgentId::new(number as u8 + 1).expect("a plan has at most 64 agents");
             Core::new(id, parameters, [core, first])
         };
         let below = |agent: &bool| {
@@ -131,7 +131,7 @@ impl Coherent {
         let mut under_way = Agenda::default();
         for (port, fails_at) in config.fails_at.iter().enumerate() {
             if *fails_at < Time::NEVER {
-                under_way.push(*fails_at + parameters.port_distance, What::Gone(port));
+                under_way.push(*fails_at + parameters.port_distance, Event::Lost(port));
             }
         }
         Box::new(Coherent {
@@ -157,15 +157,15 @@ impl Coherent {
         self.cores.iter().map(Core::agent)
     }
 
-    /// A core's requests and answers set out for the home agent.
+    /// Sends messages of a core to the home agent.
     fn rise(&mut self, at: Time, out: Vec<Message<LineData>>) {
         for message in out {
             self.under_way
-                .push(at + self.core_distance, What::Home(message));
+                .push(at + self.core_distance, Event::Home(message));
         }
     }
 
-    /// The home agent has a message: what it sends sets out.
+    /// Delivers a message to the home agent, and sends its messages.
     fn at_home(&mut self, message: Message<LineData>, memory: &mut MemoryController, now: Time) {
         let mut sent = std::mem::take(&mut self.sent);
         self.home
@@ -173,7 +173,7 @@ impl Coherent {
         self.send_out(sent, memory, now);
     }
 
-    /// The agent below a root port is gone.
+    /// Removes the agent below a root port, whose link has failed.
     fn lose(&mut self, port: usize, memory: &mut MemoryController, now: Time) {
         let agent = CoherenceConfig::agent_below(self.cores.len(), port);
         let mut sent = Vec::new();
@@ -182,7 +182,7 @@ impl Coherent {
         self.send_out(sent, memory, now);
     }
 
-    /// What the home agent sends sets out.
+    /// Sends the messages of the home agent.
     fn send_out(
         &mut self,
         mut sent: Vec<Sent<LineData>>,
@@ -205,17 +205,17 @@ impl Coherent {
                 Origin::Memory => ready = memory.fetch(line.address(), ready),
             }
             if message.target == IO {
-                self.under_way.push(ready, What::Io(message));
+                self.under_way.push(ready, Event::Io(message));
                 continue;
             }
             let target = usize::from(message.target.number()) - 1;
             match target.checked_sub(self.cores.len()) {
                 None => self
                     .under_way
-                    .push(ready + self.core_distance, What::Core(target, message)),
+                    .push(ready + self.core_distance, Event::Core(target, message)),
                 Some(port) => {
                     let below = self.below[port].as_mut();
-                    let below = below.expect("the home agent speaks to agents that are there");
+                    let below = below.expect("the home agent sends to existing agents only");
                     below.outbox.push(ready + self.port_distance, message);
                     self.addressed |= 1 << port;
                 }
@@ -224,19 +224,19 @@ impl Coherent {
         self.sent = sent;
     }
 
-    /// A core has a message: what it answers sets out, and what programs wait for.
+    /// Delivers a message to a core, and sends its responses.
     fn at_core(&mut self, number: usize, message: Message<LineData>, now: Time) {
         let mut out = Vec::new();
         let snoops = matches!(message.content, Content::Snoop(..));
         let core = &mut self.cores[number];
         let answered = if snoops { core.snoop() } else { Span::ZERO };
         for (due, ticket, bytes) in core.receive(message, now, &mut out) {
-            self.under_way.push(due, What::Done(ticket, bytes));
+            self.under_way.push(due, Event::Done(ticket, bytes));
         }
         self.rise(now + answered, out);
     }
 
-    /// When something is due next after `now`. What is ready and waits for a wire needs no timer: the wire tells.
+    /// Time of the next event after `now`. Messages that wait for a wire need no timer.
     fn next_time(&self, now: Time) -> Option<Time> {
         let below = self.addressed_ports().filter_map(|port| {
             let below = self.below[port.index()].as_ref()?;
@@ -245,7 +245,7 @@ impl Coherent {
         self.under_way.next_time().into_iter().chain(below).min()
     }
 
-    /// The root ports below which messages wait to go.
+    /// The root ports with messages for their agents.
     fn addressed_ports(&self) -> impl Iterator<Item = Port> + use<> {
         let mut addressed = self.addressed;
         std::iter::from_fn(move || {
@@ -255,7 +255,7 @@ impl Coherent {
         })
     }
 
-    /// The next packet for the agent below a root port, if it may wait for the wire now.
+    /// The next packet for the agent below a root port, if it may wait for the wire.
     fn next_packet(&mut self, port: Port, now: Time, packets: &mut Packets) -> Option<PacketId> {
         let below = self.below[port.index()].as_mut()?;
         if below.ahead >= AHEAD {
@@ -270,17 +270,17 @@ impl Coherent {
     }
 }
 
-/// Packets of coherence messages that may wait for a wire or be on it: one, so that those behind it share the next.
+/// Most packets of coherence messages that wait for a wire or are in transmission: one, so that later messages share a packet.
 const AHEAD: usize = 1;
 
 impl<C: Cpu> RootComplex<C> {
-    /// The caches of the cores, where memory is coherent.
+    /// The caches of the cores; none where memory is not coherent.
     pub fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
         self.coherent.iter().flat_map(|coherent| coherent.cores())
     }
 
-    /// The lines that agents below root ports, by number, may have written, of those whose links have failed by `now`. Of one
-    /// that has failed just now, what the home agent still knows.
+    /// The lines that agents below root ports may have written, with the port's number, for links that have failed by `now`. For a
+    /// link whose loss the home agent has not seen yet, its directory is used.
     pub fn lost_lines(&self, now: Time) -> Vec<(usize, Line)> {
         let Some(coherent) = &self.coherent else {
             return Vec::new();
@@ -296,19 +296,19 @@ impl<C: Cpu> RootComplex<C> {
         lost
     }
 
-    /// Whether the home agent has word of a line under way.
+    /// Whether a request for the line is in service at the home agent.
     pub fn is_changing(&self, line: Line) -> bool {
         let coherent = self.coherent.as_ref();
         coherent.is_some_and(|coherent| coherent.home.is_busy(line))
     }
 
-    /// Whether a packet of coherence messages from below `port` is for somebody here.
+    /// Whether there is a coherent agent below `port`.
     pub(crate) fn is_coherent(&self, port: Port) -> bool {
         let coherent = self.coherent.as_ref();
         coherent.is_some_and(|coherent| coherent.below[port.index()].is_some())
     }
 
-    /// The messages of a packet from below a root port set out for the home agent.
+    /// Sends the messages of a packet from below a root port to the home agent.
     pub(crate) fn take_messages(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(coherent) = &mut self.coherent else {
@@ -316,16 +316,16 @@ impl<C: Cpu> RootComplex<C> {
         };
         let due = now + coherent.port_distance;
         for message in messages(fx.store()[packet].payload()) {
-            coherent.under_way.push(due, What::Home(message));
+            coherent.under_way.push(due, Event::Home(message));
         }
         if due > now {
-            self.wake_coherently(fx);
+            self.wake_coherence(fx);
         } else {
-            self.go_on_coherently(fx);
+            self.advance_coherence(fx);
         }
     }
 
-    /// Begins what programs do to lines in the caches of their cores.
+    /// Begins the accesses of programs to the caches of their cores.
     pub(crate) fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
         let Some(coherent) = &mut self.coherent else {
             return;
@@ -338,28 +338,28 @@ impl<C: Cpu> RootComplex<C> {
             let number = access.core;
             let done = coherent.cores[number].begin(access, now, &mut out);
             if let Some((due, ticket, bytes)) = done {
-                coherent.under_way.push(due, What::Done(ticket, bytes));
+                coherent.under_way.push(due, Event::Done(ticket, bytes));
             }
             coherent.rise(now + coherent.cores[number].lookup(), out);
         }
         if any {
-            self.go_on_coherently(fx);
+            self.advance_coherence(fx);
         }
     }
 
-    /// Lets everything happen that is due.
-    pub(crate) fn go_on_coherently(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Handles all events that are due.
+    pub(crate) fn advance_coherence(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let mut told = false;
         while let Some(coherent) = &mut self.coherent
             && let Some(what) = coherent.under_way.pop(now)
         {
             match what {
-                What::Home(message) => coherent.at_home(message, &mut self.memory, now),
-                What::Core(number, message) => coherent.at_core(number, message, now),
-                What::Io(message) => self.done_for_io(&message, fx),
-                What::Gone(port) => coherent.lose(port, &mut self.memory, now),
-                What::Done(ticket, bytes) => {
+                Event::Home(message) => coherent.at_home(message, &mut self.memory, now),
+                Event::Core(number, message) => coherent.at_core(number, message, now),
+                Event::Io(message) => self.complete_for_io(&message, fx),
+                Event::Lost(port) => coherent.lose(port, &mut self.memory, now),
+                Event::Done(ticket, bytes) => {
                     self.cpu.accessed(ticket, bytes, now);
                     told = true;
                 }
@@ -370,13 +370,13 @@ impl<C: Cpu> RootComplex<C> {
         for port in ports.into_iter().flatten() {
             self.send_messages(port, fx);
         }
-        self.wake_coherently(fx);
+        self.wake_coherence(fx);
         if told {
             self.ask(fx);
         }
     }
 
-    /// Messages that are ready go to the wire below a root port, as far as it takes them.
+    /// Sends messages that are ready to the wire below a root port, as far as it accepts them.
     fn send_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some(coherent) = &mut self.coherent
@@ -387,18 +387,18 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// A packet of messages has left by a root port.
+    /// Handles the end of a transmission of coherence messages by a root port.
     pub(crate) fn sent_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         let coherent = self.coherent.as_mut();
         if let Some(below) = coherent.and_then(|coherent| coherent.below[port.index()].as_mut()) {
             below.ahead -= 1;
         }
         self.send_messages(port, fx);
-        self.wake_coherently(fx);
+        self.wake_coherence(fx);
     }
 
-    /// Asks to be woken for what is due next.
-    pub(crate) fn wake_coherently(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Schedules a wake-up for the next event.
+    pub(crate) fn wake_coherence(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(coherent) = &mut self.coherent else {
             return;

@@ -1,4 +1,4 @@
-//! The ports of a controller that lead to other controllers: PCI Express links on which packets are TLPs.
+//! The ports of a controller with a cable to another controller: PCI Express links with TLPs as packets.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use protocol::Kind;
 use super::crossbar::Entry;
 use super::{Controller, ControllerParameters, ControllerTimer, Plane};
 
-/// A link end, and the packets between it and the crossbar.
+/// A link end, with the packets between it and the crossbars.
 #[derive(Clone, Debug)]
 pub(super) struct CableEnd {
     link: LinkEnd,
     send_latency: Span,
     receive_latency: Span,
-    /// When each packet between a crossbar and the wire is through.
+    /// Packets between a crossbar and the wire: the time at which each reaches the wire, its plane and its charge.
     leaving: VecDeque<(Time, Plane, Charge)>,
-    /// Packets that have come, with the time at which they reach the crossbar.
+    /// Received packets, with the time at which each reaches the crossbar.
     arrived: VecDeque<(Time, PacketId)>,
 }
 
-/// Packets of a crossbar, of each class and channel, that wait for the wire of a cable at a time: one behind the one that goes.
+/// Most packets of a plane, class and channel that wait for the wire of a cable: one behind the packet in transmission.
 const AHEAD: usize = 2;
 
 impl CableEnd {
@@ -36,7 +36,8 @@ impl CableEnd {
         }
     }
 
-    /// Whether a packet of a crossbar may go towards the wire: few wait there, so that what has no credit keeps nothing else.
+    /// Whether a crossbar may send a packet towards the wire: only few packets wait there, so a packet without credit does not
+    /// block packets of other classes.
     pub(super) fn takes(&self, plane: Plane, entry: &Entry, now: Time) -> bool {
         let charge = &entry.charge;
         let coming = self.leaving.iter().filter(|(ready, other, coming)| {
@@ -48,7 +49,7 @@ impl CableEnd {
 }
 
 impl Controller {
-    /// The link end at a port, if a cable is there.
+    /// The link end at a port; none if the port has no cable.
     pub fn link(&self, port: usize) -> Option<&LinkEnd> {
         let cable = self.cables.get(port.checked_sub(self.own)?)?;
         Some(&cable.link)
@@ -80,7 +81,7 @@ impl Controller {
         self.settle(port, finished, fx);
     }
 
-    /// Packets that have come by the cable at `port` go into the queues of the crossbar.
+    /// Moves packets that have arrived by the cable at `port` into the queues of the crossbars.
     pub(super) fn take_from_cable(&mut self, port: usize, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let place = Port(port as u16);
@@ -110,7 +111,7 @@ impl Controller {
         self.settle(port, finished, fx);
     }
 
-    /// What has left by a cable makes room for more.
+    /// Handles the end of a transmission by a cable: the crossbars may send more.
     fn settle(&mut self, port: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
         if finished.is_some() {
             self.serve(Plane::Messages, port.index(), fx);
@@ -141,7 +142,7 @@ impl Controller {
         self.settle(port, finished, fx);
     }
 
-    /// A packet leaves the buffer of the cable that it came by, and will have at `due`.
+    /// Frees the buffer of a packet that arrived by a cable; the packet leaves it at `due`.
     pub(super) fn free_cable(
         &mut self,
         input: usize,

@@ -1,5 +1,5 @@
-//! A crossbar: queues at its inputs, and outputs that take the first packets of those in turn. It knows no wires: its owner asks
-//! what may pass, and sends it.
+//! A crossbar: input queues, and outputs that serve the first packets of the queues in turn. It does not send packets itself; its
+//! owner asks which packet may pass, and sends it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,75 +11,76 @@ use packet::{BusFrame, Charge, Room};
 #[derive(Clone, Debug)]
 pub(super) struct Crossbar {
     order: Order,
-    /// Queues of an input.
+    /// Number of queues of an input.
     stride: usize,
-    /// The queues of the first input, then of the second: packets, with their number in the order in which they came.
+    /// The queues of input 0, then of input 1: packets with their numbers in order of arrival.
     queues: Vec<VecDeque<(u64, Entry)>>,
     came: u64,
-    /// When each input is free.
+    /// The time at which each input is free.
     inputs: Vec<Time>,
     outputs: Vec<Output>,
     /// Time of a word of 16 bytes.
     cycle: Span,
 }
 
-/// What keeps order between the queues of an input.
+/// The ordering rule between the queues of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Nothing.
+    /// No order.
     None,
-    /// Nothing passes an older packet of the first queue, which is that of posted requests (PCIe Base 2.4.1).
+    /// No packet passes an older packet of the first queue, which has the posted requests (PCIe Base 2.4.1).
     BehindPosted,
 }
 
-/// A packet that waits.
+/// A waiting packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) frame: BusFrame,
     pub(super) output: usize,
-    /// The place of its virtual channel among those behind the output.
+    /// The index of its virtual channel among those behind the output.
     pub(super) channel: usize,
-    /// When its header can be there.
+    /// The time at which its header can pass.
     pub(super) ready: Time,
-    /// What it takes of a cable's buffers.
+    /// The buffer space of a cable that it occupies.
     pub(super) charge: Charge,
 }
 
 #[derive(Clone, Debug)]
 struct Output {
     free_at: Time,
-    /// Words that have room behind it, of each virtual channel.
-    room: [u32; 3],
-    /// Queues whose first packet is for it.
+    /// Free words in the buffers behind the output, for each virtual channel.
+    free_words: [u32; 3],
+    /// Number of queues with a first packet for the output.
     asked: usize,
-    /// The queue after the one that was last served.
+    /// The queue after the one that was served last.
     turn: usize,
-    /// When a wake-up for it is on its way.
+    /// The time of the next wake-up for the output.
     wake: Time,
 }
 
-/// What an output can do.
+/// The next action of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The first packet of this queue may pass.
+    /// The first packet of this queue may pass now.
     Pass(usize),
-    /// One may at that time.
+    /// A packet may pass at this time.
     At(Time),
-    /// None may until something has changed.
+    /// No packet may pass until another event.
     Nothing,
 }
 
 impl Crossbar {
-    /// A crossbar with so many queues at each input, and so much room behind each output, in words of 16 bytes.
+    /// A crossbar with `stride` queues for each input; `rooms` are the sizes of the buffers behind the outputs, in words of 16
+    /// bytes.
     pub(super) fn new(
         order: Order,
         stride: usize,
         rooms: impl Iterator<Item = u32>,
         cycle: Span,
     ) -> Self {
-        let output = |room: u32| Output {
+        let output = |words: u32| Output {
             free_at: Time::ZERO,
-            room: [room; 3],
+            free_words: [words; 3],
             asked: 0,
             turn: 0,
             wake: Time::NEVER,
@@ -96,7 +97,7 @@ impl Crossbar {
         }
     }
 
-    /// A packet comes in by an input, into one of its queues: the output that it asks for, if it is the first there.
+    /// Adds a packet to a queue of an input; returns its output if it is the first of its queue.
     pub(super) fn take(&mut self, input: usize, queue: usize, entry: Entry) -> Option<usize> {
         self.came += 1;
         let queue = input * self.stride + queue;
@@ -109,16 +110,16 @@ impl Crossbar {
         output
     }
 
-    /// Whether packets ask for an output.
+    /// Whether a queue has a first packet for the output.
     pub(super) fn is_asked(&self, output: usize) -> bool {
         self.outputs[output].asked > 0
     }
 
-    /// What an output can do at `now`, if what is behind it takes what `takes` says.
+    /// The next action of an output at `now`; `takes` says whether the component behind it accepts a packet.
     pub(super) fn next(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
         let Output {
             free_at,
-            room,
+            free_words,
             asked,
             turn,
             ..
@@ -135,7 +136,7 @@ impl Crossbar {
                 continue;
             };
             if entry.output != output
-                || u32::from(entry.frame.cycles) > room[entry.channel]
+                || u32::from(entry.frame.cycles) > free_words[entry.channel]
                 || !takes(entry)
             {
                 continue;
@@ -153,7 +154,7 @@ impl Crossbar {
         }
     }
 
-    /// The first packet of a queue, if nothing older keeps it.
+    /// The first packet of a queue, unless an older packet blocks it.
     fn first(&self, queue: usize) -> Option<&Entry> {
         let (number, entry) = self.queues[queue].front()?;
         let posted = self.queues[queue - queue % self.stride].front();
@@ -162,7 +163,7 @@ impl Crossbar {
         (!is_kept).then_some(entry)
     }
 
-    /// Takes out the first packet of a queue, which may pass at `now`: its input, the packet, and how long it takes.
+    /// Removes the first packet of a queue, which may pass at `now`; returns its input, the packet, and its transfer time.
     pub(super) fn pass(&mut self, queue: usize, now: Time) -> (usize, Entry, Span) {
         let (_, entry) = self.queues[queue]
             .pop_front()
@@ -178,17 +179,17 @@ impl Crossbar {
         (input, entry, length)
     }
 
-    /// A packet that passes takes room behind its output.
+    /// Reserves buffer space behind the output for a packet that passes.
     pub(super) fn fill(&mut self, entry: &Entry) {
-        self.outputs[entry.output].room[entry.channel] -= u32::from(entry.frame.cycles);
+        self.outputs[entry.output].free_words[entry.channel] -= u32::from(entry.frame.cycles);
     }
 
-    /// There is room again behind an output, of the channel in that place.
+    /// Returns buffer space behind an output, in the virtual channel `channel`.
     pub(super) fn free(&mut self, output: usize, channel: usize, room: Room) {
-        self.outputs[output].room[channel] += u32::from(room.words);
+        self.outputs[output].free_words[channel] += u32::from(room.words);
     }
 
-    /// The first packet of a queue that has lost one asks for its output.
+    /// Registers the next first packet of a queue at its output; returns the output.
     pub(super) fn ask_again(&mut self, queue: usize) -> Option<usize> {
         let output = self.wanted(queue)?;
         Some(self.ask(output))
@@ -199,12 +200,12 @@ impl Crossbar {
         input * self.stride..(input + 1) * self.stride
     }
 
-    /// The output that the first packet of a queue is for.
+    /// The output of a queue's first packet.
     pub(super) fn wanted(&self, queue: usize) -> Option<usize> {
         self.queues[queue].front().map(|(_, entry)| entry.output)
     }
 
-    /// Whether an output is to be woken at `time`: no earlier wake-up is on its way.
+    /// Whether a wake-up of an output at `time` is needed: none is scheduled earlier.
     pub(super) fn is_to_wake(&mut self, output: usize, time: Time) -> bool {
         let wake = &mut self.outputs[output].wake;
         let is_earlier = time < *wake;
@@ -212,7 +213,7 @@ impl Crossbar {
         is_earlier
     }
 
-    /// A wake-up comes. False if it is not the one that was waited for.
+    /// Handles a wake-up. False if an earlier one has replaced it.
     pub(super) fn is_woken(&mut self, output: usize, now: Time) -> bool {
         let wake = &mut self.outputs[output].wake;
         let is_due = *wake <= now;

@@ -1,10 +1,10 @@
-//! The middle of a controller: crossbars between the network interface controllers that share its chip, and PCI Express links
-//! to other controllers.
+//! The middle of a controller: crossbars between the network interface controllers on its chip, and PCI Express links to other
+//! controllers.
 //!
-//! There are two crossbars: one for the packets of messages, and one for the loads and stores of the global address space.
-//! Packets wait at the port that they came in by, in the queue of their virtual channel, and go to their output cut through: one
-//! at a time from each input and to each output, and only when the far side has room for all of it. An output takes the queues
-//! whose first packets are for it in turn (round robin); nothing that could go waits for a better match.
+//! One crossbar transfers the packets of messages, another one the loads and stores of the global address space. Packets wait at
+//! their input port, in the queue of their virtual channel. They pass to their output cut-through, one at a time from each input
+//! and to each output, and only when the buffer behind the output has space for the whole packet. An output serves the queues with
+//! a first packet for it in turn (round robin), and never waits for a better match.
 
 mod cable;
 mod crossbar;
@@ -20,41 +20,41 @@ use cable::CableEnd;
 use crossbar::{Crossbar, Entry, Next, Order};
 
 kernel::parameters! {
-    /// What a controller can be told.
+    /// The parameters of a controller.
     pub struct ControllerParameters {
-        /// Ports, each for one network interface controller.
+        /// Number of ports, each for one network interface controller.
         ports: u32 = 4, within 1..=64, from "the authors of chpp simulate 4, 8 and 16";
-        /// Virtual channels of each port for data: packets wait in that of their output's number modulo this.
+        /// Virtual channels of each port for data. A packet waits in the channel with its output's number modulo this.
         virtual_channels: u32 = 2, within 1..=64, from "the authors of chpp: enough for 4 ports";
-        /// Whether GETs have one more virtual channel of their own. Without it they can wait for PUTs that wait for them.
+        /// Whether GETs have an additional virtual channel. Without it, GETs and PUTs can wait for each other.
         get_channel: bool = true, from "the authors of chpp";
-        /// Room for packets at each port, of each virtual channel.
+        /// Size of the packet buffer at each port, for each virtual channel.
         channel_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
-        /// Clock of the crossbar, which passes 16 bytes a cycle at each port.
+        /// Clock of the crossbar, which transfers 16 bytes per cycle at each port.
         crossbar_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "the authors of chpp";
-        /// Addresses of each processor in the global address space: its memory and I/O below that are within reach of the others.
+        /// Size of each processor's part of the global address space: others can access its memory and I/O below this address.
         processor_space: Bytes = Bytes(128 << 30), within Bytes(1 << 20)..=Bytes(1 << 44), from "our choice: enough for the largest memory of a host";
-        /// Room for loads and stores at each port, of each of posted requests, other requests and completions.
+        /// Size of the buffer for loads and stores at each port, for each of posted requests, non-posted requests and completions.
         io_buffer: Bytes = Bytes(8192), within Bytes(512)..=Bytes(1 << 20), from "our choice: two block RAMs of a Virtex-6, which hold a packet of any max payload size";
         /// Time from the crossbar to the first bit on a cable.
         cable_send_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a packet's last bit on a cable to the crossbar.
         cable_receive_latency: Span = Span::ZERO, from "our choice: none";
-        /// Cycles from a packet's header at a port to its header at another one.
+        /// Cycles from a packet's header at one port to its header at another port.
         crossbar_cycles: u32 = 7, within 0..=1000, from "a fifth of the 35 cycles of a NAP that the authors of chpp give";
     }
 }
 
-/// How a controller is built.
+/// The configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
     /// Its parameters.
     pub parameters: ControllerParameters,
-    /// The port that leads to each processor; none where there is no such processor.
+    /// The port towards each processor; none for a processor that does not exist.
     pub routes: Arc<[Option<u8>]>,
-    /// Words of 16 bytes that have room behind each port that leads to no cable, of each virtual channel there.
+    /// Size of the buffers behind each port without a cable, in words of 16 bytes, for each virtual channel.
     pub rooms: Vec<u32>,
-    /// The link ends at the ports behind those.
+    /// The link ends at the ports with cables, which follow the other ports.
     pub cables: Vec<LinkEnd>,
 }
 
@@ -66,39 +66,39 @@ pub struct Controller {
     get_channel: bool,
     data_channels: u8,
     latency: Span,
-    /// By [`Plane`].
+    /// The crossbars, by [`Plane`].
     crossbars: [Crossbar; 2],
-    /// Behind the other ports, which are so many.
+    /// The cables; their ports follow the others, of which there are `own`.
     cables: Vec<CableEnd>,
     own: usize,
 }
 
-/// Which crossbar.
+/// The two planes, each with its crossbar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plane {
-    /// That of messages.
+    /// The plane of messages.
     Messages,
-    /// That of loads and stores.
+    /// The plane of loads and stores.
     Io,
 }
 
 impl Plane {
-    /// Both, each of which sends by the wires of cables for itself.
+    /// Both planes; each sends by the wires of cables as a source of its own.
     pub const ALL: [Plane; 2] = [Plane::Messages, Plane::Io];
 }
 
-/// What a controller asks to be woken for.
+/// A timer of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControllerTimer {
-    /// An output of a crossbar can go on.
+    /// An output of a crossbar may continue.
     Output(Plane, u8),
-    /// A packet has come by the cable at this port.
+    /// A packet has arrived by the cable at this port.
     Arrival(u8),
     /// A timer of the link at this port.
     Link(Port, LinkTimer),
 }
 
-/// Timers of each port: of its outputs, of its arrivals, and of its link.
+/// Number of timers of each port: one for each of its outputs, one for arrivals, and those of its link.
 const TIMERS: u32 = 3 + LinkTimer::COUNT;
 
 impl Label for ControllerTimer {
@@ -167,14 +167,14 @@ impl Component for Controller {
 }
 
 impl ControllerParameters {
-    /// Virtual channels of a port, that of GETs included.
+    /// Number of virtual channels of a port, with that of GETs.
     pub fn channels(&self) -> u32 {
         self.virtual_channels + u32::from(self.get_channel)
     }
 }
 
 impl Controller {
-    /// A controller in which nothing waits.
+    /// A controller without packets.
     pub fn new(config: ControllerConfig) -> Self {
         let ControllerConfig {
             parameters,
@@ -206,8 +206,8 @@ impl Controller {
         }
     }
 
-    /// Takes a packet in: messages and answers to loads go by who they are for, loads and stores by their addresses. What
-    /// came by a cable waits in the buffer there, whatever queue it is in here.
+    /// Handles a packet: messages and answers to loads are routed by their target, loads and stores by their address. A packet from
+    /// a cable occupies the buffer of the cable until it passes.
     fn take(&mut self, input: usize, frame: BusFrame, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[frame.packet];
         let (header, charge) = (content.header(), content.charge());
@@ -223,7 +223,8 @@ impl Controller {
             _ => return fx.store().release(frame.packet),
         };
         let output = self.routes.get(there as usize).copied().flatten();
-        let output = output.expect("a network interface controller knows who is there");
+        let output =
+            output.expect("a network interface controller sends to existing processors only");
         let (plane, queue, channel) = match frame.io() {
             Some(class) => (Plane::Io, class, class),
             None if input < self.own => {
@@ -244,7 +245,7 @@ impl Controller {
         }
     }
 
-    /// Passes on what an output can take now.
+    /// Serves an output of a crossbar, as far as possible now.
     fn serve(&mut self, plane: Plane, output: usize, fx: &mut Effects<'_, Self>) {
         let crossbar = &self.crossbars[plane as usize];
         let cable = output
@@ -258,7 +259,7 @@ impl Controller {
         }
     }
 
-    /// Passes the first packet of a queue on.
+    /// Passes the first packet of a queue.
     fn pass(&mut self, plane: Plane, queue: usize, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let (input, entry, length) = self.crossbars[plane as usize].pass(queue, now);
@@ -292,7 +293,7 @@ impl Controller {
         self.wake_others(plane, input, free_at, fx);
     }
 
-    /// The outputs that an input's other packets are for are looked at when it is free.
+    /// Wakes the outputs of an input's other packets when the input is free.
     fn wake_others(
         &mut self,
         plane: Plane,

@@ -1,50 +1,50 @@
-//! What a translation agent is asked, and what it answers.
+//! Requests to a translation agent, and its answers.
 
 use protocol::FunctionId;
 use transaction::Mapping;
 
-/// A question: where does this address lead?
+/// A request for the translation of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// The function that uses the address.
     pub who: FunctionId,
-    /// The address, of which no more than the rest of its page of 4 KiB is used (PCIe Base 2.2.7).
+    /// The address; accesses stay in its page of 4 KiB (PCIe Base 2.2.7).
     pub address: u64,
-    /// What for.
+    /// The purpose of the translation.
     pub purpose: Purpose,
-    /// What the answer is known by.
+    /// Number that identifies the answer.
     pub ticket: u32,
 }
 
-/// What an address is translated for.
+/// The purpose of a translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To read what is there.
+    /// A read.
     Read,
-    /// To write there, which the page must allow.
+    /// A write, for which the page must have write permission.
     Write,
-    /// To tell the device (ATS), which keeps to what the page allows.
+    /// A translation completion for the device (ATS), which itself obeys the page's rights.
     Translation,
 }
 
 /// The answer to an [`Ask`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// That of the question.
+    /// The ticket of the [`Ask`].
     pub ticket: u32,
-    /// The page of the address, or why it cannot be used.
+    /// The page of the address, or the fault.
     pub outcome: Result<Mapping, TranslationFault>,
 }
 
-/// Why an address cannot be used.
+/// The reason why an address cannot be translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TranslationFault {
-    /// No page is there.
+    /// The page is not present.
     NotPresent,
-    /// The page is not to be written.
+    /// The page must not be written.
     NoRights,
-    /// Nobody has said how the addresses of this function are translated.
+    /// No page table is attached to the function.
     NoContext,
-    /// The address has more bits than page tables translate.
+    /// The address has more bits than page tables can translate.
     BeyondRange,
 }

@@ -1,13 +1,13 @@
-//! Translation tables and their descriptors as the Armv8-A VMSA has them (Arm DDI 0487, D8.3): four levels of 4 KiB tables for
-//! addresses of 48 bits.
+//! Translation tables and descriptors of the Armv8-A VMSA (Arm DDI 0487, D8.3): four levels of 4 KiB tables for addresses of 48
+//! bits.
 //!
-//! Who walks and who maps both ask here, so that they cannot disagree.
+//! Page walks and changes of mappings both use this code, so they always agree.
 
 use std::ops::RangeInclusive;
 
 use transaction::{Mapping, PageSize, Rights};
 
-/// A table at a level.
+/// A translation table and its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TranslationTable {
     level: Level,
@@ -22,19 +22,19 @@ enum Level {
     Three,
 }
 
-/// What a descriptor says of an address.
+/// The result of a descriptor for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The walk goes on in this table.
+    /// The walk continues in this table.
     Table(TranslationTable),
     /// The walk ends at this page.
     Leaf(Mapping),
-    /// Nothing is there.
+    /// Nothing is mapped.
     Absent,
 }
 
 impl TranslationTable {
-    /// The table at the top of all, if one can be at that physical address: a multiple of 4 KiB below 2^48.
+    /// The root table at the physical address `base`; none unless `base` is a multiple of 4 KiB below 2^48.
     pub const fn root(base: u64) -> Option<Self> {
         if base & !OUTPUT == 0 {
             Some(Self {
@@ -46,24 +46,24 @@ impl TranslationTable {
         }
     }
 
-    /// Its physical address.
+    /// Physical address of the table.
     pub const fn base(self) -> u64 {
         self.base
     }
 
-    /// The physical address of the descriptor for an address.
+    /// Physical address of the descriptor for `address`.
     pub const fn slot(self, address: u64) -> u64 {
         let index = (address >> self.level.bits()) % DESCRIPTORS;
         self.base + index * DESCRIPTOR
     }
 
-    /// The addresses that have the same descriptor as `address` here.
+    /// The addresses that share their descriptor in this table with `address`.
     pub const fn reach(self, address: u64) -> RangeInclusive<u64> {
         let within = (1 << self.level.bits()) - 1;
         address & !within..=address | within
     }
 
-    /// What the `descriptor` for an address says.
+    /// The meaning of `descriptor` for `address`.
     pub const fn step(self, descriptor: u64, address: u64) -> Step {
         if descriptor & VALID == 0 {
             return Step::Absent;
@@ -78,10 +78,10 @@ impl TranslationTable {
             (Level::Two, false) => PageSize::Mib2,
             (Level::Three, true) if is_contiguous => PageSize::Kib64,
             (Level::Three, true) => PageSize::Kib4,
-            // Reserved, which is invalid.
+            // Reserved encodings are invalid.
             (Level::Zero | Level::Three, false) => return Step::Absent,
         };
-        // No device sets the flag, so that a page without it stays out of reach.
+        // Hardware does not update the access flag, so a page with a clear flag is not accessible.
         if descriptor & ACCESSED == 0 {
             return Step::Absent;
         }
@@ -93,12 +93,12 @@ impl TranslationTable {
         Step::Leaf(Mapping::around(address, descriptor & OUTPUT, size, rights))
     }
 
-    /// How many levels are between this table and the one with the descriptors of pages of `size`.
+    /// Number of levels from this table down to the one with descriptors of pages of `size`.
     pub(super) fn levels_above(self, size: PageSize) -> usize {
         leaf(size).0 as usize - self.level as usize
     }
 
-    /// The table below this one at that physical address, and the descriptor that leads to it.
+    /// A table below this one, at the physical address `base`, and the descriptor that refers to it.
     pub(super) fn below(self, base: u64) -> (Self, u64) {
         let level = match self.level {
             Level::Zero => Level::One,
@@ -109,7 +109,7 @@ impl TranslationTable {
         (Self { level, base }, base | TABLE_OR_PAGE | VALID)
     }
 
-    /// The physical addresses of the descriptors of a page, which this table has, and what they are.
+    /// Physical addresses and values of a page's descriptors, which are in this table.
     pub(super) fn leaves(self, mapping: &Mapping) -> impl Iterator<Item = (u64, u64)> + use<> {
         let (level, count) = leaf(mapping.size());
         debug_assert_eq!(level, self.level);
@@ -130,13 +130,13 @@ impl Step {
 }
 
 impl Level {
-    /// Bits of an address below those that choose a descriptor.
+    /// Position of the address bits that select a descriptor.
     const fn bits(self) -> u32 {
         39 - 9 * self as u32
     }
 }
 
-/// The level that has pages of a size, and how many descriptors each of them has there.
+/// The level of pages of a size, and the number of descriptors of each page.
 fn leaf(size: PageSize) -> (Level, u64) {
     match size {
         PageSize::Kib4 => (Level::Three, 1),
@@ -147,7 +147,7 @@ fn leaf(size: PageSize) -> (Level, u64) {
     }
 }
 
-/// All bits of a leaf but its output address.
+/// All bits of a leaf descriptor except its output address.
 fn attributes(level: Level, is_contiguous: bool, rights: Rights) -> u64 {
     let page = match level {
         Level::Three => TABLE_OR_PAGE,
@@ -161,30 +161,31 @@ fn attributes(level: Level, is_contiguous: bool, rights: Rights) -> u64 {
     VALID | page | UNPRIVILEGED | read_only | INNER_SHAREABLE | ACCESSED | contiguous
 }
 
-/// Bytes of a table.
+/// Size of a table in bytes.
 pub(super) const TABLE: u64 = 4096;
-/// Bytes of a descriptor.
+/// Size of a descriptor in bytes.
 pub(super) const DESCRIPTOR: u64 = 8;
-/// Descriptors of a table.
+/// Number of descriptors in a table.
 const DESCRIPTORS: u64 = TABLE / DESCRIPTOR;
-/// Descriptors of which the Contiguous bit makes one page.
+/// Number of descriptors that the Contiguous bit combines into one page.
 const CONTIGUOUS_DESCRIPTORS: u64 = 16;
 
-/// Bits of an address that is translated, and of one that it leads to.
+/// Bits of a virtual address, and of a physical address.
 pub(super) const ADDRESS_BITS: u32 = 48;
 
 const VALID: u64 = 1;
 /// Set for a table, and for a page at the last level; clear for a block.
 const TABLE_OR_PAGE: u64 = 1 << 1;
-/// AP\[1\]: devices ask as unprivileged software does.
+/// AP\[1\]: devices access memory with the rights of unprivileged software.
 const UNPRIVILEGED: u64 = 1 << 6;
-/// AP\[2\].
+/// AP\[2\]: the page is read-only.
 const READ_ONLY: u64 = 1 << 7;
-/// SH, 0b11.
+/// SH: 0b11, inner shareable.
 const INNER_SHAREABLE: u64 = 3 << 8;
 /// AF, the access flag.
 const ACCESSED: u64 = 1 << 10;
-/// Bits 47:12. Of a block, some of the lower ones are no part of the address; they are dropped with the bits in the page.
+/// Output address, bits 47:12. In a block some of the lower bits have other meanings; they are removed together with the offset in
+/// the page.
 const OUTPUT: u64 = ((1 << ADDRESS_BITS) - 1) & !(TABLE - 1);
 const CONTIGUOUS: u64 = 1 << 52;
 

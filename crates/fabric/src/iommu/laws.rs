@@ -1,4 +1,4 @@
-//! Laws of a translation agent while page tables change under it.
+//! Laws of a translation agent while software changes its page tables.
 
 use proptest::prelude::*;
 use transaction::Memory;
@@ -19,7 +19,7 @@ enum Act {
     Bind(usize, Binding),
 }
 
-/// What a function's addresses are translated by.
+/// The page table, or bypass, of a function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Binding {
     Nothing,
@@ -27,7 +27,7 @@ enum Binding {
     Table(usize),
 }
 
-/// Two functions, two page tables, and for each question that is open all answers that are right.
+/// Two functions, two page tables, and all correct answers of each outstanding request.
 struct World {
     memory: Memory,
     tables: Vec<PageTable>,
@@ -39,7 +39,7 @@ struct World {
     asked: u32,
 }
 
-/// When the walkers' reads end. Some take longer than others.
+/// The times at which the walkers' reads end; their latencies differ.
 struct Reads {
     walkers: usize,
     ends: Vec<Time>,
@@ -74,9 +74,9 @@ impl World {
             Act::Ask(function, address, purpose) => self.ask(function, address, purpose),
             Act::Pass(ns) => self.pass(self.now + Span::from_ns(ns)),
             Act::Map(table, mapping) => {
-                // Without an invalidation: nothing was there, so that nothing is known that is wrong.
+                // No invalidation is needed: nothing was mapped there, and unmapped pages are not cached.
                 if self.tables[table].map(&mapping, &mut self.memory).is_ok() {
-                    self.rethink(|_, _| false);
+                    self.update_expected(|_, _| false);
                 }
             }
             Act::Unmap(table, address) => {
@@ -107,7 +107,7 @@ impl World {
         self.open.insert(ask.ticket, (function, ask, right));
     }
 
-    /// The answer that is right now.
+    /// The correct answer at this time.
     fn right(&self, function: usize, ask: &Ask) -> Outcome {
         let table = match self.bindings[function] {
             Binding::Nothing => return Err(TranslationFault::NoContext),
@@ -134,7 +134,7 @@ impl World {
                 self.iommu.invalidate(id(function), &page.range());
             }
         }
-        self.rethink(|function, ask| {
+        self.update_expected(|function, ask| {
             bindings[function] == Binding::Table(table) && page.covers(ask.address)
         });
     }
@@ -146,11 +146,11 @@ impl World {
             Binding::Table(table) => self.iommu.attach(id(function), self.tables[table].root()),
         }
         self.bindings[function] = binding;
-        self.rethink(|other, _| other == function);
+        self.update_expected(|other, _| other == function);
     }
 
-    /// Something has changed. What was right before is wrong from now on for those whose page was invalidated.
-    fn rethink(&mut self, is_invalidated: impl Fn(usize, &Ask) -> bool) {
+    /// Updates the correct answers after a change. Earlier ones are no longer correct for requests whose page was invalidated.
+    fn update_expected(&mut self, is_invalidated: impl Fn(usize, &Ask) -> bool) {
         let mut open = std::mem::take(&mut self.open);
         for (function, ask, right) in open.values_mut() {
             if is_invalidated(*function, ask) {
@@ -167,7 +167,7 @@ impl World {
             let mut reads = (&mut self.reads, &self.memory);
             for answer in self.iommu.advance(now, &mut reads) {
                 let asked = self.open.remove(&answer.ticket);
-                let (_, ask, right) = asked.expect("a question is answered once");
+                let (_, ask, right) = asked.expect("a request is answered once");
                 assert!(
                     right.contains(&answer.outcome),
                     "{ask:?} is answered {:x?} where {right:x?} would be right",
@@ -199,7 +199,7 @@ fn id(function: usize) -> FunctionId {
     FunctionId::new(1, 0, function as u8)
 }
 
-/// Few, so that they meet: in one page of each size, in the next one, and in none.
+/// A few addresses: in one page of each size, in the next page, and beyond them.
 fn any_address() -> impl Strategy<Value = u64> {
     let bits = prop::sample::select(vec![12_u32, 16, 21, 25, 30]);
     (bits, 0..3_u64, 0..1_u64 << 12).prop_map(|(bits, number, rest)| (number << bits) + rest)
@@ -247,8 +247,8 @@ fn any_parameters() -> impl Strategy<Value = IommuParameters> {
 }
 
 proptest! {
-    /// Whatever happens in between, each question is answered once, by what the tables said between the last invalidation
-    /// of its page, or the question itself if that came later, and the answer.
+    /// Each request is answered once. The answer agrees with the tables at some time between the last invalidation of its page, or
+    /// the request if that is later, and the answer.
     #[test]
     fn no_answer_is_older_than_the_last_invalidation(
         parameters in any_parameters(), acts in prop::collection::vec(any_act(), 1..250),

@@ -1,8 +1,7 @@
-//! The translation agent of a host (PCIe Base 10.1): it finds where the addresses of functions lead, in its cache or in the
-//! page tables.
+//! The translation agent of a host (PCIe Base 10.1), which translates addresses of functions by its cache or by page tables.
 //!
-//! Time comes from outside, and so do the descriptors: the memory says when each has been read, and a walk asks for one only
-//! when it knows the one before. Thus large pages, which end a walk at a higher level, cost less.
+//! Its owner provides the time and the descriptors. The memory gives the time at which each descriptor is read, and a walk reads a
+//! descriptor only after the previous one. So large pages, which end a walk at a higher level, take less time.
 
 mod ask;
 mod descriptor;
@@ -37,19 +36,19 @@ pub struct Iommu {
     iotlb: TranslationCache,
     walk_cache: WalkCache,
     walkers: Walkers,
-    /// What happens next.
+    /// Future events.
     agenda: Agenda<Event>,
     answers: VecDeque<Answer>,
     counters: IommuCounters,
 }
 
-/// How the addresses of a function are translated.
+/// The translation of a function's addresses.
 #[derive(Clone, Copy, Debug)]
 enum Context {
     Bypass,
     Table {
         root: TranslationTable,
-        /// The first address of the page after which one was walked ahead.
+        /// The first address of the last page for which the next page was walked ahead.
         ahead_of: Option<u64>,
     },
 }
@@ -57,36 +56,36 @@ enum Context {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Lookup(Ask),
-    /// The descriptor that a walker waits for is there.
+    /// A walker's descriptor has been read.
     Descriptor(usize),
 }
 
-/// What a translation agent has done.
+/// Counters of a translation agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IommuCounters {
     /// Lookups in the IOTLB.
     pub lookups: u64,
-    /// Those that found their page there.
+    /// Lookups that hit in the IOTLB.
     pub hits: u64,
-    /// Walks that were begun, those ahead and those that began again included.
+    /// Walks, with walks ahead and repeated walks.
     pub walks: u64,
-    /// Descriptors that were read.
+    /// Descriptors read.
     pub descriptor_reads: u64,
     /// Answers without a page.
     pub faults: u64,
-    /// Pages that were found before anybody asked for them.
+    /// Pages found by walks ahead before any request needed them.
     pub pretranslated: u64,
 }
 
-/// Who reads descriptors: the memory, with what that takes.
+/// The memory of the descriptors, with its latency.
 pub trait DescriptorReads {
-    /// The eight bytes at a `physical` address, a multiple of eight, and when whoever asks for them at `at` has them. Where no
-    /// memory is they are zero, which maps nothing.
+    /// The eight bytes at the address `physical`, a multiple of eight, and the time at which a request at `at` receives them.
+    /// Outside the memory they are zero, which maps nothing.
     fn read(&mut self, physical: u64, at: Time) -> (u64, Time);
 }
 
 impl Iommu {
-    /// A translation agent that knows no function.
+    /// A translation agent without functions.
     pub fn new(parameters: &IommuParameters) -> Result<Self, GeometryError> {
         Ok(Self {
             lookup_latency: parameters.lookup_latency,
@@ -102,18 +101,18 @@ impl Iommu {
         })
     }
 
-    /// The addresses of a function are translated by the page table with this root.
+    /// Translates the addresses of a function by the page table with this root.
     pub fn attach(&mut self, who: FunctionId, root: TranslationTable) {
         let ahead_of = None;
         self.change(who, Some(Context::Table { root, ahead_of }));
     }
 
-    /// The addresses of a function are physical.
+    /// Lets the addresses of a function pass as physical addresses.
     pub fn bypass(&mut self, who: FunctionId) {
         self.change(who, Some(Context::Bypass));
     }
 
-    /// The addresses of a function lead nowhere.
+    /// Blocks all addresses of a function.
     pub fn detach(&mut self, who: FunctionId) {
         self.change(who, None);
     }
@@ -126,30 +125,30 @@ impl Iommu {
         self.invalidate(who, &(0..=u64::MAX));
     }
 
-    /// Forgets what it has read of these addresses of a function. Walks that are under way there begin again, and no answer
-    /// from now on uses what they have read.
+    /// Removes cached translations of these addresses of a function. Walks for these addresses begin again, and no later answer
+    /// uses what they have read.
     pub fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
         self.iotlb.invalidate(who, range);
         self.walk_cache.invalidate(who, range);
         self.walkers.invalidate(who, range);
     }
 
-    /// Takes in a question. It is answered by [`Self::advance`], perhaps at once.
+    /// Takes a request. [`Self::advance`] returns its answer, perhaps at the same time.
     pub fn ask(&mut self, ask: Ask, now: Time) {
-        let way = match ask.purpose {
+        let delay = match ask.purpose {
             Purpose::Translation => self.request_latency,
             Purpose::Read | Purpose::Write => Span::ZERO,
         };
         self.agenda
-            .push(now + way + self.lookup_latency, Event::Lookup(ask));
+            .push(now + delay + self.lookup_latency, Event::Lookup(ask));
     }
 
-    /// When it is to advance next.
+    /// The time of the next event.
     pub fn next_time(&self) -> Time {
         self.agenda.next_time().unwrap_or(Time::NEVER)
     }
 
-    /// Does what is due by `now`, which is not after [`Self::next_time`] if time is to be exact: the answers.
+    /// Handles all events until `now`; returns the answers. Times are exact if `now` is not after [`Self::next_time`].
     pub fn advance(
         &mut self,
         now: Time,
@@ -169,7 +168,7 @@ impl Iommu {
         self.answers.drain(..)
     }
 
-    /// What it has done until now.
+    /// The counters so far.
     pub fn counters(&self) -> IommuCounters {
         self.counters
     }
@@ -197,7 +196,7 @@ impl Iommu {
         }
     }
 
-    /// Begins a walk, as low as it can.
+    /// Begins a walk at the lowest table in the walk cache.
     fn walk(&mut self, walker: usize, miss: Miss, at: Time, reads: &mut impl DescriptorReads) {
         let Some(Context::Table { root, .. }) = self.contexts.get(&miss.who) else {
             return miss.asks.into_iter().for_each(|ask| self.look_up(ask));
@@ -229,7 +228,7 @@ impl Iommu {
         self.walkers.begin(walker, walk);
     }
 
-    /// The descriptor that a walker waits for is there.
+    /// Handles a walker's descriptor.
     fn step(&mut self, walker: usize, at: Time, reads: &mut impl DescriptorReads) {
         let walk = self.walkers.end(walker);
         let mut miss = walk.miss;
@@ -242,7 +241,7 @@ impl Iommu {
             }
             Step::Leaf(mapping) => self.find(miss, mapping),
             Step::Absent => {
-                // Whoever came later may know of a page that has been mapped since.
+                // Requests that joined after the read may see a page that was mapped since.
                 let later = miss.asks.split_off(walk.before);
                 for ask in std::mem::replace(&mut miss.asks, later) {
                     self.refuse(ask, TranslationFault::NotPresent);
@@ -254,7 +253,7 @@ impl Iommu {
         }
     }
 
-    /// A walk has found a page.
+    /// Handles the page that a walk has found.
     fn find(&mut self, miss: Miss, mapping: Mapping) {
         self.iotlb.fill(miss.who, mapping);
         self.counters.pretranslated += u64::from(miss.asks.is_empty());
@@ -285,7 +284,8 @@ impl Iommu {
         });
     }
 
-    /// A page is used: the one after it will be, if accesses are sequential. It is walked for only once, as it may not be there.
+    /// Starts a walk for the page after a used page, as sequential accesses will need it. It is walked for only once, because it
+    /// may not be mapped.
     fn look_ahead(&mut self, who: FunctionId, mapping: &Mapping) {
         let next = mapping.virtual_base() + mapping.size().bytes();
         let Some(Context::Table { ahead_of, .. }) = self.contexts.get_mut(&who) else {
@@ -302,7 +302,7 @@ impl Iommu {
     }
 }
 
-/// Whether addresses are in both.
+/// Whether the two ranges have an address in common.
 fn overlap(one: &RangeInclusive<u64>, other: &RangeInclusive<u64>) -> bool {
     one.start() <= other.end() && other.start() <= one.end()
 }

@@ -1,4 +1,4 @@
-//! A page table in the host's memory, as software keeps it: real bytes that the translation agent reads.
+//! A page table in the host's memory, as software maintains it: bytes that the translation agent reads.
 
 use std::ops::Range;
 
@@ -7,29 +7,29 @@ use transaction::{Mapping, Memory, PageSize, Rights};
 
 use super::descriptor::{ADDRESS_BITS, DESCRIPTOR, Step, TABLE, TranslationTable};
 
-/// A page table, all of whose tables lie in one region of the memory.
+/// A page table with all its tables in one region of the memory.
 ///
-/// What a page was before `unmap` or `protect` may still be known to a translation agent: it is to be invalidated there before
-/// anything else is mapped, for tables that have become empty are used again.
+/// After `unmap` or `protect`, a translation agent may still have the old page in its caches. It must be invalidated there before
+/// anything else is mapped, because tables that become empty are reused.
 #[derive(Clone, Debug)]
 pub struct PageTable {
     root: TranslationTable,
-    room: Room,
-    /// The first address of the memory.
+    pool: TablePool,
+    /// First address of the memory.
     memory_base: u64,
 }
 
-/// The pages that tables are taken from.
+/// The memory pages for tables.
 #[derive(Clone, Debug)]
-struct Room {
-    /// Those that none has been in.
+struct TablePool {
+    /// Pages that were never used.
     fresh: Range<u64>,
-    /// Those that were given back; the next one to be used is the last.
+    /// Pages that were returned; the last one is used next.
     free: Vec<u64>,
 }
 
 impl PageTable {
-    /// An empty page table whose tables lie in `pages`, physical addresses of the memory that begins at `memory_base`.
+    /// An empty page table with its tables in `pages`, physical addresses of a memory that begins at `memory_base`.
     pub fn new(
         pages: Range<u64>,
         memory_base: u64,
@@ -44,7 +44,7 @@ impl PageTable {
         let root = TranslationTable::root(pages.start).ok_or(wrong)?;
         let table = Self {
             root,
-            room: Room {
+            pool: TablePool {
                 fresh: pages.start + TABLE..pages.end,
                 free: Vec::new(),
             },
@@ -54,12 +54,12 @@ impl PageTable {
         Ok(table)
     }
 
-    /// The table at its top, which a translation agent begins at.
+    /// The root table, where walks of a translation agent begin.
     pub fn root(&self) -> TranslationTable {
         self.root
     }
 
-    /// Maps a page. Where that cannot be, nothing is changed.
+    /// Maps a page. An error changes nothing.
     pub fn map(&mut self, mapping: &Mapping, memory: &mut Memory) -> Result<(), PageTableError> {
         for address in [mapping.virtual_base(), mapping.physical_base()] {
             if address >> ADDRESS_BITS != 0 {
@@ -73,7 +73,7 @@ impl PageTable {
         Ok(())
     }
 
-    /// Ends the mapping of the page that `address` is in: what it was.
+    /// Unmaps the page that contains `address`; returns its mapping.
     pub fn unmap(&mut self, address: u64, memory: &mut Memory) -> Result<Mapping, PageTableError> {
         let (path, mapping) = self.walk(address, memory)?;
         for (slot, _) in path[path.len() - 1].leaves(&mapping) {
@@ -84,12 +84,12 @@ impl PageTable {
                 break;
             }
             self.write(tables[0].slot(address), 0, memory);
-            self.room.free.push(tables[1].base());
+            self.pool.free.push(tables[1].base());
         }
         Ok(mapping)
     }
 
-    /// Changes what may be done with the page that `address` is in: what it is now.
+    /// Changes the rights of the page that contains `address`; returns the new mapping.
     pub fn protect(
         &mut self,
         address: u64,
@@ -104,12 +104,12 @@ impl PageTable {
         Ok(mapping)
     }
 
-    /// The mapping of the page that `address` is in.
+    /// The mapping of the page that contains `address`.
     pub fn find(&self, address: u64, memory: &Memory) -> Result<Mapping, PageTableError> {
         self.walk(address, memory).map(|(_, mapping)| mapping)
     }
 
-    /// The tables on the way to a page, from the root on, and the page.
+    /// The tables of a walk to a page, from the root down, and the page.
     fn walk(
         &self,
         address: u64,
@@ -130,7 +130,7 @@ impl PageTable {
         }
     }
 
-    /// The table for the descriptors of a page, none of which is in use yet; tables that are missing are made.
+    /// The table for the descriptors of a page, which must be unused; missing tables are created.
     fn table_for(
         &mut self,
         mapping: &Mapping,
@@ -147,8 +147,10 @@ impl PageTable {
             table = match table.step(self.read(table.slot(address), memory), address) {
                 Step::Table(below) => below,
                 Step::Leaf(_) => return Err(overlap),
-                // Nothing is in the way below: what begins to grow here does not fail.
-                Step::Absent if missing <= self.room.left() => self.grow(table, address, memory),
+                // Nothing is mapped below, and there are enough free pages, so this cannot fail half-way.
+                Step::Absent if missing <= self.pool.free_tables() => {
+                    self.grow(table, address, memory)
+                }
                 Step::Absent => return Err(PageTableError::OutOfRoom),
             }
         }
@@ -157,14 +159,14 @@ impl PageTable {
         if is_used { Err(overlap) } else { Ok(table) }
     }
 
-    /// Hangs an empty table below another one.
+    /// Adds an empty table below another one.
     fn grow(
         &mut self,
         above: TranslationTable,
         address: u64,
         memory: &mut Memory,
     ) -> TranslationTable {
-        let base = self.room.take();
+        let base = self.pool.take();
         self.clear(base, memory);
         let (table, descriptor) = above.below(base);
         self.write(above.slot(address), descriptor, memory);
@@ -192,13 +194,13 @@ impl PageTable {
     }
 }
 
-impl Room {
-    /// How many tables there is room for.
-    fn left(&self) -> usize {
+impl TablePool {
+    /// Number of tables that can still be created.
+    fn free_tables(&self) -> usize {
         self.free.len() + ((self.fresh.end - self.fresh.start) / TABLE) as usize
     }
 
-    /// Room for a table, which there is.
+    /// Takes a page for a table; there must be one.
     fn take(&mut self) -> u64 {
         self.free.pop().unwrap_or_else(|| {
             let base = self.fresh.start;
@@ -208,23 +210,23 @@ impl Room {
     }
 }
 
-/// Why a page table does not do what it is asked for.
+/// The reason why a page table cannot do an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PageTableError {
-    /// Tables cannot lie between these addresses.
-    #[error("no tables can lie in {0:#x}..{1:#x}; give whole pages of 4 KiB that the memory has")]
+    /// The tables cannot be at these addresses.
+    #[error("page tables cannot be at {0:#x}..{1:#x}; use whole pages of 4 KiB within the memory")]
     Room(u64, u64),
-    /// An address that no table leads to or from.
-    #[error("{0:#x} has more than {ADDRESS_BITS} bits; give an address below 2^{ADDRESS_BITS}")]
+    /// A virtual or physical address has too many bits.
+    #[error("{0:#x} has more than {ADDRESS_BITS} bits; use an address below 2^{ADDRESS_BITS}")]
     BeyondRange(u64),
-    /// The page at this address overlaps others.
-    #[error("of the {1} at {0:#x}, some are mapped; unmap those first")]
+    /// The page at this address overlaps mapped pages.
+    #[error("a part of the {1} at {0:#x} is already mapped; unmap it first")]
     Overlap(u64, PageSize),
-    /// No page is there.
+    /// The page at this address is not mapped.
     #[error("{0:#x} is not mapped; map a page there first")]
     NotMapped(u64),
-    /// No room is left for one more table.
-    #[error("no room is left for tables; give the page table more, or use larger pages")]
+    /// There is no free page for another table.
+    #[error("the region for page tables is full; use a larger region, or larger pages")]
     OutOfRoom,
 }
 

@@ -8,7 +8,7 @@ const BASE: u64 = 1 << 32;
 const READ: Span = Span::from_ns(80);
 const LOOKUP: Span = Span::from_ns(3);
 
-/// A memory that reads any number of descriptors in the same time, a page table in it, and an agent.
+/// A memory with a fixed read latency and unlimited parallel reads, a page table in it, and an agent.
 struct World {
     memory: Memory,
     table: PageTable,
@@ -79,7 +79,7 @@ impl World {
         self.iommu.ask(ask, self.now);
     }
 
-    /// Lets time pass: the tickets that are answered, when, and how.
+    /// Lets time pass; returns the tickets of answers, with their times and results.
     fn pass(&mut self, span: Span) -> Vec<(u32, Span, Result<Mapping, TranslationFault>)> {
         let (begin, end) = (self.now, self.now + span);
         let mut answers = Vec::new();
@@ -93,7 +93,7 @@ impl World {
         answers
     }
 
-    /// How one question is answered, and when.
+    /// The answer to one request, and its latency.
     fn answer(
         &mut self,
         address: u64,
@@ -254,7 +254,7 @@ fn sequential_accesses_find_the_next_page_walked_ahead() {
     }
     let counters = world.iommu.counters();
     assert_eq!(counters.pretranslated, 7);
-    // The page after the last one is not there, which was looked at once and is no fault.
+    // The page after the last one is not mapped; it was walked once, and this is not a fault.
     assert_eq!((counters.walks, counters.faults), (9, 0));
 }
 

@@ -1,4 +1,4 @@
-//! Tables that walks have come by, so that later walks begin there and not at the root.
+//! A cache of lower-level tables, so that walks need not begin at the root.
 
 use std::ops::RangeInclusive;
 
@@ -7,24 +7,24 @@ use protocol::FunctionId;
 use super::descriptor::TranslationTable;
 use super::overlap;
 
-/// The tables of a few parts of functions' address spaces. The one used longest ago gives way.
+/// Tables for a few parts of functions' address spaces, with least-recently-used replacement.
 #[derive(Clone, Debug)]
 pub(super) struct WalkCache {
     room: usize,
-    /// The one used last first.
+    /// The entries, the most recently used one first.
     entries: Vec<Entry>,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     who: FunctionId,
-    /// The addresses that are translated by the table.
+    /// The addresses that the table translates.
     reach: RangeInclusive<u64>,
     table: TranslationTable,
 }
 
 impl WalkCache {
-    /// Nothing, and never more than `room` tables.
+    /// An empty cache for at most `room` tables.
     pub(super) fn new(room: usize) -> Self {
         Self {
             room,
@@ -32,7 +32,7 @@ impl WalkCache {
         }
     }
 
-    /// The lowest table that is known for an address.
+    /// The lowest cached table for an address.
     pub(super) fn lookup(&mut self, who: FunctionId, address: u64) -> Option<TranslationTable> {
         let entries = self.entries.iter().enumerate();
         let known = entries.filter(|(_, one)| one.who == who && one.reach.contains(&address));
@@ -41,7 +41,7 @@ impl WalkCache {
         Some(self.entries[0].table)
     }
 
-    /// Remembers the table for these addresses.
+    /// Adds the table for these addresses.
     pub(super) fn fill(
         &mut self,
         who: FunctionId,
@@ -54,7 +54,7 @@ impl WalkCache {
         self.entries.truncate(self.room);
     }
 
-    /// Forgets the tables of a function for addresses in `range`.
+    /// Removes the tables of a function for addresses in `range`.
     pub(super) fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
         self.entries
             .retain(|one| one.who != who || !overlap(&one.reach, range));

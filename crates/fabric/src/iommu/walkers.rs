@@ -1,4 +1,4 @@
-//! The walkers of a translation agent, and the pages that wait for one.
+//! The walkers of a translation agent, and the pages that wait for a walker.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -9,33 +9,33 @@ use transaction::{Mapping, PageSize};
 use super::descriptor::{Step, TranslationTable};
 use super::{Ask, overlap};
 
-/// Walkers, each of which walks for one page at a time.
+/// The walkers; each walks for one page at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Walkers {
     walks: Vec<Option<Walk>>,
-    /// Pages that no walker is free for, in the order in which they were asked for.
+    /// Pages that wait for a free walker, in order of their requests.
     waiting: VecDeque<Miss>,
 }
 
-/// A page that is to be found, and who waits for it: nobody, if it is walked ahead.
+/// A page to be found, and the requests that wait for it; a walk ahead has none.
 #[derive(Clone, Debug)]
 pub(super) struct Miss {
     pub(super) who: FunctionId,
-    /// The first one that was asked for. How large its page is only the walk will tell.
+    /// The first requested address; the size of its page is known after the walk.
     pub(super) address: u64,
     pub(super) asks: Vec<Ask>,
 }
 
-/// A walk whose next descriptor has been asked for.
+/// A walk that waits for its next descriptor.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     pub(super) miss: Miss,
     pub(super) table: TranslationTable,
-    /// What the descriptor says.
+    /// The meaning of the descriptor.
     pub(super) step: Step,
-    /// How many of those who wait came before it was read.
+    /// Number of requests that joined before the descriptor was read.
     pub(super) before: usize,
-    /// Whether it was invalidated since.
+    /// Whether it was invalidated since the read.
     pub(super) is_stale: bool,
 }
 
@@ -47,7 +47,7 @@ impl Walkers {
         }
     }
 
-    /// Somebody waits for a page: for the walk that is under way or waits for it, or else for a new one.
+    /// Adds a request to the walk for its page, or starts a new one.
     pub(super) fn join(&mut self, ask: Ask) {
         match self.miss_mut(ask.who, ask.address) {
             Some(miss) => miss.asks.push(ask),
@@ -59,7 +59,7 @@ impl Walkers {
         }
     }
 
-    /// Has a page walked ahead, if there is a walker for it and it is not walked for already.
+    /// Starts a walk for a page ahead of requests, unless there is one already.
     pub(super) fn walk_ahead(&mut self, who: FunctionId, address: u64) {
         if self.miss_mut(who, address).is_none() {
             let asks = Vec::new();
@@ -67,12 +67,12 @@ impl Walkers {
         }
     }
 
-    /// Whether a walker is free and nobody waits for one.
+    /// Whether a walker is free and no page waits for one.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.free().is_some()
     }
 
-    /// The next page that has a walker to itself, and that walker.
+    /// The next waiting page, and a free walker for it.
     pub(super) fn next(&mut self) -> Option<(usize, Miss)> {
         let walker = self.free()?;
         self.waiting.pop_front().map(|miss| (walker, miss))
@@ -83,14 +83,14 @@ impl Walkers {
         assert!(before.is_none(), "a walker walks for one page at a time");
     }
 
-    /// The walk of a walker whose descriptor is there.
+    /// Ends the read of a walker.
     pub(super) fn end(&mut self, walker: usize) -> Walk {
         self.walks[walker]
             .take()
             .expect("a descriptor is read for a walk")
     }
 
-    /// Those that wait for a walker, but need none, as their page has been found.
+    /// Removes the waiting pages that `found` covers; returns their requests.
     pub(super) fn take_found(&mut self, who: FunctionId, found: &Mapping) -> Vec<Ask> {
         let mut asks = Vec::new();
         self.waiting.retain_mut(|miss| {
@@ -103,11 +103,11 @@ impl Walkers {
         asks
     }
 
-    /// What a function's walks have read of these addresses counts no more.
+    /// Marks walks of a function as stale if their descriptors concern these addresses.
     pub(super) fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
         let walks = self.walks.iter_mut().flatten();
         for walk in walks.filter(|walk| walk.miss.who == who) {
-            walk.is_stale |= overlap(&walk.told(), range);
+            walk.is_stale |= overlap(&walk.affected(), range);
         }
     }
 
@@ -115,7 +115,7 @@ impl Walkers {
         self.walks.iter().position(Option::is_none)
     }
 
-    /// The walk for an address. Only what is in the smallest page is sure to be in the same page.
+    /// The walk for an address. Only addresses in the same smallest page are known to share a page.
     fn miss_mut(&mut self, who: FunctionId, address: u64) -> Option<&mut Miss> {
         let page = PageSize::Kib4.base_of(address);
         let walked = self.walks.iter_mut().flatten().map(|walk| &mut walk.miss);
@@ -126,8 +126,8 @@ impl Walkers {
 }
 
 impl Walk {
-    /// The addresses that its descriptor tells of.
-    fn told(&self) -> RangeInclusive<u64> {
+    /// The addresses that the descriptor concerns.
+    fn affected(&self) -> RangeInclusive<u64> {
         match self.step {
             Step::Leaf(mapping) => mapping.range(),
             Step::Table(_) | Step::Absent => self.table.reach(self.miss.address),

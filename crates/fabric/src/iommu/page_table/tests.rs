@@ -137,7 +137,7 @@ fn any_rights() -> impl Strategy<Value = Rights> {
     prop::sample::select(vec![Rights::Read, Rights::ReadWrite])
 }
 
-/// Few pages of each size, side by side, one in another, and at both ends of the address space.
+/// A few pages of each size: adjacent, one within another, and at both ends of the address space.
 fn any_address() -> impl Strategy<Value = u64> {
     let bits = prop::sample::select(vec![12_u32, 16, 21, 25, 30, 39]);
     let low = (bits, 0..4_u64, 0..1_u64 << 13).prop_map(|(bits, n, rest)| (n << bits) + rest);
@@ -162,7 +162,7 @@ proptest! {
     ) {
         let (mut table, mut memory) = empty(ROOM / TABLE);
         let mut list: Vec<Mapping> = Vec::new();
-        let left = table.room.left();
+        let left = table.pool.free_tables();
         for change in changes {
             let at = |address: u64, list: &[Mapping]| list.iter().position(|page| page.covers(address));
             match change {
@@ -196,6 +196,6 @@ proptest! {
         for page in list {
             prop_assert_eq!(table.unmap(page.virtual_base(), &mut memory), Ok(page));
         }
-        prop_assert_eq!(table.room.left(), left, "every table but the root is given back");
+        prop_assert_eq!(table.pool.free_tables(), left, "every table but the root is given back");
     }
 }
