@@ -1,5 +1,5 @@
-//! A generic DMA engine: reads and writes of any number of flows of each of its functions, and memory behind BAR 0 for the flows
-//! of others.
+//! A generic DMA engine: reads and writes of any number of flows of each of its functions, and memory behind BAR 0 for flows of
+//! other devices.
 
 use kernel::{Component, Effects, Port, Span, Time};
 use packet::{Frame, Observation, PacketId, Pcie, Refusal};
@@ -9,11 +9,11 @@ use transaction::{Flow, Next, Place, Requester, RequesterLimits};
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
 
 kernel::parameters! {
-    /// What a DMA engine can be told.
+    /// The parameters of a DMA engine.
     pub struct DmaParameters {
-        /// Non-posted requests that may wait for completions.
+        /// Most outstanding non-posted requests.
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
-        /// How long a non-posted request waits for its completions.
+        /// Completion timeout of non-posted requests.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
@@ -22,9 +22,9 @@ kernel::parameters! {
 #[derive(Clone, Debug)]
 pub struct Dma {
     endpoint: Endpoint,
-    /// Of the physical function, and of each virtual one.
+    /// The requester of the physical function, and of each virtual function.
     requesters: Vec<Requester>,
-    /// Whose turn it is.
+    /// The function that is served next.
     turn: usize,
 }
 
@@ -65,43 +65,44 @@ impl Dma {
             endpoint,
             turn: 0,
         };
-        dma.instruct();
+        dma.configure_requesters();
         dma
     }
 
-    /// Its core.
+    /// The PCI Express core.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its core, to be filled before a run.
+    /// The PCI Express core, mutable, to be filled before a run.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
-    /// The requests of its physical function.
+    /// The requester of the physical function.
     pub fn requester(&self) -> &Requester {
         &self.requesters[0]
     }
 
-    /// The same, to take what it read.
+    /// The requester of the physical function, mutable, to take the data that it read.
     pub fn requester_mut(&mut self) -> &mut Requester {
         &mut self.requesters[0]
     }
 
-    /// Gives a function of the engine, which is there, one more flow: 0 is the physical one.
+    /// Adds a flow to a function, which must exist; function 0 is the physical one.
     pub fn add_flow(&mut self, function: u8, flow: Flow) {
         self.requesters[usize::from(function)].add(flow);
     }
 
-    /// Tells the functions what the registers say.
-    fn instruct(&mut self) {
+    /// Applies the registers to the requesters of all functions.
+    fn configure_requesters(&mut self) {
         for (number, requester) in self.requesters.iter_mut().enumerate() {
-            self.endpoint.instruct_as(place(number), requester);
+            self.endpoint
+                .configure_requester_of(place(number), requester);
         }
     }
 
-    /// Takes in what has arrived and sends what may go.
+    /// Handles arrived packets and sends packets.
     pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
@@ -109,7 +110,7 @@ impl Dma {
         while self.endpoint.is_open(fx) && self.ask(fx) {}
     }
 
-    /// Lets the function whose turn it is go on, of those that can. False if none can now.
+    /// Lets the next function that can send a request do so. False if none can now.
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let (now, count) = (fx.now(), self.requesters.len());
         let mut earliest = Time::NEVER;
@@ -158,7 +159,7 @@ impl Dma {
         }
         self.endpoint.serve(packet, fx);
         if matches!(header.kind, Kind::ConfigWrite(_)) {
-            self.instruct();
+            self.configure_requesters();
         }
         if let Some(flow) = stamp.flow {
             for requester in &mut self.requesters {
@@ -168,7 +169,7 @@ impl Dma {
     }
 }
 
-/// Where the function with that number is.
+/// The place of function `number`.
 fn place(number: usize) -> Place {
     number.checked_sub(1).map_or(Place::Own, Place::Virtual)
 }

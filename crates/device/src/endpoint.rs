@@ -1,6 +1,6 @@
-//! The PCI Express core of a device: one link end, a datapath between it and the engine, and BAR 0.
+//! The PCI Express core of a device: a link end, the datapath between it and the engine, and BAR 0.
 //!
-//! An engine sees packets after the receive path and hands over packets before the send path.
+//! An engine receives packets after the receive path, and sends packets into the send path.
 
 mod service;
 mod timer;
@@ -19,7 +19,7 @@ use crate::EndpointParameters;
 pub use timer::EndpointTimer;
 use virtual_functions::VirtualMemory;
 
-/// How an endpoint is built.
+/// The configuration of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// Its parameters.
@@ -28,35 +28,35 @@ pub struct EndpointConfig {
     pub functions: Functions,
     /// Its link.
     pub link: LinkEnd,
-    /// The pattern of each flow, by number, against which arriving payload is checked.
+    /// The pattern of each flow, by number, to check arriving payloads.
     pub patterns: Arc<[Pattern]>,
 }
 
-/// The core of a device.
+/// The PCI Express core of a device.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     parameters: EndpointParameters,
-    /// Apart, as few packets look at it.
+    /// Boxed, because few packets need it.
     functions: Box<Functions>,
     link: LinkEnd,
-    /// What packets are held against, as the registers have it.
+    /// `Max_Payload_Size`, from the registers.
     max_payload: u32,
     bars: [u64; Bar::COUNT],
     bus_master: bool,
     bar: Memory,
-    /// Apart, as few endpoints have it.
+    /// Boxed, because few endpoints have it.
     virtual_memory: Option<Box<VirtualMemory>>,
     patterns: Arc<[Pattern]>,
     cycle: Span,
-    /// When the datapath can take the engine's next packet.
+    /// The time at which the datapath can take the engine's next packet.
     datapath_free: Time,
-    /// When each packet in the send path is at its end, where the datapath limits how many there are.
+    /// The time at which each packet leaves the send path, where the datapath limits their number.
     outbound: VecDeque<Time>,
-    /// Packets in the receive path, with the time they reach the engine.
+    /// Packets in the receive path, with the time at which they reach the engine.
     inbound: VecDeque<(Time, PacketId)>,
-    /// Completions that wait for the datapath, with the time their data is there.
+    /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
-    /// When a wake-up of the engine is on its way.
+    /// The time of the next wake-up of the engine.
     engine_wake: Time,
 }
 
@@ -64,7 +64,7 @@ pub struct Endpoint {
 const PORT: Port = Port(0);
 const SOURCE: u16 = 0;
 
-/// A component around an endpoint.
+/// A component that contains an endpoint.
 pub(crate) trait Device:
     Component<Traffic = Pcie, Port = Port, Timer: From<EndpointTimer> + From<(Port, LinkTimer)>>
 {
@@ -77,7 +77,7 @@ where
 }
 
 impl Endpoint {
-    /// An endpoint that has not begun.
+    /// An endpoint in its initial state.
     pub fn new(config: EndpointConfig) -> Self {
         let EndpointConfig {
             parameters,
@@ -102,11 +102,11 @@ impl Endpoint {
             engine_wake: Time::NEVER,
             parameters,
         };
-        endpoint.obey();
+        endpoint.apply_registers();
         endpoint
     }
 
-    /// The ID of its physical function.
+    /// The ID of the physical function.
     pub fn id(&self) -> FunctionId {
         self.functions.id()
     }
@@ -126,34 +126,34 @@ impl Endpoint {
         self.functions.space(Place::Own).max_read_request()
     }
 
-    /// How many tags the engine may use, of as many bits as are enabled.
+    /// Number of tags that the engine may use, with the enabled tag width.
     pub fn tags_allowed(&self) -> u16 {
         self.functions.space(Place::Own).tags_allowed()
     }
 
-    /// Whether the engine may make memory requests: if not, it holds them.
+    /// Whether the engine may send memory requests; if not, it keeps them.
     pub fn is_bus_master(&self) -> bool {
         self.bus_master
     }
 
-    /// Whether the engine may ask for atomic operations: if not, it holds them, too.
+    /// Whether the engine may send atomic operation requests; if not, it keeps them.
     pub fn is_atomic_requester(&self) -> bool {
         let space = self.functions.space(Place::Own);
         self.bus_master && space.atomic_requester_enable()
     }
 
-    /// Where the write goes that signals interrupt `vector`, and its data: none while MSI is disabled or has fewer vectors.
+    /// Address and data of the memory write that signals interrupt `vector`; none while MSI is disabled or has fewer vectors.
     pub fn msi(&self, vector: u8) -> Option<(u64, u32)> {
         self.functions.space(Place::Own).msi(vector)
     }
 
-    /// Tells the engine's requester what the registers say.
-    pub fn instruct(&self, requester: &mut Requester) {
-        self.instruct_as(Place::Own, requester);
+    /// Applies the registers of the physical function to the engine's requester.
+    pub fn configure_requester(&self, requester: &mut Requester) {
+        self.configure_requester_of(Place::Own, requester);
     }
 
-    /// Takes over what the registers say.
-    fn obey(&mut self) {
+    /// Applies the registers.
+    fn apply_registers(&mut self) {
         let space = self.functions.space(Place::Own);
         self.max_payload = space.max_payload();
         self.bus_master = space.bus_master_enable();
@@ -163,7 +163,7 @@ impl Endpoint {
             [CLOSED; Bar::COUNT]
         };
         if let Some(behind) = &mut self.virtual_memory {
-            behind.obey(space);
+            behind.apply_registers(space);
         }
     }
 
@@ -182,17 +182,17 @@ impl Endpoint {
         &self.bar
     }
 
-    /// The bytes behind BAR 0, to be filled before a run.
+    /// The bytes behind BAR 0, mutable, to be filled before a run.
     pub fn bar_mut(&mut self) -> &mut Memory {
         &mut self.bar
     }
 
-    /// Time begins.
+    /// Starts the link.
     pub(crate) fn start<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         self.link.start(&mut At::new(fx, PORT));
     }
 
-    /// A frame arrives. What it brings waits for [`Endpoint::take`]. False if nothing but a later timer follows from it.
+    /// Handles a frame. A packet waits for [`Endpoint::take`]. False if there is nothing for the engine to do before a later timer.
     pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) -> bool {
         let (arrival, _) = self.link.receive(frame, &mut At::new(fx, PORT));
         if let Some(Arrival::Packet(delivery)) = arrival {
@@ -206,7 +206,7 @@ impl Endpoint {
         true
     }
 
-    /// A timer runs out.
+    /// Handles a timer.
     pub(crate) fn expire<C: Device>(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, C>) {
         match timer {
             EndpointTimer::Link(timer) => {
@@ -227,14 +227,14 @@ impl Endpoint {
         (*due <= fx.now()).then(|| *fx.store()[*packet].header())
     }
 
-    /// The next packet that has reached the engine. It leaves the receive buffer.
+    /// The next packet that has reached the engine; it leaves the receive buffer.
     pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (packet, charge) = self.take_held(fx)?;
         self.free(charge, fx);
         Some(packet)
     }
 
-    /// The same, while it stays in the receive buffer until that is [freed](Self::free).
+    /// The next packet that has reached the engine; it stays in the receive buffer until its charge is [freed](Self::free).
     pub(crate) fn take_held<C: Device>(
         &mut self,
         fx: &mut Effects<'_, C>,
@@ -251,26 +251,26 @@ impl Endpoint {
         Some((packet, content.charge()))
     }
 
-    /// A packet leaves the receive buffer.
+    /// Frees the receive buffer of a packet.
     pub(crate) fn free<C: Device>(&mut self, charge: Charge, fx: &mut Effects<'_, C>) {
         self.link.free(charge, &mut At::new(fx, PORT));
     }
 
-    /// A completion waits for the datapath, from `due` on.
+    /// Sends a completion by the datapath, from `due` on.
     pub(crate) fn reply(&mut self, due: Time, packet: PacketId) {
         self.answers.push_back((due, packet));
     }
 
-    /// First address of a BAR.
+    /// Address of a BAR.
     pub(crate) fn base_of(&self, bar: usize) -> u64 {
         self.bars[bar]
     }
 
-    /// Whether the datapath takes a packet of the engine now, completions first. If not, the engine is woken when it does.
+    /// Whether the datapath can take a packet of the engine now; completions go first. If not, the engine is woken when it can.
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
         loop {
             if self.waiting(fx.now()) >= self.parameters.send_queue as usize {
-                // The link's next departure runs the engine again.
+                // The next departure on the link runs the engine again.
                 return false;
             }
             if self.datapath_free > fx.now() {
@@ -291,13 +291,13 @@ impl Endpoint {
         }
     }
 
-    /// Packets of coherence messages that wait for the wire.
+    /// Number of packets of coherence messages that wait for the wire.
     pub(crate) fn coherence_waiting(&self) -> usize {
         self.posted_waiting(TrafficClass::COHERENCE)
     }
 
-    /// When the last posted request of the engine is off the wire, once none of them waits for it. To be asked whenever
-    /// something has happened, as the wire then has had no other packet since.
+    /// The time at which the engine's last posted request is transmitted, when none waits any longer. Must be called after every
+    /// event, while no other packet uses the wire.
     pub(crate) fn posted_gone(&self) -> Option<Time> {
         let waiting = self.posted_waiting(TrafficClass::default());
         (waiting == 0).then(|| self.link.busy_until())
@@ -312,7 +312,7 @@ impl Endpoint {
         self.link.waiting_like(SOURCE, &charge)
     }
 
-    /// Hands a packet that is at the end of the send path to the wire.
+    /// Enqueues a packet at the wire, without the datapath.
     pub(crate) fn send<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let now = fx.now();
         let waiting = Waiting::new(packet, fx.store(), now);
@@ -324,13 +324,13 @@ impl Endpoint {
         !self.answers.is_empty()
     }
 
-    /// Packets that are through the send path and wait for the wire.
+    /// Number of packets that have left the send path and wait for the wire.
     fn waiting(&mut self, now: Time) -> usize {
         while self.outbound.pop_front_if(|ready| *ready <= now).is_some() {}
         self.link.waiting().saturating_sub(self.outbound.len())
     }
 
-    /// Asks to be woken at `time` for the engine.
+    /// Schedules a wake-up of the engine at `time`.
     pub(crate) fn wake_engine<C: Device>(&mut self, time: Time, fx: &mut Effects<'_, C>) {
         if time < self.engine_wake {
             self.engine_wake = time;
@@ -338,7 +338,7 @@ impl Endpoint {
         }
     }
 
-    /// Moves a packet over the datapath, which [`Endpoint::is_open`], to the wire. When the datapath is done with it.
+    /// Sends a packet by the datapath, which must be [open](Endpoint::is_open); returns the time at which the datapath is free.
     pub(crate) fn hand_over<C: Device>(
         &mut self,
         packet: PacketId,
@@ -362,8 +362,8 @@ impl Endpoint {
     }
 }
 
-/// Where a BAR begins that answers nothing: no request is there.
+/// The address of a disabled BAR, which no request has.
 const CLOSED: u64 = u64::MAX;
 
-/// Completions of a device end at multiples of this (PCIe Base 2.3.1.1).
+/// Read completion boundary of a device's completions (PCIe Base 2.3.1.1).
 const BOUNDARY: u32 = 128;

@@ -1,39 +1,42 @@
-//! What every device can be told of its core.
+//! Parameters of the PCI Express core of every device.
 
 use kernel::{Bytes, Frequency, Span};
 use protocol::{Bar, MsixTable, SrIov};
 
 kernel::parameters! {
-    /// What every device can be told of its core.
+    /// The parameters of a device's PCI Express core.
     pub struct EndpointParameters {
         /// Size of BAR 0, a power of two; "0 B" for none.
         bar: Bytes = Bytes(64 * 1024), from "a common choice";
-        /// Width of BAR 0, also that of virtual functions: below 4 GiB or anywhere.
+        /// Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for any address.
         bar_address_bits: u32 = 32, among [32, 64], from "PCIe Base 7.5.1.2.1";
-        /// Virtual functions (SR-IOV), the functions 1 to 7 of the device: enabled by firmware, as the driver of function 0 would; 0 for no SR-IOV.
+        /// Number of virtual functions (SR-IOV), which are functions 1 to 7 of the device. Firmware enables them, as the driver of
+        /// function 0 would; 0 for no SR-IOV.
         virtual_functions: u32 = 0, within 0..=7, from "our choice: none";
         /// Size of BAR 0 of each virtual function, a power of two.
         virtual_bar: Bytes = Bytes(4096), from "PCIe Base 9.3.3.14: a system page";
-        /// Interrupt vectors that each function asks for with MSI.
+        /// Number of MSI vectors that each function requests.
         msi_vectors: u32 = 1, among [1, 2, 4, 8, 16, 32], from "PCIe Base 7.7.1.2";
-        /// Entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. It is announced and can be written; interrupts go by MSI.
+        /// Number of entries of an MSI-X table in the last 4 KiB of BAR 0; 0 for no MSI-X. Software can read and write the table,
+        /// but interrupts use MSI.
         msix_vectors: u32 = 0, within 0..=128, from "our choice: MSI only";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
-        /// Bytes that the datapath moves each cycle; "0 B" is without limit.
+        /// Bytes that the datapath transfers each cycle; "0 B" for no limit.
         datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
-        /// Cycles between two packets in which the datapath moves nothing.
+        /// Idle cycles of the datapath between two packets.
         idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
-        /// Time from the engine's hand-over of a packet to its first bit on the wire.
+        /// Time from the engine's transfer of a packet to its first bit on the wire.
         send_latency: Span = Span::ZERO, from "our choice: none";
-        /// Time from a packet's last bit on the wire to the engine.
+        /// Time from a packet's last bit on the wire to its arrival at the engine.
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
-        /// Packets that wait for the wire before the engine is held: at the end of the send path, or all along it where the datapath is without limit.
-        send_queue: u32 = 8, within 1..=4096, from "our choice: as short as keeps any link busy";
+        /// Most packets that wait for the wire before the engine is stopped: those at the end of the send path, or all in the send
+        /// path where the datapath has no limit.
+        send_queue: u32 = 8, within 1..=4096, from "our choice: just enough to keep any link busy";
     }
 }
 
@@ -48,7 +51,7 @@ impl EndpointParameters {
         })
     }
 
-    /// BAR 0 of a virtual function, if there is any.
+    /// BAR 0 of a virtual function, if there are any.
     pub fn virtual_bar(&self) -> Option<Bar> {
         (self.virtual_functions > 0).then_some(Bar {
             index: 0,
@@ -57,12 +60,12 @@ impl EndpointParameters {
         })
     }
 
-    /// The addresses that BAR 0 of all virtual functions takes, one after the other.
+    /// Size of BAR 0 of all virtual functions together.
     pub fn virtual_bytes(&self) -> u64 {
         self.virtual_bar.0 * u64::from(self.virtual_functions)
     }
 
-    /// Its virtual functions, of that device ID, if there are any.
+    /// The SR-IOV capability with the VF Device ID `device`, if there are virtual functions.
     pub fn sriov(&self, device: u16, msi_vectors: u8) -> Option<SrIov> {
         let bar = self.virtual_bar()?;
         Some(SrIov {
@@ -73,7 +76,7 @@ impl EndpointParameters {
         })
     }
 
-    /// Where the MSI-X table is, if BAR 0 has room for one beside other things: its pending bits are in the second half of
+    /// The location of the MSI-X table, if it is enabled and BAR 0 is larger than it; its pending bits are in the second half of
     /// the last 4 KiB.
     pub fn msix(&self) -> Option<MsixTable> {
         let Bytes(size) = self.bar;
@@ -87,5 +90,5 @@ impl EndpointParameters {
     }
 }
 
-/// The end of BAR 0 that an MSI-X table takes, its own page.
+/// Size of the MSI-X table's page at the end of BAR 0.
 const MSIX_BYTES: u64 = 4096;

@@ -1,6 +1,6 @@
-//! Engines at the leaves of the fabric.
+//! The devices at the leaves of the fabric.
 //!
-//! Each model is one file around an [`Endpoint`], which is the PCI Express core that they share.
+//! Each model is one file or folder around an [`Endpoint`], the PCI Express core of all devices.
 
 pub mod accelerator;
 mod block_dma;

@@ -1,4 +1,4 @@
-//! A latency reflector: every write to BAR 0 goes back to where its flow came from.
+//! A latency reflector: it sends every write to BAR 0 back to the writer.
 
 use kernel::{Component, Effects, Port};
 use packet::{FlowId, Frame, PacketId, Packets, Pcie};
@@ -8,16 +8,16 @@ use transaction::written;
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
 
 kernel::parameters! {
-    /// What a reflector can be told: nothing of its own.
+    /// The parameters of a reflector; it has none of its own.
     pub struct ReflectorParameters {}
 }
 
-/// Where the writes of a flow go back to.
+/// The target of a flow's reflected writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
     /// The flow.
     pub flow: FlowId,
-    /// The address there.
+    /// The address for its reflected writes.
     pub address: u64,
 }
 
@@ -26,7 +26,7 @@ pub struct Reply {
 pub struct Reflector {
     endpoint: Endpoint,
     replies: Vec<Reply>,
-    /// Writes to go back, oldest first.
+    /// Writes to send back, oldest first.
     outbound: std::collections::VecDeque<PacketId>,
 }
 
@@ -51,7 +51,7 @@ impl Component for Reflector {
 }
 
 impl Reflector {
-    /// A reflector that sends back as `replies` say.
+    /// A reflector with the targets `replies`.
     pub fn new(config: EndpointConfig, replies: Vec<Reply>) -> Self {
         Reflector {
             endpoint: Endpoint::new(config),
@@ -60,12 +60,12 @@ impl Reflector {
         }
     }
 
-    /// Its core.
+    /// The PCI Express core.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its core, to be filled before a run.
+    /// The PCI Express core, mutable, to be filled before a run.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
@@ -79,11 +79,11 @@ impl Reflector {
                 self.endpoint.hand_over(packet, fx);
             }
         }
-        // Completions of reads to BAR 0 go even when nothing is to be reflected.
+        // Completions of reads to BAR 0 are sent even when there is no write to reflect.
         self.endpoint.is_open(fx);
     }
 
-    /// Whether a write waits to go back, and the function may make requests.
+    /// Whether a write waits to be sent back, and the function may send requests.
     fn may_send(&self) -> bool {
         !self.outbound.is_empty() && self.endpoint.is_bus_master()
     }
@@ -107,8 +107,8 @@ impl Reflector {
     }
 }
 
-/// What a write becomes that goes back to `address`, with the stamp that it came with; it is let go of. Nothing, where it
-/// cannot go there as one packet.
+/// The write `packet` reflected to `address`, with its stamp; releases `packet`. None if it does not fit in one packet at that
+/// address.
 pub(crate) fn reflected(
     packet: PacketId,
     id: FunctionId,

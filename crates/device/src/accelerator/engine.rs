@@ -1,13 +1,13 @@
-//! The lock engine of an accelerator: work under locks that it shares with the cores of its host, one access after the other.
+//! The lock engine of an accelerator: work under locks that it shares with its host's cores, one access after the other.
 
 use kernel::{Effects, Time};
 use transaction::{LockedLoop, LockedWork, Step, WordAccess, WordOperation};
 
 use super::Accelerator;
-use super::lines::{Begun, Deed, Maker, Part};
-use super::way::way;
+use super::lines::{Begun, Initiator, Operation, Part};
+use super::target::target;
 
-/// Work under locks, and how its last step stands.
+/// Work under locks, with the state of its current step.
 #[derive(Debug)]
 pub(super) struct Engine {
     work: LockedLoop,
@@ -16,15 +16,15 @@ pub(super) struct Engine {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// The next step comes then.
+    /// The next step begins at this time.
     Until(Time),
-    /// An access has not begun, since then.
-    Wants(WordAccess, Time),
-    /// Its line is awaited.
-    Asked(WordAccess),
-    /// What it found is there from then on.
+    /// An access waits for its line since this time, and could not begin yet.
+    Waiting(WordAccess, Time),
+    /// The access has requested its line.
+    Requested(WordAccess),
+    /// The access has an answer, available from this time on.
     Answered(Time, u128),
-    /// Nothing comes any more.
+    /// The work has ended.
     Over,
 }
 
@@ -36,12 +36,12 @@ impl Engine {
         }
     }
 
-    /// What its access found is there at `end`.
+    /// Takes the answer of the access, available at `end`.
     pub(super) fn answer(&mut self, end: Time, word: u128) {
         self.state = State::Answered(end, word);
     }
 
-    /// Its link has failed: nothing is done any more.
+    /// Ends the work because the link has failed.
     pub(super) fn give_up(&mut self, fx: &mut Effects<'_, Accelerator>) {
         if matches!(self.state, State::Over) {
             return;
@@ -57,35 +57,35 @@ impl Engine {
         }
     }
 
-    /// Since when it waits for the line of an access to be there or to be asked for.
-    fn wants_since(&self) -> Time {
+    /// The time since which an access waits to begin.
+    fn waits_since(&self) -> Time {
         match self.state {
-            State::Wants(_, since) => since,
+            State::Waiting(_, since) => since,
             _ => Time::NEVER,
         }
     }
 
-    /// When it goes on by itself.
+    /// The time of the next step that needs no other event.
     pub(super) fn next_time(&self) -> Time {
         match self.state {
             State::Until(time) | State::Answered(time, _) => time,
-            State::Wants(..) | State::Asked(_) | State::Over => Time::NEVER,
+            State::Waiting(..) | State::Requested(_) | State::Over => Time::NEVER,
         }
     }
 }
 
 impl Accelerator {
-    /// Goes on with all work under locks: first with that which has waited longest for a line, so that whoever holds a lock is
-    /// not kept from it by those who look at it again and again.
+    /// Advances all work under locks. The work that has waited longest for a line comes first, so that engines that poll a lock do
+    /// not delay its holder.
     pub(super) fn go_on_with_engines(&mut self, fx: &mut Effects<'_, Self>) {
         let mut order: Vec<usize> = (0..self.engines.len()).collect();
-        order.sort_by_key(|number| self.engines[*number].wants_since());
+        order.sort_by_key(|number| self.engines[*number].waits_since());
         for number in order {
             while self.go_on_locked(number, fx) {}
         }
     }
 
-    /// Goes on with the work of a lock engine. True if it may go on at once.
+    /// Advances the work of a lock engine. True if it may advance further now.
     fn go_on_locked(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let engine = &mut self.engines[number];
@@ -95,16 +95,16 @@ impl Accelerator {
             State::Until(_) => match engine.work.next(now) {
                 Step::Work(span) => engine.state = State::Until(now + span),
                 Step::Sleep(until) => engine.state = State::Until(until),
-                Step::Access(access) => engine.state = State::Wants(access, now),
+                Step::Access(access) => engine.state = State::Waiting(access, now),
                 Step::Tell(what) => fx.observe(what),
                 Step::Over => engine.state = State::Over,
             },
-            State::Wants(access, _) => return self.issue_locked(number, access, now),
+            State::Waiting(access, _) => return self.issue_locked(number, access, now),
             State::Answered(time, word) if time <= now => {
                 engine.work.answered(word, now);
                 engine.state = State::Until(now);
             }
-            State::Asked(_) | State::Answered(..) | State::Over => return false,
+            State::Requested(_) | State::Answered(..) | State::Over => return false,
         }
         true
     }
@@ -115,20 +115,20 @@ impl Accelerator {
             return false;
         }
         let engine = &mut self.engines[number];
-        let Some(way) = way(&mut self.translations, access.address, now) else {
+        let Some(target) = target(&mut self.translations, access.address, now) else {
             return false;
         };
-        let Some(address) = way.of(access.operation != WordOperation::Load) else {
+        let Some(address) = target.address(access.operation != WordOperation::Load) else {
             engine.work.fail();
             engine.state = State::Until(now);
             return true;
         };
         let part = Part {
-            maker: Maker::Engine(number),
-            deed: match access.operation {
-                WordOperation::Load => Deed::Read,
-                WordOperation::Store(_) => Deed::Write,
-                WordOperation::Change(atomic) => Deed::Atomic(atomic),
+            initiator: Initiator::Engine(number),
+            operation: match access.operation {
+                WordOperation::Load => Operation::Read,
+                WordOperation::Store(_) => Operation::Write,
+                WordOperation::Change(atomic) => Operation::Atomic(atomic),
             },
             address,
             len: access.width,
@@ -138,20 +138,20 @@ impl Accelerator {
         if begun == Begun::Wait {
             return false;
         }
-        engine.state = State::Asked(access);
+        engine.state = State::Requested(access);
         if let Begun::Hit(end) = begun {
             self.perform_locked(part, end);
         }
         true
     }
 
-    /// Does what a lock engine has asked a line for, which ends at `end`.
+    /// Performs the access of a lock engine after its line has arrived; the access ends at `end`.
     pub(super) fn perform_locked(&mut self, part: Part, end: Time) {
-        let Maker::Engine(number) = part.maker else {
-            panic!("a lock engine does what it has asked for");
+        let Initiator::Engine(number) = part.initiator else {
+            panic!("a lock engine performs its own accesses");
         };
-        let State::Asked(access) = self.engines[number].state else {
-            panic!("a line comes to an engine that waits for it");
+        let State::Requested(access) = self.engines[number].state else {
+            panic!("a line arrives for an engine that has requested it");
         };
         let word = match access.operation {
             WordOperation::Load => {

@@ -1,4 +1,4 @@
-//! The cache of an accelerator in time: what accesses to its lines take, and its messages.
+//! The cache of an accelerator: the latencies of accesses to its lines, and its messages.
 
 use coherence::{Access, Agent, Answer, Event, Need, SetAssociative};
 use kernel::{Span, Time};
@@ -9,19 +9,19 @@ use transaction::{Outbox, Packing};
 
 use super::AcceleratorParameters;
 
-/// The cache and the messages that wait for the link.
+/// The cache, and the messages that wait for the link.
 #[derive(Debug)]
 pub(super) struct Lines {
     agent: Agent<LineData>,
-    /// The lines that are in the first of two levels, as far as the cache has them at all.
+    /// The lines in the first of two levels; it contains only lines that the cache has.
     first: Option<SetAssociative<()>>,
     pub(super) outbox: Outbox,
     latencies: Latencies,
-    /// When the port takes the next line.
+    /// The time at which the port can take the next line.
     free: Time,
-    /// The parts that wait for their lines, by transaction.
+    /// The parts that wait for their lines, by transaction, with their numbers.
     asked: Vec<Option<(u64, Part)>>,
-    /// Parts that have asked.
+    /// Number of parts that have sent requests.
     begun: u64,
     out: Vec<Message<LineData>>,
     counters: CacheCounters,
@@ -36,75 +36,75 @@ struct Latencies {
     snoop: Span,
     send: Span,
     interval: Span,
-    /// Requests at the port that an atomic operation is.
+    /// Number of requests at the port for an atomic operation.
     atomic: u64,
 }
 
-/// What a cache has done.
+/// Counters of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounters {
-    /// Accesses to lines that it could serve by itself.
+    /// Accesses that hit.
     pub hits: u64,
-    /// Accesses that it had to ask the home agent for.
+    /// Accesses that sent a request to the home agent.
     pub misses: u64,
-    /// Times that the home agent asked for a line.
+    /// Snoops of the home agent.
     pub snoops: u64,
 }
 
 /// A part of an access: some bytes of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// Whose access it is.
-    pub(super) maker: Maker,
-    /// What is done.
-    pub(super) deed: Deed,
+    /// The origin of the access.
+    pub(super) initiator: Initiator,
+    /// The operation.
+    pub(super) operation: Operation,
     /// The physical address.
     pub(super) address: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub(super) len: usize,
-    /// Where they stand in the region.
+    /// Offset in the region of the accesses.
     pub(super) offset: u64,
 }
 
-/// Who makes an access, by number.
+/// The origin of an access, with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Maker {
-    /// Accesses one after the other.
+pub(super) enum Initiator {
+    /// A sequence of accesses.
     Work(usize),
     /// A lock engine.
     Engine(usize),
 }
 
-/// What is done to some bytes of a line.
+/// An operation on some bytes of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
-    /// They are read.
+pub(super) enum Operation {
+    /// A read.
     Read,
-    /// They are written.
+    /// A write.
     Write,
-    /// They are a value that is changed with nothing in between.
+    /// An atomic operation.
     Atomic(LineAtomic),
 }
 
-/// How a part begins.
+/// The result of the begin of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
-    /// It can be done now, and ends then.
+    /// The part can be performed now, and ends at this time.
     Hit(Time),
-    /// It ends when the home agent has answered.
-    Asked,
-    /// It must be tried again.
+    /// The part ends after the home agent's answer.
+    Requested,
+    /// The part could not begin and must be tried again.
     Wait,
 }
 
-/// What a message brought.
+/// The result of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Brought {
-    /// A part can be done now, before anything else, and ends then.
+pub(super) enum Outcome {
+    /// The part can be performed now, before the next message, and ends at this time.
     Ready(Part, Time),
-    /// The home agent has done a part, where this value was before, if it is told.
+    /// The home agent has executed the part: its end, and the previous value if the operation returns one.
     Done(Part, Time, u128),
-    /// Nothing that a part waits for.
+    /// No part has ended.
     Nothing,
 }
 
@@ -116,7 +116,7 @@ impl Lines {
         parameters: &AcceleratorParameters,
     ) -> Self {
         let geometries = parameters.geometries();
-        let (cache, first) = geometries.expect("a plan has caches that can be built");
+        let (cache, first) = geometries.expect("a plan has valid cache geometries");
         Lines {
             agent: Agent::new(id, cache, parameters.outstanding as usize),
             first: first.map(SetAssociative::new),
@@ -147,25 +147,25 @@ impl Lines {
         self.counters
     }
 
-    /// Whether it may ask for a line now.
+    /// Whether another line may be requested now.
     pub(super) fn is_open(&self) -> bool {
         self.agent.is_open()
     }
 
-    /// How many parts have asked for their lines until now.
+    /// Number of parts that have sent requests.
     pub(super) fn begun(&self) -> u64 {
         self.begun
     }
 
-    /// Whether all of the first so many have them.
-    pub(super) fn have_come(&self, first: u64) -> bool {
+    /// Whether the first `first` parts with requests have ended.
+    pub(super) fn have_ended(&self, first: u64) -> bool {
         self.asked
             .iter()
             .flatten()
             .all(|(number, _)| *number >= first)
     }
 
-    /// When the port takes a line that is there `now`.
+    /// The time at which the port takes a line that is available at `now`.
     fn slot(&self, now: Time) -> Time {
         self.free.max(now)
     }
@@ -174,24 +174,24 @@ impl Lines {
     pub(super) fn begin(&mut self, part: Part, now: Time) -> Begun {
         let line = Line::of(part.address);
         let at = self.slot(now);
-        let access = match part.deed {
-            Deed::Read => self.agent.access(line, Need::Read, &mut self.out),
-            Deed::Write if part.len == LINE_BYTES => {
+        let access = match part.operation {
+            Operation::Read => self.agent.access(line, Need::Read, &mut self.out),
+            Operation::Write if part.len == LINE_BYTES => {
                 self.agent.access(line, Need::WriteAll, &mut self.out)
             }
-            Deed::Write => self.agent.access(line, Need::Write, &mut self.out),
-            // Near, if the line is held alone; otherwise at home.
-            Deed::Atomic(_) if self.agent.state(line).may_write() => {
+            Operation::Write => self.agent.access(line, Need::Write, &mut self.out),
+            // In this cache if the line is held alone; otherwise at the home agent.
+            Operation::Atomic(_) if self.agent.state(line).may_write() => {
                 self.agent.access(line, Need::Write, &mut self.out)
             }
-            Deed::Atomic(atomic) => {
+            Operation::Atomic(atomic) => {
                 self.agent
                     .at_home(line, Request::Atomic(atomic), &mut self.out)
             }
         };
-        let requests = match part.deed {
-            Deed::Read | Deed::Write => 1,
-            Deed::Atomic(_) => self.latencies.atomic,
+        let requests = match part.operation {
+            Operation::Read | Operation::Write => 1,
+            Operation::Atomic(_) => self.latencies.atomic,
         };
         let lookup = self.latencies.cache * requests + self.second_level(line);
         let ready = at + lookup + self.latencies.miss + self.latencies.send;
@@ -211,13 +211,13 @@ impl Lines {
             Access::Begun(transaction) => {
                 self.asked[usize::from(transaction.0)] = Some((self.begun, part));
                 self.begun += 1;
-                Begun::Asked
+                Begun::Requested
             }
-            _ => Begun::Hit(at + lookup + self.behind(part.deed)),
+            _ => Begun::Hit(at + lookup + self.behind(part.operation)),
         }
     }
 
-    /// How much longer it takes to find a line that the first level does not have.
+    /// Additional latency of a line that is not in the first level.
     fn second_level(&self, line: Line) -> Span {
         match &self.first {
             Some(first) if first.get(line).is_none() => self.latencies.second,
@@ -225,17 +225,17 @@ impl Lines {
         }
     }
 
-    /// How much longer what brings data takes.
-    fn behind(&self, deed: Deed) -> Span {
-        match deed {
-            Deed::Write => Span::ZERO,
-            Deed::Atomic(atomic) if !atomic.returns() => Span::ZERO,
-            Deed::Read | Deed::Atomic(_) => self.latencies.read,
+    /// Additional latency of an operation that returns data.
+    fn behind(&self, operation: Operation) -> Span {
+        match operation {
+            Operation::Write => Span::ZERO,
+            Operation::Atomic(atomic) if !atomic.returns() => Span::ZERO,
+            Operation::Read | Operation::Atomic(_) => self.latencies.read,
         }
     }
 
-    /// A message arrives.
-    pub(super) fn receive(&mut self, message: Message<LineData>, now: Time) -> Brought {
+    /// Handles a message.
+    pub(super) fn receive(&mut self, message: Message<LineData>, now: Time) -> Outcome {
         let snoops = matches!(message.content, protocol::coherence::Content::Snoop(..));
         let event = self.agent.receive(message, &mut self.out);
         let mut ready = now + self.latencies.send;
@@ -249,7 +249,7 @@ impl Lines {
         match event {
             Event::Ready(transaction, _) => {
                 let part = self.asker(transaction);
-                Brought::Ready(part, now + self.behind(part.deed))
+                Outcome::Ready(part, now + self.behind(part.operation))
             }
             Event::Done(transaction, answer) => {
                 let part = self.asker(transaction);
@@ -257,25 +257,25 @@ impl Lines {
                     Answer::Old(old) => old,
                     Answer::Nothing | Answer::Data(_) => 0,
                 };
-                Brought::Done(part, now + self.behind(part.deed), old)
+                Outcome::Done(part, now + self.behind(part.operation), old)
             }
-            Event::Room => Brought::Nothing,
+            Event::Room => Outcome::Nothing,
         }
     }
 
     fn asker(&mut self, transaction: TransactionId) -> Part {
         let asked = self.asked[usize::from(transaction.0)].take();
-        asked.expect("a line comes to whoever asked for it").1
+        asked.expect("a transaction belongs to a part").1
     }
 
-    /// The bytes of a part that may be read.
+    /// The data of a part, which may be read.
     pub(super) fn read(&self, part: Part) -> &[u8] {
         let data = self.agent.data(Line::of(part.address));
-        let data = data.expect("what may be read is there");
+        let data = data.expect("a readable line has data");
         &data.0[part.address as usize % LINE_BYTES..][..part.len]
     }
 
-    /// Writes those of a part that may be written.
+    /// Writes the data of a part, which may be written.
     pub(super) fn write(&mut self, part: Part, bytes: &[u8]) {
         let offset = part.address as usize % LINE_BYTES;
         let range = WriteRange::new(offset, part.len).expect("a part is some bytes of a line");
@@ -284,7 +284,7 @@ impl Lines {
         self.agent.write(Line::of(part.address), range, &data);
     }
 
-    /// Carries out an atomic operation on a value that may be written: what was there before.
+    /// Executes an atomic operation on a value that may be written; returns the previous value.
     pub(super) fn change(&mut self, atomic: &LineAtomic, part: Part) -> u128 {
         self.agent.change(Line::of(part.address), atomic)
     }

@@ -1,13 +1,13 @@
-//! An accelerator with a coherent cache: accesses to the host's memory by virtual addresses, as its own logic would make them.
+//! An accelerator with a coherent cache: its logic accesses the host's memory by virtual addresses.
 //!
-//! Its agent speaks to the home agent in coherence messages, on a virtual channel of their own; translations are asked for
-//! beside them, as PCI Express asks.
+//! Its agent exchanges coherence messages with the home agent, on their own virtual channel. It sends translation requests as
+//! ordinary PCI Express packets.
 
 mod engine;
 mod lines;
 mod parameters;
+mod target;
 mod translations;
-mod way;
 
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
@@ -21,22 +21,22 @@ use transaction::{
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
 use engine::Engine;
 pub use lines::CacheCounters;
-use lines::{Begun, Brought, Deed, Lines, Maker, Part};
+use lines::{Begun, Initiator, Lines, Operation, Outcome, Part};
 pub use parameters::AcceleratorParameters;
+use target::target;
 pub use translations::RoundTrips;
 use translations::Translations;
-use way::way;
 
-/// How an accelerator is built.
+/// The configuration of an accelerator.
 #[derive(Clone, Debug)]
 pub struct AcceleratorConfig {
-    /// Its core, and how long that takes to send.
+    /// Its PCI Express core.
     pub endpoint: EndpointConfig,
-    /// Its parameters, whose caches can be built.
+    /// Its parameters, with valid cache geometries.
     pub parameters: AcceleratorParameters,
-    /// What the host calls its agent.
+    /// The ID of its agent.
     pub agent: AgentId,
-    /// How the host wants messages packed.
+    /// The packing of messages in packets.
     pub packing: Packing,
 }
 
@@ -51,11 +51,11 @@ pub struct Accelerator {
     engines: Vec<Engine>,
 }
 
-/// Accesses one after the other, and the one that has begun.
+/// A sequence of accesses, with the current one.
 #[derive(Debug)]
 struct Work {
     accesses: AccessLoop,
-    /// Whether the probes know how many there will be.
+    /// Whether the number of accesses was reported.
     announced: bool,
     current: Option<Current>,
 }
@@ -63,14 +63,14 @@ struct Work {
 #[derive(Clone, Copy, Debug)]
 struct Current {
     one: OneAccess,
-    /// Bytes of which the lines were looked at.
+    /// Bytes for which a part has begun.
     issued: u64,
     /// Lines that are awaited.
     open: u32,
-    /// When the last of those that came are there.
+    /// The time at which the last arrived line is available.
     finish: Time,
     intact: bool,
-    /// Whether it goes no further: an address leads nowhere, or may not be written.
+    /// Whether the access has failed: an address is not mapped, or must not be written.
     failed: bool,
 }
 
@@ -100,7 +100,7 @@ impl Component for Accelerator {
 }
 
 impl Accelerator {
-    /// An accelerator with nothing to do.
+    /// An accelerator without work.
     pub fn new(config: AcceleratorConfig) -> Self {
         let AcceleratorConfig {
             endpoint,
@@ -118,12 +118,12 @@ impl Accelerator {
             works: Vec::new(),
             engines: Vec::new(),
         };
-        accelerator.obey();
+        accelerator.apply_registers();
         accelerator
     }
 
-    /// Takes over what the registers say of translations.
-    fn obey(&mut self) {
+    /// Applies the registers to the address translation.
+    fn apply_registers(&mut self) {
         let space = self.endpoint.functions().space(Place::Own);
         if let Some(translations) = &mut self.translations {
             let pages = if space.page_requests_enabled() {
@@ -135,33 +135,33 @@ impl Accelerator {
         }
     }
 
-    /// Its core.
+    /// The PCI Express core.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its core, to be filled before a run.
+    /// The PCI Express core, mutable, to be filled before a run.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
-    /// Its agent.
+    /// The coherent agent.
     pub fn agent(&self) -> &Agent<LineData> {
         self.lines.agent()
     }
 
-    /// What its cache has done.
+    /// The counters of the cache.
     pub fn cache(&self) -> CacheCounters {
         self.lines.counters()
     }
 
-    /// How long the host took to translate addresses for it.
+    /// The latencies of the host's translation of addresses.
     pub fn round_trips(&self) -> RoundTrips {
         let translations = self.translations.as_ref();
         translations.map_or(RoundTrips::default(), Translations::round_trips)
     }
 
-    /// Gives it accesses to make, one after the other.
+    /// Adds a sequence of accesses.
     pub fn add_accesses(&mut self, accesses: Accesses) {
         self.works.push(Work {
             accesses: AccessLoop::new(accesses),
@@ -170,19 +170,19 @@ impl Accelerator {
         });
     }
 
-    /// Gives it work under locks, one piece after the other.
+    /// Adds a sequence of work under locks.
     pub fn add_locked(&mut self, work: LockedWork) {
         self.engines.push(Engine::new(work));
     }
 
-    /// Gives it a translation that it need not ask for.
+    /// Adds a translation to the cache without a request.
     pub fn warm(&mut self, mapping: Mapping) {
         if let Some(translations) = &mut self.translations {
             translations.warm(mapping);
         }
     }
 
-    /// Takes in what has arrived, goes on with the accesses and sends what may go.
+    /// Handles arrived packets, advances the accesses and sends packets.
     pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
         if self.endpoint.link().has_failed(fx.now()) {
             return self.give_up(fx);
@@ -203,7 +203,7 @@ impl Accelerator {
         self.wake(fx);
     }
 
-    /// The link has failed: no access ends any more, whatever came before.
+    /// Ends all accesses because the link has failed.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             fx.store().release(packet);
@@ -230,12 +230,12 @@ impl Accelerator {
             Kind::Coherence(_) => {
                 for message in messages(content.payload()) {
                     match self.lines.receive(message, now) {
-                        Brought::Ready(part, end) => self.perform(part, end),
-                        Brought::Done(part, end, old) => match part.maker {
-                            Maker::Work(work) => self.end_part(work, end, true),
-                            Maker::Engine(engine) => self.engines[engine].answer(end, old),
+                        Outcome::Ready(part, end) => self.perform(part, end),
+                        Outcome::Done(part, end, old) => match part.initiator {
+                            Initiator::Work(work) => self.end_part(work, end, true),
+                            Initiator::Engine(engine) => self.engines[engine].answer(end, old),
                         },
-                        Brought::Nothing => {}
+                        Outcome::Nothing => {}
                     }
                 }
                 fx.store().release(packet);
@@ -257,12 +257,12 @@ impl Accelerator {
                 match request.message {
                     Message::PageGroupResponse {
                         group, response, ..
-                    } => translations.brought_in(group, response, now),
+                    } => translations.take_page_response(group, response, now),
                     Message::InvalidateRequest { tag, .. } => {
                         let what = payload.and_then(|bytes| Invalidation::parse(bytes).ok());
                         let range = what.map_or(PageRange::ALL, |what| what.range);
                         let begun = self.lines.begun();
-                        translations.forget(request.requester, tag, &range, begun);
+                        translations.invalidate(request.requester, tag, &range, begun);
                     }
                     _ => return self.endpoint.serve(packet, fx),
                 }
@@ -271,13 +271,13 @@ impl Accelerator {
             _ => {
                 self.endpoint.serve(packet, fx);
                 if matches!(header.kind, Kind::ConfigWrite(_)) {
-                    self.obey();
+                    self.apply_registers();
                 }
             }
         }
     }
 
-    /// Goes on with the accesses of a work. True if it may go on at once.
+    /// Advances a sequence of accesses. True if it may advance further now.
     fn go_on(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let work = &mut self.works[number];
@@ -291,7 +291,7 @@ impl Accelerator {
             }
             let one = accesses.begin(now);
             if let Some(translations) = &mut self.translations {
-                // All its pages are looked up as the bursts of an access come, whatever becomes of the first.
+                // All pages of an access are looked up at its begin, even if the first lookup fails.
                 let first = accesses.what.address + one.offset;
                 for page in pages(first, accesses.what.size) {
                     translations.find(page, now);
@@ -333,7 +333,7 @@ impl Accelerator {
         true
     }
 
-    /// Looks at the next line of the access that has begun. False if it must wait.
+    /// Begins a part of the current access with the next line. False if it must wait.
     fn issue(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
         if !self.lines.is_open() {
             return false;
@@ -347,21 +347,21 @@ impl Accelerator {
         };
         let what = &accesses.what;
         let offset = current.one.offset + current.issued;
-        let Some(way) = way(&mut self.translations, what.address + offset, now) else {
+        let Some(target) = target(&mut self.translations, what.address + offset, now) else {
             return false;
         };
-        let Some(address) = way.of(what.kind != AccessKind::Read) else {
+        let Some(address) = target.address(what.kind != AccessKind::Read) else {
             current.failed = true;
             return true;
         };
         let room = LINE_BYTES - address as usize % LINE_BYTES;
         let len = room.min((what.size - current.issued) as usize);
         let part = Part {
-            maker: Maker::Work(number),
-            deed: match what.kind {
-                AccessKind::Read => Deed::Read,
-                AccessKind::Write => Deed::Write,
-                AccessKind::Atomic(atomic) => Deed::Atomic(atomic.on(address, len)),
+            initiator: Initiator::Work(number),
+            operation: match what.kind {
+                AccessKind::Read => Operation::Read,
+                AccessKind::Write => Operation::Write,
+                AccessKind::Atomic(atomic) => Operation::Atomic(atomic.on(address, len)),
             },
             address,
             len,
@@ -379,23 +379,23 @@ impl Accelerator {
         true
     }
 
-    /// Does what a part is for, as its line allows it, which ends at `end`.
+    /// Performs a part whose line is available; it ends at `end`.
     fn perform(&mut self, part: Part, end: Time) {
-        let Maker::Work(work) = part.maker else {
+        let Initiator::Work(work) = part.initiator else {
             return self.perform_locked(part, end);
         };
         let what = &self.works[work].accesses.what;
         let mut intact = true;
-        match part.deed {
-            Deed::Read => {
+        match part.operation {
+            Operation::Read => {
                 intact = !what.check || what.pattern.matches(part.offset, self.lines.read(part));
             }
-            Deed::Write => {
+            Operation::Write => {
                 let mut bytes = [0; LINE_BYTES];
                 what.pattern.fill(part.offset, &mut bytes[..part.len]);
                 self.lines.write(part, &bytes[..part.len]);
             }
-            Deed::Atomic(atomic) => {
+            Operation::Atomic(atomic) => {
                 self.lines.change(&atomic, part);
             }
         }
@@ -404,7 +404,7 @@ impl Accelerator {
 
     fn end_part(&mut self, work: usize, end: Time, intact: bool) {
         let current = self.works[work].current.as_mut();
-        let current = current.expect("a part belongs to the access that has begun");
+        let current = current.expect("a part belongs to the current access");
         current.open -= 1;
         current.finish = current.finish.max(end);
         current.intact &= intact;
@@ -415,7 +415,7 @@ impl Accelerator {
         while self.endpoint.is_open(fx) {
             let lines = &self.lines;
             let next = self.translations.as_mut().and_then(|all| {
-                all.next_forgotten(|begun| lines.have_come(begun), fx.store())
+                all.next_invalidate_completion(|begun| lines.have_ended(begun), fx.store())
                     .or_else(|| all.next(now, fx.store()))
             });
             let Some(packet) = next else {
@@ -431,7 +431,7 @@ impl Accelerator {
         }
     }
 
-    /// Asks to be woken for what is due next.
+    /// Schedules a wake-up for the next event.
     fn wake(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let works = self
@@ -450,7 +450,7 @@ impl Accelerator {
     }
 }
 
-/// An address in each page of 4 KiB that `len` bytes at `first` are in.
+/// An address in each 4 KiB page of the `len` bytes at `first`.
 fn pages(first: u64, len: u64) -> impl Iterator<Item = u64> {
     let next = (first & !(PAGE - 1)) + PAGE;
     std::iter::once(first).chain((next..first + len).step_by(PAGE as usize))
@@ -458,5 +458,6 @@ fn pages(first: u64, len: u64) -> impl Iterator<Item = u64> {
 
 const PAGE: u64 = 4096;
 
-/// Packets of coherence messages that wait for the wire: one behind the one on it, so that later messages share the next.
+/// Most packets of coherence messages that wait for the wire: one behind the packet in transmission, so that later messages share
+/// the next packet.
 const AHEAD: usize = 1;

@@ -1,4 +1,4 @@
-//! The address translation cache of an accelerator, and what it asks the host for (PCIe Base chapter 10).
+//! The address translation cache of an accelerator, and its requests to the host (PCIe Base chapter 10).
 
 use std::collections::VecDeque;
 
@@ -12,60 +12,60 @@ use transaction::{Mapping, Outstanding, PageSize, Rights, TranslationCache};
 
 use super::AcceleratorParameters;
 
-/// Translations that it has, and those that it waits for.
+/// The translation cache, and the pages that it waits for.
 #[derive(Debug)]
 pub(super) struct Translations {
     id: FunctionId,
     cache: TranslationCache,
     outstanding: Outstanding<Page>,
-    /// Pages that are missing, in the order in which they were missed.
+    /// Missing pages, in order of the misses.
     missing: Vec<(Page, Stage)>,
-    /// Half of what the cache itself takes for a miss.
+    /// Half of the cache's own latency for a miss.
     half: Span,
     round_trips: RoundTrips,
-    /// What it has forgotten, and is to say so of: the tag, who asked, and the parts that were under way then.
-    forgotten: VecDeque<(InvalidateTag, FunctionId, u64)>,
-    /// Whether it may ask at all (ATS Control).
+    /// Invalidations to confirm: the tag, the requester, and the number of parts begun before.
+    invalidated: VecDeque<(InvalidateTag, FunctionId, u64)>,
+    /// Whether translation requests are enabled (ATS Control).
     enabled: bool,
-    /// Pages that it may ask for at a time (Outstanding Page Request Allocation).
+    /// Most outstanding page requests (Outstanding Page Request Allocation).
     page_requests: u32,
 }
 
-/// How far the search for a page has come.
+/// The state of a missing page.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// A request may go from then on.
+    /// A request may be sent from this time on.
     Missed(Time),
-    /// It has gone. What comes may not be used if the page was to be forgotten meanwhile.
-    Asked(Time, bool),
-    /// The answer may be used from then on.
+    /// A request was sent at this time; the flag is false if the page was invalidated since, so that the answer must not be used.
+    Requested(Time, bool),
+    /// The answer may be used from this time on.
     Answered(Time, Mapping),
-    /// The page is not there, and has not been wanted yet.
+    /// The page is not present, and no page request was sent yet.
     Absent,
-    /// The host was asked to bring it in, as the only page of a group.
-    Wanted(PageGroup),
-    /// It will never be there.
-    Nowhere,
+    /// A page request was sent, in a group of its own.
+    PageRequested(PageGroup),
+    /// The page cannot be accessed.
+    Unmapped,
 }
 
-/// How long the host took to answer translation requests, from the request at the core to its answer there.
+/// Round-trip times of translation requests, from the core's request to its answer at the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
-    /// How many there were.
+    /// Number of round trips.
     pub count: u64,
-    /// All together.
+    /// Sum of the round-trip times.
     pub sum: Span,
 }
 
-/// Where an address leads.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// There, with what may be done.
+pub(super) enum Resolution {
+    /// The physical address, with the rights of the page.
     At(u64, Rights),
-    /// It is being asked for.
-    Later,
-    /// Nowhere: the host says so.
-    Nowhere,
+    /// The page is being requested.
+    Pending,
+    /// The host has no mapping for the page.
+    Unmapped,
 }
 
 impl Translations {
@@ -74,12 +74,12 @@ impl Translations {
         let requests = parameters.translation_requests as u16;
         Translations {
             id,
-            cache: cache.expect("a plan has caches that can be built"),
+            cache: cache.expect("a plan has valid cache geometries"),
             outstanding: Outstanding::new(requests, parameters.completion_timeout),
             missing: Vec::new(),
             half: Span::from_fs(parameters.translation_latency.as_fs() / 2),
             round_trips: RoundTrips::default(),
-            forgotten: VecDeque::new(),
+            invalidated: VecDeque::new(),
             enabled: false,
             page_requests: 0,
         }
@@ -89,38 +89,38 @@ impl Translations {
         self.round_trips
     }
 
-    /// Puts in a translation that nobody asked for.
+    /// Adds a translation without a request.
     pub(super) fn warm(&mut self, mapping: Mapping) {
         self.cache.fill(self.id, mapping);
     }
 
-    /// Where `address` leads; if that is not known, it is asked for.
-    pub(super) fn find(&mut self, address: u64, now: Time) -> Found {
+    /// Looks up `address`; a missing page will be requested.
+    pub(super) fn find(&mut self, address: u64, now: Time) -> Resolution {
         if let Some(mapping) = self.cache.lookup(self.id, address) {
-            return Found::At(mapping.translate(address), mapping.rights());
+            return Resolution::At(mapping.translate(address), mapping.rights());
         }
         let page = Page::of(address);
         let Some(place) = self.missing.iter().position(|(there, _)| *there == page) else {
             self.missing.push((page, Stage::Missed(now + self.half)));
-            return Found::Later;
+            return Resolution::Pending;
         };
         match self.missing[place].1 {
             Stage::Answered(due, mapping) if due <= now => {
                 self.missing.remove(place);
                 self.cache.fill(self.id, mapping);
-                Found::At(mapping.translate(address), mapping.rights())
+                Resolution::At(mapping.translate(address), mapping.rights())
             }
-            Stage::Nowhere => {
+            Stage::Unmapped => {
                 self.missing.remove(place);
-                Found::Nowhere
+                Resolution::Unmapped
             }
-            _ => Found::Later,
+            _ => Resolution::Pending,
         }
     }
 
-    /// The next request for a page, if one may be made: one at a time for each, and as many as are allowed.
-    fn next_wanted(&mut self, packets: &mut Packets) -> Option<PacketId> {
-        let wanted = |stage: &Stage| matches!(stage, Stage::Wanted(_));
+    /// The next page request, if one may be sent: one for each absent page, and at most as many as are allowed.
+    fn next_page_request(&mut self, packets: &mut Packets) -> Option<PacketId> {
+        let wanted = |stage: &Stage| matches!(stage, Stage::PageRequested(_));
         let under_way = self
             .missing
             .iter()
@@ -129,7 +129,7 @@ impl Translations {
         let absent = |(_, stage): &(Page, Stage)| matches!(stage, Stage::Absent);
         let place = self.missing.iter().position(absent)?;
         if self.page_requests == 0 {
-            self.missing[place].1 = Stage::Nowhere;
+            self.missing[place].1 = Stage::Unmapped;
             return None;
         }
         if under_way >= self.page_requests as usize {
@@ -139,13 +139,13 @@ impl Translations {
             !self
                 .missing
                 .iter()
-                .any(|(_, stage)| matches!(stage, Stage::Wanted(other) if other == group))
+                .any(|(_, stage)| matches!(stage, Stage::PageRequested(other) if other == group))
         };
         let group = (0..PageGroup::COUNT)
             .filter_map(PageGroup::new)
             .find(is_free)?;
         let (page, stage) = &mut self.missing[place];
-        *stage = Stage::Wanted(group);
+        *stage = Stage::PageRequested(group);
         let request = PageRequest {
             page: *page,
             group,
@@ -158,21 +158,27 @@ impl Translations {
         Some(packet)
     }
 
-    /// The host has brought a page in, or will not.
-    pub(super) fn brought_in(&mut self, group: PageGroup, response: PageResponse, now: Time) {
+    /// Handles a page request group response.
+    pub(super) fn take_page_response(
+        &mut self,
+        group: PageGroup,
+        response: PageResponse,
+        now: Time,
+    ) {
         let mut missing = self.missing.iter_mut();
-        let wanted =
-            missing.find(|(_, stage)| matches!(stage, Stage::Wanted(other) if *other == group));
+        let wanted = missing
+            .find(|(_, stage)| matches!(stage, Stage::PageRequested(other) if *other == group));
         if let Some((_, stage)) = wanted {
             *stage = match response {
                 PageResponse::Success => Stage::Missed(now),
-                PageResponse::InvalidRequest | PageResponse::Failure => Stage::Nowhere,
+                PageResponse::InvalidRequest | PageResponse::Failure => Stage::Unmapped,
             };
         }
     }
 
-    /// Forgets translations, while so many parts have begun. Those that still come are not used.
-    pub(super) fn forget(
+    /// Handles an Invalidate Request; `begun` is the number of parts begun so far. Outstanding answers for the range will not be
+    /// used.
+    pub(super) fn invalidate(
         &mut self,
         who: FunctionId,
         tag: InvalidateTag,
@@ -183,26 +189,26 @@ impl Translations {
         self.cache.invalidate(self.id, &addresses);
         for (page, stage) in &mut self.missing {
             let first = page.address();
-            // A page that came may be larger than the one that was missed.
+            // The page of the answer may be larger than the missing page.
             let is_in = |mapping: &Mapping| mapping.overlaps(&addresses);
             match stage {
                 Stage::Answered(due, mapping) if is_in(mapping) => *stage = Stage::Missed(*due),
-                Stage::Asked(_, usable) if range.contains(first) => *usable = false,
+                Stage::Requested(_, usable) if range.contains(first) => *usable = false,
                 _ => {}
             }
         }
-        self.forgotten.push_back((tag, who, begun));
+        self.invalidated.push_back((tag, who, begun));
     }
 
-    /// The next word that translations are forgotten, if everything that used them has ended.
-    pub(super) fn next_forgotten(
+    /// The next Invalidate Completion, if all parts that used the translations have ended.
+    pub(super) fn next_invalidate_completion(
         &mut self,
-        have_come: impl Fn(u64) -> bool,
+        have_ended: impl Fn(u64) -> bool,
         packets: &mut Packets,
     ) -> Option<PacketId> {
         let (tag, target, _) = self
-            .forgotten
-            .pop_front_if(|(_, _, begun)| have_come(*begun))?;
+            .invalidated
+            .pop_front_if(|(_, _, begun)| have_ended(*begun))?;
         let message = Message::InvalidateCompletion {
             target,
             count: CompletionCount::ONE,
@@ -213,18 +219,18 @@ impl Translations {
         Some(packet)
     }
 
-    /// From now on it may ask for translations, and for so many pages at a time.
+    /// Applies the registers: whether translation requests are enabled, and the most outstanding page requests.
     pub(super) fn allow(&mut self, translations: bool, pages: u32) {
         self.enabled = translations;
         self.page_requests = pages;
     }
 
-    /// The next request for a translation, or for a page, if one may go.
+    /// The next translation request or page request, if one may be sent.
     pub(super) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
         if !self.enabled {
             return None;
         }
-        if let Some(packet) = self.next_wanted(packets) {
+        if let Some(packet) = self.next_page_request(packets) {
             return Some(packet);
         }
         let mut missing = self.missing.iter_mut();
@@ -232,20 +238,20 @@ impl Translations {
         let (page, stage) = missing
             .find(|(_, stage)| is_due(stage))
             .filter(|_| self.outstanding.is_open())?;
-        *stage = Stage::Asked(now, true);
+        *stage = Stage::Requested(now, true);
         let tag = self
             .outstanding
             .begin(*page, Translation::BYTES as u32, now);
         let header = Header::translation_request(self.id, tag, *page, 1, false);
         let packet = packets.claim();
         packets[packet].write(
-            header.expect("one translation can be asked for"),
+            header.expect("a request for one translation is valid"),
             Stamp::default(),
         );
         Some(packet)
     }
 
-    /// An answer. False if nobody waits for it.
+    /// Handles a translation completion. False if no request waits for it.
     pub(super) fn take(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool {
         let Some(part) = self.outstanding.take(completion) else {
             return false;
@@ -266,7 +272,7 @@ impl Translations {
         let Some((_, stage)) = missing.find(|(there, _)| *there == page) else {
             return;
         };
-        if let Stage::Asked(since, usable) = *stage {
+        if let Stage::Requested(since, usable) = *stage {
             self.round_trips.count += 1;
             self.round_trips.sum += now.since(since);
             if !usable {
@@ -279,7 +285,7 @@ impl Translations {
         });
     }
 
-    /// Gives up requests that were not answered in time: how many.
+    /// Ends the requests that have timed out; returns their number.
     pub(super) fn give_up(&mut self, now: Time) -> usize {
         let mut lost = 0;
         while let Some(part) = self.outstanding.give_up(now) {
@@ -289,11 +295,13 @@ impl Translations {
         lost
     }
 
-    /// When something is due next after `now`.
+    /// Time of the next event after `now`.
     pub(super) fn next_time(&mut self, now: Time) -> Time {
         let due = |(_, stage): &(Page, Stage)| match stage {
             Stage::Missed(due) | Stage::Answered(due, _) => Some(*due),
-            Stage::Asked(..) | Stage::Absent | Stage::Wanted(_) | Stage::Nowhere => None,
+            Stage::Requested(..) | Stage::Absent | Stage::PageRequested(_) | Stage::Unmapped => {
+                None
+            }
         };
         let first = self
             .missing
@@ -307,7 +315,7 @@ impl Translations {
     }
 }
 
-/// What an entry says of a page. Of a range that is no page of ours, the largest page within is known.
+/// The mapping in an entry for a page. A range of an unsupported page size gives the largest supported page within it.
 fn mapping(page: Page, entry: &Translation) -> Option<Mapping> {
     let rights = match entry.access {
         Access::ReadWrite => Rights::ReadWrite,
@@ -339,12 +347,12 @@ mod tests {
         let mut translations = Translations::new(ID, &parameters);
         translations.allow(true, 0);
         let (mut packets, now) = (Packets::default(), Time::ZERO);
-        assert_eq!(translations.find(0x5000, now), Found::Later);
+        assert_eq!(translations.find(0x5000, now), Resolution::Pending);
         let request = translations.next(now, &mut packets).expect("it asks");
         let request = *packets[request].header();
         let range = PageRange::new(0x4000, 0x2000).expect("two pages");
         let tag = InvalidateTag::new(3).expect("a tag");
-        translations.forget(FunctionId(0), tag, &range, 0);
+        translations.invalidate(FunctionId(0), tag, &range, 0);
 
         let answer = Header::translation_completion(&request, FunctionId(0), 1, 64);
         let Ok(Kind::Completion(completion)) = answer.map(|header| header.kind) else {
@@ -353,7 +361,7 @@ mod tests {
         let there = PageRange::new(0x9000, 0x1000).expect("a page");
         let entry = Translation::new(there, Access::ReadWrite).emit();
         assert!(translations.take(&completion, &entry, now));
-        assert_eq!(translations.find(0x5000, now), Found::Later);
+        assert_eq!(translations.find(0x5000, now), Resolution::Pending);
         let again = translations.next(now, &mut packets).expect("it asks again");
         let again = &packets[again].header().kind;
         assert!(matches!(again, Kind::MemoryRead(read) if read.translations() == 1));

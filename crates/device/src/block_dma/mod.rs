@@ -1,7 +1,7 @@
-//! A DMA engine that moves blocks of the host's memory, one transfer after the other, as software asks.
+//! A DMA engine that transfers blocks of the host's memory, one after the other, at the request of software.
 //!
-//! Software gives it an address, a length and a direction, and hears of the end by an interrupt or a poll: what that takes is
-//! around the transfers. The engine's own clock begins with the transfer and stops at its end.
+//! Software gives it an address, a length and a direction, and learns of the end by an interrupt or by polling; this time is
+//! outside the measured transfer. The engine's own clock begins and ends with the transfer.
 
 mod transfer;
 
@@ -14,19 +14,19 @@ use crate::{Endpoint, EndpointConfig, EndpointTimer};
 use transfer::{Limits, Transfer};
 
 kernel::parameters! {
-    /// What a DMA engine for blocks can be told.
+    /// The parameters of a DMA engine for blocks.
     pub struct BlockDmaParameters {
-        /// Non-posted requests that may wait for completions.
+        /// Most outstanding non-posted requests.
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
-        /// Time from the start of a transfer to its first request: the command is decoded, and the request made.
+        /// Time from the start of a transfer to its first request: command decoding and request generation.
         start_latency: Span = Span::from_ns(100), from "our choice: 25 cycles of 250 MHz";
-        /// Time from the last data of a transfer, taken in or off to the wire, to its end in the engine.
+        /// Time from the last data of a transfer, received or transmitted, to its end in the engine.
         end_latency: Span = Span::from_ns(40), from "our choice: 10 cycles of 250 MHz";
-        /// Least time from one request of a transfer to the next.
+        /// Least time between two requests of a transfer.
         request_interval: Span = Span::ZERO, from "our choice: as fast as the datapath takes them";
-        /// Whether its addresses are virtual, and its host translates them (IOMMU); it asks for no translations itself.
+        /// Whether its addresses are virtual, translated by its host (IOMMU); it sends no translation requests.
         virtual_addresses: bool = false, from "our choice: physical addresses";
-        /// How long a non-posted request waits for its completions.
+        /// Completion timeout of non-posted requests.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
@@ -35,20 +35,20 @@ kernel::parameters! {
 #[derive(Debug)]
 pub struct BlockDma {
     endpoint: Endpoint,
-    /// Requests, by where in their transfer they begin.
+    /// Outstanding requests, with their offsets in the transfer.
     outstanding: Outstanding<u64>,
     start_latency: Span,
     end_latency: Span,
     request_interval: Span,
     works: Vec<AccessLoop>,
-    /// Of how many works the probes know how much they will ask for.
+    /// Number of sequences of accesses that were reported.
     announced: usize,
-    /// Whose transfer is next, of those that are due.
+    /// The sequence that is served next among those that are due.
     turn: usize,
     transfer: Option<Transfer>,
-    /// When the transfer under way may make its next request.
+    /// The time at which the current transfer may send its next request.
     next_request: Time,
-    /// When the last transfer was at its end.
+    /// The time at which the last transfer ended.
     free: Time,
 }
 
@@ -73,7 +73,7 @@ impl Component for BlockDma {
 }
 
 impl BlockDma {
-    /// An engine with nothing to do.
+    /// An engine without work.
     pub fn new(config: EndpointConfig, parameters: &BlockDmaParameters) -> Self {
         let tags = parameters.tags as u16;
         let mut engine = BlockDma {
@@ -89,32 +89,32 @@ impl BlockDma {
             next_request: Time::ZERO,
             free: Time::ZERO,
         };
-        engine.obey();
+        engine.apply_registers();
         engine
     }
 
-    /// Its core.
+    /// The PCI Express core.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its core, to be filled before a run.
+    /// The PCI Express core, mutable, to be filled before a run.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
-    /// Gives it transfers to make, one after the other; those of several such works take turns. Atomic operations have a
-    /// width that PCI Express has, at multiples of it.
+    /// Adds a sequence of transfers; several sequences take turns. Atomic operations must have a width of PCI Express, at multiples
+    /// of it.
     pub fn add_accesses(&mut self, accesses: Accesses) {
         self.works.push(AccessLoop::new(accesses));
     }
 
-    /// Takes over what the registers say.
-    fn obey(&mut self) {
+    /// Applies the registers.
+    fn apply_registers(&mut self) {
         self.outstanding.allow(self.endpoint.tags_allowed());
     }
 
-    /// Takes in what has arrived, goes on with the transfers and sends what may go.
+    /// Handles arrived packets, advances the transfer and sends packets.
     pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
@@ -125,7 +125,7 @@ impl BlockDma {
         self.announced = self.works.len();
         self.give_up(fx);
         while self.go_on(fx) {}
-        // Completions of reads to BAR 0 go even when nothing is to be asked for.
+        // Completions of reads to BAR 0 are sent even when there is no request.
         self.endpoint.is_open(fx);
         self.wake(fx);
     }
@@ -136,7 +136,7 @@ impl BlockDma {
         let Kind::Completion(completion) = &header.kind else {
             self.endpoint.serve(packet, fx);
             if matches!(header.kind, Kind::ConfigWrite(_)) {
-                self.obey();
+                self.apply_registers();
             }
             return;
         };
@@ -155,7 +155,7 @@ impl BlockDma {
         fx.store().release(packet);
     }
 
-    /// Requests that were not answered in time never will be.
+    /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while self.outstanding.give_up(fx.now()).is_some() {
             self.endpoint.record_timeout(Place::Own);
@@ -167,7 +167,7 @@ impl BlockDma {
         }
     }
 
-    /// Makes the next step of the transfer under way, or begins one. False if that must wait.
+    /// Does the next step of the current transfer, or begins one. False if that must wait.
     fn go_on(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         match &self.transfer {
             None => self.begin(fx.now()),
@@ -176,7 +176,7 @@ impl BlockDma {
         }
     }
 
-    /// Begins the transfer that is next, if one is due.
+    /// Begins the next transfer, if one is due.
     fn begin(&mut self, now: Time) -> bool {
         let works = self.works.len();
         let is_due = |work: &AccessLoop| !work.is_over() && work.next_start() <= now;
@@ -192,7 +192,7 @@ impl BlockDma {
         true
     }
 
-    /// Makes the next request of the transfer under way.
+    /// Sends the next request of the current transfer.
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let Some(transfer) = &mut self.transfer else {
@@ -221,7 +221,7 @@ impl BlockDma {
         true
     }
 
-    /// Ends the transfer under way, of which nothing more is asked for, if all of it is done.
+    /// Ends the current transfer, for which all requests were sent, if it is complete.
     fn end(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let Some(done) = self.done(fx.now()) else {
             return false;
@@ -237,8 +237,8 @@ impl BlockDma {
         true
     }
 
-    /// When the transfer under way is done, if that is known. Nobody answers writes: they are done when they are off to the
-    /// wire.
+    /// The time at which the current transfer is complete, if it is known. Writes have no completion: they are complete when they
+    /// are transmitted.
     fn done(&self, now: Time) -> Option<Time> {
         let transfer = self.transfer.as_ref()?;
         match self.works[transfer.work()].what.kind {
@@ -247,7 +247,7 @@ impl BlockDma {
         }
     }
 
-    /// Asks to be woken for what is due next.
+    /// Schedules a wake-up for the next event.
     fn wake(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let next = match &self.transfer {

@@ -1,4 +1,4 @@
-//! One transfer: the requests that it is made of, and what has come of it.
+//! One transfer: its requests and its progress.
 
 use kernel::Time;
 use packet::{Observation, PacketId, Packets, Stamp};
@@ -7,7 +7,7 @@ use transaction::{
     AccessKind, AccessLoop, Accesses, AtomicAccess, OneAccess, Outstanding, Part, Pattern,
 };
 
-/// Who makes requests, and how large they may be.
+/// The requester's ID, and the largest requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) id: FunctionId,
@@ -15,25 +15,25 @@ pub(super) struct Limits {
     pub(super) max_read_request: u32,
 }
 
-/// A transfer under way.
+/// A transfer in progress.
 #[derive(Debug)]
 pub(super) struct Transfer {
     work: usize,
     one: OneAccess,
-    /// The address of its first byte.
+    /// Address of the first byte.
     address: u64,
     size: u64,
-    /// Bytes that were asked for, or written.
+    /// Bytes requested, or written.
     issued: u64,
-    /// Requests that are not answered in full.
+    /// Requests that are not complete.
     open: u32,
     intact: bool,
-    /// Whether it goes no further: a request of it has failed.
+    /// Whether a request has failed, so that no further request is sent.
     failed: bool,
 }
 
 impl Transfer {
-    /// The access `one` of the work with that number.
+    /// A transfer for the access `one` of sequence `work`.
     pub(super) fn new(work: usize, one: OneAccess, what: &Accesses) -> Self {
         Transfer {
             work,
@@ -47,22 +47,22 @@ impl Transfer {
         }
     }
 
-    /// The number of its work.
+    /// The number of its sequence.
     pub(super) fn work(&self) -> usize {
         self.work
     }
 
-    /// Whether no request of it is left to be made.
+    /// Whether all its requests were sent.
     pub(super) fn is_asked(&self) -> bool {
         self.failed || self.issued == self.size
     }
 
-    /// Whether answers are to come.
+    /// Whether completions are outstanding.
     pub(super) fn is_awaited(&self) -> bool {
         self.open > 0
     }
 
-    /// Its next request, for which there is a tag if it needs one.
+    /// The next request; if it needs a tag, one must be free.
     pub(super) fn next(
         &mut self,
         what: &Accesses,
@@ -95,7 +95,7 @@ impl Transfer {
                 let len = self.size as u32;
                 let tag = self.begin(outstanding, len, now);
                 let header = Header::atomic((id, tag), kind.operation(), address, len);
-                let header = header.expect("a plan has atomic operations of widths that there are");
+                let header = header.expect("a plan has atomic operations of valid widths");
                 set_operands(kind, content.write(header, Stamp::default()));
                 len
             }
@@ -109,16 +109,16 @@ impl Transfer {
         outstanding.begin(self.issued, len, now)
     }
 
-    /// How much the next request is for: no more than `largest`, and within its page.
+    /// Size of the next request: at most `largest`, within a page.
     fn room(&self, largest: u32) -> u32 {
         let address = self.address + self.issued;
-        // Off its boundary a packet is cut short, so that it carries no more dwords than an aligned one.
+        // An unaligned packet is shorter, so that it has no more dwords than an aligned one.
         let largest = u64::from(largest) - address % 4;
         let room = MemoryRequest::room_at(address).min(largest);
         room.min(self.size - self.issued) as u32
     }
 
-    /// A part of what it asked for has come with `payload`, or never will; what was read has to be `pattern`, if there is one.
+    /// Handles a completion of a request with `payload`, or a failure; read data must match `pattern`, if there is one.
     pub(super) fn take(
         &mut self,
         part: &Part<u64>,
@@ -138,13 +138,13 @@ impl Transfer {
             bytes.is_some_and(|bytes| pattern.is_none_or(|pattern| pattern.matches(offset, bytes)));
     }
 
-    /// A request of it was not answered in time.
+    /// Handles a completion timeout.
     pub(super) fn lose(&mut self) {
         self.open -= 1;
         self.failed = true;
     }
 
-    /// It ends at `at`: what to tell, if anything.
+    /// Ends the transfer at `at`; returns what to report, if anything.
     pub(super) fn end(&self, work: &mut AccessLoop, at: Time) -> Option<Observation> {
         if self.failed {
             work.fail(self.one, at)

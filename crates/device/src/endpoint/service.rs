@@ -1,4 +1,4 @@
-//! What an endpoint does with requests to itself: its memory and its configuration space, and what it must not serve.
+//! The endpoint as a completer: requests to its memory and its configuration space, and packets that it must refuse.
 
 use kernel::Effects;
 use packet::{PacketId, Packets, Refusal};
@@ -8,8 +8,8 @@ use transaction::{Completions, Memory, Place, Reach, deliver};
 use super::{BOUNDARY, Device, Endpoint};
 
 impl Endpoint {
-    /// Serves a request to BAR 0 of any function or to the configuration space, or ends a packet that it must not serve, such as a completion.
-    /// `packet` is let go of. The request of a flow that was delivered is told.
+    /// Serves a request to BAR 0 of any function or to the configuration space; refuses other packets, such as completions.
+    /// Releases `packet`, and reports a delivered request of a flow.
     pub(crate) fn serve<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let content = &fx.store()[packet];
         let header = *content.header();
@@ -43,7 +43,7 @@ impl Endpoint {
             Kind::Completion(_) => {
                 return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
             }
-            // No device here completes atomic operations (Device Capabilities 2); those that are agents look at messages before.
+            // The devices complete no atomic operations (Device Capabilities 2); coherent agents handle their messages before.
             Kind::Atomic(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
                 return self.refuse(packet, Refusal::UnsupportedRequest, fx);
             }
@@ -51,7 +51,7 @@ impl Endpoint {
         fx.store().release(packet);
     }
 
-    /// Whether a packet may be served at all.
+    /// Whether a packet may be served; if not, the reason.
     pub(crate) fn verdict(&self, header: &Header) -> Result<(), Refusal> {
         self.check_size(header)?;
         match &header.kind {
@@ -65,7 +65,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a packet keeps within the max payload size (PCIe Base 2.2.2).
+    /// Checks a packet against the max payload size (PCIe Base 2.2.2).
     pub(crate) fn check_size(&self, header: &Header) -> Result<(), Refusal> {
         if header.payload_len() as u32 > self.max_payload {
             return Err(Refusal::MalformedTlp);
@@ -73,7 +73,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Ends a packet here and lets go of it; its answer, if it gets one, is sent.
+    /// Refuses a packet and releases it; a non-posted request gets a completion.
     pub(crate) fn refuse<C: Device>(
         &mut self,
         packet: PacketId,
@@ -81,7 +81,7 @@ impl Endpoint {
         fx: &mut Effects<'_, C>,
     ) {
         let place = match why {
-            // The error of a link, which is that of the physical function (PCIe Base 9.4.2).
+            // An error of the link belongs to the physical function (PCIe Base 9.4.2).
             Refusal::MalformedTlp => Place::Own,
             _ => self.addressee(fx.store()[packet].header()),
         };
@@ -103,17 +103,17 @@ impl Endpoint {
         self.functions.record_correctable(Place::Own, repaired);
         let served = self.functions.serve(place, packet, fx.store());
         if served.written {
-            self.obey();
+            self.apply_registers();
         }
         self.answers.push_back((fx.now(), served.completion));
     }
 
-    /// Records that a request of the function at `place` was not completed in time.
+    /// Records a completion timeout of the function at `place`.
     pub(crate) fn record_timeout(&mut self, place: Place) {
         self.functions.record_timeout(place);
     }
 
-    /// Answers a read from `memory`, which begins at address `base`, instead of from BAR 0.
+    /// Answers a read from `memory`, which begins at address `base`, instead of BAR 0.
     pub(crate) fn answer<C: Device>(
         &mut self,
         request: PacketId,
@@ -126,7 +126,7 @@ impl Endpoint {
         self.answers.extend(answers.map(|answer| (due, answer)));
     }
 
-    /// The completions of a read, filled from `memory`, which begins at address `base`.
+    /// The completions of a read, with data from `memory`, which begins at address `base`.
     pub(super) fn completions<'m>(
         &self,
         request: PacketId,

@@ -1,16 +1,16 @@
-//! What an endpoint asks to be woken for.
+//! The timers of an endpoint.
 
 use kernel::{Label, Port};
 use link::LinkTimer;
 
-/// What an endpoint asks to be woken for.
+/// A timer of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub enum EndpointTimer {
     /// A timer of the link.
     Link(LinkTimer),
     /// A packet reaches the engine.
     Inbound,
-    /// The engine can go on.
+    /// The engine may continue.
     Engine,
 }
 

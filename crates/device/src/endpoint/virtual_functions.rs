@@ -1,6 +1,6 @@
-//! The virtual functions of an endpoint: where they answer and from which memory, and what each of them may do.
+//! The virtual functions of an endpoint: their addresses, their memory, and what their registers allow.
 //!
-//! Payload size, read request size and tags are those of the physical function.
+//! The physical function determines payload size, read request size and tags.
 
 use kernel::Effects;
 use packet::PacketId;
@@ -10,17 +10,17 @@ use transaction::{Memory, Place, Requester, deliver};
 use super::{Device, Endpoint};
 use crate::EndpointParameters;
 
-/// The bytes behind BAR 0 of all virtual functions, one after the other.
+/// The memory behind BAR 0 of all virtual functions, one function after the other.
 #[derive(Clone, Debug)]
 pub(super) struct VirtualMemory {
     memory: Memory,
     /// Bytes of each function.
     size: u64,
-    /// How many functions answer.
+    /// Number of functions that answer.
     functions: u64,
-    /// The first address of the first function.
+    /// Address of the first function's BAR 0.
     base: u64,
-    /// Bytes from there to that of the next.
+    /// Bytes from one function's BAR 0 to the next.
     share: u64,
 }
 
@@ -36,8 +36,8 @@ impl VirtualMemory {
         }))
     }
 
-    /// Takes over what the registers of the physical function say.
-    pub(super) fn obey(&mut self, physical: &ConfigSpace) {
+    /// Applies the registers of the physical function.
+    pub(super) fn apply_registers(&mut self, physical: &ConfigSpace) {
         self.functions = 0;
         if let Some(bar) = physical.virtual_bar(0)
             && physical.virtual_memory_enable()
@@ -47,14 +47,14 @@ impl VirtualMemory {
         }
     }
 
-    /// The virtual function that answers at `address`, and how far into its BAR 0 that is.
+    /// The virtual function that answers at `address`, and the offset in its BAR 0.
     fn locate(&self, address: u64) -> Option<(usize, u64)> {
         let distance = address.checked_sub(self.base)?;
         let number = distance / self.share;
         (number < self.functions).then_some((number as usize, distance % self.share))
     }
 
-    /// The address at which the memory would begin for the function that `request` is for, if its BAR holds the whole request.
+    /// The address of the whole memory as the function of `request` would see it, if its BAR holds the whole request.
     fn base_for(&self, request: &MemoryRequest) -> Option<u64> {
         let first = request.first_byte();
         let (number, offset) = self.locate(first)?;
@@ -64,7 +64,7 @@ impl VirtualMemory {
 }
 
 impl Endpoint {
-    /// The function with a BAR 0 that answers at `address` now, and how far into that BAR it is.
+    /// The function with a BAR 0 that answers at `address` now, and the offset in this BAR.
     pub fn function_of(&self, address: u64) -> Option<(Place, u64)> {
         if let Some((number, offset)) = self.locate(address) {
             return Some((Place::Virtual(number), offset));
@@ -78,20 +78,20 @@ impl Endpoint {
         self.functions.id_of(place)
     }
 
-    /// Whether the function at `place` is there and may make memory requests: if not, it holds them.
+    /// Whether the function at `place` exists and may send memory requests; if not, it keeps them.
     pub fn is_bus_master_at(&self, place: Place) -> bool {
         self.space_of(place)
             .is_some_and(ConfigSpace::bus_master_enable)
     }
 
-    /// Where the write goes that signals interrupt `vector` of the function at `place`, and its data: none while that is not
-    /// there, its MSI is disabled, or it has fewer vectors.
+    /// Address and data of the memory write that signals interrupt `vector` of the function at `place`; none while the function
+    /// does not exist, its MSI is disabled, or it has fewer vectors.
     pub fn msi_of(&self, place: Place, vector: u8) -> Option<(u64, u32)> {
         self.space_of(place)?.msi(vector)
     }
 
-    /// Tells a requester of the function at `place` what the registers say.
-    pub fn instruct_as(&self, place: Place, requester: &mut Requester) {
+    /// Applies the registers of the function at `place` to a requester.
+    pub fn configure_requester_of(&self, place: Place, requester: &mut Requester) {
         let tags = match place {
             Place::Virtual(_) => self.tags_allowed().min(EIGHT_BIT_TAGS),
             Place::Own | Place::Port(_) => self.tags_allowed(),
@@ -105,7 +105,7 @@ impl Endpoint {
         there.then(|| self.functions.space(place))
     }
 
-    /// The function that a packet is for: that of its address, the requester of a completion, or whom a message names.
+    /// The target function of a packet: by its address, the requester of a completion, or the target of a message.
     pub(super) fn addressee(&self, header: &Header) -> Place {
         let found = match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => self
@@ -121,7 +121,7 @@ impl Endpoint {
         found.unwrap_or(Place::Own)
     }
 
-    /// Whether the BAR 0 that a request begins in holds all of it.
+    /// Whether the BAR 0 with the first byte of a request holds the whole request.
     pub(super) fn holds(&self, request: &MemoryRequest) -> bool {
         let first = request.first_byte();
         if let Some(behind) = &self.virtual_memory
@@ -133,12 +133,12 @@ impl Endpoint {
         start.is_some_and(|start| self.bar.holds(start, u64::from(request.byte_len())))
     }
 
-    /// Whether a packet may be served, and by the physical function.
+    /// Whether the physical function may serve a packet.
     pub(crate) fn is_own(&self, header: &Header) -> bool {
         self.addressee(header) == Place::Own && self.verdict(header).is_ok()
     }
 
-    /// Puts `bytes` into the memory behind BAR 0 of the function at `place`, which has as many at `offset`.
+    /// Writes `bytes` to the memory behind BAR 0 of the function at `place`; they must fit at `offset`.
     pub fn store(&mut self, place: Place, offset: u64, bytes: &[u8]) {
         match (place, &mut self.virtual_memory) {
             (Place::Virtual(number), Some(behind)) => {
@@ -149,7 +149,7 @@ impl Endpoint {
         }
     }
 
-    /// The bytes behind the virtual functions, to be filled before a run, and where those of one of them begin.
+    /// The memory behind the virtual functions, mutable, to be filled before a run, and the offset of function `number` in it.
     pub fn virtual_memory_mut(&mut self, number: usize) -> Option<(&mut Memory, u64)> {
         let behind = self.virtual_memory.as_mut()?;
         let start = behind.size * number as u64;
@@ -166,7 +166,7 @@ impl Endpoint {
         is_memory && self.addressee(header) != Place::Own
     }
 
-    /// Serves a memory request that BAR 0 of a virtual function holds from the memory behind it.
+    /// Serves a memory request to BAR 0 of a virtual function.
     pub(super) fn serve_virtual<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let content = &fx.store()[packet];
         let header = *content.header();
@@ -195,7 +195,7 @@ impl Endpoint {
     }
 }
 
-/// Virtual functions ask for no tags of ten bits.
+/// Virtual functions do not support 10-bit tags.
 const EIGHT_BIT_TAGS: u16 = 256;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What an accelerator functional unit is to the card: registers that the host loads from and stores to, and a user of the shell.
+//! The interface of an accelerator functional unit: registers for the host, and callbacks from the shell.
 
 use std::fmt::Debug;
 
@@ -6,80 +6,80 @@ use thiserror::Error;
 
 use super::{AfuId, Shell};
 
-/// An accelerator functional unit (AFU): what a user loads into the slot of an FPGA card.
+/// An accelerator functional unit (AFU): the user's design in the slot of an FPGA card.
 ///
-/// The way to write one: keep the registers and the work under way in a struct, answer [`load`](Self::load) and
-/// [`store`](Self::store), and ask the [`Shell`] for everything else: reads and writes of host memory, the card's own memory,
-/// interrupts, time. The shell remembers what was asked for and calls back.
+/// An AFU keeps its registers and its work in a struct. It answers [`load`](Self::load) and [`store`](Self::store), and requests
+/// everything else from the [`Shell`]: reads and writes of host memory, the card's memory, interrupts, wake-ups. The shell keeps
+/// the requests and calls back.
 ///
-/// Each call happens at one point of simulated time, [`Shell::now`]. A unit that cannot go on, because the shell has no room
-/// ([`Shell::can_read`], [`Shell::can_write`]) or because something takes time ([`Shell::wake_at`]), returns, and goes on in
+/// Each call happens at one simulated time, [`Shell::now`]. An AFU that cannot continue, because the shell's queues are full
+/// ([`Shell::can_read`], [`Shell::can_write`]) or because an operation takes time ([`Shell::wake_at`]), returns and continues in
 /// [`wake`](Self::wake).
 ///
-/// The first 40 bytes of its registers (feature header, ID and the two reserved registers behind them) are answered by the
-/// card from [`id`](Self::id) and [`next_feature`](Self::next_feature).
+/// The card answers the first 40 bytes of the registers (feature header, ID and two reserved registers) from [`id`](Self::id) and
+/// [`next_feature`](Self::next_feature).
 pub trait Afu: Debug + Send {
-    /// Its ID.
+    /// The AFU's ID.
     fn id(&self) -> AfuId;
 
-    /// Where its next feature header is, in bytes from its first register; none if it has no more features.
+    /// Offset of the next feature header, in bytes from the first register; none if there is no other feature.
     fn next_feature(&self) -> Option<u32> {
         None
     }
 
-    /// Everything is as after configuration. What was asked of the shell is forgotten, and will not be answered.
+    /// Restores the state after configuration. The shell discards all outstanding requests, and no callback follows for them.
     fn reset(&mut self);
 
-    /// The host loads `len` bytes, 4 or 8, at `offset`, a multiple of them.
+    /// The host loads `len` bytes, 4 or 8, at `offset`, a multiple of `len`.
     fn load(&mut self, offset: u64, len: u32, shell: &mut Shell<'_>) -> u64;
 
     /// The host stores 4, 8 or 64 bytes at `offset`, a multiple of their number.
     fn store(&mut self, offset: u64, bytes: &[u8], shell: &mut Shell<'_>);
 
-    /// The read with that tag is over: all of its data, or why there is none.
+    /// The read with this tag has ended: all of its data, or the reason why there is none.
     fn read_done(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &mut Shell<'_>);
 
-    /// The write with that tag is off to the wire; nobody answers it.
+    /// The write with this tag was transmitted; writes have no completion.
     fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>);
 
-    /// It can go on: there is room where there was none, a time that it asked for has come, or it has just been configured or
-    /// let go of by a reset.
+    /// The AFU may continue: a full queue has space again, a requested time has come, or the AFU was just configured or released
+    /// from reset.
     fn wake(&mut self, shell: &mut Shell<'_>);
 }
 
-/// Bytes of the registers of an AFU.
+/// Size of an AFU's registers in bytes.
 pub const MMIO_SIZE: u64 = 256 * 1024;
 
-/// Why a read of host memory gave no data.
+/// The reason why a read of host memory has no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// Nobody is there.
+    /// No completer serves the address.
     #[error("unsupported request")]
     UnsupportedRequest,
-    /// The completer could not.
+    /// The completer could not carry out the read.
     #[error("completer abort")]
     CompleterAbort,
-    /// No completion came in time.
+    /// No completion arrived in time.
     #[error("completion timeout")]
     TimedOut,
 }
 
-/// Why the shell did not take what an AFU asked for. A bit of the port's error register says so, too.
+/// The reason why the shell rejects an AFU's request. It also sets a bit of the port's error register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Misuse {
-    /// There was no room, which [`Shell::can_read`] or [`Shell::can_write`] would have said.
-    #[error("there is no room for one more request")]
+    /// The queue was full; [`Shell::can_read`] or [`Shell::can_write`] would have returned false.
+    #[error("the shell's queue is full; wait until can_read or can_write is true")]
     Overflow,
     /// The address is not a multiple of 64, or has more than 48 bits.
-    #[error("a request begins with a cache line of 64 bytes, below 2^48")]
+    #[error("the address of a request must be a multiple of 64 below 2^48")]
     Address,
-    /// It is not one to four cache lines long.
-    #[error("a request is of one to four cache lines of 64 bytes")]
+    /// The length is not one to four cache lines.
+    #[error("the length of a request must be 64, 128, 192 or 256 bytes")]
     Length,
-    /// It ends beyond its page.
-    #[error("a request does not cross a page of 4 KiB")]
+    /// The request crosses a page boundary.
+    #[error("a request must not cross a 4 KiB boundary")]
     CrossesPage,
-    /// The card has fewer interrupts.
-    #[error("a card has interrupts 0 to 3")]
+    /// The card has no such interrupt.
+    #[error("the interrupt must be 0 to 3")]
     NoSuchInterrupt,
 }

@@ -1,21 +1,21 @@
-//! The name of an accelerator functional unit: a UUID, by which software finds the one it was written for.
+//! The ID of an accelerator functional unit: a UUID, by which software finds the AFU that it was written for.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The UUID of an accelerator functional unit or of a feature of one.
+/// The UUID of an accelerator functional unit, or of a feature in one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AfuId(pub u128);
 
 impl AfuId {
-    /// Its upper 64 bits, as `AFU_ID_H` has them.
+    /// The upper 64 bits, the register `AFU_ID_H`.
     pub const fn high(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
-    /// Its lower 64 bits, as `AFU_ID_L` has them.
+    /// The lower 64 bits, the register `AFU_ID_L`.
     pub const fn low(self) -> u64 {
         self.0 as u64
     }
@@ -57,9 +57,9 @@ impl FromStr for AfuId {
 /// Hexadecimal digits of each group of a UUID.
 const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// That is no UUID.
+/// The error for a text that is not a UUID.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0:?} is no UUID; write it like \"d8424dc4-a4a3-c413-f89e-433683f9040b\"")]
+#[error("{0:?} is not a UUID; write it like \"d8424dc4-a4a3-c413-f89e-433683f9040b\"")]
 pub struct NotAnAfuId(String);
 
 #[cfg(test)]

@@ -1,27 +1,27 @@
-//! The accelerator functional units that come with the card.
+//! The accelerator functional units that are part of the model.
 
 use super::dma::DmaAfu;
 use super::nlb::Nlb;
 use super::streaming::StreamingAfu;
 use super::{Afu, AfuId};
 
-/// What a slot can be configured with.
+/// The configuration of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BuiltInAfu {
-    /// Nothing.
+    /// An empty slot.
     None,
     /// The native loopback, mode 0: copies host memory.
     NlbMode0,
     /// The native loopback, mode 3: reads or writes host memory, or both.
     NlbMode3,
-    /// Moves data between host memory and the card's.
+    /// The memory-mapped DMA: transfers data between host memory and the card's memory.
     Dma,
-    /// Moves data between host memory and streams.
+    /// The streaming DMA: transfers data between host memory and streams.
     StreamingDma,
 }
 
 impl BuiltInAfu {
-    /// All of them, by the names of their images.
+    /// All configurations, with the names of their images.
     pub const NAMES: [(&str, Self); 5] = [
         ("none", Self::None),
         ("nlb_mode_0", Self::NlbMode0),
@@ -30,13 +30,13 @@ impl BuiltInAfu {
         ("streaming_dma_afu", Self::StreamingDma),
     ];
 
-    /// The one with that ID, as an image names it.
+    /// The AFU with the ID `id`, as in the metadata of an image.
     pub fn of(id: AfuId) -> Option<Self> {
         let mut all = Self::NAMES.iter().map(|(_, afu)| *afu);
         all.find(|afu| afu.id() == Some(id))
     }
 
-    /// Its ID.
+    /// The AFU's ID.
     pub fn id(self) -> Option<AfuId> {
         match self {
             Self::None => None,
@@ -47,7 +47,7 @@ impl BuiltInAfu {
         }
     }
 
-    /// One of it.
+    /// A new instance of the AFU.
     pub fn make(self) -> Option<Box<dyn Afu>> {
         match self {
             Self::None => None,

@@ -1,17 +1,17 @@
-//! The error registers of a card: those of its port, which an AFU fills by what it does wrong, and those of the management
-//! engine. Either alerts the host's driver, by an interrupt, of what was not recorded before.
+//! The error registers of a card: those of its port, for violations by an AFU, and those of the management engine. Each alerts the
+//! host's driver of new errors by an interrupt.
 
 use super::ReadError;
 use super::afu::Misuse;
 
-/// The interrupts by which a port and the management engine alert: the ones after those of the AFU.
+/// The interrupt of the port for errors; it follows those of the AFU.
 pub const PORT_ALERT: u8 = super::INTERRUPTS;
-/// That of the management engine.
+/// The interrupt of the management engine for errors.
 pub const MANAGEMENT_ALERT: u8 = PORT_ALERT + 1;
-/// The interrupts of a card.
+/// Number of interrupts of a card.
 pub const VECTORS: u8 = MANAGEMENT_ALERT + 1;
 
-/// What a register says that tells software the vector of such an interrupt.
+/// The value of a capability register that gives software the vector of an alert.
 pub(super) fn alert_capability(vector: u8) -> u64 {
     u64::from(vector) << 1 | 1
 }
@@ -51,14 +51,14 @@ impl PortError {
     }
 }
 
-/// The errors of a port. Bits that are masked are not recorded.
+/// The errors of a port. Masked bits are not recorded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PortErrors {
     pub(super) mask: u64,
     pub(super) all: u64,
-    /// What was recorded when there was nothing else.
+    /// The first error after all were clear.
     pub(super) first: u64,
-    /// How often anything was.
+    /// Number of errors so far.
     pub(super) count: u64,
     is_alerting: bool,
 }
@@ -74,12 +74,12 @@ impl PortErrors {
         self.count += 1;
     }
 
-    /// Whether anything new was recorded since this was asked last.
+    /// Whether a new error was recorded since the last call.
     pub(super) fn take_alert(&mut self) -> bool {
         std::mem::take(&mut self.is_alerting)
     }
 
-    /// Software writes ones to what it has seen.
+    /// Clears the bits that software writes as ones.
     pub(super) fn clear(&mut self, bits: u64) {
         self.all &= !bits;
         self.first &= !bits;
@@ -103,8 +103,8 @@ impl From<ReadError> for LinkError {
     }
 }
 
-/// The errors of the management engine: what goes wrong on its link to the host, and what software injects to see what comes
-/// of it. The engine's own units never fail here, and there is no second link: their registers stay zero.
+/// The errors of the management engine: errors of its link to the host, and errors that software injects for tests. The engine's
+/// own units have no errors in the model, and there is no second link, so their registers stay zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CardErrors {
     pub(super) own_mask: u64,
@@ -118,7 +118,7 @@ pub(super) struct CardErrors {
     is_alerting: bool,
 }
 
-/// Errors of the link are recorded in these bits.
+/// The bits for errors of the link.
 const LINK_BITS: u64 = 0xff;
 
 /// Bits of the register that injects errors (`RAS_ERROR_INJECT`).
@@ -126,30 +126,30 @@ const INJECT_CATASTROPHIC: u64 = 1;
 const INJECT_FATAL: u64 = 1 << 1;
 const INJECT_NONFATAL: u64 = 1 << 2;
 
-/// Bits of the register for errors that are not fatal (`RAS_NONFAT_ERROR`).
+/// Bits of the register for non-fatal errors (`RAS_NONFAT_ERROR`).
 const LINK_ERROR: u64 = 1 << 2;
 const INJECTED_NONFATAL: u64 = 1 << 6;
 
-/// Bits of the register for those that are (`RAS_CATFAT_ERROR`).
+/// Bits of the register for fatal errors (`RAS_CATFAT_ERROR`).
 const INJECTED_FATAL: u64 = 1 << 8;
 const INJECTED_CATASTROPHIC: u64 = 1 << 11;
 
 impl CardErrors {
-    /// `RAS_NONFAT_ERROR`.
+    /// The value of `RAS_NONFAT_ERROR`.
     pub(super) fn nonfatal(&self) -> u64 {
         let link = if self.link == 0 { 0 } else { LINK_ERROR };
         let injected = bit(self.injected, INJECT_NONFATAL, INJECTED_NONFATAL);
         (link | injected) & !self.nonfatal_mask
     }
 
-    /// `RAS_CATFAT_ERROR`.
+    /// The value of `RAS_CATFAT_ERROR`.
     pub(super) fn fatal(&self) -> u64 {
         let fatal = bit(self.injected, INJECT_FATAL, INJECTED_FATAL);
         let catastrophic = bit(self.injected, INJECT_CATASTROPHIC, INJECTED_CATASTROPHIC);
         (fatal | catastrophic) & !self.fatal_mask
     }
 
-    /// `RAS_ERROR_INJECT`.
+    /// The value of `RAS_ERROR_INJECT`.
     pub(super) fn injected(&self) -> u64 {
         self.injected
     }
@@ -158,7 +158,7 @@ impl CardErrors {
         self.change(|errors| errors.link |= 1 << error as u32 & !errors.link_mask & LINK_BITS);
     }
 
-    /// Software injects errors, which last until it takes them back.
+    /// Injects errors; they last until software clears them.
     pub(super) fn inject(&mut self, bits: u64) {
         let bits = bits & (INJECT_CATASTROPHIC | INJECT_FATAL | INJECT_NONFATAL);
         self.change(|errors| errors.injected = bits);
@@ -175,13 +175,13 @@ impl CardErrors {
         [self.link, self.nonfatal(), self.fatal()]
     }
 
-    /// Whether anything new is the matter since this was asked last.
+    /// Whether a new error has occurred since the last call.
     pub(super) fn take_alert(&mut self) -> bool {
         std::mem::take(&mut self.is_alerting)
     }
 }
 
-/// `result` if `word` has the bit `asked`.
+/// `result` if `word` has a bit of `asked`, otherwise 0.
 fn bit(word: u64, asked: u64, result: u64) -> u64 {
     if word & asked == 0 { 0 } else { result }
 }

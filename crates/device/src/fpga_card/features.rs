@@ -1,32 +1,32 @@
-//! Device features: the headers that software walks from the management engine to the last building block of an AFU.
+//! Device features: the list of headers from the management engine to the last building block of an AFU, which software follows.
 
 use super::AfuId;
 
-/// What a feature header (DFH) says.
+/// The fields of a device feature header (DFH).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FeatureHeader {
     pub(super) kind: FeatureKind,
-    /// Which feature of its kind.
+    /// Number of the feature, within its kind.
     pub(super) id: u16,
-    /// How far on the next header is, in bytes; none at the last one.
+    /// Distance to the next header in bytes; none at the last one.
     pub(super) next: Option<u32>,
 }
 
-/// What a feature is part of.
+/// The kind of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FeatureKind {
     /// An accelerator functional unit.
     Afu = 1,
-    /// A basic building block of one.
+    /// A basic building block of an AFU.
     BuildingBlock = 2,
-    /// The interface unit: the management engine or a port.
+    /// A private feature of the interface unit: of the management engine or a port.
     Private = 3,
     /// The interface unit itself.
     InterfaceUnit = 4,
 }
 
 impl FeatureHeader {
-    /// The register.
+    /// The value of the register.
     pub(super) fn bits(self) -> u64 {
         let next = u64::from(self.next.unwrap_or(0) & 0xff_ffff);
         let is_last = u64::from(self.next.is_none());
@@ -34,7 +34,7 @@ impl FeatureHeader {
     }
 }
 
-/// The ID of the header that ends the list of a design with building blocks.
+/// The ID of the header at the end of the list, in a design with building blocks.
 pub(super) const NULL_ID: AfuId = AfuId(0xda11_82b1_b344_4e23_90fe_6aab_12a0_132f);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The way of the slot to host memory: reads under tags, and a queue of writes and interrupts that keep their order.
+//! The slot's interface to host memory: reads with tags, and an ordered queue of writes and interrupts.
 //!
-//! It is to an AFU what CCI-P is: requests of cache lines go in, answers come out by tag, in any order. A request becomes
-//! packets here, no larger than the registers allow. What an AFU that is no more there has asked for is answered to nobody.
+//! It has the role of CCI-P for an AFU: requests are cache lines, answers have tags and arrive in any order. It divides requests
+//! into packets, as large as the registers allow. Answers to requests of an earlier AFU are dropped.
 
 use std::collections::VecDeque;
 
@@ -13,37 +13,37 @@ use transaction::{Outstanding, Part};
 use super::ReadError;
 use super::afu::Misuse;
 
-/// Bytes of a cache line.
+/// Size of a cache line in bytes.
 pub(super) const LINE: u64 = 64;
-/// Most bytes of one request.
+/// Largest request in bytes.
 pub(super) const LONGEST: usize = 256;
-/// Data of one request.
+/// The data of one request.
 pub(super) type Data = Vec<u8>;
 
-/// The way to host memory.
+/// The interface to host memory.
 #[derive(Debug)]
 pub(super) struct HostInterface {
     limits: Limits,
     outstanding: Outstanding<Purpose>,
-    /// Non-posted requests that wait for completions, whoever asked for them.
+    /// Number of outstanding non-posted requests, of this and earlier AFUs.
     unanswered: u32,
     reads: Vec<Read>,
     free: Vec<u16>,
-    /// Reads that are not asked for in full, the oldest first.
+    /// Reads with requests still to send, the oldest first.
     to_ask: VecDeque<u16>,
     posted: VecDeque<Posted>,
     posted_room: usize,
-    /// Counts the AFUs that were here.
+    /// Number of the current AFU: counts configurations and resets.
     epoch: u32,
-    /// Whether the AFU wanted room for a read or a write, and there was none.
+    /// Whether the AFU found the queue of reads, or of writes, full.
     starved: [bool; 2],
-    /// When the AFU wants to be woken.
+    /// The time at which the AFU wants to be woken.
     pub(super) alarm: Time,
-    /// Whether a read was sent last.
+    /// Whether the last packet was a read request.
     read_last: bool,
 }
 
-/// What packets are made within, as the registers have it.
+/// The limits for packets, from the registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) id: FunctionId,
@@ -52,7 +52,7 @@ pub(super) struct Limits {
     pub(super) tags: u16,
 }
 
-/// A read request on its way is part of one read of one AFU.
+/// A read request belongs to one read of one AFU.
 #[derive(Clone, Copy, Debug)]
 struct Purpose {
     epoch: u32,
@@ -73,12 +73,12 @@ struct Read {
 
 #[derive(Clone, Copy, Debug)]
 enum Posted {
-    /// Part of a write, and the tag of the write that ends with it.
+    /// A packet of a write, with the tag of the write that ends with it.
     Write(PacketId, Option<u32>),
     Interrupt(u8),
 }
 
-/// What goes next.
+/// The next item to send.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outgoing {
     /// A packet, with the tag of the write that ends with it.
@@ -87,18 +87,18 @@ pub(super) enum Outgoing {
     Interrupt(u8),
 }
 
-/// What a completion brought.
+/// The result of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// Nobody waits for it.
+    /// No request waits for the completion.
     Unexpected,
-    /// Something that ends no read.
+    /// A completion that does not end a read.
     Part,
     /// The end of a read.
     Read(Answer),
 }
 
-/// A read that is over.
+/// The end of a read, with its tag and result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) tag: u32,
@@ -109,7 +109,7 @@ const READS: usize = 0;
 const WRITES: usize = 1;
 
 impl HostInterface {
-    /// One through which at most `reads` reads and `writes` writes wait.
+    /// An interface with at most `reads` outstanding reads and `writes` waiting writes.
     pub(super) fn new(limits: Limits, timeout: Span, (reads, writes): (u32, u32)) -> Self {
         let read = || Read {
             tag: 0,
@@ -136,8 +136,8 @@ impl HostInterface {
         }
     }
 
-    /// Takes over what the registers say.
-    pub(super) fn obey(&mut self, limits: Limits) {
+    /// Applies the registers.
+    pub(super) fn apply_registers(&mut self, limits: Limits) {
         self.outstanding.allow(limits.tags);
         self.limits = limits;
     }
@@ -150,19 +150,19 @@ impl HostInterface {
         self.posted.len() < self.posted_room
     }
 
-    /// Whether a read can be made now. If not, the AFU is woken when it can.
+    /// Whether a read can be accepted now. If not, the AFU is woken when it can.
     pub(super) fn can_read(&mut self) -> bool {
         self.starved[READS] |= !self.has_room_for_read();
         self.has_room_for_read()
     }
 
-    /// The same of a write or an interrupt.
+    /// Whether a write or an interrupt can be accepted now. If not, the AFU is woken when it can.
     pub(super) fn can_write(&mut self) -> bool {
         self.starved[WRITES] |= !self.has_room_for_write();
         self.has_room_for_write()
     }
 
-    /// Whether there is room now where there was none. It is told once.
+    /// Whether a queue that the AFU found full has space again. Reports this once.
     pub(super) fn is_relieved(&mut self) -> bool {
         let [reads, writes] = self.starved;
         let relieved = reads && self.has_room_for_read() || writes && self.has_room_for_write();
@@ -172,7 +172,7 @@ impl HostInterface {
         relieved
     }
 
-    /// Takes a read of `len` bytes at `address`.
+    /// Accepts a read of `len` bytes at `address`.
     pub(super) fn read(&mut self, address: u64, len: u64, tag: u32) -> Result<(), Misuse> {
         check(address, len)?;
         let slot = self.free.pop().ok_or(Misuse::Overflow)?;
@@ -187,7 +187,7 @@ impl HostInterface {
         Ok(())
     }
 
-    /// Takes a write of `bytes` to `address`.
+    /// Accepts a write of `bytes` to `address`.
     pub(super) fn write(
         &mut self,
         address: u64,
@@ -204,7 +204,7 @@ impl HostInterface {
         for (number, part) in bytes.chunks(most).enumerate() {
             let at = address + (number * most) as u64;
             let header = Header::memory_write(self.limits.id, at, part.len() as u32)
-                .expect("a write was checked to stay within its page");
+                .expect("the write was checked to stay within its page");
             let packet = packets.claim();
             packets[packet]
                 .write(header, Stamp::default())
@@ -215,7 +215,7 @@ impl HostInterface {
         Ok(())
     }
 
-    /// Takes an interrupt, which goes behind all writes that were taken before.
+    /// Accepts an interrupt, which follows all earlier writes.
     pub(super) fn interrupt(&mut self, vector: u8) -> Result<(), Misuse> {
         if !self.has_room_for_write() {
             return Err(Misuse::Overflow);
@@ -224,7 +224,7 @@ impl HostInterface {
         Ok(())
     }
 
-    /// What goes next: a read and a write in turns, where there are both.
+    /// The next item to send; reads and writes take turns.
     pub(super) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<Outgoing> {
         let read = !self.to_ask.is_empty() && self.outstanding.is_open();
         if read && (!self.read_last || self.posted.is_empty()) {
@@ -238,7 +238,7 @@ impl HostInterface {
         })
     }
 
-    /// The next request of the oldest read that is not asked for in full.
+    /// The next request of the oldest read with requests to send.
     fn ask(&mut self, now: Time, packets: &mut Packets) -> Option<Outgoing> {
         let number = *self.to_ask.front()?;
         let read = &mut self.reads[usize::from(number)];
@@ -253,7 +253,7 @@ impl HostInterface {
         self.unanswered += 1;
         let at = read.address + u64::from(read.asked);
         let header = Header::memory_read(self.limits.id, tag, at, len)
-            .expect("a read was checked to stay within its page");
+            .expect("the read was checked to stay within its page");
         let packet = packets.claim();
         packets[packet].write(header, Stamp::default());
         read.asked += len as u16;
@@ -263,7 +263,7 @@ impl HostInterface {
         Some(Outgoing::Packet(packet, None))
     }
 
-    /// Takes in a completion with that payload. The data of a read that is over is in `data` afterwards.
+    /// Handles a completion with its payload. If it ends a read, `data` has the read's data afterwards.
     pub(super) fn take(
         &mut self,
         completion: &Completion,
@@ -284,7 +284,7 @@ impl HostInterface {
         self.put(&part, result, data)
     }
 
-    /// The next read that will not be answered any more, because its time is over.
+    /// The next read that has timed out.
     pub(super) fn give_up(&mut self, now: Time, data: &mut Data) -> Option<Taken> {
         let part = self.outstanding.give_up(now)?;
         Some(self.put(&part, Err(ReadError::TimedOut), data))
@@ -322,17 +322,17 @@ impl HostInterface {
         })
     }
 
-    /// When the oldest request is given up.
+    /// The time at which the oldest request times out.
     pub(super) fn deadline(&mut self) -> Time {
         self.outstanding.oldest_deadline()
     }
 
-    /// Whether nothing that was ever asked for waits for an answer.
+    /// Whether no answer is outstanding.
     pub(super) fn is_quiet(&self) -> bool {
         self.unanswered == 0
     }
 
-    /// Forgets all that the AFU has asked for. What is on its way already will be answered to nobody.
+    /// Discards all requests of the AFU. Later answers to them are dropped.
     pub(super) fn abandon(&mut self, packets: &mut Packets) {
         for posted in self.posted.drain(..) {
             if let Posted::Write(packet, _) = posted {
@@ -347,7 +347,7 @@ impl HostInterface {
     }
 }
 
-/// Whether a request for `len` bytes at `address` is one that the interface takes.
+/// Checks a request for `len` bytes at `address`.
 fn check(address: u64, len: u64) -> Result<(), Misuse> {
     if len == 0 || len > LONGEST as u64 || !len.is_multiple_of(LINE) {
         return Err(Misuse::Length);
@@ -361,10 +361,10 @@ fn check(address: u64, len: u64) -> Result<(), Misuse> {
     Ok(())
 }
 
-/// Bits of an address of host memory.
+/// Number of address bits of host memory.
 const ADDRESS_BITS: u32 = 48;
 
-/// Requests do not cross the boundaries of these (PCIe Base 2.2.7).
+/// Requests must not cross a multiple of this size (PCIe Base 2.2.7).
 const PAGE: u64 = 4096;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The card's own memory: real bytes behind channels, each of which moves so many bytes a second.
+//! The card's own memory: bytes behind channels with limited bandwidth.
 //!
-//! A channel is a bank: the first one has the lowest addresses, as in the published designs. What an access takes is worked
-//! out when it is made; nothing happens in between.
+//! Each channel is a bank, in the order of addresses, as in the published designs. The time of an access is computed when it
+//! begins; there are no events in between.
 
 use kernel::{Bandwidth, Span, Time};
 use thiserror::Error;
@@ -11,25 +11,25 @@ use transaction::Memory;
 #[derive(Clone, Debug)]
 pub struct LocalMemory {
     bytes: Memory,
-    /// Bytes of a bank.
+    /// Size of a bank in bytes.
     bank: u64,
-    /// When each channel is free.
+    /// The time at which each channel is free.
     free: Vec<Time>,
     rate: Bandwidth,
-    /// The time of a line, as nearly all accesses are of whole ones.
+    /// The time of a line: nearly all accesses are whole lines.
     line: Span,
     latency: Span,
 }
 
-/// No memory is there.
+/// The error of an access beyond the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the card has no memory at {0:#x}")]
+#[error("the card has no memory at address {0:#x}")]
 pub struct NoSuchMemory(pub u64);
 
 const LINE: u64 = 64;
 
 impl LocalMemory {
-    /// Memory of `size` bytes in so many banks, each of which moves `rate`; what is read is there `latency` after that.
+    /// Memory of `size` bytes in `channels` banks with bandwidth `rate` each; read data is available `latency` after its transfer.
     pub fn new(size: u64, channels: u32, rate: Bandwidth, latency: Span) -> Self {
         LocalMemory {
             bytes: Memory::new(size),
@@ -41,26 +41,26 @@ impl LocalMemory {
         }
     }
 
-    /// Its bytes.
+    /// The bytes of the memory.
     pub fn bytes(&self) -> &Memory {
         &self.bytes
     }
 
-    /// Reads into all of `into`, from `now` on: when that is there.
+    /// Reads into `into`, starting at `now`; returns the time at which the data is available.
     pub fn read(&mut self, now: Time, address: u64, into: &mut [u8]) -> Result<Time, NoSuchMemory> {
         let done = self.pass(now, address, into.len() as u64)?;
         self.bytes.read(address, into);
         Ok(done + self.latency)
     }
 
-    /// Writes `bytes`, from `now` on: when they are on their way to the memory, so that any later read finds them.
+    /// Writes `bytes`, starting at `now`; returns the time at which they have passed the channel, so that later reads see them.
     pub fn write(&mut self, now: Time, address: u64, bytes: &[u8]) -> Result<Time, NoSuchMemory> {
         let done = self.pass(now, address, bytes.len() as u64)?;
         self.bytes.write(address, bytes);
         Ok(done)
     }
 
-    /// Moves that range over its channels: when the last of it has passed.
+    /// Transfers a range over its channels; returns the time of its end.
     fn pass(&mut self, now: Time, address: u64, len: u64) -> Result<Time, NoSuchMemory> {
         if !self.bytes.holds(address, len) {
             return Err(NoSuchMemory(address));

@@ -1,4 +1,4 @@
-//! The management engine (FME): registers at the beginning of BAR 0, from which software learns what the card has.
+//! The management engine (FME): registers at the beginning of BAR 0 that describe the card.
 
 use super::AfuId;
 use super::errors::{CardErrors, MANAGEMENT_ALERT, alert_capability};
@@ -12,30 +12,30 @@ pub(super) struct Management {
     pub(super) errors: CardErrors,
 }
 
-/// Bytes of BAR 0 that are registers.
+/// Size of the registers in BAR 0.
 pub(super) const SIZE: u64 = 256 * 1024;
 
 /// BFAF2AE9-4A52-46E3-82FE-38F0F9E17764.
 const ID: AfuId = AfuId(0xbfaf_2ae9_4a52_46e3_82fe_38f0_f9e1_7764);
 
-/// What AFUs for this card are compiled for: the interface of the Intel PAC with Arria 10 GX, version 1.2.
+/// The interface for which AFUs are compiled: that of the Intel PAC with Arria 10 GX, version 1.2.
 pub const INTERFACE: AfuId = AfuId(0x9926_ab6d_6c92_5a68_aabc_a7d8_4c54_5738);
 
 /// Errors of the engine's own units (`FME_ERROR`).
 pub const OWN_ERRORS: u64 = ERRORS + 0x10;
-/// The first of them.
+/// The first error of the engine's own units.
 pub const FIRST_OWN_ERROR: u64 = ERRORS + 0x38;
-/// The one after that.
+/// The next error of the engine's own units.
 pub const NEXT_OWN_ERROR: u64 = ERRORS + 0x40;
-/// Errors of the link to the host (`PCIE0_ERROR`), which ones clear.
+/// Errors of the link to the host (`PCIE0_ERROR`); writing ones clears them.
 pub const LINK_ERRORS: u64 = ERRORS + 0x20;
 /// Errors of a second link (`PCIE1_ERROR`).
 pub const SECOND_LINK_ERRORS: u64 = ERRORS + 0x30;
-/// What is the matter that is not fatal (`RAS_NONFAT_ERROR`).
+/// Non-fatal errors (`RAS_NONFAT_ERROR`).
 pub const NONFATAL_ERRORS: u64 = ERRORS + 0x50;
-/// What is (`RAS_CATFAT_ERROR`).
+/// Fatal errors (`RAS_CATFAT_ERROR`).
 pub const FATAL_ERRORS: u64 = ERRORS + 0x60;
-/// What software injects (`RAS_ERROR_INJECT`).
+/// Errors that software injects (`RAS_ERROR_INJECT`).
 pub const INJECT: u64 = ERRORS + 0x68;
 
 const SCRATCHPAD: u64 = 0x28;
@@ -66,7 +66,7 @@ impl Management {
             SCRATCHPAD => self.scratchpad,
             // One port; PCI Express link 0; 48-bit addresses.
             CAPABILITY => 48 << 24 | 1 << 17 | 1 << 12,
-            // It is there, in BAR 2, at its beginning.
+            // The port is present, at the beginning of BAR 2.
             PORT_0 => 1 << 60 | 2 << 32,
             BITSTREAM_ID => BITSTREAM,
             ERRORS => header(FeatureKind::Private, 0x4, Some(RECONFIGURATION - ERRORS)),
@@ -115,5 +115,5 @@ fn header(kind: FeatureKind, id: u16, next: Option<u64>) -> u64 {
     FeatureHeader { kind, id, next }.bits()
 }
 
-/// Version 1.2.1 of nobody's build.
+/// Version 1.2.1, without a build number.
 pub const BITSTREAM: u64 = 0x0121_0000_0000_0000;

@@ -1,16 +1,16 @@
-//! An FPGA card with a slot for accelerator functional units, as the Intel Programmable Acceleration Card is one.
+//! An FPGA card with a slot for accelerator functional units, like the Intel Programmable Acceleration Card.
 //!
-//! BAR 0 begins with the management engine (FME). BAR 2 is the port: its registers, and behind them those of the unit in the
-//! slot. Software finds its way by feature headers, each of which says where the next one is. The unit, an [`Afu`], reaches
-//! host memory, the card's own memory and interrupts through the [`Shell`]. What a slot is configured with comes from the list
-//! of [`BuiltInAfu`]s, or from a user. Register maps are those of the published designs, so that their drivers find what they look for.
+//! BAR 0 begins with the management engine (FME). BAR 2 is the port: its registers, then those of the unit in the slot. Software
+//! finds them by feature headers, each with the distance to the next. The unit, an [`Afu`], accesses host memory, the card's own
+//! memory and interrupts through the [`Shell`]. A slot is configured with a [`BuiltInAfu`] or with a user's unit. Register maps are
+//! those of the published designs, so that their drivers work.
 //!
-//! While the port is in reset, loads from the unit's registers give all ones and stores to them nothing; bits of the port's
-//! error register tell of them. So it is where the slot is empty. The rest of BAR 0, its upper half, is reserved in the
-//! published design; here it is plain memory, so that flows have an end at the card.
+//! While the port is in reset, or the slot is empty, loads from the unit's registers return all ones and stores have no effect;
+//! both set bits of the port's error register. The upper half of BAR 0 is reserved in the published design; here it is memory, so
+//! that flows can end at the card.
 //!
-//! The port and the management engine have an interrupt each, behind those of the unit, for what goes wrong: what the unit
-//! does that the port does not allow, what becomes of requests on the link, and what software injects.
+//! The port and the management engine each have an interrupt for errors, after the interrupts of the unit. Errors are violations of
+//! the port's rules by the unit, failed requests on the link, and errors that software injects.
 
 mod afu;
 mod afu_id;
@@ -63,15 +63,15 @@ pub struct FpgaCard {
     host: HostInterface,
     memory: LocalMemory,
     cycle: Span,
-    /// The data of the read that was answered last.
+    /// The data of the last completed read.
     answer: Data,
-    /// What is loaded from registers, on its way to an answer.
+    /// Data loaded from registers, for the completion.
     loaded: Memory,
-    /// When the next wake-ups are on their way: for the unit and for a read that is given up.
+    /// The times of the next wake-ups: for the unit, and for the next timeout.
     armed: [Time; 2],
 }
 
-/// What is in the slot. A unit need not be shared between threads, while the card around it can be.
+/// The unit in the slot. A unit need not be `Sync`, although the card must be.
 struct Slot {
     afu: Option<Mutex<Box<dyn Afu>>>,
     id: Option<AfuId>,
@@ -89,7 +89,7 @@ impl FpgaCardParameters {
     }
 }
 
-/// Size of either BAR.
+/// Size of each BAR.
 const BAR_SIZE: u64 = 512 * 1024;
 
 /// The BAR of the port.
@@ -118,7 +118,7 @@ impl Component for FpgaCard {
 }
 
 impl FpgaCard {
-    /// A card that is configured as its parameters say.
+    /// A card with the configuration of its parameters.
     pub fn new(mut config: EndpointConfig, parameters: &FpgaCardParameters) -> Self {
         config.parameters.bar = Bytes(BAR_SIZE);
         let endpoint = Endpoint::new(config);
@@ -143,16 +143,16 @@ impl FpgaCard {
             armed: [Time::ZERO; 2],
             endpoint,
         };
-        card.host.obey(limits);
+        card.host.apply_registers(limits);
         card
     }
 
-    /// Its core.
+    /// The PCI Express core.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its core, to be filled before a run.
+    /// The PCI Express core, mutable, to be filled before a run.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
@@ -167,18 +167,18 @@ impl FpgaCard {
         self.slot.id
     }
 
-    /// How often the unit in the slot, or software, did what the port does not allow.
+    /// Number of violations of the port's rules, by the unit in the slot or by software.
     pub fn port_errors(&self) -> u64 {
         self.port.errors.count
     }
 
-    /// What has gone wrong on the way to the host, as the management engine's register for it has it (`PCIE0_ERROR`).
+    /// Errors on the link to the host, from the management engine's register `PCIE0_ERROR`.
     pub fn link_errors(&self) -> u64 {
         self.management.errors.link
     }
 
-    /// Configures the slot anew, as partial reconfiguration does; with nothing, it is empty. What the last unit has asked for
-    /// is answered to nobody. The card's memory keeps what it has.
+    /// Reconfigures the slot, as partial reconfiguration does; without a unit, it becomes empty. Answers to requests of the
+    /// previous unit are dropped. The card's memory keeps its content.
     pub fn load(&mut self, afu: Option<Box<dyn Afu>>, fx: &mut Effects<'_, Self>) {
         self.host.abandon(fx.store());
         self.slot = Slot::of(afu);
@@ -188,7 +188,7 @@ impl FpgaCard {
         self.run(fx);
     }
 
-    /// Takes in what has arrived, and lets the unit and the link go on, until nothing more happens now.
+    /// Handles arrived packets, and advances the unit and the link, until nothing more can be done now.
     pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.give_up(fx);
         loop {
@@ -202,7 +202,7 @@ impl FpgaCard {
         self.arm(fx);
     }
 
-    /// Lets the unit in the slot do something with the shell, if there is one.
+    /// Calls the unit in the slot, if there is one, with the shell.
     fn with_afu<R>(
         &mut self,
         fx: &mut Effects<'_, Self>,
@@ -221,7 +221,7 @@ impl FpgaCard {
         Some(what(afu.as_mut(), &mut shell))
     }
 
-    /// Hands over to the link what may go. Whether anything went.
+    /// Sends all items that may be sent; returns whether there were any.
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while self.endpoint.is_open(fx) && self.endpoint.is_bus_master() {
@@ -247,7 +247,7 @@ impl FpgaCard {
         any
     }
 
-    /// The interrupt by which a part of the card says that something has gone wrong.
+    /// The interrupt of a part of the card that has new errors.
     fn alert(&mut self) -> Option<u8> {
         if self.management.errors.take_alert() {
             return Some(MANAGEMENT_ALERT);
@@ -255,7 +255,7 @@ impl FpgaCard {
         self.port.errors.take_alert().then_some(PORT_ALERT)
     }
 
-    /// Sends the write that signals an interrupt: none while software has not enabled it.
+    /// Sends the write that signals an interrupt; none while software has not enabled it.
     fn signal(&mut self, vector: u8, fx: &mut Effects<'_, Self>) {
         if let Some(packet) = self.message(vector, fx) {
             self.endpoint.hand_over(packet, fx);
@@ -264,8 +264,8 @@ impl FpgaCard {
 
     fn message(&self, vector: u8, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         let (address, message) = self.endpoint.msi(vector)?;
-        let header =
-            Header::memory_write(self.endpoint.id(), address, 4).expect("a message is one dword");
+        let header = Header::memory_write(self.endpoint.id(), address, 4)
+            .expect("an interrupt message is one dword");
         let packet = fx.store().claim();
         fx.store()[packet]
             .write(header, Stamp::default())
@@ -273,7 +273,7 @@ impl FpgaCard {
         Some(packet)
     }
 
-    /// Wakes the unit if it can go on. Whether it could.
+    /// Wakes the unit if it may continue; returns whether it was woken.
     fn wake(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let is_due = self.host.alarm <= fx.now();
         if is_due {
@@ -286,26 +286,26 @@ impl FpgaCard {
         self.with_afu(fx, |afu, shell| afu.wake(shell)).is_some()
     }
 
-    /// Reads that were not answered in time never will be.
+    /// Ends reads that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(taken) = self.host.give_up(fx.now(), &mut self.answer) {
             self.endpoint.record_timeout(Place::Own);
             self.management.errors.record(ReadError::TimedOut.into());
             if let Taken::Read(answer) = taken {
-                self.tell(answer, fx);
+                self.report(answer, fx);
             }
         }
     }
 
-    /// Tells the unit that a read is over.
-    fn tell(&mut self, answer: Answer, fx: &mut Effects<'_, Self>) {
+    /// Reports the end of a read to the unit.
+    fn report(&mut self, answer: Answer, fx: &mut Effects<'_, Self>) {
         let data = std::mem::take(&mut self.answer);
         let result = answer.result.map(|len| &data[..len]);
         self.with_afu(fx, |afu, shell| afu.read_done(answer.tag, result, shell));
         self.answer = data;
     }
 
-    /// Has the slot reset, or let go of.
+    /// Puts the slot into reset, or releases it.
     fn change_reset(&mut self, change: ResetChange, fx: &mut Effects<'_, Self>) {
         match change {
             ResetChange::Begins => {
@@ -318,7 +318,7 @@ impl FpgaCard {
         }
     }
 
-    /// Asks to be woken for what is due next, unless that is on its way already.
+    /// Schedules wake-ups for the next events, unless they are scheduled already.
     fn arm(&mut self, fx: &mut Effects<'_, Self>) {
         let due = [self.host.alarm, self.host.deadline()];
         for (armed, due) in self.armed.iter_mut().zip(due) {
@@ -347,7 +347,7 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// What the registers say of requests.
+/// The limits for requests, from the registers.
 fn limits(endpoint: &Endpoint) -> Limits {
     Limits {
         id: endpoint.id(),

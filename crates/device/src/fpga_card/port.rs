@@ -1,4 +1,4 @@
-//! The port: registers at the beginning of BAR 2, by which software resets the slot and learns what went wrong there.
+//! The port: registers at the beginning of BAR 2, by which software resets the slot and reads errors.
 
 use super::AfuId;
 use super::afu::MMIO_SIZE;
@@ -15,16 +15,16 @@ pub(super) struct PortRegisters {
     pub(super) errors: PortErrors,
 }
 
-/// What a store to the port asks of the card.
+/// The effect of a store to the port on the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResetChange {
     Begins,
     Ends,
 }
 
-/// Where the registers of the AFU begin in BAR 2.
+/// Offset of the AFU's registers in BAR 2.
 pub const AFU: u64 = 0x4_0000;
-/// Bytes of BAR 2 before them.
+/// Size of the port's registers, which are before the AFU's.
 pub(super) const SIZE: u64 = 0x4_0000;
 
 /// 3AB49893-138D-42EB-9642-B06C6B355B87.
@@ -37,11 +37,11 @@ const CAPABILITY: u64 = 0x30;
 pub const CONTROL: u64 = 0x38;
 const ERRORS: u64 = 0x1000;
 const ERROR_MASK: u64 = ERRORS + 0x08;
-/// What an AFU, or software, has done that the port does not allow (`PORT_ERROR`); ones clear it.
+/// Violations of the port's rules by an AFU or by software (`PORT_ERROR`); writing ones clears them.
 pub const ERROR: u64 = ERRORS + 0x10;
-/// What came first of it.
+/// The first violation.
 pub const FIRST_ERROR: u64 = ERRORS + 0x18;
-/// The request that was malformed, if one was: none is kept here.
+/// The last malformed request; the model does not record one.
 pub const MALFORMED_REQUEST: u64 = ERRORS + 0x20;
 const ERROR_CAPABILITY: u64 = ERRORS + 0x38;
 const USER_INTERRUPTS: u64 = 0x2000;
@@ -56,7 +56,7 @@ impl PortRegisters {
         self.control & SOFT_RESET != 0
     }
 
-    /// A load; `is_quiet` says whether all that the AFU has asked for was answered.
+    /// Loads from the registers; `is_quiet` says whether no answer for the AFU is outstanding.
     pub(super) fn load(&self, offset: u64, len: u32, is_quiet: bool) -> u64 {
         part_of(self.register(offset & !7, is_quiet), offset, len)
     }
@@ -68,7 +68,7 @@ impl PortRegisters {
             0x10 => ID.high(),
             NEXT_AFU => AFU,
             SCRATCHPAD => self.scratchpad,
-            // Port 0; the size of the AFU's registers in KiB; its interrupts.
+            // Fields: port 0; the size of the AFU's registers in KiB; the number of its interrupts.
             CAPABILITY => u64::from(INTERRUPTS) << 32 | (MMIO_SIZE / 1024) << 8,
             CONTROL => self.control | self.acknowledge(is_quiet),
             ERRORS => header(FeatureKind::Private, 0x10, Some(USER_INTERRUPTS - ERRORS)),
@@ -77,13 +77,13 @@ impl PortRegisters {
             FIRST_ERROR => self.errors.first,
             ERROR_CAPABILITY => alert_capability(PORT_ALERT),
             USER_INTERRUPTS => header(FeatureKind::Private, 0x12, None),
-            // So many of them, and the first one's vector.
+            // Fields: number of interrupts, and vector of the first one.
             USER_INTERRUPT_CAPABILITY => u64::from(INTERRUPTS),
             _ => 0,
         }
     }
 
-    /// The reset is acknowledged when nothing of the AFU is on its way any more.
+    /// The acknowledgement of a reset: set when no answer for the AFU is outstanding.
     fn acknowledge(&self, is_quiet: bool) -> u64 {
         if self.is_in_reset() && is_quiet {
             SOFT_RESET_ACKNOWLEDGE

@@ -1,5 +1,4 @@
-//! Where a driver finds the registers that it uses: those of the management engine from the beginning of BAR 0, those of the port
-//! from the beginning of BAR 2.
+//! Offsets of the registers that a driver uses: those of the management engine in BAR 0, those of the port in BAR 2.
 
 pub use super::management::{
     FATAL_ERRORS, FIRST_OWN_ERROR, INJECT, LINK_ERRORS, NEXT_OWN_ERROR, NONFATAL_ERRORS,

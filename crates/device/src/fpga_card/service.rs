@@ -1,4 +1,4 @@
-//! What reaches the card: accesses to the registers of its parts, and completions.
+//! Packets that arrive at the card: accesses to the registers of its parts, and completions.
 
 use kernel::Effects;
 use packet::{PacketId, Refusal};
@@ -10,7 +10,7 @@ use super::features::{FeatureHeader, FeatureKind};
 use super::words::{load_pieces, part_of, store_pieces};
 use super::{BAR_SIZE, FpgaCard, PORT_BAR, Slot, Taken, limits, management, port};
 
-/// Whose registers an access reaches.
+/// The part of the card with the accessed registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Management,
@@ -18,19 +18,19 @@ enum Part {
     Afu,
 }
 
-/// Where an access goes.
+/// The target of an access.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     bar: usize,
-    /// From the beginning of the BAR.
+    /// Offset from the beginning of the BAR.
     at: u64,
     part: Part,
-    /// Where the part begins in it.
+    /// Offset of the part in the BAR.
     begin: u64,
 }
 
 impl FpgaCard {
-    /// Takes in all that has arrived. Whether anything has.
+    /// Handles all arrived packets; returns whether there were any.
     pub(super) fn receive_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some(packet) = self.endpoint.take(fx) {
@@ -62,7 +62,7 @@ impl FpgaCard {
                     if let Err(error) = answer.result {
                         self.management.errors.record(error.into());
                     }
-                    self.tell(answer, fx);
+                    self.report(answer, fx);
                 }
             }
             Kind::MemoryWrite(request) if let Some(target) = self.target(request) => {
@@ -74,11 +74,11 @@ impl FpgaCard {
             _ => self.endpoint.serve(packet, fx),
         }
         if header.is_config() {
-            self.host.obey(limits(&self.endpoint));
+            self.host.apply_registers(limits(&self.endpoint));
         }
     }
 
-    /// Which registers a request is for: none if it is for something else, or for nothing.
+    /// The registers that a request accesses; none if it is for other addresses.
     fn target(&self, request: &MemoryRequest) -> Option<Target> {
         let len = u64::from(request.byte_len());
         let within = |bar: usize, from: u64, to: u64| {
@@ -177,7 +177,7 @@ impl FpgaCard {
     }
 }
 
-/// Bytes of the longest write that can come: the largest payload.
+/// Longest write in bytes: the largest payload.
 const LONGEST_STORE: usize = 4096;
 
 impl Slot {

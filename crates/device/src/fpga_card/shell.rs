@@ -1,4 +1,4 @@
-//! What an accelerator functional unit sees of the card around it.
+//! The interface of an accelerator functional unit to the card around it.
 
 use kernel::{Span, Time};
 use packet::Packets;
@@ -10,9 +10,8 @@ use super::local_memory::{LocalMemory, NoSuchMemory};
 
 /// The card around an AFU, during one call.
 ///
-/// Addresses of the host are as PCI Express has them. A request is of one to four cache lines of 64 bytes, begins at a
-/// multiple of 64 and does not cross a page of 4 KiB; anything else is refused, and a bit of the port's error register says
-/// so.
+/// Host addresses are those of PCI Express. A request has one to four cache lines of 64 bytes, begins at a multiple of 64 and does
+/// not cross a 4 KiB boundary. Other requests are rejected, and set a bit of the port's error register.
 pub struct Shell<'s> {
     pub(super) now: Time,
     pub(super) cycle: Span,
@@ -22,51 +21,51 @@ pub struct Shell<'s> {
     pub(super) packets: &'s mut Packets,
 }
 
-/// The card's own memory, at one point of time.
+/// The card's own memory, at one simulated time.
 pub struct MemoryPort<'m> {
     now: Time,
     memory: &'m mut LocalMemory,
 }
 
-/// User interrupts of a port.
+/// Number of user interrupts of a port.
 pub const INTERRUPTS: u8 = 4;
 
 impl Shell<'_> {
-    /// Simulated time.
+    /// The simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// A cycle of the unit's clock, in which it moves 64 bytes.
+    /// A cycle of the unit's clock, in which it transfers 64 bytes.
     pub fn cycle(&self) -> Span {
         self.cycle
     }
 
-    /// Whether a read can be asked for now. If not, the unit is woken when it can.
+    /// Whether a read can be requested now. If not, the unit is woken when it can.
     pub fn can_read(&mut self) -> bool {
         self.host.can_read()
     }
 
-    /// Asks for `len` bytes of host memory at `address`. [`Afu::read_done`](super::Afu::read_done) brings them, or says that
-    /// there are none, with that tag; reads are answered in any order.
+    /// Requests `len` bytes of host memory at `address`. [`Afu::read_done`](super::Afu::read_done) returns the data, or an error,
+    /// with this tag; reads end in any order.
     pub fn read(&mut self, address: u64, len: usize, tag: u32) -> Result<(), Misuse> {
         let taken = self.host.read(address, len as u64, tag);
         taken.inspect_err(|why| self.errors.record(PortError::of_read(*why)))
     }
 
-    /// Whether a write or an interrupt can be sent now. If not, the unit is woken when it can.
+    /// Whether a write or an interrupt can be requested now. If not, the unit is woken when it can.
     pub fn can_write(&mut self) -> bool {
         self.host.can_write()
     }
 
-    /// Writes `bytes` to host memory at `address`, behind all that was written before. When they are off to the wire,
-    /// [`Afu::write_done`](super::Afu::write_done) says so with that tag.
+    /// Writes `bytes` to host memory at `address`, after all earlier writes. [`Afu::write_done`](super::Afu::write_done) reports
+    /// with this tag that they were transmitted.
     pub fn write(&mut self, address: u64, bytes: &[u8], tag: u32) -> Result<(), Misuse> {
         let taken = self.host.write(address, bytes, tag, self.packets);
         taken.inspect_err(|why| self.errors.record(PortError::of_write(*why)))
     }
 
-    /// Sends interrupt `vector`, 0 to 3, behind all that was written before.
+    /// Sends interrupt `vector`, 0 to 3, after all earlier writes.
     pub fn interrupt(&mut self, vector: u8) -> Result<(), Misuse> {
         let taken = if vector < INTERRUPTS {
             self.host.interrupt(vector)
@@ -76,7 +75,7 @@ impl Shell<'_> {
         taken.inspect_err(|why| self.errors.record(PortError::of_write(*why)))
     }
 
-    /// Asks to be woken at `time`, but not before the next cycle. Of several times the earliest counts; each is waited for
+    /// Requests a wake-up at `time`, but not before the next cycle. Of several requests the earliest one applies; it wakes the unit
     /// once.
     pub fn wake_at(&mut self, time: Time) {
         let time = time.max(self.now + self.cycle.max(LEAST));
@@ -92,7 +91,7 @@ impl Shell<'_> {
     }
 }
 
-/// Time that passes before a unit is woken even if it has no clock: without it, nothing else would happen ever.
+/// Least time to a wake-up, even if the unit has no clock: otherwise time would not advance.
 const LEAST: Span = Span::from_fs(1);
 
 impl MemoryPort<'_> {
@@ -101,12 +100,12 @@ impl MemoryPort<'_> {
         self.memory.bytes().size()
     }
 
-    /// Reads into all of `into`: when that has come from the memory. It is up to the unit to use it no sooner.
+    /// Reads into `into`; returns the time at which the data has arrived from the memory. The unit must not use it earlier.
     pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<Time, NoSuchMemory> {
         self.memory.read(self.now, address, into)
     }
 
-    /// Writes `bytes`: when they have gone to the memory. A read that is asked for after this call finds them.
+    /// Writes `bytes`; returns the time at which they have reached the memory. Reads that begin after this call see them.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<Time, NoSuchMemory> {
         self.memory.write(self.now, address, bytes)
     }

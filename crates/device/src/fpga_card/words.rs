@@ -1,6 +1,6 @@
-//! Accesses to registers cut into what registers know: aligned words of 4, 8 or 64 bytes.
+//! Register accesses divided into aligned words of 4, 8 or 64 bytes.
 
-/// The aligned pieces of a read of `len` bytes at `at`: where each begins and its length, 4 or 8. They cover the read.
+/// The aligned pieces of a read of `len` bytes at `at`: address and length, 4 or 8, of each. They cover the whole read.
 pub(super) fn load_pieces(at: u64, len: u64) -> impl Iterator<Item = (u64, u32)> {
     let end = at + len;
     let mut next = at & !3;
@@ -19,8 +19,8 @@ pub(super) fn load_pieces(at: u64, len: u64) -> impl Iterator<Item = (u64, u32)>
     })
 }
 
-/// The aligned pieces of a write of `bytes` at `at`: a whole cache line is one, everything else quadwords and dwords. A dword
-/// that is not written as a whole is none, as registers know no single bytes.
+/// The aligned pieces of a write of `bytes` at `at`: a whole cache line is one piece, everything else is quadwords and dwords. A
+/// partly written dword is dropped, because registers have no byte access.
 pub(super) fn store_pieces(at: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let end = at + bytes.len() as u64;
     let is_line = bytes.len() == 64 && at.is_multiple_of(64);
@@ -39,14 +39,14 @@ pub(super) fn store_pieces(at: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, 
     })
 }
 
-/// The dwords of a piece that is stored: where each goes and its value.
+/// The dwords of a stored piece: offset and value of each.
 pub(super) fn dwords(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, u32)> {
     let (words, _) = bytes.as_chunks::<4>();
     let words = words.iter().map(|word| u32::from_le_bytes(*word));
     (0..).map(move |index| offset + 4 * index).zip(words)
 }
 
-/// A load of 4 or 8 bytes from registers of a dword each, the lower one first.
+/// A load of 4 or 8 bytes from registers of one dword each, the lower one first.
 pub(super) fn load_dwords(offset: u64, len: u32, mut load: impl FnMut(u64) -> u32) -> u64 {
     let low = u64::from(load(offset));
     if len < 8 {
@@ -55,7 +55,7 @@ pub(super) fn load_dwords(offset: u64, len: u32, mut load: impl FnMut(u64) -> u3
     low | u64::from(load(offset + 4)) << 32
 }
 
-/// The half of a register of 64 bits, or all of it, that a load of `len` bytes at `offset` gives.
+/// The half or the whole of a 64-bit register, for a load of `len` bytes at `offset`.
 pub(super) fn part_of(value: u64, offset: u64, len: u32) -> u64 {
     if len == 8 {
         value
@@ -64,7 +64,7 @@ pub(super) fn part_of(value: u64, offset: u64, len: u32) -> u64 {
     }
 }
 
-/// What `old` is after `bytes`, 4 or 8, were stored at `offset` into its register of 64 bits, and which bits were.
+/// The value of a 64-bit register `old` after a store of `bytes`, 4 or 8, at `offset`, and the mask of the stored bits.
 pub(super) fn merged(old: u64, offset: u64, bytes: &[u8]) -> (u64, u64) {
     if let Ok(all) = bytes.try_into() {
         return (u64::from_le_bytes(all), u64::MAX);

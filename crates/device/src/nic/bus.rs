@@ -1,30 +1,30 @@
-//! The way to the crossbar: packets that wait for room there, one on the way at a time.
+//! The interface to the crossbar: packets wait for its buffers, and are sent one at a time.
 
 use std::collections::VecDeque;
 
 use kernel::{Span, Time};
 use packet::{BusFrame, PacketId, Packets, Room};
 
-/// A queue for each virtual channel.
+/// The interface to the crossbar, with a queue for each virtual channel.
 #[derive(Clone, Debug)]
 pub(super) struct Bus {
     channels: Vec<Channel>,
     cycle: Span,
     free_at: Time,
-    /// The channel after the one that last sent.
+    /// The channel after the one that sent last.
     turn: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Channel {
-    /// Packets, with their words and the time from which they may go.
+    /// Waiting packets, with their earliest time and their length in words.
     waiting: VecDeque<(Time, PacketId, u16)>,
-    /// Words that the far end has room for.
+    /// Free words in the buffer at the crossbar.
     room: u32,
 }
 
 impl Bus {
-    /// A bus of so many channels, each with room for `words` words of 16 bytes at the far end.
+    /// A bus with `channels` virtual channels; the crossbar has a buffer of `words` words of 16 bytes for each.
     pub(super) fn new(channels: usize, words: u32, cycle: Span) -> Self {
         let channel = Channel {
             waiting: VecDeque::new(),
@@ -38,24 +38,24 @@ impl Bus {
         }
     }
 
-    /// Whether one more packet may wait for `channel`.
+    /// Whether another packet may wait in `channel`.
     pub(super) fn is_open(&self, channel: u8) -> bool {
         self.channels[usize::from(channel)].waiting.len() < AHEAD
     }
 
-    /// A packet waits for `channel`, ready to go at `ready`.
+    /// Adds a packet to `channel`, which may be sent from `ready` on.
     pub(super) fn push(&mut self, channel: u8, packet: PacketId, ready: Time, packets: &Packets) {
         let words = words(packet, packets);
         let waiting = &mut self.channels[usize::from(channel)].waiting;
         waiting.push_back((ready, packet, words));
     }
 
-    /// The far end has room again.
+    /// Handles space returned by the crossbar.
     pub(super) fn free(&mut self, room: Room) {
         self.channels[usize::from(room.channel)].room += u32::from(room.words);
     }
 
-    /// The packet that goes at `now`, and when all of it has gone.
+    /// The packet to send at `now`, and the time at which it is fully sent.
     pub(super) fn next(&mut self, now: Time) -> Option<(BusFrame, Time)> {
         if self.free_at > now {
             return None;
@@ -82,7 +82,7 @@ impl Bus {
         None
     }
 
-    /// When the next packet may go that has room and may not go at `now`.
+    /// The earliest time after `now` at which a packet with buffer space may be sent.
     pub(super) fn due_after(&self, now: Time) -> Time {
         let firsts = self.channels.iter().filter_map(|channel| {
             let (ready, _, words) = channel.waiting.front()?;
@@ -92,10 +92,10 @@ impl Bus {
     }
 }
 
-/// Words of 16 bytes that a packet takes on the bus.
+/// Length of a packet on the bus, in words of 16 bytes.
 pub(super) fn words(packet: PacketId, packets: &Packets) -> u16 {
     packets[packet].bytes().len().div_ceil(16) as u16
 }
 
-/// Packets that wait for a channel at a time: one behind the one that goes.
+/// Most packets that wait for a channel at a time: one behind the packet in transmission.
 const AHEAD: usize = 2;

@@ -1,75 +1,76 @@
-//! Chain-DMA descriptors: what a queue pair is asked to send, as it stands in memory.
+//! Chain-DMA descriptors: the requests to a queue pair, in memory.
 //!
 //! | offset | bits | |
 //! |---|---|---|
 //! | 0 | 8 | primitive: 1 immediate NAP, 2 indirect NAP, 3 PUT, 4 GET |
-//! | 1 | 8 | bit 0: tell the sender; bit 1: tell the receiver |
+//! | 1 | 8 | bit 0: event for the sender; bit 1: event for the receiver |
 //! | 2 | 16 | key of both queue pairs |
 //! | 4 | 16 | destination, a [`QueuePairId`] |
-//! | 6 | 16 | source items; of an immediate NAP, bytes of data |
-//! | 8 | 16 | target items |
+//! | 6 | 16 | number of source items; in an immediate NAP, bytes of data |
+//! | 8 | 16 | number of target items |
 //! | 10 | 16 | 0 |
-//! | 12 | 32 | label, which comes back in the event |
-//! | 16 | 32 | what the probes call its flow, from 1; 0 for nothing |
-//! | 20 | 32 | bit 0: the probes hear when its last byte is in memory; others 0 |
-//! | 24 | 64 | where its first byte stands in that flow |
+//! | 12 | 32 | label, returned in the event |
+//! | 16 | 32 | number of its flow for measurements, from 1; 0 for none |
+//! | 20 | 32 | bit 0: measure the time at which its last byte is in memory; others 0 |
+//! | 24 | 64 | offset of its first byte in that flow |
 //! | 32 | | source items, then target items: address (64 bits), length (32), 0 (32); or the data, up to a multiple of 16 bytes |
 //!
-//! All is little-endian. Sources and targets may be cut differently; only the sums of their lengths agree.
+//! All fields are little-endian. Sources and targets may have different ranges, but the sums of their lengths must be equal.
 
 use packet::{Fault, FlowId};
 use protocol::QueuePairId;
 use thiserror::Error;
 
-/// What a queue pair is asked to do.
+/// A request to a queue pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What is sent, and where from and to.
+    /// The primitive, with its data or addresses.
     pub body: Body,
     /// Whether the sender gets an event.
     pub tell_sender: bool,
-    /// Whether the receiver of a PUT gets an event; that of a NAP always does, and that of a GET's data is the sender.
+    /// Whether the receiver of a PUT gets an event. The receiver of a NAP always gets one; the data of a GET is received by its
+    /// sender.
     pub tell_receiver: bool,
     /// Key of both queue pairs.
     pub key: u16,
     /// The other queue pair.
     pub destination: QueuePairId,
-    /// What comes back in the event.
+    /// The label, returned in the event.
     pub label: u32,
-    /// What the probes call it.
+    /// The identity of the message for measurements.
     pub probe: Probe,
 }
 
-/// What the probes call a message; hardware knows nothing of it.
+/// The identity of a message for measurements; real hardware has no such field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
     /// Its flow, if it has one.
     pub flow: Option<FlowId>,
-    /// Where its first byte stands in that flow.
+    /// Offset of its first byte in this flow.
     pub offset: u64,
-    /// Whether its latency is taken when its last byte is in memory.
+    /// Whether its latency is measured when its last byte is in memory.
     pub is_timed: bool,
 }
 
-/// What is sent, and where from and to.
+/// The primitive, with its data or addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// A message, which is here.
+    /// A message with its data in the descriptor.
     NapImmediate(Vec<u8>),
-    /// A message from memory.
+    /// A message with its data in memory.
     NapIndirect(Vec<Item>),
-    /// Bytes of memory here to memory there.
+    /// A transfer from this processor's memory to the other's.
     Put {
-        /// From here.
+        /// Ranges of this processor's memory.
         sources: Vec<Item>,
-        /// To there.
+        /// Ranges of the other processor's memory.
         targets: Vec<Item>,
     },
-    /// Bytes of memory there to memory here.
+    /// A transfer from the other processor's memory to this processor's.
     Get {
-        /// From there.
+        /// Ranges of the other processor's memory.
         sources: Vec<Item>,
-        /// To here.
+        /// Ranges of this processor's memory.
         targets: Vec<Item>,
     },
 }
@@ -79,42 +80,44 @@ pub enum Body {
 pub struct Item {
     /// The first address.
     pub address: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub len: u32,
 }
 
-/// Why bytes are no descriptor that can be carried out.
+/// The reason why bytes are not a valid descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DescriptorError {
-    /// It ends before what it says is in it.
-    #[error("a descriptor of {need} bytes ends after {have}")]
+    /// The descriptor ends before its data or items.
+    #[error("the descriptor needs {need} bytes, but only {have} are present")]
     Truncated {
-        /// Bytes that are there.
+        /// Bytes present.
         have: usize,
-        /// Bytes that it takes.
+        /// Bytes that the descriptor needs.
         need: usize,
     },
-    /// No such primitive.
-    #[error("there is no primitive {0}; write 1 to 4")]
+    /// The primitive does not exist.
+    #[error("primitive {0} does not exist; write 1 to 4")]
     Primitive(u8),
     /// A reserved field is not zero.
-    #[error("reserved fields are not zero")]
+    #[error("a reserved field is not zero; write 0")]
     Reserved,
-    /// More than a message holds.
-    #[error("a NAP carries up to 2,048 bytes, not {0}")]
+    /// The data is longer than a NAP can carry.
+    #[error("a NAP carries up to 2,048 bytes; {0} are too many")]
     TooLong(u64),
-    /// A range of no bytes, or a PUT or GET of nothing.
-    #[error("there are no bytes in it")]
+    /// A range is empty, or a PUT or GET has no range.
+    #[error("the descriptor has an empty range, or no range")]
     Empty,
-    /// A range that ends beyond the addresses of packets.
-    #[error("the range at {0:#x} is beyond the 38 bits of a packet's address, or the 64 of memory")]
+    /// A range ends beyond the address field of packets, or beyond 64 bits.
+    #[error(
+        "the range at {0:#x} does not fit in the 38 address bits of a packet, or in the 64 of memory"
+    )]
     Address(u64),
-    /// The sums of both lists differ.
-    #[error("sources have {sources} bytes and targets {targets}")]
+    /// The sums of the two lists differ.
+    #[error("sources have {sources} bytes, but targets {targets}; the sums must be equal")]
     Totals {
-        /// Bytes of the sources.
+        /// Sum of the sources in bytes.
         sources: u64,
-        /// Bytes of the targets.
+        /// Sum of the targets in bytes.
         targets: u64,
     },
 }
@@ -151,13 +154,13 @@ impl Item {
         Ok(item)
     }
 
-    /// Whether packets have room for its addresses.
+    /// Whether its addresses fit in the address field of packets.
     fn is_in_packets(&self) -> bool {
         self.address + u64::from(self.len) <= 1 << ADDRESS_BITS
     }
 }
 
-/// Bytes of `items` together.
+/// Sum of the lengths of `items`, in bytes.
 pub fn total(items: &[Item]) -> u64 {
     items.iter().map(|item| u64::from(item.len)).sum()
 }
@@ -172,7 +175,7 @@ impl Body {
         }
     }
 
-    /// Bytes that it moves.
+    /// Number of bytes to transfer.
     pub fn len(&self) -> u64 {
         match self {
             Body::NapImmediate(data) => data.len() as u64,
@@ -182,19 +185,19 @@ impl Body {
         }
     }
 
-    /// Whether it moves nothing.
+    /// Whether there are no bytes to transfer.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl Descriptor {
-    /// Bytes before items and data.
+    /// Bytes before the items or the data.
     pub const HEAD: usize = 32;
-    /// Bytes of a NAP at most.
+    /// Largest NAP in bytes.
     pub const MAX_NAP: u64 = 2048;
 
-    /// Its bytes in memory, a multiple of 16.
+    /// The bytes of the descriptor in memory, a multiple of 16.
     pub fn emit(&self) -> Vec<u8> {
         let (first, second) = match &self.body {
             Body::NapImmediate(data) => (data.len(), 0),
@@ -232,7 +235,7 @@ impl Descriptor {
         bytes
     }
 
-    /// The descriptor with these bytes.
+    /// Reads a descriptor.
     pub fn parse(bytes: &[u8]) -> Result<Self, DescriptorError> {
         let head = Head::parse(bytes)?;
         let need = head.need();
@@ -256,13 +259,13 @@ impl Descriptor {
     }
 }
 
-/// The first bytes of a descriptor, which say how long it is.
+/// The first bytes of a descriptor, which give its length.
 pub(super) struct Head {
     primitive: u8,
-    /// Source items, or bytes of immediate data.
+    /// Number of source items, or bytes of immediate data.
     first: usize,
     targets: usize,
-    /// All but the body.
+    /// The descriptor without its body.
     pub(super) frame: Descriptor,
 }
 
@@ -325,12 +328,12 @@ impl Head {
         Ok(head)
     }
 
-    /// Bytes of immediate data, if it is an immediate NAP.
+    /// Bytes of immediate data; none if it is not an immediate NAP.
     pub(super) fn immediate(&self) -> Option<usize> {
         (self.primitive == IMMEDIATE).then_some(self.first)
     }
 
-    /// Bytes of the whole descriptor.
+    /// Length of the whole descriptor in bytes.
     pub(super) fn need(&self) -> usize {
         let rest = match self.immediate() {
             Some(len) => len.next_multiple_of(16),

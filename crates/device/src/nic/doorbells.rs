@@ -1,4 +1,4 @@
-//! Doorbells that wait, and whose is served next.
+//! Waiting doorbells, and the order in which they are served.
 
 use std::collections::VecDeque;
 
@@ -6,12 +6,12 @@ use kernel::Time;
 
 use super::registers::{Doorbell, FUNCTIONS};
 
-/// Whose doorbell is served next.
+/// The arbitration between functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arbiter {
-    /// One function after the other.
+    /// The functions are served in turn.
     RoundRobin,
-    /// The one with the lowest number: the physical function first.
+    /// The function with the lowest number first: the physical function.
     Priority,
 }
 
@@ -27,22 +27,22 @@ kernel::choices!(Arbiter);
 /// A doorbell that was rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bell {
-    /// Its queue pair.
+    /// The queue pair.
     pub(super) pair: u8,
     pub(super) doorbell: Doorbell,
-    /// When software rang it.
+    /// The time at which software rang it.
     pub(super) born: Time,
-    /// When it may be served.
+    /// The time from which it may be served.
     pub(super) due: Time,
 }
 
-/// A queue for each function.
+/// The waiting doorbells, with a queue for each function.
 #[derive(Clone, Debug)]
 pub(super) struct Doorbells {
     fifos: [VecDeque<Bell>; FUNCTIONS],
     depth: usize,
     arbiter: Arbiter,
-    /// The function after the one that was last served.
+    /// The function after the one that was served last.
     turn: usize,
     waiting: usize,
 }
@@ -58,7 +58,7 @@ impl Doorbells {
         }
     }
 
-    /// Takes a doorbell of `function` in. False if it has no room.
+    /// Adds a doorbell of `function`. False if its queue is full.
     pub(super) fn ring(&mut self, function: u8, bell: Bell) -> bool {
         let fifo = &mut self.fifos[usize::from(function)];
         let has_room = fifo.len() < self.depth;
@@ -69,7 +69,7 @@ impl Doorbells {
         has_room
     }
 
-    /// Forgets the doorbells of a queue pair.
+    /// Removes the doorbells of a queue pair.
     pub(super) fn forget(&mut self, function: u8, pair: u8) {
         let fifo = &mut self.fifos[usize::from(function)];
         self.waiting -= fifo.len();
@@ -77,7 +77,7 @@ impl Doorbells {
         self.waiting += fifo.len();
     }
 
-    /// The doorbell that is served at `now`, with its function: of those whose function `may` go on, the one whose turn it is.
+    /// The doorbell to serve at `now`, with its function; `may` says whether the function can continue.
     pub(super) fn next(
         &mut self,
         now: Time,
@@ -103,14 +103,14 @@ impl Doorbells {
         None
     }
 
-    /// The functions whose next doorbell is due at `now`, with that.
+    /// The first doorbell of each function whose doorbell is due at `now`.
     pub(super) fn firsts(&self, now: Time) -> impl Iterator<Item = (u8, &Bell)> {
         let firsts = (0..).zip(&self.fifos);
         let firsts = firsts.filter_map(|(function, fifo)| Some((function, fifo.front()?)));
         firsts.filter(move |(_, bell)| bell.due <= now)
     }
 
-    /// When the next one may be served that may not be at `now`.
+    /// The time of the next doorbell after `now`.
     pub(super) fn due_after(&self, now: Time) -> Time {
         let firsts = self.fifos.iter().filter_map(VecDeque::front);
         let later = firsts.map(|bell| bell.due).filter(|due| *due > now);

@@ -1,4 +1,4 @@
-//! Events: what the controller tells software, in rings in memory.
+//! Events: the controller's reports to software, in rings in memory.
 //!
 //! | offset | bits | |
 //! |---|---|---|
@@ -12,25 +12,26 @@
 use packet::Fault;
 use protocol::QueuePairId;
 
-/// What software is told.
+/// A report to software.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Of what.
+    /// The type of the event.
     pub kind: EventKind,
-    /// What went wrong, if anything did.
+    /// The error, if any.
     pub fault: Option<Fault>,
     /// The other queue pair.
     pub peer: QueuePairId,
     /// Bytes; of a PUT, those of its last packet.
     pub len: u32,
-    /// The label of what was sent, or of a GET that failed, the address behind the last byte of a PUT, or that of a NAP's buffer.
+    /// The label of a sent descriptor or of a failed GET, the address after the last byte of a PUT, or the address of a NAP's
+    /// buffer.
     pub word: u64,
 }
 
-/// Of what an event tells.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// All of a descriptor's data has been sent, or will never be.
+    /// All data of a descriptor was sent, or its transfer has failed.
     Sent = 1,
     /// The last packet of a PUT has arrived.
     Put = 2,
@@ -39,10 +40,10 @@ pub enum EventKind {
 }
 
 impl Event {
-    /// Bytes of an event.
+    /// Size of an event in bytes.
     pub const BYTES: u64 = 16;
 
-    /// Its bytes in a lap of that phase.
+    /// The bytes of the event, in a lap of the ring with this phase.
     pub fn emit(&self, phase: bool) -> [u8; Self::BYTES as usize] {
         let status = self.fault.map_or(0, |fault| fault.index() as u8 + 1);
         let mut bytes = [0; Self::BYTES as usize];
@@ -54,7 +55,7 @@ impl Event {
         bytes
     }
 
-    /// The event with these bytes, if it is of that phase; what is there from the lap before is none.
+    /// Reads an event with this phase; none if the bytes are from the previous lap.
     pub fn parse(bytes: &[u8; Self::BYTES as usize], phase: bool) -> Option<Self> {
         let kind = match bytes[0] & 0x7f {
             1 => EventKind::Sent,

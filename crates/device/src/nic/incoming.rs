@@ -1,4 +1,4 @@
-//! What comes by PCI Express: stores to registers, and the answers to read requests.
+//! Packets that arrive by PCI Express: stores to registers, and completions of read requests.
 
 use kernel::Effects;
 use packet::{Fault, PacketId, Refusal};
@@ -11,7 +11,7 @@ use super::stream::Stream;
 use super::{Answer, Nic, Purpose};
 
 impl Nic {
-    /// Takes in what has come by PCI Express: accesses to registers, and completions.
+    /// Handles packets that have arrived by PCI Express: register accesses and completions.
     pub(super) fn take_in(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some((packet, charge)) = self.endpoint.take_held(fx) {
@@ -40,7 +40,7 @@ impl Nic {
         any
     }
 
-    /// A completion is heard as it comes: one after the other, a word a cycle and some to handle it.
+    /// Accepts a completion: completions are handled one after the other, one word each cycle with some additional cycles.
     fn take_answer(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
         let Kind::Completion(completion) = &header.kind else {
             return;
@@ -65,7 +65,7 @@ impl Nic {
         self.hear(part, bytes);
     }
 
-    /// An answer is heard when the receiver of completions is done with it, and data when it is in order.
+    /// Queues an answer until the receiver of completions has handled it; data must also be put in order.
     pub(super) fn hear(&mut self, part: Part<Purpose>, bytes: Vec<u8>) {
         let mut due = self.busy_until;
         let queue = match part.what {
@@ -78,7 +78,7 @@ impl Nic {
         queue.push_back(Answer { due, part, bytes });
     }
 
-    /// A store to the page of a function.
+    /// Handles a store to the page of a function.
     fn write_register(
         &mut self,
         packet: PacketId,
@@ -122,7 +122,7 @@ impl Nic {
         }
     }
 
-    /// Gives what has come to those who asked for it.
+    /// Gives answers to the parts of the engine that requested them.
     pub(super) fn hear_answers(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let mut any = false;

@@ -1,4 +1,4 @@
-//! Messages under way in the sending engine: from their descriptor to their last packet.
+//! Messages in progress in the sending engine: from their descriptor to their last packet.
 
 use std::collections::VecDeque;
 
@@ -14,55 +14,55 @@ use super::stream::Stream;
 pub(super) struct Fetch {
     pub(super) number: u64,
     pub(super) owner: QueuePairId,
-    /// That of the queue pair when it began.
+    /// The epoch of the queue pair at the begin.
     pub(super) epoch: u32,
-    /// When its doorbell was rung.
+    /// The time at which its doorbell was rung.
     pub(super) born: Time,
-    /// Bytes, as the doorbell said.
+    /// Length in bytes, from the doorbell.
     pub(super) len: usize,
     pub(super) stream: Stream,
-    /// When what has come of it was last looked at in vain may it be looked at again.
+    /// The earliest time of the next attempt to use the data that has arrived.
     pub(super) due: Time,
 }
 
-/// Whose a message is, and whom it is for.
+/// The source and the destination of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Address {
     pub(super) source: QueuePairId,
-    /// That of the source when it began.
+    /// The epoch of the source at the begin.
     pub(super) epoch: u32,
     pub(super) destination: QueuePairId,
     pub(super) key: u16,
-    /// Whether the sender is told; not of what others have asked for.
+    /// Whether the sender gets an event; false for answers to GETs of others.
     pub(super) tell_sender: bool,
     pub(super) tell_receiver: bool,
-    /// Whether the other side has asked for it.
+    /// Whether it answers a GET of the other side.
     pub(super) is_answer: bool,
     pub(super) label: u32,
     pub(super) probe: Probe,
     pub(super) born: Time,
 }
 
-/// A message whose data is read and packed.
+/// A message with data that is being read and packed.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) number: u64,
     pub(super) address: Address,
     pub(super) stream: Stream,
     pub(super) way: Way,
-    /// Bytes that are packed, and those that are not.
+    /// Bytes that are packed, and bytes that are left.
     pub(super) packed: u64,
     pub(super) left: u64,
 }
 
-/// What becomes of the data.
+/// The destination of a message's data.
 #[derive(Clone, Debug)]
 pub(super) enum Way {
-    /// It goes to these addresses.
+    /// The data is for these addresses.
     Put(VecDeque<Item>),
-    /// It goes to a buffer of the receiver's choice.
+    /// The data is for a buffer that the receiver chooses.
     Nap {
-        /// Whether it comes out of the descriptor.
+        /// Whether the data is in the descriptor.
         is_immediate: bool,
     },
 }
@@ -77,17 +77,17 @@ impl Job {
         (self.left.min(u64::from(largest)) as u32).min(room)
     }
 
-    /// Whether the data of a packet of `len` bytes is here.
+    /// Whether the data of a packet of `len` bytes has arrived.
     pub(super) fn has(&self, len: u32) -> bool {
         self.stream.ready() >= len as usize
     }
 
-    /// Whether some of its data will not come.
+    /// Whether some of its data cannot be read.
     pub(super) fn is_lost(&self) -> bool {
         self.stream.is_broken() && self.stream.is_quiet()
     }
 
-    /// Makes the next packet, of `len` bytes, under the function `requester`.
+    /// Makes the next packet, of `len` bytes, with the function `requester`.
     pub(super) fn pack(
         &mut self,
         len: u32,
@@ -114,7 +114,7 @@ impl Job {
         packet
     }
 
-    /// The packet that tells the receiver of a NAP that the rest of it will not come.
+    /// The packet that aborts a NAP: it reports to the receiver that the rest will not follow.
     pub(super) fn abort(&self, requester: FunctionId, packets: &mut Packets) -> PacketId {
         let mut header = self.header(PacketType::Nap, self.packed, 0);
         header.event = true;
@@ -150,7 +150,7 @@ impl Address {
     }
 }
 
-/// The packet that tells who has asked for data that it will not come.
+/// The packet that reports to the requester of data that it will not follow.
 pub(super) fn refusal(
     (from, to): (QueuePairId, QueuePairId),
     key: u16,
@@ -170,16 +170,16 @@ pub(super) fn refusal(
     packet
 }
 
-/// Label and reason in the address of such a packet.
+/// The label and the fault in the address of a refusal packet.
 pub(super) fn refusal_of(address: u64) -> (u32, Fault) {
     let reason = Fault::ALL.get((address >> FAULT) as usize);
     (address as u32, reason.copied().unwrap_or(Fault::Source))
 }
 
-/// Where in the address the reason begins, behind the label.
+/// Position of the fault in the address, above the label.
 const FAULT: u32 = 32;
 
-/// Takes `len` bytes from the first target, which has them: where they go.
+/// Takes `len` bytes from the first target, which must have them; returns their address.
 fn take_target(targets: &mut VecDeque<Item>, len: u32) -> u64 {
     let target = targets
         .front_mut()

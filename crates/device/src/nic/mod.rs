@@ -1,9 +1,10 @@
-//! A network interface controller: queue pairs that user programs drive without system calls, behind one PCI Express endpoint,
+//! A network interface controller: queue pairs that user programs operate without system calls, behind one PCI Express endpoint,
 //! and packets to and from the controllers of other processors through a crossbar.
 //!
-//! Software writes a descriptor to memory and rings a doorbell. The sending engine reads the descriptor, reads the data, puts
-//! it in order and packs it; the receiving engine turns packets into write requests and tells software by events in memory.
-//! After the published controller of the system `chpp`; the source names the blocks and their cycles, formats are ours.
+//! Software writes a descriptor to memory and rings a doorbell. The sending engine reads the descriptor, reads the data, puts it in
+//! order and packs it. The receiving engine converts packets into write requests, and reports to software by events in memory. The
+//! model follows the published controller of the system `chpp`; the publication names the blocks and their cycles, formats are
+//! ours.
 
 mod bus;
 pub mod descriptor;
@@ -42,30 +43,30 @@ pub use doorbells::Arbiter;
 pub use pack::Sharing;
 pub use parameters::NicParameters;
 
-/// How a network interface controller is built.
+/// The configuration of a network interface controller.
 #[derive(Clone, Debug)]
 pub struct NicConfig {
-    /// Its core.
+    /// Its PCI Express core.
     pub endpoint: EndpointConfig,
     /// Its parameters.
     pub parameters: NicParameters,
-    /// Its number among the processors.
+    /// Its number among all processors.
     pub processor: u8,
-    /// The virtual channel to the crossbar that leads to each processor; none where there is no such processor.
+    /// The virtual channel to the crossbar for each processor; none for a processor that does not exist.
     pub channels: Arc<[Option<u8>]>,
-    /// Virtual channels for data, and whether there is one more for GETs.
+    /// Number of virtual channels for data.
     pub data_channels: u8,
-    /// Whether GETs have a virtual channel of their own, the one after those for data.
+    /// Whether GETs have an additional virtual channel, after the channels for data.
     pub get_channel: bool,
-    /// Bytes that the crossbar has room for, of each channel.
+    /// Size of the crossbar's buffer for each channel, in bytes.
     pub room: u32,
-    /// Addresses of each processor in the global address space.
+    /// Size of each processor's part of the global address space.
     pub processor_space: u64,
-    /// The port that leads to each processor that loads and stores reach.
+    /// The port of the crossbar for loads and stores to each processor; none if it cannot be reached.
     pub reach: Arc<[Option<u8>]>,
-    /// Bytes of data of the largest packet that has room wherever it waits.
+    /// Largest data of a packet that fits in every buffer on its way, in bytes.
     pub largest: u32,
-    /// Bytes that the crossbar of loads and stores has room for, of each class.
+    /// Size of the buffers of the crossbar for loads and stores, for each class, in bytes.
     pub io_room: u32,
 }
 
@@ -84,46 +85,46 @@ pub struct Nic {
     pairs: Box<[[Pair; PAIRS]; FUNCTIONS]>,
     faults: [[u64; Fault::ALL.len()]; FUNCTIONS],
     doorbells: Doorbells,
-    /// Whether each function was told that a ring of events has no room for the end of its next request.
+    /// Whether a full ring of events was reported for each function.
     told_full: [bool; FUNCTIONS],
     outstanding: Outstanding<Purpose>,
-    /// When the receiver of completions is done with those that have come.
+    /// The time at which the receiver of completions has handled all arrived ones.
     busy_until: Time,
-    /// Answers that go through it, apart those that are put in order after it.
+    /// Answers that pass the receiver of completions; `data` has those that are put in order afterwards.
     answers: VecDeque<Answer>,
     data: VecDeque<Answer>,
-    /// Descriptors that are read, messages whose data is, and GETs of others.
+    /// Descriptors being read; messages with data being read; and GETs of other processors.
     fetches: VecDeque<Fetch>,
     jobs: VecDeque<Job>,
     asked_for: VecDeque<Job>,
-    /// The function whose packet was made last.
+    /// The function of the last packet.
     packed_last: usize,
-    /// The functions whose data, and of whose descriptors, was asked for last.
+    /// The functions of the last read requests for data and for descriptors.
     read_last: usize,
     described_last: usize,
-    /// When the engine takes the next packet of a NAP.
+    /// The time at which the engine can take the next packet of a NAP.
     nap_free_at: Time,
-    /// Whether a GET of another goes before an own message.
+    /// Whether a GET of another processor precedes an own message.
     others_turn: bool,
     begun: u64,
     bus: Bus,
     receiver: Receiver,
     window: Window,
-    /// The queue pairs that may want addresses of buffers, a bit each.
+    /// The queue pairs that may need more buffer addresses, one bit each.
     short_of_buffers: u32,
-    /// Whose turn it is to send by PCI Express.
+    /// The source that sends next by PCI Express.
     turn: usize,
 }
 
-/// A function as its configuration space has it.
+/// A function, with the state of its configuration space.
 #[derive(Clone, Copy, Debug, Default)]
 struct Function {
     id: FunctionId,
-    /// Whether it is there and may make requests.
+    /// Whether it exists and may send requests.
     is_master: bool,
 }
 
-/// The place of a function by its number.
+/// The place of function `function`.
 fn place(function: u8) -> Place {
     match function {
         0 => Place::Own,
@@ -131,10 +132,10 @@ fn place(function: u8) -> Place {
     }
 }
 
-/// What a read request of the engine is for.
+/// The purpose of a read request of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// Bytes of the stream with that number: which request of it, and whether they are data.
+    /// Data of the stream with this number: the number of the request in it, and whether the bytes are data.
     Stream {
         number: u64,
         slot: u64,
@@ -142,20 +143,20 @@ enum Purpose {
     },
     /// Addresses of buffers.
     Buffers { owner: QueuePairId, epoch: u32 },
-    /// A load of another processor, by number.
+    /// A load of another processor, with its number.
     Load(u64),
 }
 
-/// A part of an answer on its way through the engine.
+/// A part of an answer, on its way through the engine.
 #[derive(Clone, Debug)]
 struct Answer {
     due: Time,
     part: Part<Purpose>,
-    /// Empty if it is an error.
+    /// The data; empty if the request has failed.
     bytes: Vec<u8>,
 }
 
-/// Bytes of a completion's header, and of the engine's words.
+/// Size of a completion's header, and of the engine's words, in bytes.
 const COMPLETION_HEADER: u32 = 12;
 const WORD: u32 = 16;
 
@@ -196,8 +197,8 @@ impl Component for Nic {
 }
 
 impl NicParameters {
-    /// Bytes of payload that the receiver of completions takes a cycle, where these carry up to `max_payload` bytes and requests
-    /// ask for up to `max_read_request`.
+    /// Bytes of payload that the receiver of completions handles each cycle, where completions have up to `max_payload` bytes and
+    /// requests up to `max_read_request`.
     pub fn engine_rate(&self, max_payload: u32, max_read_request: u32) -> f64 {
         let asked = (self.read_request.0 as u32).min(max_read_request);
         let each = asked.min(max_payload);
@@ -205,14 +206,14 @@ impl NicParameters {
         f64::from(each) / f64::from(cycles)
     }
 
-    /// Words of 16 bytes that have room here, of each virtual channel from the crossbar.
+    /// Size of the receive buffer for each virtual channel from the crossbar, in words of 16 bytes.
     pub fn receive_room(&self) -> u32 {
         self.receive_buffer.0 as u32 / 16
     }
 }
 
 impl Nic {
-    /// A controller whose queue pairs are closed.
+    /// A controller with all queue pairs closed.
     pub fn new(config: NicConfig) -> Self {
         let NicConfig {
             endpoint,
@@ -275,22 +276,22 @@ impl Nic {
         nic
     }
 
-    /// Its core.
+    /// The PCI Express core.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its core, to be filled before a run.
+    /// The PCI Express core, mutable, to be filled before a run.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
-    /// What it has stopped of a function, by [`Fault::ALL`].
+    /// Numbers of faults of a function, in the order of [`Fault::ALL`].
     pub fn faults(&self, function: u8) -> &[u64] {
         &self.faults[usize::from(function)]
     }
 
-    /// Writes a register before time begins, as the driver of its processor would.
+    /// Writes a register before the simulation starts, as the driver of the processor would.
     pub fn set(&mut self, function: u8, register: u64, value: u64) {
         self.endpoint
             .store(place(function), register, &value.to_le_bytes());
@@ -300,7 +301,7 @@ impl Nic {
         }
     }
 
-    /// The owner writes a register other than the doorbell. False if it can't be written so.
+    /// Handles the owner's write to a register other than the doorbell. False if the write is not allowed.
     fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
         let is_set = self.pair(owner).set(offset, value);
         if !self.pair(owner).is_open {
@@ -310,13 +311,13 @@ impl Nic {
         is_set
     }
 
-    /// A queue pair may want more addresses of buffers.
+    /// Marks a queue pair that may need more buffer addresses.
     fn look_for_buffers(&mut self, owner: QueuePairId) {
         let number = usize::from(owner.function()) * PAIRS + usize::from(owner.pair());
         self.short_of_buffers |= 1 << number;
     }
 
-    /// Goes on with everything that can, until nothing makes room for anything else any more.
+    /// Continues all work, until nothing more can be done now.
     pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let mut any = self.take_in(fx);
@@ -341,7 +342,7 @@ impl Nic {
         }
     }
 
-    /// When something is due that is not yet.
+    /// The time of the next event after `now`.
     fn due_after(&mut self, now: Time) -> Time {
         let answers = [self.answers.front(), self.data.front()];
         let answers = answers.into_iter().flatten().map(|answer| answer.due);
@@ -367,12 +368,12 @@ impl Nic {
         self.pairs[usize::from(id.function())][usize::from(id.pair())].epoch
     }
 
-    /// The function that makes the requests of a queue pair.
+    /// The function that sends the requests of a queue pair.
     fn requester(&self, owner: QueuePairId) -> FunctionId {
         self.functions[usize::from(owner.function())].id
     }
 
-    /// Takes over what the configuration space says.
+    /// Applies the registers.
     fn obey(&mut self) {
         self.outstanding.allow(self.endpoint.tags_allowed());
         for (function, known) in (0..).zip(&mut self.functions) {
@@ -383,7 +384,7 @@ impl Nic {
         }
     }
 
-    /// Something of a function was stopped: it is counted where its owner can read it.
+    /// Counts a fault of a function, in a counter that its owner can read.
     fn stop(
         &mut self,
         function: u8,
@@ -403,7 +404,7 @@ impl Nic {
         });
     }
 
-    /// Ends a packet here.
+    /// Drops a packet, with a fault.
     fn drop_packet(
         &mut self,
         function: u8,

@@ -1,4 +1,4 @@
-//! Messages become packets: whose is made next, and what its end sets off.
+//! The packing of messages into packets: the order of messages, and their ends.
 
 use kernel::{Effects, Span, Time};
 use packet::{Fault, Frame};
@@ -9,12 +9,12 @@ use super::job::{Address, Job, Way, refusal};
 use super::registers::FUNCTIONS;
 use super::{BUS, Nic};
 
-/// How functions share the engine.
+/// The sharing of the engine by functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// One message after the other, of whichever function.
+    /// One message after the other, of any function.
     Message,
-    /// A packet of each function's message in turn; each function has places for messages of its own.
+    /// A packet of each function in turn; each function has its own places for messages.
     Packet,
 }
 
@@ -25,7 +25,7 @@ impl Sharing {
 kernel::choices!(Sharing);
 
 impl Nic {
-    /// Makes packets of messages, as far as their data is here and the way to the crossbar open.
+    /// Makes packets of messages, as far as data has arrived and the interface to the crossbar accepts packets.
     pub(super) fn pack(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some(index) = self.next_to_pack(fx.now()) {
@@ -39,13 +39,13 @@ impl Nic {
         any
     }
 
-    /// The message whose packet is made next.
+    /// The message of the next packet.
     fn next_to_pack(&self, now: Time) -> Option<usize> {
         self.in_turn()
             .find(|index| self.can_pack(&self.jobs[*index], now))
     }
 
-    /// The messages that may go on: the oldest one, or that of each function, the one whose turn it is first.
+    /// The messages that may continue: the oldest one, or one of each function in round-robin order.
     pub(super) fn in_turn(&self) -> impl Iterator<Item = usize> + '_ {
         let steps = match self.parameters.sharing {
             Sharing::Message => 0,
@@ -94,7 +94,7 @@ impl Nic {
         }
     }
 
-    /// The data of a message will not come.
+    /// Ends a message whose data cannot be read.
     fn give_up_message(&mut self, index: usize, fx: &mut Effects<'_, Self>) {
         let job = &self.jobs[index];
         let (owner, flow, left) = (job.address.source, job.address.probe.flow, job.left);
@@ -118,7 +118,7 @@ impl Nic {
         self.end_message(index, Some(Fault::Source), fx);
     }
 
-    /// What another side has asked for will not come: it is told why, in the channel of data.
+    /// Reports to the other side, in the channel of data, why the data that it requested will not follow.
     pub(super) fn refuse_get(
         &mut self,
         (from, to): (QueuePairId, QueuePairId),
@@ -135,7 +135,7 @@ impl Nic {
         self.bus.push(channel, packet, fx.now(), fx.store());
     }
 
-    /// A message is at its end: its sender is told if it wants to be, or if something went wrong.
+    /// Ends a message: the sender gets an event if it wants one, or if there was an error.
     fn end_message(&mut self, index: usize, fault: Option<Fault>, fx: &mut Effects<'_, Self>) {
         let Some(job) = self.jobs.remove(index) else {
             return;

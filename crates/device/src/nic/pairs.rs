@@ -1,4 +1,4 @@
-//! Queue pairs: whether each is open, its key, its rings, and the buffers for what arrives without an address.
+//! Queue pairs: their state, their keys, their event rings, and their buffers for data without an address.
 
 use std::collections::VecDeque;
 
@@ -9,64 +9,64 @@ use protocol::MemoryRequest;
 use super::event::Event;
 use super::registers::{NAP_BUFFER, offset};
 
-/// A queue pair as its registers have it.
+/// A queue pair with the state of its registers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pair {
     pub(super) is_open: bool,
     pub(super) key: u16,
-    /// How often it was opened or closed: what began before then is another owner's.
+    /// Number of times that it was opened or closed: work of an earlier epoch belongs to another owner.
     pub(super) epoch: u32,
     pub(super) sent: Ring,
     pub(super) arrived: Ring,
     pub(super) buffers: Buffers,
 }
 
-/// A ring of events in memory, which never overflows: an event goes only where the one before has been taken out.
+/// A ring of events in memory. It never overflows: an event is written only into a free entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
     address: u64,
     entries: u64,
-    /// Events that the owner has taken out.
+    /// Number of events that the owner has taken.
     taken: u64,
-    /// Events that were written, or are about to be.
+    /// Number of events that were written, or will be written soon.
     written: u64,
-    /// Places that are kept for events to come.
+    /// Number of entries reserved for later events.
     kept: u64,
 }
 
 impl Ring {
-    /// Whether one more event has room.
+    /// Whether the ring has space for another event.
     pub(super) fn has_room(&self) -> bool {
         self.written - self.taken + self.kept < self.entries
     }
 
-    /// Whether there are events at all.
+    /// Whether the ring has entries; without entries there are no events.
     pub(super) fn exists(&self) -> bool {
         self.entries > 0
     }
 
-    /// Keeps a place for an event to come. There is one.
+    /// Reserves an entry, which must be free.
     pub(super) fn keep(&mut self) {
         self.kept += 1;
     }
 
-    /// Gives back a place that was kept.
+    /// Returns a reserved entry.
     pub(super) fn give_back(&mut self) {
         self.kept -= 1;
     }
 
-    /// Address and phase of the next event, for which there is room.
+    /// Address and phase of the next event, for which there must be space.
     pub(super) fn next(&mut self) -> (u64, bool) {
         let (lap, entry) = (self.written / self.entries, self.written % self.entries);
         self.written += 1;
         (self.address + entry * Event::BYTES, lap.is_multiple_of(2))
     }
 
-    /// The owner writes a register of it. False if it can't be written so: where a ring is stands while its pair is open, and what
-    /// is counted begins when it is opened.
+    /// Handles the owner's write to a register of the ring. False if it is not allowed: the address cannot change while the pair is
+    /// open, and the counter starts when it is opened.
     fn set(&mut self, at: u64, value: u64, is_open: bool) -> bool {
         match at {
-            // Nobody can take out what was never there.
+            // The owner cannot take more events than were written.
             offset::TAKEN if is_open => self.taken = value.clamp(self.taken, self.written),
             offset::TAKEN => return false,
             _ if is_open => return false,
@@ -78,33 +78,33 @@ impl Ring {
     }
 }
 
-/// Buffers for NAPs: a ring of addresses in memory, the next of which are kept here.
+/// Buffers for NAPs: a ring of addresses in memory; the next addresses are prefetched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers {
     ring: u64,
     entries: u64,
     given: u64,
-    /// Addresses that were asked for.
+    /// Number of addresses that were requested.
     asked: u64,
-    /// Those that have come.
+    /// Addresses that have arrived.
     here: VecDeque<u64>,
-    /// How many are on their way.
+    /// Number of addresses that are outstanding.
     coming: u64,
 }
 
-/// What a NAP finds.
+/// The result of a request for a NAP's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A buffer at this address.
+    /// The buffer at this address.
     Buffer(u64),
-    /// None yet.
+    /// No address has arrived yet.
     Later,
-    /// None at all, or one that is none.
+    /// There is no buffer, or its address is invalid.
     Nothing(Fault),
 }
 
 impl Buffers {
-    /// A buffer for a message.
+    /// Takes a buffer for a message.
     pub(super) fn take(&mut self) -> Found {
         match self.here.pop_front() {
             Some(address) if address.is_multiple_of(NAP_BUFFER) => Found::Buffer(address),
@@ -114,7 +114,7 @@ impl Buffers {
         }
     }
 
-    /// Where the addresses of more buffers are, and how many: when half of `most` are used up, and some are there.
+    /// The address and the number of further buffer addresses to read; none unless half of `most` are used and more are given.
     pub(super) fn refill(&mut self, most: u64) -> Option<(u64, u32)> {
         let have = self.here.len() as u64 + self.coming;
         if self.asked >= self.given || have > most / 2 {
@@ -132,13 +132,13 @@ impl Buffers {
         Some((address, (count * ENTRY) as u32))
     }
 
-    /// Gives a buffer back, to be the next that is taken.
+    /// Returns a buffer, which will be taken next.
     pub(super) fn put_back(&mut self, address: u64) {
         self.here.push_front(address);
     }
 
-    /// Addresses that were asked for have come; or, with errors, some bytes never will: then no more are asked for of those that
-    /// were given.
+    /// Handles requested addresses; `missing` is the number of bytes that could not be read. After such an error, no more of the
+    /// given addresses are requested.
     pub(super) fn arrive(&mut self, bytes: &[u8], missing: u32) {
         let (addresses, _) = bytes.as_chunks::<8>();
         self.here
@@ -149,7 +149,7 @@ impl Buffers {
         }
     }
 
-    /// The owner writes a register of it. False if it can't be written so.
+    /// Handles the owner's write to a register of the buffers. False if it is not allowed.
     fn set(&mut self, at: u64, value: u64, is_open: bool) -> bool {
         match at {
             offset::BUFFERS_GIVEN if is_open => {
@@ -166,7 +166,7 @@ impl Buffers {
 }
 
 impl Pair {
-    /// The owner writes the register at `at` of its block, other than the doorbell. False if it can't be written so.
+    /// Handles the owner's write to the register at `at` of the block, other than the doorbell. False if it is not allowed.
     pub(super) fn set(&mut self, at: u64, value: u64) -> bool {
         let is_open = self.is_open;
         match at {
@@ -187,7 +187,7 @@ impl Pair {
         }
     }
 
-    /// The rings where they are, with nothing in them.
+    /// The pair with the same rings, but empty.
     fn reset(&self) -> Self {
         let ring = |ring: &Ring| Ring {
             address: ring.address,
@@ -209,14 +209,14 @@ impl Pair {
     }
 }
 
-/// Where a ring can be: bits 47..4.
+/// Address bits of a ring: bits 47..4.
 const ADDRESS: u64 = (1 << 48) - 16;
-/// Entries of a ring at most.
+/// Most entries of a ring.
 const MOST_ENTRIES: u64 = 1 << 16;
 
-/// Bytes of a buffer's address.
+/// Size of a buffer's address in bytes.
 const ENTRY: u64 = 8;
-/// Addresses of one read: those of 64 bytes.
+/// Number of addresses in one read of 64 bytes.
 const AT_ONCE: u64 = 8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The receiving engine: packets become write requests, and events tell of them.
+//! The receiving engine: it converts packets into write requests, and writes events.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,18 +16,18 @@ use super::registers::NAP_BUFFER;
 use super::stream::Stream;
 use super::{BUS, Nic};
 
-/// What has come from the crossbar, and what goes up to memory.
+/// Packets from the crossbar, and write requests to memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
-    /// Packets of each virtual channel from the crossbar: data, and GETs if they have one of their own.
+    /// Packets of each virtual channel from the crossbar: data, and GETs if they have their own channel.
     arrived: [VecDeque<(Time, BusFrame)>; 2],
-    /// NAPs of which not all has come, by the queue pair that they come from.
+    /// Incomplete NAPs, by their source queue pair.
     messages: BTreeMap<u16, Message>,
-    /// Write requests, with the room that the last one of a packet gives back.
+    /// Write requests; the last one of a packet returns the packet's buffer space.
     pub(super) uploads: VecDeque<Upload>,
 }
 
-/// A write request that goes up to memory.
+/// A write request to memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upload {
     pub(super) due: Time,
@@ -35,18 +35,18 @@ pub(super) struct Upload {
     pub(super) room: Option<Room>,
 }
 
-/// A NAP of which not all has come.
+/// An incomplete NAP.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     owner: QueuePairId,
-    /// That of the owner when it began.
+    /// The epoch of the owner at the begin.
     epoch: u32,
     buffer: u64,
-    /// Bytes that have come.
+    /// Bytes that have arrived.
     come: u64,
 }
 
-/// Write requests that wait to go up before the next packet is looked at: those of a packet, and a second one.
+/// Most waiting write requests before the next packet is handled: those of one packet, and of a second one.
 const UPLOADS: usize = 4;
 
 impl Receiver {
@@ -54,7 +54,7 @@ impl Receiver {
         self.arrived[usize::from(frame.channel)].push_back((due, frame));
     }
 
-    /// When something is due that is not at `now`.
+    /// The time of the next event after `now`.
     pub(super) fn due_after(&self, now: Time) -> Time {
         let arrived = self.arrived.iter().filter_map(VecDeque::front);
         let arrived = arrived.map(|(due, _)| *due);
@@ -65,7 +65,7 @@ impl Receiver {
 }
 
 impl Nic {
-    /// A packet arrives: its data streams through, while a GET is put together before its descriptor is looked at.
+    /// Accepts a packet: its data streams through, but a GET is handled when it is complete.
     pub(super) fn take_from_bus(&mut self, frame: BusFrame, fx: &mut Effects<'_, Self>) {
         let is_get = matches!(
             &fx.store()[frame.packet].header().kind,
@@ -80,7 +80,7 @@ impl Nic {
         self.receiver.arrive(frame, due);
     }
 
-    /// Takes packets out of their buffers while there is room for what they become.
+    /// Handles packets in the buffers, as far as there is space for their write requests.
     pub(super) fn receive_packets(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let mut any = false;
@@ -97,8 +97,8 @@ impl Nic {
         any
     }
 
-    /// The packet of a virtual channel that is looked at next: the first one, or of GETs in their own channel the first one whose
-    /// function has a place for it, where functions do not wait for each other.
+    /// The next packet of a virtual channel to handle: the first one. In the channel of GETs, where functions do not wait for each
+    /// other, it is the first one whose function has a free place.
     fn next_arrived(&self, channel: usize, now: Time, fx: &mut Effects<'_, Self>) -> Option<usize> {
         let mut arrived = self.receiver.arrived[channel].iter();
         if channel == 0 || self.parameters.sharing == Sharing::Message {
@@ -117,7 +117,7 @@ impl Nic {
         })
     }
 
-    /// Whether one more GET of a function may wait here: there are so many places for all of them, or for each.
+    /// Whether another GET of a function may wait here; the places are for all functions, or for each.
     fn takes_get(&self, function: u8) -> bool {
         let shares = self.parameters.sharing == Sharing::Message;
         let waiting = self
@@ -127,7 +127,7 @@ impl Nic {
         waiting.count() < self.parameters.get_queue as usize
     }
 
-    /// Takes a packet in. False if it has to wait.
+    /// Handles a packet. False if it must wait.
     fn receive_packet(&mut self, frame: BusFrame, fx: &mut Effects<'_, Self>) -> bool {
         let packet = frame.packet;
         let Kind::Network(header) = fx.store()[packet].header().kind else {
@@ -203,7 +203,7 @@ impl Nic {
         Ok(true)
     }
 
-    /// What this side has asked for will not come: its owner is told why.
+    /// Handles a refusal of data that this side has requested: reports it to the owner.
     fn receive_refusal(
         &mut self,
         frame: BusFrame,
@@ -228,7 +228,8 @@ impl Nic {
         Ok(true)
     }
 
-    /// A packet of a NAP: the first one takes a buffer and a place for the event. `Ok(false)` if it has to wait for a buffer.
+    /// Handles a packet of a NAP: the first one takes a buffer and an entry for the event. `Ok(false)` if it must wait for a
+    /// buffer.
     fn receive_nap(
         &mut self,
         frame: BusFrame,
@@ -271,7 +272,7 @@ impl Nic {
             Some(message) if goes_on(&message) && is_own(&message) => {
                 self.place_nap(frame, header, message, fx);
             }
-            // What went missing before, or was not wanted, was counted then.
+            // The fault of the earlier or unwanted packet was already counted.
             message => {
                 if let Some(message) = message {
                     self.let_go_of(&message);
@@ -282,14 +283,14 @@ impl Nic {
         Ok(true)
     }
 
-    /// The rest of a NAP from that queue pair will not come, or not be taken.
+    /// Ends an incomplete NAP of queue pair `from`.
     fn abandon(&mut self, from: QueuePairId) {
         if let Some(message) = self.receiver.messages.remove(&from.number()) {
             self.let_go_of(&message);
         }
     }
 
-    /// Gives back what a NAP has taken, if its owner is still the same.
+    /// Returns the buffer and the event's entry of a NAP, if its owner is still the same.
     fn let_go_of(&mut self, message: &Message) {
         let pair = self.pair(message.owner);
         if pair.epoch == message.epoch {
@@ -364,7 +365,7 @@ impl Nic {
         self.tell(owner, address, &event.emit(phase), fx);
     }
 
-    /// Writes an event behind all that goes up before it.
+    /// Writes an event, after all earlier writes to memory.
     pub(super) fn tell(
         &mut self,
         owner: QueuePairId,
@@ -385,7 +386,7 @@ impl Nic {
         self.receiver.uploads.extend(uploads);
     }
 
-    /// A GET becomes a PUT of this side. False while there is no room for it.
+    /// Converts a GET into a PUT of this side. False while there is no place for it.
     fn receive_get(
         &mut self,
         frame: BusFrame,
@@ -446,13 +447,13 @@ impl Nic {
     }
 }
 
-/// The crossbar may send as much again as `frame` took here.
+/// Returns the buffer space of `frame` to the crossbar.
 fn give_room(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
     let room = frame.room();
     fx.send(BUS, Frame::Room(room), Span::ZERO);
 }
 
-/// Lets go of a packet that nobody wants and whose loss was told, or that carries nothing.
+/// Releases a packet that is not wanted, and reports its loss; its fault was counted before.
 fn forget(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
     let content = &fx.store()[frame.packet];
     if let Some(flow) = content.stamp.flow {

@@ -1,4 +1,4 @@
-//! The sending engine: doorbells become descriptors, descriptors messages, and messages packets.
+//! The sending engine: from doorbells to descriptors, to messages, and to packets.
 
 use kernel::{Effects, Time};
 use packet::{Fault, Stamp};
@@ -15,7 +15,7 @@ use super::registers::{Doorbell, FUNCTIONS, PAIRS};
 use super::stream::Stream;
 
 impl Nic {
-    /// Begins to read the descriptors whose turn it is.
+    /// Begins to read the next descriptors.
     pub(super) fn serve_doorbells(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         let most = self.parameters.descriptors as usize;
@@ -61,7 +61,7 @@ impl Nic {
         });
     }
 
-    /// Counts, once for each, the functions that wait until software takes events out of a ring.
+    /// Counts a fault for each function that waits until software takes events from a ring, once for each wait.
     fn tell_full(&mut self, fx: &mut Effects<'_, Self>) {
         let firsts = self.doorbells.firsts(fx.now());
         let full = firsts.filter(|(function, bell)| {
@@ -74,7 +74,7 @@ impl Nic {
         }
     }
 
-    /// Turns descriptors that are here into messages, those of others and own ones in turn.
+    /// Begins the messages of descriptors that have arrived; GETs of others and own messages take turns.
     pub(super) fn begin_messages(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         loop {
@@ -86,8 +86,8 @@ impl Nic {
         }
     }
 
-    /// Descriptors that are read; and of each function these, and those with the ones that wait for a message to end. Where
-    /// functions wait for each other all of them count for each.
+    /// Number of descriptors being read; and for each function, its descriptors being read, and these with the ones that wait for a
+    /// place. Where functions wait for each other, each function has the total.
     fn under_way(&self) -> (usize, [(usize, usize); FUNCTIONS]) {
         if self.parameters.sharing == Sharing::Message {
             let all = self.fetches.len();
@@ -102,7 +102,7 @@ impl Nic {
         (counts.iter().map(|(read, _)| read).sum(), counts)
     }
 
-    /// Whether there is a place for one more message of a function.
+    /// Whether there is a place for another message of a function.
     fn has_place(&self, function: u8) -> bool {
         let beside = self.jobs.iter().filter(|job| {
             let shares = self.parameters.sharing == Sharing::Message;
@@ -128,7 +128,7 @@ impl Nic {
         true
     }
 
-    /// The oldest descriptor goes on, or where functions do not wait for each other the oldest of any of them that can.
+    /// Begins the message of the oldest descriptor; where functions do not wait for each other, of the oldest one that can begin.
     fn begin_own(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         match self.parameters.sharing {
             Sharing::Message => !self.fetches.is_empty() && self.begin_fetched(0, fx),
@@ -143,7 +143,7 @@ impl Nic {
         }
     }
 
-    /// A descriptor goes on when enough of it is here to see what it is.
+    /// Begins the message of a descriptor when enough of it has arrived.
     fn begin_fetched(&mut self, index: usize, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let parsing = self.cycles(self.parameters.parse_cycles);
@@ -164,7 +164,7 @@ impl Nic {
         self.carry_out(index, head, fx)
     }
 
-    /// Carries out a descriptor. False if it has to wait.
+    /// Executes a descriptor. False if it must wait.
     fn carry_out(
         &mut self,
         index: usize,
@@ -201,7 +201,7 @@ impl Nic {
         true
     }
 
-    /// Begins what a descriptor asks for.
+    /// Begins the work of a descriptor.
     fn begin(&mut self, fetch: Fetch, descriptor: Descriptor, fx: &mut Effects<'_, Self>) {
         let there = usize::from(descriptor.destination.processor());
         if self.channels.get(there).copied().flatten().is_none() {
@@ -210,7 +210,7 @@ impl Nic {
         }
         let is_get = matches!(descriptor.body, Body::Get { .. });
         if is_get && self.pair(fetch.owner).key != descriptor.key {
-            // What comes back has the key that it went with.
+            // The answer to a GET has the key of the request.
             return self.refuse_descriptor(&fetch, Some(&descriptor), Fault::Key, fx);
         }
         let address = Address {
@@ -228,7 +228,7 @@ impl Nic {
         if is_get {
             let data = descriptor.emit();
             if data.len() > self.largest as usize {
-                // More ranges than a packet carries.
+                // The list of ranges is longer than a packet can carry.
                 let fault = Fault::Descriptor;
                 return self.refuse_descriptor(&fetch, Some(&descriptor), fault, fx);
             }
@@ -260,14 +260,14 @@ impl Nic {
         self.others_turn = true;
     }
 
-    /// A GET goes to the other side as it is; its own side has nothing more to do with it.
+    /// Sends a GET to the other side as it is; this side has no further work with it.
     fn send_get(&mut self, address: &Address, data: &[u8], fx: &mut Effects<'_, Self>) {
         if self.has_kept(address.source, address.epoch) {
             self.pair(address.source).sent.give_back();
         }
         let (from, to) = (address.source, address.destination);
         let mut header = NetworkHeader::new(PacketType::Get, from, to, 0, data.len() as u32)
-            .expect("a packet has room for it");
+            .expect("the descriptor fits in a packet");
         header.magic = address.key;
         header.requester = self.requester(from);
         if self.get_channel {
@@ -286,7 +286,7 @@ impl Nic {
         self.bus.push(channel, packet, ready, fx.store());
     }
 
-    /// The channel of GETs: the last one, or the first where they have none of their own.
+    /// The channel of GETs: the last one, or the first if they have none of their own.
     fn channel_of_gets(&self) -> u8 {
         if self.get_channel {
             self.data_channels
@@ -295,7 +295,7 @@ impl Nic {
         }
     }
 
-    /// What cannot be carried out is counted, and told to its owner.
+    /// Refuses a descriptor: counts the fault, and reports it to the owner.
     fn refuse_descriptor(
         &mut self,
         fetch: &Fetch,
@@ -321,7 +321,7 @@ impl Nic {
         }
     }
 
-    /// Whether a place in the ring of events is kept for what began in `epoch`: rings stand as long as their owner stays.
+    /// Whether the event ring has an entry reserved for work of `epoch`: rings stay until the owner changes.
     pub(super) fn has_kept(&mut self, owner: QueuePairId, epoch: u32) -> bool {
         let pair = self.pair(owner);
         pair.epoch == epoch && pair.sent.exists()
@@ -338,10 +338,10 @@ impl Nic {
     }
 }
 
-/// What leads GETs into a virtual channel of their own on the links between controllers.
+/// The traffic class that leads GETs into their own virtual channel on links between controllers.
 const GETS: TrafficClass = TrafficClass::new(1).expect("there are eight classes");
 
-/// Whether the end of a doorbell's request has room in the ring of its queue pair.
+/// Whether the event ring of a doorbell's queue pair has space for its event.
 fn has_room(pairs: &[[Pair; PAIRS]; FUNCTIONS], function: u8, bell: &Bell) -> bool {
     let ring = &pairs[usize::from(function)][usize::from(bell.pair)].sent;
     !ring.exists() || ring.has_room()

@@ -1,4 +1,4 @@
-//! Bytes of memory in the order in which they are wanted, however the answers to the read requests for them come.
+//! Bytes of memory in order, although the answers to read requests arrive in any order.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use protocol::MemoryRequest;
 
 use super::descriptor::Item;
 
-/// What is read, what of it was asked for, and what has come.
+/// A sequence of bytes to read: what was requested, and what has arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
-    /// What is to be asked for.
+    /// The ranges to request.
     ranges: VecDeque<Item>,
-    /// Requests whose data is not in order yet, the oldest first; and the number of that.
+    /// Requests with data that is not in order yet, the oldest first, and the number of the first one.
     slots: VecDeque<Slot>,
     first: u64,
-    /// What is in order, and how much of it was taken out.
+    /// The data in order, and the number of bytes that were taken.
     ready: Vec<u8>,
     taken: usize,
-    /// What is left to be taken out of each request, the oldest first.
+    /// Bytes of each request that were not taken yet, the oldest first.
     held: VecDeque<u32>,
-    /// Something will not come.
+    /// Whether a request has failed.
     is_broken: bool,
 }
 
@@ -30,7 +30,7 @@ struct Slot {
 }
 
 impl Stream {
-    /// The bytes of `ranges`.
+    /// A stream of the bytes of `ranges`.
     pub(super) fn new(ranges: impl IntoIterator<Item = Item>) -> Self {
         Self {
             ranges: ranges.into_iter().collect(),
@@ -38,7 +38,7 @@ impl Stream {
         }
     }
 
-    /// Bytes that the next request asks for, of at most `largest`, which ends at its boundary and in its page; 0 for none.
+    /// Size of the next request: at most `largest`, to a multiple of `largest` and within a page; 0 if there is none.
     pub(super) fn wanted(&self, largest: u32) -> u32 {
         self.ranges.front().map_or(0, |range| {
             let boundary = u64::from(largest) - range.address % u64::from(largest);
@@ -47,7 +47,7 @@ impl Stream {
         })
     }
 
-    /// Asks for the next `len` bytes, as many as are [`wanted`](Self::wanted): their address, and the number of the request.
+    /// Requests the next `len` bytes, as returned by [`wanted`](Self::wanted); returns their address and the number of the request.
     pub(super) fn ask(&mut self, len: u32) -> (u64, u64) {
         let range = self.ranges.front_mut().expect("something is wanted");
         let address = range.address;
@@ -64,12 +64,12 @@ impl Stream {
         (address, self.first + self.slots.len() as u64 - 1)
     }
 
-    /// Whether all was asked for.
+    /// Whether all bytes were requested.
     pub(super) fn is_asked(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// `bytes` of request `number` have come, and `lost` ones will not.
+    /// Handles `bytes` of request `number`; `lost` further bytes could not be read.
     pub(super) fn arrive(&mut self, number: u64, bytes: &[u8], lost: u32) {
         if lost > 0 {
             self.is_broken = true;
@@ -90,32 +90,32 @@ impl Stream {
         }
     }
 
-    /// Bytes that can be taken out.
+    /// Number of bytes that can be taken.
     pub(super) fn ready(&self) -> usize {
         self.ready.len() - self.taken
     }
 
-    /// Requests of which not all bytes were taken out: as long each has a place where its answer is put in order.
+    /// Number of requests with bytes that were not taken: each occupies a place in the reorder buffer.
     pub(super) fn held(&self) -> u64 {
         self.held.len() as u64
     }
 
-    /// Bytes that were asked for and not taken out.
+    /// Number of bytes that were requested and not taken.
     pub(super) fn coming(&self) -> u64 {
         self.held.iter().copied().map(u64::from).sum()
     }
 
-    /// Whether something will not come.
+    /// Whether a request has failed.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Whether nothing that was asked for is still to come.
+    /// Whether no answer is outstanding.
     pub(super) fn is_quiet(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Takes out the next bytes. They are there.
+    /// Takes the next bytes, which must have arrived.
     pub(super) fn take(&mut self, into: &mut [u8]) {
         let end = self.taken + into.len();
         into.copy_from_slice(&self.ready[self.taken..end]);
@@ -136,7 +136,7 @@ impl Stream {
         }
     }
 
-    /// The first bytes, which stay.
+    /// The next bytes, without taking them.
     pub(super) fn peek(&self, len: usize) -> Vec<u8> {
         let rest = &self.ready[self.taken..];
         rest[..len.min(rest.len())].to_vec()

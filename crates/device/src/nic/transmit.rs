@@ -1,4 +1,4 @@
-//! What goes up by PCI Express next: write requests of the receiving engine, or the read requests of both.
+//! The order of packets to PCI Express: write requests of the receiving engine, and read requests of both engines.
 
 use kernel::Effects;
 use packet::{Observation, PacketId, Stamp};
@@ -11,7 +11,7 @@ use super::pack::Sharing;
 use super::registers::{FUNCTIONS, PAIRS};
 use super::{Nic, Purpose};
 
-/// Who may send next, in turns.
+/// A source of packets; the sources take turns.
 #[derive(Clone, Copy, Debug)]
 enum Sends {
     Stores,
@@ -32,7 +32,7 @@ const TURNS: [Sends; 6] = [
 ];
 
 impl Nic {
-    /// Hands one packet to the link, if there is one that may go. Whether anything happened.
+    /// Sends a packet, if one may be sent; returns whether anything was done.
     pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let gave_up = self.give_up(fx);
         if !self.endpoint.is_open(fx) || !self.endpoint.is_bus_master() {
@@ -56,7 +56,7 @@ impl Nic {
         gave_up
     }
 
-    /// Gives up requests that were not answered in time, as if they had been with errors.
+    /// Ends requests that have timed out, as if they had failed.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let mut any = false;
@@ -112,7 +112,7 @@ impl Nic {
         let next = match self.parameters.sharing {
             Sharing::Message => wanting.next(),
             Sharing::Packet => wanting.min_by_key(|(_, fetch)| {
-                // The oldest of the function whose turn it is.
+                // The oldest descriptor of the function that is next.
                 (usize::from(fetch.owner.function()) + FUNCTIONS - 1 - self.described_last)
                     % FUNCTIONS
             }),
@@ -151,9 +151,9 @@ impl Nic {
         Some(self.read(owner, Item { address, len }, purpose, fx))
     }
 
-    /// The message whose data is asked for next, if there is room for that: the first one that wants any, of all or of the function
-    /// whose turn it is, which has its part of the room unless it is alone: what it holds is also what others' reads wait behind.
-    /// The oldest one may ask for a packet whatever others hold.
+    /// The message with the next read request for data, if the buffer has space: the first one that needs data, of all functions or
+    /// of the function that is next. Where functions take turns, each has a share of the buffer unless it is alone, because reads
+    /// of others wait behind the data that it holds. The oldest message may request a packet in any case.
     fn next_to_read(&self, largest: u32) -> Option<usize> {
         let packet = self.parameters.network_payload.0;
         let room = self.parameters.reorder_buffer.0;
@@ -196,7 +196,7 @@ impl Nic {
         let tag = self.outstanding.begin(purpose, range.len, fx.now());
         let requester = self.requester(owner);
         let header = Header::memory_read(requester, tag, range.address, range.len)
-            .expect("a request ends with its page");
+            .expect("a request stays within its page");
         let packet = fx.store().claim();
         let stamp = Stamp {
             born: fx.now(),

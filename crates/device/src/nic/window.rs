@@ -1,7 +1,7 @@
-//! The window: loads and stores between processors in one global address space.
+//! The window: loads and stores between processors in a global address space.
 //!
-//! BAR 2 shows the addresses of all processors, one after the other. A request to it goes over a [`Bridge`] to the crossbar for
-//! loads and stores, and out of the controller of the processor that has the address, as that one's own.
+//! BAR 2 contains the addresses of all processors, one processor after the other. A request to it goes by a [`Bridge`] to the
+//! crossbar for loads and stores, and leaves the controller of the target processor as that controller's own request.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use transaction::{Bridge, BridgeConfig, BridgeSide};
 
 use super::{BUS, Nic, Purpose};
 
-/// Loads and stores on their way.
+/// The window, with loads and stores in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub(super) bridge: Bridge,
-    /// Addresses of each processor, and of all.
+    /// Size of each processor's part of the address space, and of the whole window.
     space: u64,
     size: u64,
-    /// The port that leads to each processor.
+    /// The port to each processor.
     reach: Arc<[Option<u8>]>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Window {
 const WINDOW: usize = 2;
 
 impl Window {
-    /// A window to those within `reach`.
+    /// A window to the processors in `reach`.
     pub(super) fn new(config: BridgeConfig, reach: Arc<[Option<u8>]>) -> Self {
         Self {
             bridge: Bridge::new(config),
@@ -37,7 +37,7 @@ impl Window {
         }
     }
 
-    /// Whether somebody is at a global address.
+    /// Whether a processor is at a global address.
     fn reaches(&self, address: u64) -> bool {
         let there = usize::try_from(address / self.space).unwrap_or(usize::MAX);
         self.reach.get(there).is_some_and(Option::is_some)
@@ -45,7 +45,7 @@ impl Window {
 }
 
 impl Nic {
-    /// The window to so many processors, each with `space` addresses.
+    /// The window to `processors` processors, each with `space` addresses.
     pub fn window(space: u64, processors: usize) -> Bar {
         Bar {
             index: WINDOW as u8,
@@ -54,7 +54,7 @@ impl Nic {
         }
     }
 
-    /// What this side makes of requests of others.
+    /// This side of the bridge, for requests of others.
     fn side(&self) -> BridgeSide {
         BridgeSide {
             id: self.functions[0].id,
@@ -62,7 +62,7 @@ impl Nic {
         }
     }
 
-    /// The global address that a request is for, if it is one to the window.
+    /// The global address of a request to the window; none for other packets.
     pub(super) fn in_window(&self, header: &Header) -> Option<u64> {
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
@@ -74,7 +74,7 @@ impl Nic {
         }
     }
 
-    /// A request of this side sets out for the global `address`.
+    /// Sends a request of this side to the global `address`.
     pub(super) fn enter(
         &mut self,
         (packet, charge): (PacketId, Charge),
@@ -97,7 +97,7 @@ impl Nic {
         bridge.set_out((packet, charge), address, ready, fx.store());
     }
 
-    /// Sends loads, stores and answers to the crossbar, and answers of others on.
+    /// Sends loads, stores and answers to the crossbar, and answers of others to PCI Express.
     pub(super) fn put_io_on_bus(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some(answer) = self.window.bridge.next_answer(fx.now()) {
@@ -114,7 +114,7 @@ impl Nic {
         any
     }
 
-    /// Takes in what comes from the crossbar.
+    /// Handles frames from the crossbar.
     pub(super) fn take_io(&mut self, frame: BusFrame, fx: &mut Effects<'_, Self>) {
         let due = fx.now() + self.cycles(self.parameters.window_cycles);
         let header = *fx.store()[frame.packet].header();
@@ -158,7 +158,7 @@ impl Nic {
         Some(store.packet)
     }
 
-    /// The read request of the next part of a load of another processor.
+    /// The next read request for a load of another processor.
     pub(super) fn next_load(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         if !self.outstanding.is_open() {
             return None;

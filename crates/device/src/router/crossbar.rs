@@ -1,36 +1,36 @@
-//! The middle of a router: packets wait where they came in until an output takes them.
+//! The middle of a router: packets wait at their input until an output takes them.
 
 use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::PacketId;
 
-use super::routing::Ways;
+use super::routing::Hops;
 use super::{FIRST_FIBRE, TO_PCIE, TO_USER};
 
 /// A packet in the router.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) packet: PacketId,
-    /// Cycles of the buffer that it came into.
+    /// Its length in cycles, in the buffer of its input.
     pub(super) cycles: u32,
-    /// When it may be sent on.
+    /// The time at which it may be forwarded.
     pub(super) ready: Time,
-    /// When the last of it is here.
+    /// The time at which its last part has arrived.
     pub(super) complete: Time,
-    /// When its transaction began.
+    /// The time at which its transaction began.
     pub(super) born: Time,
     pub(super) damaged: bool,
 }
 
-/// Whose turn it is at an output for which several packets wait.
+/// The arbitration between several packets that wait for an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arbitration {
-    /// One queue after the other.
+    /// The queues are served in turn.
     RoundRobin,
-    /// The same, but packets of the node itself only when none waits that has come by a fibre.
+    /// The queues are served in turn, but packets of the node itself only when no packet from a fibre waits.
     TransitFirst,
-    /// The packet whose transaction began first.
+    /// The packet with the oldest transaction first.
     OldestFirst,
 }
 
@@ -44,57 +44,57 @@ impl Arbitration {
 
 kernel::choices!(Arbitration);
 
-/// One queue of one input: a virtual channel of a fibre, or one of those that the node itself fills.
+/// A queue of an input: a virtual channel of a fibre, or a queue that the node itself fills.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     pub(super) entries: VecDeque<Entry>,
-    /// Cycles of them.
+    /// Length of its packets together, in cycles.
     pub(super) cycles: u32,
-    /// Where its first packet may go, once it has asked.
-    pub(super) asks: Option<Asks>,
-    /// When its way into the crossbar is free, where it has one of its own.
+    /// The outputs that its first packet may take, once it has requested them.
+    pub(super) exits: Option<Exits>,
+    /// The time at which its own path into the crossbar is free, if it has one.
     pub(super) free_at: Time,
-    /// Before then its first packet is not looked at.
+    /// The first packet is not considered before this time.
     pub(super) rests_until: Time,
 }
 
-/// Where the first packet of a queue may go.
+/// The outputs for the first packet of a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Asks {
-    /// To the user logic.
+pub(super) enum Exits {
+    /// The user logic.
     User,
-    /// Out by PCI Express.
+    /// PCI Express.
     Pcie,
-    /// On, by one of these fibres.
-    On(Ways),
+    /// One of these fibres.
+    On(Hops),
 }
 
-impl Asks {
-    /// The outputs that it may take.
+impl Exits {
+    /// The numbers of these outputs.
     pub(super) fn outputs(self) -> impl Iterator<Item = usize> {
-        let (out, ways) = match self {
-            Asks::User => (Some(TO_USER), Ways::default()),
-            Asks::Pcie => (Some(TO_PCIE), Ways::default()),
-            Asks::On(ways) => (None, ways),
+        let (out, hops) = match self {
+            Exits::User => (Some(TO_USER), Hops::default()),
+            Exits::Pcie => (Some(TO_PCIE), Hops::default()),
+            Exits::On(hops) => (None, hops),
         };
-        let fibres = ways.iter();
+        let fibres = hops.iter();
         let fibres = fibres.map(|(fibre, _)| FIRST_FIBRE + usize::from(fibre));
         out.into_iter().chain(fibres)
     }
 }
 
-/// An input: its queues share one way into the crossbar, which a packet holds for as long as it takes.
+/// An input: its queues share a path into the crossbar, which each packet occupies for its length.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     pub(super) free_at: Time,
     pub(super) wake: Time,
 }
 
-/// An output, and the queues whose first packets ask for it, a bit each.
+/// An output, with the queues that request it, one bit each.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     pub(super) asked: u64,
-    /// The queue after the one that was last served: round robin begins here.
+    /// The queue after the one that was served last, where round robin begins.
     next: u32,
     pub(super) free_at: Time,
     pub(super) wake: Time,
@@ -105,7 +105,7 @@ impl Queue {
         Queue {
             entries: VecDeque::new(),
             cycles: 0,
-            asks: None,
+            exits: None,
             free_at: Time::ZERO,
             rests_until: Time::ZERO,
         }
@@ -131,7 +131,7 @@ impl Output {
         }
     }
 
-    /// The queues that ask for it, whose turn it is first; those of `later` come after all others.
+    /// The queues that request the output, in round-robin order; those of `later` come after all others.
     pub(super) fn in_turn(&self, later: u64) -> impl Iterator<Item = u32> + use<> {
         let next = self.next;
         let mut left = (self.asked & !later).rotate_right(next);

@@ -1,4 +1,4 @@
-//! The node's own side of a router: what goes into the network here, and what leaves it.
+//! The local side of a router: packets that enter the network here, and packets that leave it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use super::crossbar::{Arbitration, Entry};
 use super::program::{Program, Running, Wish, add};
 use super::{OWN, Router, RouterParameters, TO_PCIE, TO_USER, USER, Window, key, lose};
 
-/// What is between the crossbar, the user logic and PCI Express.
+/// The parts between the crossbar, the user logic and PCI Express.
 #[derive(Debug)]
 pub(super) struct Local {
     window: Window,
     targets: Vec<u64>,
     patterns: Arc<[Pattern]>,
-    /// The flows of the user logic; their addresses are those of the network.
+    /// The requester with the flows of the user logic; their addresses are those of the network.
     pub(super) source: Requester,
-    /// Before then they have nothing to send.
+    /// The flows have nothing to send before this time.
     source_due: Time,
-    /// Its parts in collectives.
+    /// The node's programs in collectives.
     programs: Vec<Running>,
-    /// A packet of theirs whose queue is full.
+    /// A packet of a flow or program with a full queue.
     held: Option<(usize, Entry)>,
-    /// Packets that the crossbar takes, or hands out, while a fibre takes one.
+    /// Number of packets that the crossbar takes from the node, or gives to it, in the time of one packet of a fibre.
     width: u32,
-    /// Queues into the crossbar, and the cycles that each has room for.
+    /// Number of queues into the crossbar, and the size of each in cycles.
     queues: usize,
     room: u32,
     cycle: Span,
     lanes: u32,
     packet_size: u64,
-    /// Packets on their way out by PCI Express, and when the last of each is here.
+    /// Packets that leave by PCI Express, with the time at which the last part of each is here.
     leaving: VecDeque<(Time, PacketId)>,
-    /// TLPs made of such packets.
+    /// TLPs made from packets that leave.
     tlps: VecDeque<PacketId>,
 }
 
@@ -83,7 +83,7 @@ impl Local {
         aurora::cycles(packets[packet].route().frame_len.into(), self.lanes)
     }
 
-    /// What is to be written where, if a packet of PCI Express is for the window, which begins at `base`.
+    /// The network address, the node and the port of a write to the window, which begins at `base`.
     fn in_window(&self, header: &Header, base: u64) -> Option<(u64, u16, u8)> {
         let Kind::MemoryWrite(request) = &header.kind else {
             return None;
@@ -95,42 +95,42 @@ impl Local {
 }
 
 impl Router {
-    /// Its user logic's requests.
+    /// The requester of the user logic.
     pub fn requester(&self) -> &Requester {
         &self.local.source
     }
 
-    /// The same, to take what it did.
+    /// The requester of the user logic, mutable, to take its results.
     pub fn requester_mut(&mut self) -> &mut Requester {
         &mut self.local.source
     }
 
-    /// One more flow of the user logic, to an address of the network.
+    /// Adds a flow of the user logic, to an address of the network.
     pub fn add_flow(&mut self, flow: Flow) {
         self.local.source.add(flow);
         self.local.source_due = Time::ZERO;
     }
 
-    /// One more part in a collective.
+    /// Adds the node's program in a collective.
     pub fn add_program(&mut self, program: Program) {
         self.local.programs.push(Running::new(program));
     }
 
-    /// Takes in what has come by PCI Express and what the user logic sends, and hands out what leaves.
+    /// Handles packets from PCI Express and from the user logic, and sends packets that leave.
     pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.take_in(fx);
         self.make(fx);
         self.hand_out(fx);
     }
 
-    /// The same after something in the network that concerns the node only if one of its own packets has gone on.
+    /// Runs the local side after an event in the network, if a packet of the node itself has left its queue.
     pub(super) fn run_on(&mut self, fx: &mut Effects<'_, Self>) {
         if std::mem::take(&mut self.has_room) {
             self.run(fx);
         }
     }
 
-    /// What comes by PCI Express goes on while its queue has room; then it waits in the core's buffer, without credit.
+    /// Takes packets from PCI Express while their queues have space; others wait in the core's buffer and hold its credit.
     fn take_in(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(header) = self.endpoint.front(fx) {
             let target = self.local.in_window(&header, self.endpoint.base_of(2));
@@ -168,14 +168,14 @@ impl Router {
         }
     }
 
-    /// The queue into the crossbar of what goes to a node: by the fibre that it takes first, as far as there are queues.
+    /// The queue into the crossbar for packets to a node: by the first fibre on the route, modulo the number of queues.
     fn queue_to(&self, destination: u16) -> usize {
         if destination == self.node {
             return 0;
         }
         let key = key(self.node, destination);
-        let mut ways = self.routing.ways(destination, None, key).iter();
-        ways.next()
+        let mut hops = self.routing.hops(destination, None, key).iter();
+        hops.next()
             .map_or(0, |(fibre, _)| usize::from(fibre) % self.local.queues)
     }
 
@@ -191,7 +191,7 @@ impl Router {
         }
     }
 
-    /// The user logic makes packets while their queues have room.
+    /// Creates packets of the user logic while their queues have space.
     fn make(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             if let Some((queue, entry)) = self.local.held {
@@ -240,7 +240,7 @@ impl Router {
         }
     }
 
-    /// When the transaction of a packet began, where somebody asks.
+    /// The time at which a packet's transaction began, if the arbitration needs it.
     pub(super) fn born(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Time {
         if self.arbitration == Arbitration::OldestFirst {
             fx.store()[packet].stamp.born
@@ -249,7 +249,7 @@ impl Router {
         }
     }
 
-    /// Lets the programs go on until one has a packet to send, or none goes on: false.
+    /// Advances the programs until one has a packet to send; false if none can continue.
     fn work(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let (now, largest) = (fx.now(), self.local.packet_size);
         for index in 0..self.local.programs.len() {
@@ -281,7 +281,7 @@ impl Router {
         false
     }
 
-    /// Node and port that a packet of the user logic goes to.
+    /// Destination node and port of a packet of the user logic.
     fn address(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Option<(u16, u8)> {
         match &fx.store()[packet].header().kind {
             Kind::MemoryWrite(request) => self.local.window.locate(request.first_byte()),
@@ -289,14 +289,14 @@ impl Router {
         }
     }
 
-    /// TLPs leave by PCI Express, completions of the core first.
+    /// Sends TLPs by PCI Express; completions of the core go first.
     fn hand_out(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some((_, packet)) = self.local.leaving.pop_front_if(|(due, _)| *due <= now) {
             self.unwrap(packet, fx);
         }
         if let Some((due, _)) = self.local.leaving.front() {
-            // The wake-up that was under way when it began to leave may have been an earlier one.
+            // The last scheduled wake-up may be for an earlier packet.
             self.endpoint.wake_engine(*due, fx);
         }
         if self.local.tlps.is_empty() && !self.endpoint.owes() {
@@ -311,19 +311,19 @@ impl Router {
         self.let_out(fx);
     }
 
-    /// Packets that wait for PCI Express go when those before have gone.
+    /// Lets a waiting packet leave by PCI Express when earlier ones have left.
     fn let_out(&mut self, fx: &mut Effects<'_, Self>) {
         if self.outputs[TO_PCIE].asked != 0 && self.takes_tlps() {
             self.serve(TO_PCIE, fx);
         }
     }
 
-    /// Whether a packet may leave by PCI Express: those before are on their way.
+    /// Whether a packet may leave by PCI Express: few earlier ones are waiting.
     pub(super) fn takes_tlps(&self) -> bool {
         self.local.leaving.len() < AT_THE_EXIT && self.local.tlps.is_empty()
     }
 
-    /// Tells that a packet of the user logic begins to leave.
+    /// Reports that a packet of the user logic begins to leave its queue.
     pub(super) fn tell_sent(&self, entry: &Entry, fx: &mut Effects<'_, Self>) {
         let start = fx.now();
         let end = start + self.local.cycle * u64::from(entry.cycles);
@@ -335,7 +335,7 @@ impl Router {
         }
     }
 
-    /// A packet leaves the network here: how long it holds its way through the crossbar.
+    /// Takes a packet that leaves the network here; returns how long it occupies its path through the crossbar.
     pub(super) fn leave(
         &mut self,
         output: usize,
@@ -363,7 +363,7 @@ impl Router {
         length
     }
 
-    /// Writes a packet to the memory of the user logic, all of which is there at `done`.
+    /// Writes a packet to the memory of the user logic; all of it has arrived at `done`.
     fn deliver(&mut self, entry: Entry, done: Time, fx: &mut Effects<'_, Self>) {
         let base = self.local.window.base(self.node, USER);
         let content = &fx.store()[entry.packet];
@@ -394,7 +394,7 @@ impl Router {
         }
     }
 
-    /// Makes TLPs of a packet that leaves by PCI Express: as large as this port may send.
+    /// Divides a packet that leaves by PCI Express into TLPs, as large as this port may send.
     fn unwrap(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let port = content.route().port;
@@ -414,5 +414,5 @@ impl Router {
     }
 }
 
-/// Packets that come in for PCI Express at once: from as many fibres as there usually are.
+/// Most packets on the way to PCI Express: one for each fibre of a usual router.
 const AT_THE_EXIT: usize = 4;

@@ -1,9 +1,9 @@
 //! A router: a PCI Express endpoint on one side, optical ports on the other, and user logic of its own.
 //!
-//! What is written to its window (BAR 2), or sent by the user logic, goes through the network to the node that the address
-//! names; there it is written to the memory of the user logic (BAR 0), or goes out by PCI Express to where the driver of that
-//! node has directed it. Packets wait where they came in, in the buffer of their virtual channel, until the crossbar can pass
-//! them on: cut through, a packet at a time from each input and to each output.
+//! A write to its window (BAR 2), or from the user logic, goes through the network to the node of the address. There it is written
+//! to the memory of the user logic (BAR 0), or leaves by PCI Express to the address that the node's driver has set. Packets wait at
+//! their input, in the buffer of their virtual channel, until the crossbar forwards them: cut-through, one packet at a time from
+//! each input and to each output.
 
 mod crossbar;
 mod local;
@@ -21,7 +21,7 @@ use packet::{Frame, PacketId, Pcie, Refusal};
 use protocol::Bar;
 
 use crate::{Endpoint, EndpointConfig};
-use crossbar::{Asks, Entry, Input, Output, Queue};
+use crossbar::{Entry, Exits, Input, Output, Queue};
 
 pub use crossbar::Arbitration;
 use local::Local;
@@ -31,49 +31,49 @@ pub use timer::RouterTimer;
 
 pub use window::{PORTS, USER, Window};
 
-/// How a router is built.
+/// The configuration of a router.
 #[derive(Clone, Debug)]
 pub struct RouterConfig {
-    /// Its core.
+    /// Its PCI Express core.
     pub endpoint: EndpointConfig,
     /// Its parameters.
     pub parameters: RouterParameters,
-    /// Its optical ports; none where no fibre is.
+    /// Its optical ports; none where no fibre is connected.
     pub fibres: Vec<Option<OpticalConfig>>,
-    /// Its number in the network.
+    /// Its node number.
     pub node: u16,
-    /// Addresses of the network.
+    /// The address space of the network.
     pub window: Window,
-    /// How it knows the way.
+    /// Its routing.
     pub routing: Routing,
-    /// Where the ports beyond that of the user logic begin in the address space of PCI Express.
+    /// The PCI Express addresses behind the node's ports other than the user logic's.
     pub targets: Vec<u64>,
-    /// What every optical port is set to.
+    /// The parameters of every optical port.
     pub optical: OpticalParameters,
 }
 
 /// A router.
 ///
-/// What a packet on its way through looks at comes first, as in [`OpticalEnd`].
+/// The fields that a forwarded packet needs come first, as in [`OpticalEnd`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct Router {
     fibres: Box<[Option<OpticalEnd>]>,
-    /// The node's own, and then one for each fibre; and the queues of each, [`stride`](Self::stride) of them.
+    /// The node's own input, then one for each fibre; each has [`stride`](Self::stride) queues.
     inputs: Box<[Input]>,
     queues: Box<[Queue]>,
-    /// The user logic, PCI Express, and then one for each fibre.
+    /// The outputs to the user logic and to PCI Express, then one for each fibre.
     outputs: Box<[Output]>,
     stride: usize,
     node: u16,
     arbitration: Arbitration,
-    /// Whether each queue of the node has a way of its own into the crossbar.
+    /// Whether each queue of the node has its own path into the crossbar.
     is_wide: bool,
-    /// Whether the node itself can go on: a packet of it has left its queue.
+    /// Whether the node itself can continue: one of its packets has left its queue.
     has_room: bool,
     routing: Routing,
-    /// From the arrival of a packet to the crossbar; what it takes longer to a fibre or PCI Express than to the user logic; and
-    /// what it takes longer to that, behind the crossbar.
+    /// Latency from a packet's arrival to the crossbar; additional latency to a fibre or PCI Express; additional latency to the
+    /// user logic, after the crossbar.
     pipeline: Span,
     to_forward: Span,
     to_deliver: Span,
@@ -84,7 +84,7 @@ pub struct Router {
 
 /// The input of the node itself.
 const OWN: usize = 0;
-/// The outputs that are no fibres.
+/// The outputs that are not fibres.
 const TO_USER: usize = 0;
 const TO_PCIE: usize = 1;
 const FIRST_FIBRE: usize = 2;
@@ -117,8 +117,8 @@ impl Component for Router {
             }
             Some(fibre) => {
                 let end = self.fibres[fibre].as_mut().expect(WIRED);
-                let heard = end.receive(frame, &mut At::new(fx, at));
-                self.hear(fibre, heard, fx);
+                let received = end.receive(frame, &mut At::new(fx, at));
+                self.handle_received(fibre, received, fx);
                 self.run_on(fx);
             }
         }
@@ -133,8 +133,8 @@ impl Component for Router {
             RouterTimer::Fibre(fibre, timer) => {
                 let fibre = usize::from(fibre);
                 let end = self.fibres[fibre].as_mut().expect(WIRED);
-                let heard = end.expire(timer, &mut At::new(fx, port(fibre)));
-                self.hear(fibre, heard, fx);
+                let received = end.expire(timer, &mut At::new(fx, port(fibre)));
+                self.handle_received(fibre, received, fx);
             }
             RouterTimer::Input(input) => {
                 let input = usize::from(input);
@@ -155,10 +155,10 @@ impl Component for Router {
     }
 }
 
-const WIRED: &str = "what comes by a fibre comes where there is one";
+const WIRED: &str = "a frame arrives only at a port with a fibre";
 
 impl Router {
-    /// The window of a router in a network of so many nodes: BAR 2.
+    /// The window of a router, BAR 2, in a network of `nodes` nodes.
     pub fn bar(parameters: &RouterParameters, nodes: u16) -> Bar {
         Bar {
             index: 2,
@@ -167,7 +167,7 @@ impl Router {
         }
     }
 
-    /// A router that has not begun.
+    /// A router in its initial state.
     pub fn new(config: RouterConfig) -> Self {
         let RouterConfig {
             endpoint,
@@ -211,38 +211,38 @@ impl Router {
         }
     }
 
-    /// Its core.
+    /// The PCI Express core.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its core, to be filled before a run.
+    /// The PCI Express core, mutable, to be filled before a run.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
-    /// The end of a fibre.
+    /// The optical end of a port, if it has a fibre.
     pub fn fibre(&self, index: usize) -> Option<&OpticalEnd> {
         self.fibres.get(index)?.as_ref()
     }
 
-    /// A fibre will be cut at `time`.
+    /// Schedules the cut of a fibre at `time`.
     pub fn sever(&mut self, fibre: usize, time: Time, fx: &mut Effects<'_, Self>) {
         if let Some(end) = &mut self.fibres[fibre] {
             end.sever(time, &mut At::new(fx, port(fibre)));
         }
     }
 
-    fn hear(&mut self, fibre: usize, heard: Heard, fx: &mut Effects<'_, Self>) {
-        match heard {
+    fn handle_received(&mut self, fibre: usize, received: Heard, fx: &mut Effects<'_, Self>) {
+        match received {
             Heard::Packet(incoming) => self.arrive(fibre, incoming, fx),
             Heard::Room => self.serve(FIRST_FIBRE + fibre, fx),
-            Heard::Dark(unsure) => self.darken(fibre, unsure, fx),
+            Heard::Dark(unsure) => self.handle_failed_fibre(fibre, unsure, fx),
             Heard::Nothing => {}
         }
     }
 
-    /// A packet comes by a fibre. It has passed the shorter of the two pipelines.
+    /// Handles a packet from a fibre; it has passed the shorter of the two pipelines.
     fn arrive(&mut self, fibre: usize, incoming: Incoming, fx: &mut Effects<'_, Self>) {
         let route = fx.store()[incoming.packet].route();
         let stays = route.destination == self.node && route.port == USER;
@@ -268,8 +268,9 @@ impl Router {
         }
     }
 
-    /// When a queue's way into the crossbar is free: the queues of a fibre share one, those of the node where it is narrow.
-    fn way_in(&mut self, input: usize, queue: usize) -> &mut Time {
+    /// The time at which a queue's path into the crossbar is free: the queues of a fibre share one, as do the node's queues with a
+    /// `local_width` of 1.
+    fn input_free_at(&mut self, input: usize, queue: usize) -> &mut Time {
         if input == OWN && self.is_wide {
             &mut self.queues[queue].free_at
         } else {
@@ -277,10 +278,10 @@ impl Router {
         }
     }
 
-    /// The first packet of a queue asks for its way out, if it is there yet.
+    /// Requests the outputs for the first packet of a queue, if it has arrived.
     fn ask(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
         let place = &self.queues[self.number(input, queue)];
-        let Some(first) = place.entries.front().filter(|_| place.asks.is_none()) else {
+        let Some(first) = place.entries.front().filter(|_| place.exits.is_none()) else {
             return;
         };
         let ready = first.ready.max(place.rests_until);
@@ -288,47 +289,47 @@ impl Router {
             return self.wake_input(input, ready, fx);
         }
         let route = *fx.store()[first.packet].route();
-        let asks = if route.destination == self.node {
+        let exits = if route.destination == self.node {
             if route.port == USER {
-                Asks::User
+                Exits::User
             } else {
-                Asks::Pcie
+                Exits::Pcie
             }
         } else {
             let arrived = (input != OWN).then(|| (input as u8 - 1, queue as u8));
             let key = key(route.source, route.destination);
-            let ways = self.routing.ways(route.destination, arrived, key);
+            let hops = self.routing.hops(route.destination, arrived, key);
             let lit = |fibre: u8| {
                 let end = self.fibres[usize::from(fibre)].as_ref();
                 end.is_some_and(|end| !end.is_dark())
             };
-            Asks::On(ways.filter(lit))
+            Exits::On(hops.filter(lit))
         };
         let number = self.number(input, queue);
-        for output in asks.outputs() {
+        for output in exits.outputs() {
             self.outputs[output].asked |= 1 << number;
         }
-        self.queues[number].asks = Some(asks);
-        if asks.outputs().next().is_none() {
+        self.queues[number].exits = Some(exits);
+        if exits.outputs().next().is_none() {
             self.give_up(input, queue, fx);
         }
     }
 
-    /// Lets the outputs that the first packet of a queue asks for look at it.
+    /// Lets the outputs that the first packet of a queue requests consider it.
     fn try_outputs(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
-        let Some(asks) = self.queues[self.number(input, queue)].asks else {
+        let Some(exits) = self.queues[self.number(input, queue)].exits else {
             return;
         };
-        let free_at = *self.way_in(input, queue);
+        let free_at = *self.input_free_at(input, queue);
         if free_at > fx.now() {
             return self.wake_input(input, free_at, fx);
         }
-        for output in asks.outputs() {
+        for output in exits.outputs() {
             self.serve(output, fx);
         }
     }
 
-    /// An input is free again, or its first packets are ready.
+    /// Continues an input that is free again, or has first packets that are ready.
     fn go_on(&mut self, input: usize, fx: &mut Effects<'_, Self>) {
         for queue in 0..self.stride {
             if !self.queues[self.number(input, queue)].entries.is_empty() {
@@ -338,19 +339,24 @@ impl Router {
         }
     }
 
-    /// No way is left for the first packet of a queue: it is lost, and told.
+    /// Drops the first packet of a queue, which has no route left, and reports it.
     fn give_up(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
         let Some(entry) = self.take_first(input, queue) else {
             return;
         };
         self.release(input, queue, &entry, Span::ZERO, fx);
         lose(entry.packet, Refusal::SeveredFibre, fx);
-        // The next one may be another's.
+        // The next packet may be of another flow.
         self.wake_input(input, fx.now(), fx);
     }
 
-    /// A fibre is dark: what waits for it looks for another way, and what may have been lost in it is told.
-    fn darken(&mut self, fibre: usize, unsure: Vec<PacketId>, fx: &mut Effects<'_, Self>) {
+    /// Handles a failed fibre: packets that wait for it need another route, and packets that may be lost in it are reported.
+    fn handle_failed_fibre(
+        &mut self,
+        fibre: usize,
+        unsure: Vec<PacketId>,
+        fx: &mut Effects<'_, Self>,
+    ) {
         for packet in unsure {
             lose(packet, Refusal::Unacknowledged, fx);
         }
@@ -360,7 +366,7 @@ impl Router {
             for output in &mut self.outputs {
                 output.asked &= !(1 << number);
             }
-            self.queues[self.number(input, queue)].asks = None;
+            self.queues[self.number(input, queue)].exits = None;
             self.wake_input(input, fx.now(), fx);
         }
     }
@@ -380,14 +386,14 @@ impl Router {
     }
 }
 
-/// A packet ends here.
+/// Drops a packet and reports it.
 fn lose(packet: PacketId, why: Refusal, fx: &mut Effects<'_, Router>) {
     let lost = fx.store()[packet].lost(why);
     fx.observe(lost);
     fx.store().release(packet);
 }
 
-/// What packets from one node to another have in common: they take the same way, and so arrive in order.
+/// A value that packets between the same two nodes share, so that they take the same route and arrive in order.
 fn key(source: u16, destination: u16) -> u16 {
     let mixed = u32::from(source).wrapping_mul(0x9e37_79b1)
         ^ u32::from(destination).wrapping_mul(0x85eb_ca6b);

@@ -1,14 +1,14 @@
-//! Who goes next through the crossbar, by which virtual channel, and what it takes there.
+//! The passage of packets through the crossbar: which packet is next, in which virtual channel, and how long it takes.
 
 use kernel::{Effects, Span, Time};
 use link::At;
 use link::optical::{OpticalEnd, Outgoing};
 
-use super::crossbar::{Arbitration, Asks, Entry, Queue};
+use super::crossbar::{Arbitration, Entry, Exits, Queue};
 use super::{FIRST_FIBRE, OWN, Router, TO_PCIE, WIRED, port};
 
 impl Router {
-    /// Passes on what an output can take now.
+    /// Serves an output as far as possible now.
     pub(super) fn serve(&mut self, output: usize, fx: &mut Effects<'_, Self>) {
         while self.outputs[output].asked != 0 {
             let free_at = self.free_at(output);
@@ -16,7 +16,7 @@ impl Router {
                 return self.wake_output(output, free_at, fx);
             }
             if output == TO_PCIE && !self.takes_tlps() {
-                // It is looked at again when the TLPs before have gone.
+                // The output is served again when earlier TLPs have left.
                 return;
             }
             let Some((number, channel)) = self.choose(output, fx.now()) else {
@@ -27,7 +27,7 @@ impl Router {
         }
     }
 
-    /// The queue whose first packet may leave by `output` now and whose turn it is, and the virtual channel that it takes.
+    /// The next queue with a packet that may leave by `output` now, and the packet's virtual channel.
     pub(super) fn choose(&mut self, output: usize, now: Time) -> Option<(u32, u8)> {
         let arbitration = self.arbitration;
         let later = match arbitration {
@@ -60,7 +60,7 @@ impl Router {
         input * self.stride + queue
     }
 
-    /// Input and queue of a number.
+    /// The input and the queue with this number.
     pub(super) fn place(&self, number: u32) -> (usize, usize) {
         (number as usize / self.stride, number as usize % self.stride)
     }
@@ -71,24 +71,24 @@ impl Router {
         fibre.map_or(self.outputs[output].free_at, OpticalEnd::free_at)
     }
 
-    /// The virtual channel in which the first packet of queue `number` can leave by `output` now.
+    /// The virtual channel in which the first packet of queue `number` may leave by `output` now.
     pub(super) fn channel_for(&mut self, output: usize, number: u32, now: Time) -> Option<u8> {
         let (input, queue) = self.place(number);
-        if *self.way_in(input, queue) > now {
+        if *self.input_free_at(input, queue) > now {
             return None;
         }
         let queue = &self.queues[self.number(input, queue)];
-        let Some(Asks::On(ways)) = queue.asks else {
+        let Some(Exits::On(hops)) = queue.exits else {
             return Some(0);
         };
         let cycles = queue.entries.front()?.cycles;
         let fibre = output - FIRST_FIBRE;
-        let (_, allowed) = ways.iter().find(|(way, _)| usize::from(*way) == fibre)?;
+        let (_, allowed) = hops.iter().find(|(hop, _)| usize::from(*hop) == fibre)?;
         let end = self.fibres[fibre].as_mut()?;
         let channels = (0..self.stride as u8)
             .rev()
             .filter(|c| allowed >> c & 1 == 1);
-        // The highest channels are the adaptive ones; among those with room, the one with most of it.
+        // The highest channels are the adaptive ones; among the channels with space, the one with the most space is taken.
         let open = channels.filter(|channel| end.may_send(*channel, cycles));
         let best = open.max_by_key(|channel| (end.room(*channel), *channel));
         if best.is_none() {
@@ -125,7 +125,7 @@ impl Router {
                 end.send(outgoing, &mut At::new(fx, port(fibre))).since(now)
             }
         };
-        *self.way_in(input, queue) = now + length;
+        *self.input_free_at(input, queue) = now + length;
         if self.queue_gap > Span::ZERO {
             self.queues[self.number(input, queue)].rests_until = now + length + self.queue_gap;
         }
@@ -134,7 +134,7 @@ impl Router {
         if self
             .queues_of(input)
             .iter()
-            .any(|queue| queue.asks.is_some())
+            .any(|queue| queue.exits.is_some())
         {
             self.wake_input(input, now + length, fx);
         }
@@ -146,14 +146,14 @@ impl Router {
         let entry = place.entries.pop_front()?;
         self.has_room |= input == OWN;
         place.cycles -= entry.cycles;
-        for output in place.asks.take().into_iter().flat_map(Asks::outputs) {
+        for output in place.exits.take().into_iter().flat_map(Exits::outputs) {
             self.outputs[output].asked &= !(1 << number);
         }
         Some(entry)
     }
 
-    /// A packet begins to leave its buffer, and will have left after `length`. As it leaves cycle by cycle, its room can be
-    /// told as soon as it can't be overtaken by what will come in.
+    /// Frees the buffer of a packet, which leaves from now on for `length`. It leaves cycle by cycle, so its space can be reported
+    /// as soon as arriving data cannot overtake it.
     pub(super) fn release(
         &mut self,
         input: usize,

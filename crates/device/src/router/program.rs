@@ -1,4 +1,4 @@
-//! What the user logic of a node does in a collective: steps of sending and waiting, on its own memory.
+//! Programs of a node's user logic in a collective: steps that send messages and wait for others, on the node's memory.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -8,54 +8,54 @@ use packet::{Carried, FlowId, PacketId, Packets, Route, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
 use transaction::Memory;
 
-/// The part of one node in a collective.
+/// The program of one node in a collective.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// The flows of all nodes in it, by number.
+    /// The numbers of the collective's flows, one for each node.
     pub flows: Range<u32>,
-    /// The one of this node.
+    /// The flow of this node.
     pub flow: u32,
-    /// When it begins.
+    /// The time at which it begins.
     pub start: Time,
-    /// One after the other.
+    /// The steps, executed in order.
     pub steps: Vec<Step>,
 }
 
-/// Messages to send, and what must have arrived before the next step.
+/// Messages to send, and data that must have arrived before the next step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// A packet of each in turn, until all are sent.
+    /// Messages to send; they take turns packet by packet.
     pub sends: Vec<Message>,
-    /// From these nodes so many bytes since the program began.
+    /// Nodes, and the bytes that must have arrived from each since the program began.
     pub awaits: Vec<(u16, u64)>,
 }
 
-/// Bytes of a node's memory for that of another.
+/// A part of a node's memory to send to another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The node.
+    /// The destination node.
     pub to: u16,
-    /// The first of the bytes here.
+    /// Offset of the first byte in this node's memory.
     pub from_offset: u64,
-    /// Where it goes there.
+    /// Offset of the first byte in the destination's memory.
     pub to_offset: u64,
-    /// How many.
+    /// Number of bytes.
     pub len: u64,
-    /// Whether their 32-bit words are added to what is there.
+    /// Whether the 32-bit words are added to the destination's words.
     pub sum: bool,
 }
 
-/// A program under way.
+/// A program in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     program: Program,
     step: usize,
-    /// What is sent of each message of the step, and since when; and whose turn it is.
+    /// The progress of each message of the step, and the message that is next.
     sending: Vec<Sending>,
     turn: usize,
-    /// Bytes from each node.
+    /// Bytes received from each node.
     received: BTreeMap<u16, u64>,
-    /// Bytes whose last is here at that time, and who sent them.
+    /// Data in arrival: the time of its last byte, its source and its length.
     arriving: VecDeque<(Time, u16, u64)>,
     state: State,
 }
@@ -73,18 +73,18 @@ enum State {
     Done,
 }
 
-/// What a program wants next.
+/// The next action of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// To be told that it begins.
+    /// Report the begin of the flow.
     Begin(FlowId),
-    /// To send this much of this message, from so far into it.
+    /// Send a part of this message: its offset and its length.
     Send(Message, u64, u64),
-    /// To be asked again then.
+    /// Ask again at this time.
     Later(Time),
-    /// To be told that it has ended, having sent so many bytes.
+    /// Report the end of the flow, with the number of bytes sent.
     End(FlowId, u64),
-    /// Nothing until something arrives.
+    /// Wait until something arrives.
     Nothing,
 }
 
@@ -101,17 +101,17 @@ impl Running {
         }
     }
 
-    /// Whether a flow is of this collective.
+    /// Whether a flow belongs to this collective.
     pub(super) fn concerns(&self, flow: FlowId) -> bool {
         self.program.flows.contains(&flow.0)
     }
 
-    /// Bytes from a node will be here at `done`.
+    /// Records bytes from a node that have arrived by `done`.
     pub(super) fn arrives(&mut self, source: u16, bytes: u64, done: Time) {
         self.arriving.push_back((done, source, bytes));
     }
 
-    /// What comes next at `now`, where packets carry up to `largest` bytes.
+    /// The next action at `now`, where packets carry up to `largest` bytes.
     pub(super) fn next(&mut self, now: Time, largest: u64) -> Wish {
         while let Some((_, source, bytes)) = self.arriving.pop_front_if(|(due, ..)| *due <= now) {
             *self.received.entry(source).or_default() += bytes;
@@ -174,7 +174,7 @@ impl Running {
         self.sending.resize(sends, nothing);
     }
 
-    /// The packet of a wish to send: from the memory as it is now.
+    /// The packet of a send action, with the current content of the memory.
     pub(super) fn packet(
         &mut self,
         (message, at, len): (Message, u64, u64),
@@ -216,7 +216,7 @@ impl Running {
     }
 }
 
-/// Bytes of the packet that begins `at` bytes into a message: within a page there.
+/// Length of the packet that begins `at` bytes into a message: it stays within a page at the destination.
 fn piece(message: &Message, at: u64, largest: u64) -> u64 {
     let room = MemoryRequest::room_at(message.to_offset + at);
     (message.len - at).min(room).min(largest)

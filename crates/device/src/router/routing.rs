@@ -1,74 +1,74 @@
-//! Which fibre a packet takes next, and in which of its virtual channels.
+//! Routing: the next fibre of a packet, and its virtual channels.
 
-/// How a router knows the way.
+/// The routing of a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Routing {
-    /// By the coordinates of a ring, mesh or torus.
+    /// By coordinates in a ring, mesh or torus.
     Grid(Grid),
-    /// By a table of all nodes.
+    /// By a table with all nodes.
     Table(Table),
 }
 
-/// Where a router sends what is for each node.
+/// A routing table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The fibre towards each node; none to itself and to what is not reached.
+    /// The fibre towards each node; none for this node and for unreachable nodes.
     pub fibres: Vec<Option<u8>>,
-    /// Virtual channels of each fibre, of which all packets between two nodes keep to one, and so keep their order.
+    /// Number of virtual channels of each fibre. All packets between two nodes use one of them, and so keep their order.
     pub channels: u8,
 }
 
-/// A router's place in a ring, mesh or torus, and its rules.
+/// The position of a router in a ring, mesh or torus, and its routing rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// The dimensions; the first one counts fastest in the number of a node.
+    /// The dimensions; the first one varies fastest with the node number.
     pub dimensions: Vec<Dimension>,
-    /// Whether a packet that crosses the end of a ring changes its virtual channel there.
+    /// Whether a packet changes its virtual channel at the end of a ring (dateline).
     pub dateline: bool,
-    /// Whether packets take any minimal way that has room, dimension order only where none has.
+    /// Whether packets may take any minimal route with free space; they fall back to dimension order.
     pub adaptive: bool,
-    /// Virtual channels of each fibre.
+    /// Number of virtual channels of each fibre.
     pub channels: u8,
 }
 
-/// One dimension as a router sees it.
+/// One dimension, from the view of a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// Nodes along it.
+    /// Number of nodes in this dimension.
     pub size: u16,
-    /// Whether its last node is joined to its first.
+    /// Whether the last node is connected to the first.
     pub wraps: bool,
-    /// The router's coordinate.
+    /// The coordinate of the router.
     pub here: u16,
-    /// The fibres to the next node and to the one before, where there are such.
+    /// The fibres to the next and to the previous node, if they exist.
     pub fibres: [Option<u8>; 2],
 }
 
-/// A fibre and the virtual channels of it that may be taken, a bit each.
-pub type Way = (u8, u8);
+/// A fibre, and a mask of its virtual channels that a packet may take.
+pub type Hop = (u8, u8);
 
-/// The ways that a packet may take, the better ones first: no more than two in each of three dimensions.
+/// The possible fibres of a packet, in order of preference: at most two in each of three dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ways {
-    ways: [Way; 7],
+pub struct Hops {
+    hops: [Hop; 7],
     len: u8,
 }
 
-impl Ways {
+impl Hops {
     fn add(&mut self, fibre: Option<u8>, channels: u8) {
         if let Some(fibre) = fibre {
-            self.ways[usize::from(self.len)] = (fibre, channels);
+            self.hops[usize::from(self.len)] = (fibre, channels);
             self.len += 1;
         }
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = Way> + use<> {
-        let (ways, len) = (self.ways, usize::from(self.len));
-        ways.into_iter().take(len)
+    /// All entries.
+    pub fn iter(&self) -> impl Iterator<Item = Hop> + use<> {
+        let (hops, len) = (self.hops, usize::from(self.len));
+        hops.into_iter().take(len)
     }
 
-    /// Those that `keep` keeps.
+    /// The entries with a fibre that satisfies `keep`.
     #[must_use]
     pub fn filter(&self, keep: impl Fn(u8) -> bool) -> Self {
         let mut kept = Self::default();
@@ -80,25 +80,25 @@ impl Ways {
 }
 
 impl Routing {
-    /// The ways of a packet to `destination`, another node. `arrived` is the fibre and channel that it came by; packets with
-    /// the same `key` take the same of several equal channels.
-    pub fn ways(&self, destination: u16, arrived: Option<(u8, u8)>, key: u16) -> Ways {
-        let mut ways = Ways::default();
+    /// The possible fibres of a packet to `destination`, another node. `arrived` is the fibre and the channel that it came by.
+    /// Packets with the same `key` take the same one of several equal channels.
+    pub fn hops(&self, destination: u16, arrived: Option<(u8, u8)>, key: u16) -> Hops {
+        let mut hops = Hops::default();
         match self {
-            Routing::Grid(grid) => grid.ways(destination, arrived, key, &mut ways),
+            Routing::Grid(grid) => grid.hops(destination, arrived, key, &mut hops),
             Routing::Table(table) => {
                 let fibre = table.fibres.get(usize::from(destination));
-                ways.add(
+                hops.add(
                     fibre.copied().flatten(),
                     1 << (key % u16::from(table.channels)),
                 );
             }
         }
-        ways
+        hops
     }
 }
 
-/// A step along a dimension: up or down, and whether the end of the ring is still to be crossed.
+/// A step along a dimension: its direction, and whether the end of the ring is still ahead.
 #[derive(Clone, Copy)]
 struct Step {
     down: bool,
@@ -106,9 +106,9 @@ struct Step {
 }
 
 impl Dimension {
-    /// The shorter way to coordinate `there`, and whether the other one is as short.
+    /// The shorter direction to coordinate `there`, and whether the other direction is equally short.
     ///
-    /// Of two equal ways nodes take the one and the other by turns, which loads both alike.
+    /// Of two equal directions, even and odd nodes take different ones, which balances the load.
     fn step(&self, there: u16) -> Option<(Step, bool)> {
         let (size, here) = (u32::from(self.size), u32::from(self.here));
         let there = u32::from(there);
@@ -135,21 +135,21 @@ impl Dimension {
         self.fibres[usize::from(step.down)]
     }
 
-    /// Whether a packet to `there` that crosses no end had better take the upper channels: where most of its way lies beyond
-    /// the middle of the ring, as packets that are about to cross the end have the lower ones there.
+    /// Whether a packet to `there` that does not cross the ring's end should take the upper channels: when most of its route is
+    /// beyond the middle of the ring, where packets before the end load the lower channels.
     fn prefers_upper(&self, there: u16, step: Step) -> bool {
         let is_late = u32::from(self.here) + u32::from(there) >= u32::from(self.size);
         is_late != step.down
     }
 
-    /// Whether the last step of a packet that goes on like this was over the end of the ring.
+    /// Whether the previous step of a packet in this direction crossed the end of the ring.
     fn has_just_crossed(&self, step: Step) -> bool {
         self.here == if step.down { self.size - 1 } else { 0 }
     }
 }
 
 impl Grid {
-    fn ways(&self, destination: u16, arrived: Option<(u8, u8)>, key: u16, ways: &mut Ways) {
+    fn hops(&self, destination: u16, arrived: Option<(u8, u8)>, key: u16, hops: &mut Hops) {
         let mut rest = destination;
         let mut first = true;
         for dimension in &self.dimensions {
@@ -160,25 +160,25 @@ impl Grid {
             };
             if !self.adaptive {
                 let channels = self.in_order(dimension, there, step, arrived, key);
-                return ways.add(dimension.fibre(step), channels);
+                return hops.add(dimension.fibre(step), channels);
             }
             let (escape, free) = self.escape(dimension, step);
-            ways.add(
+            hops.add(
                 dimension.fibre(step),
                 if first { free | escape } else { free },
             );
             if tie {
                 let other = dimension.towards(u32::from(there), !step.down);
-                ways.add(dimension.fibre(other), free);
+                hops.add(dimension.fibre(other), free);
             }
             first = false;
         }
     }
 
-    /// The channel of dimension order. Packets that have to cross the end of a ring take the lower half of the channels until
-    /// then, and the upper half from there on; others take the half that has less of those where they go, and no packet
-    /// goes from the upper to the lower half in a ring. So the lower channels wait for each other only up to the end of the ring, the upper ones only from there on,
-    /// and there is no circle.
+    /// The channel in dimension order. Packets that will cross the end of a ring use the lower half of the channels before it, and
+    /// the upper half after it. Other packets use the half with less load on their route, and no packet goes from the upper half to
+    /// the lower half in a ring. So lower channels wait for each other only before the end of the ring, upper channels only after
+    /// it, and no cycle is possible.
     fn in_order(
         &self,
         dimension: &Dimension,
@@ -206,7 +206,7 @@ impl Grid {
         }
     }
 
-    /// The channel that dimension order takes in a ring or line where all others are adaptive, and those others.
+    /// The channel for dimension order in a ring or line where the others are adaptive, and the mask of the adaptive channels.
     fn escape(&self, dimension: &Dimension, step: Step) -> (u8, u8) {
         let all = u8::MAX >> (8 - self.channels);
         if self.dateline && self.dimensions.iter().any(|dimension| dimension.wraps) {
@@ -240,42 +240,42 @@ mod tests {
         })
     }
 
-    fn only(ways: Ways) -> Way {
-        let all: Vec<Way> = ways.iter().collect();
+    fn only(hops: Hops) -> Hop {
+        let all: Vec<Hop> = hops.iter().collect();
         assert_eq!(all.len(), 1);
         all[0]
     }
 
     #[test]
     fn a_packet_takes_the_shorter_way_around() {
-        assert_eq!(only(ring(1, 8).ways(3, None, 0)).0, 0);
-        assert_eq!(only(ring(1, 8).ways(7, None, 0)).0, 1);
+        assert_eq!(only(ring(1, 8).hops(3, None, 0)).0, 0);
+        assert_eq!(only(ring(1, 8).hops(7, None, 0)).0, 1);
     }
 
     #[test]
     fn of_two_equal_ways_every_other_node_takes_the_same() {
-        assert_eq!(only(ring(2, 8).ways(6, None, 0)).0, 0);
-        assert_eq!(only(ring(1, 8).ways(5, None, 0)).0, 1);
+        assert_eq!(only(ring(2, 8).hops(6, None, 0)).0, 0);
+        assert_eq!(only(ring(1, 8).hops(5, None, 0)).0, 1);
     }
 
     #[test]
     fn it_changes_its_channel_at_the_end_of_the_ring() {
-        assert_eq!(only(ring(6, 8).ways(1, None, 2)), (0, 1));
-        assert_eq!(only(ring(7, 8).ways(1, Some((1, 0)), 2)), (0, 1));
-        assert_eq!(only(ring(0, 8).ways(1, Some((1, 0)), 0)), (0, 2));
-        assert_eq!(only(ring(1, 8).ways(2, Some((1, 1)), 0)), (0, 2));
+        assert_eq!(only(ring(6, 8).hops(1, None, 2)), (0, 1));
+        assert_eq!(only(ring(7, 8).hops(1, Some((1, 0)), 2)), (0, 1));
+        assert_eq!(only(ring(0, 8).hops(1, Some((1, 0)), 0)), (0, 2));
+        assert_eq!(only(ring(1, 8).hops(2, Some((1, 1)), 0)), (0, 2));
         // Down the ring the end lies between 0 and 7.
-        assert_eq!(only(ring(0, 8).ways(6, Some((0, 0)), 2)), (1, 1));
-        assert_eq!(only(ring(7, 8).ways(6, Some((0, 0)), 0)), (1, 2));
+        assert_eq!(only(ring(0, 8).hops(6, Some((0, 0)), 2)), (1, 1));
+        assert_eq!(only(ring(7, 8).hops(6, Some((0, 0)), 0)), (1, 2));
     }
 
     #[test]
     fn a_packet_that_crosses_no_end_keeps_its_channel() {
-        assert_eq!(only(ring(0, 8).ways(3, None, 0)), (0, 1));
-        assert_eq!(only(ring(4, 8).ways(6, None, 0)), (0, 2));
-        assert_eq!(only(ring(2, 8).ways(4, Some((1, 0)), 0)), (0, 1));
-        assert_eq!(only(ring(2, 8).ways(4, Some((1, 1)), 0)), (0, 2));
-        assert_eq!(only(ring(3, 8).ways(1, None, 0)), (1, 2));
+        assert_eq!(only(ring(0, 8).hops(3, None, 0)), (0, 1));
+        assert_eq!(only(ring(4, 8).hops(6, None, 0)), (0, 2));
+        assert_eq!(only(ring(2, 8).hops(4, Some((1, 0)), 0)), (0, 1));
+        assert_eq!(only(ring(2, 8).hops(4, Some((1, 1)), 0)), (0, 2));
+        assert_eq!(only(ring(3, 8).hops(1, None, 0)), (1, 2));
     }
 
     #[test]
@@ -286,11 +286,11 @@ mod tests {
                 channels,
             });
             for key in 0..64 {
-                let way = only(table.ways(1, None, key));
-                assert_eq!(way, (3, 1 << (key % u16::from(channels))));
+                let hop = only(table.hops(1, None, key));
+                assert_eq!(hop, (3, 1 << (key % u16::from(channels))));
             }
-            assert_eq!(table.ways(0, None, 0).iter().count(), 0);
-            assert_eq!(table.ways(2, None, 0).iter().count(), 0);
+            assert_eq!(table.hops(0, None, 0).iter().count(), 0);
+            assert_eq!(table.hops(2, None, 0).iter().count(), 0);
         }
     }
 
@@ -311,10 +311,10 @@ mod tests {
             })
         };
         let (x, y) = (3, 1);
-        assert_eq!(only(grid(1, 2, false).ways(y * 4 + x, None, 0)).0, 0);
-        assert_eq!(only(grid(3, 2, false).ways(y * 4 + x, None, 0)).0, 3);
+        assert_eq!(only(grid(1, 2, false).hops(y * 4 + x, None, 0)).0, 0);
+        assert_eq!(only(grid(3, 2, false).hops(y * 4 + x, None, 0)).0, 3);
         // Adaptive: every productive fibre, and the escape channel in dimension order.
-        let all: Vec<Way> = grid(1, 2, true).ways(y * 4 + x, None, 0).iter().collect();
+        let all: Vec<Hop> = grid(1, 2, true).hops(y * 4 + x, None, 0).iter().collect();
         assert_eq!(all, [(0, 3), (3, 2)]);
     }
 }

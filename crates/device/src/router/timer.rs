@@ -1,27 +1,27 @@
-//! What a router asks to be woken for, in numbers.
+//! The timers of a router, and their numbers.
 
 use kernel::{Label, Port};
 use link::LinkTimer;
 
 use crate::EndpointTimer;
 
-/// What a router asks to be woken for.
+/// A timer of a router.
 #[derive(Clone, Copy, Debug)]
 pub enum RouterTimer {
-    /// A timer of its core.
+    /// A timer of the PCI Express core.
     Endpoint(EndpointTimer),
-    /// A timer of a fibre's end.
+    /// A timer of a fibre's optical end.
     Fibre(u8, LinkTimer),
-    /// An input may go on.
+    /// An input may continue.
     Input(u8),
-    /// An output may go on.
+    /// An output may continue.
     Output(u8),
 }
 
-/// Numbers of the core's timers.
+/// Number of timers of the PCI Express core.
 const ENDPOINT_TIMERS: u32 = 8;
 
-/// More than there are inputs or outputs.
+/// An upper limit of the number of inputs and of outputs.
 const PLACES: u32 = 16;
 
 impl Label for RouterTimer {

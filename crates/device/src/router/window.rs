@@ -1,22 +1,22 @@
-//! The address space of a network: where the memory of every node lies in the window of each router.
+//! The address space of a network: the location of every node's memory in the window of each router.
 
 use kernel::Bytes;
 
-/// How addresses of the network are made up: node, port of the node, and place behind that port.
+/// The layout of network addresses: node, port of the node, and offset behind this port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     aperture: u64,
     nodes: u16,
 }
 
-/// The port of a node behind which is the memory of its own user logic.
+/// The port with the memory of the node's own user logic.
 pub const USER: u8 = 0;
 
-/// Ports of a node, a power of two: its user logic, and what its PCI Express port leads to.
+/// Number of ports of a node, a power of two: its user logic, and the targets of its PCI Express port.
 pub const PORTS: u64 = 4;
 
 impl Window {
-    /// A network of `nodes` nodes with `aperture` bytes, a power of two, behind each port.
+    /// The address space of `nodes` nodes with `aperture` bytes, a power of two, behind each port.
     pub fn new(aperture: Bytes, nodes: u16) -> Self {
         Window {
             aperture: aperture.0,
@@ -24,22 +24,22 @@ impl Window {
         }
     }
 
-    /// Its size as a BAR: a power of two.
+    /// Size as a BAR, a power of two.
     pub fn size(self) -> u64 {
         (u64::from(self.nodes) * PORTS).next_power_of_two() * self.aperture
     }
 
-    /// Bytes behind a port.
+    /// Number of bytes behind a port.
     pub fn aperture(self) -> u64 {
         self.aperture
     }
 
-    /// The first address behind `port` of `node`.
+    /// First address behind `port` of `node`.
     pub fn base(self, node: u16, port: u8) -> u64 {
         (u64::from(node) * PORTS + u64::from(port)) * self.aperture
     }
 
-    /// Node and port of an address, if there is such a node.
+    /// Node and port of an address; none if the node does not exist.
     #[inline]
     pub fn locate(self, address: u64) -> Option<(u16, u8)> {
         let place = address / self.aperture;
@@ -47,7 +47,7 @@ impl Window {
         (node < u64::from(self.nodes)).then_some((node as u16, (place % PORTS) as u8))
     }
 
-    /// How far behind its port an address is.
+    /// Offset of an address behind its port.
     #[inline]
     pub fn within(self, address: u64) -> u64 {
         address % self.aperture

@@ -1,4 +1,4 @@
-//! What a unit works through: descriptors of its own memory, descriptors that it fetches, or one command.
+//! The work of a unit: descriptors in the engine's memory, descriptors that it fetches, or one command.
 
 use std::collections::VecDeque;
 
@@ -7,55 +7,55 @@ use protocol::MemoryRequest;
 
 use super::registers::{DESCRIPTOR, Descriptor, Registers, Unit};
 
-/// Descriptors, and when each can be worked on.
+/// A list of descriptors, and the time at which each is available.
 #[derive(Clone, Debug)]
 pub(super) struct List {
     unit: Unit,
     origin: Origin,
-    /// What is left of the descriptor that is worked on.
+    /// The rest of the current descriptor.
     hand: Option<Descriptor>,
-    /// Descriptors that were not looked up yet.
+    /// Number of descriptors that were not looked up yet.
     left: u64,
-    /// Whether the rest could not be fetched.
+    /// Whether the rest of the list could not be fetched.
     abandoned: bool,
-    /// From the beginning of a look-up to its end.
+    /// Duration of a look-up.
     lookup: Span,
-    /// When the look-up that is next may begin.
+    /// The time at which the next look-up may begin.
     free: Time,
 }
 
 #[derive(Clone, Debug)]
 enum Origin {
-    /// The engine's own memory: the next index.
+    /// The engine's own memory, with the next index.
     Memory(u64),
-    /// Host memory: where the next request begins, how many descriptors are yet to be asked for and how many are under way,
-    /// and those that have come, with the time.
+    /// Host memory: the address of the next fetch, the number of descriptors not requested and of descriptors requested, and the
+    /// fetched descriptors with their times.
     Host {
         address: u64,
         unasked: u64,
         under_way: u64,
         come: VecDeque<(Time, Descriptor)>,
     },
-    /// A command.
+    /// A command with one range.
     Command(Descriptor),
 }
 
-/// What there is to work on.
+/// The result of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// This range.
+    /// The range to work on.
     Found(Descriptor),
-    /// One that cannot be worked on before then.
+    /// The next descriptor is not available before this time.
     NotBefore(Time),
-    /// One that has not come yet.
+    /// The next descriptor was not fetched yet.
     Awaited,
-    /// None: the list is at its end.
+    /// The list has ended.
     End,
 }
 
 impl List {
-    /// The first `count` descriptors in the engine's memory, which has room for `room`: a longer list is abandoned there. Each
-    /// is looked up when the one before is done with.
+    /// The first `count` descriptors in the engine's memory, which holds `room`; a longer list ends there with an error. Each
+    /// look-up begins after the work on the previous descriptor.
     pub(super) fn in_memory(
         unit: Unit,
         (count, room): (u64, u64),
@@ -73,7 +73,7 @@ impl List {
         }
     }
 
-    /// `count` descriptors at `address` in host memory, fetched and looked up ahead.
+    /// `count` descriptors at `address` in host memory, which are fetched and looked up ahead.
     pub(super) fn in_host(unit: Unit, address: u64, count: u64, lookup: Span, now: Time) -> Self {
         let come = VecDeque::new();
         List {
@@ -92,7 +92,7 @@ impl List {
         }
     }
 
-    /// One range, known from its command.
+    /// A list with the range of a command.
     pub(super) fn command(unit: Unit, descriptor: Descriptor, now: Time) -> Self {
         List {
             unit,
@@ -105,7 +105,7 @@ impl List {
         }
     }
 
-    /// What is left of the descriptor in hand, or the next one, which is taken off the list when it is found.
+    /// The rest of the current descriptor, or the next one, which becomes the current one.
     pub(super) fn look_up(&mut self, now: Time, registers: &Registers) -> Lookup {
         loop {
             if let Some(hand) = self.hand.filter(|hand| hand.len > 0) {
@@ -118,12 +118,12 @@ impl List {
         }
     }
 
-    /// The first `len` bytes of what was found are done. Whether the descriptor is.
+    /// Marks the first `len` bytes of the current descriptor as done; returns whether it is complete.
     pub(super) fn advance(&mut self, len: u32) -> bool {
         let Some(hand) = &mut self.hand else {
             return false;
         };
-        // Garbage in the registers may lead past the last address.
+        // Invalid descriptors may go beyond the last address.
         hand.address = hand.address.wrapping_add(u64::from(len));
         hand.len -= len;
         hand.len == 0
@@ -156,13 +156,13 @@ impl List {
         Lookup::Found(descriptor)
     }
 
-    /// The unit is done with a descriptor, or has no more to do for it than wait, at `time`: it can look up the next.
+    /// Ends the work on a descriptor at `time`, except for waiting, so that the next look-up may begin.
     pub(super) fn done(&mut self, time: Time) {
         self.free = time;
     }
 
-    /// The next range of host memory to fetch, while fewer descriptors have come than it would bring and none is under way:
-    /// whole descriptors, `largest` bytes at most, within a page.
+    /// The next range of host memory to fetch, if no fetch is outstanding and fewer descriptors are available than the fetch would
+    /// return: whole descriptors, at most `largest` bytes, within a page.
     pub(super) fn fetch(&mut self, largest: u32) -> Option<(u64, u32)> {
         let Origin::Host {
             address,
@@ -186,28 +186,28 @@ impl List {
         Some(range)
     }
 
-    /// The rest cannot be fetched: the list ends here.
+    /// Ends the list here, because the rest cannot be fetched.
     pub(super) fn abandon(&mut self) {
         self.left = 0;
         self.abandoned = true;
     }
 
-    /// Whose it is.
+    /// The unit of the list.
     pub(super) fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// Whether nothing is left of it.
+    /// Whether the list has no further data.
     pub(super) fn is_at_end(&self) -> bool {
         self.left == 0 && self.hand.is_none_or(|hand| hand.len == 0)
     }
 
-    /// Whether it ended before its last descriptor.
+    /// Whether the list ended before its last descriptor.
     pub(super) fn is_abandoned(&self) -> bool {
         self.abandoned
     }
 
-    /// What was fetched has come.
+    /// Handles fetched descriptors.
     pub(super) fn fetched(&mut self, bytes: &[u8], now: Time) {
         if let Origin::Host {
             come, under_way, ..

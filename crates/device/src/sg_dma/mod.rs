@@ -1,9 +1,8 @@
-//! A scatter/gather DMA engine with a list of descriptors for each direction, four FIFOs, and a circuit of the user's
-//! between them.
+//! A scatter/gather DMA engine with a list of descriptors for each direction, four FIFOs, and a user circuit between them.
 //!
-//! As a master it writes to and reads from the ranges of its lists, and writes to peers; as a slave it answers register
-//! accesses in BAR 2 and takes in at BAR 0 what peers write. It receives and sends at the same time. After the published
-//! engine of the system `rosta`; the source names blocks and FIFOs, the register map is ours.
+//! As a master it writes to and reads from the ranges of its lists, and writes to peers. As a slave it answers register accesses in
+//! BAR 2 and accepts writes of peers in BAR 0. It receives and sends at the same time. It follows the published engine of the
+//! system `rosta`; the publication names blocks and FIFOs, the register map is ours.
 
 mod list;
 mod reader;
@@ -30,27 +29,28 @@ use user::User;
 pub use user::UserLogic;
 
 kernel::parameters! {
-    /// What a scatter/gather DMA engine can be told.
+    /// The parameters of a scatter/gather DMA engine.
     pub struct SgDmaParameters {
-        /// What stands between the FIFOs: "source-sink", "loopback", "matrix" or "reflector".
-        user: UserLogic = UserLogic::SourceSink, from "the authors of rosta measure rates so";
+        /// Circuit between the FIFOs: "source-sink", "loopback", "matrix" or "reflector".
+        user: UserLogic = UserLogic::SourceSink, from "the authors of rosta measure rates with it";
         /// Whether the matrix is crossed: RX_FIFO feeds EP_TX_FIFO, and EP_RX_FIFO feeds TX_FIFO. A register changes it.
         crossed: bool = false, from "off after reset";
-        /// Size of each of the four FIFOs. No more is asked for than one of them has room for.
+        /// Size of each of the four FIFOs. The engine requests no more data than a FIFO has space for.
         fifo: Bytes = Bytes(4096), within Bytes(4096)..=Bytes(1 << 20), from "the authors of rosta";
-        /// Descriptors that the engine's memory holds for each direction.
+        /// Number of descriptors in the engine's memory, for each direction.
         descriptors: u32 = 2048, within 1..=4096, from "our choice: 8 MiB in pages";
-        /// Whether the list stays in host memory, from where the engine fetches it while it works.
-        descriptor_fetch: bool = false, from "the authors of rosta plan it";
-        /// Bytes of descriptors that are fetched with one request.
+        /// Whether lists stay in host memory, and the engine fetches descriptors while it works.
+        descriptor_fetch: bool = false, from "planned by the authors of rosta";
+        /// Size of a fetch of descriptors.
         fetch_size: Bytes = Bytes(512), within Bytes(16)..=Bytes(4096), from "our choice: 32 descriptors";
-        /// Cycles from the end of one descriptor's work to the first packet of the next one's, or to the first packet from its arrival where lists are fetched.
+        /// Cycles from the end of one descriptor's work to the first packet of the next one; where lists are fetched, from a
+        /// descriptor's arrival to its first packet.
         descriptor_cycles: u32 = 8, within 0..=100_000, from "our choice: a short state machine";
-        /// Read requests for data that may wait for completions.
+        /// Most outstanding read requests for data.
         outstanding_reads: u32 = 32, within 1..=768, from "our choice: the FIFO decides";
-        /// Non-posted requests of any kind that may wait for completions.
+        /// Most outstanding non-posted requests of any kind.
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
-        /// How long a non-posted request waits for its completions.
+        /// Completion timeout of non-posted requests.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
 }
@@ -68,16 +68,16 @@ pub struct SgDma {
     reader: Option<Box<Reader>>,
     writer: Option<Box<Sender>>,
     peer: Option<Box<Sender>>,
-    /// Writes of peers that go back.
+    /// Writes of peers to send back.
     reflections: VecDeque<PacketId>,
-    /// Vectors of interrupts to be sent.
+    /// Vectors of interrupts to send.
     interrupts: VecDeque<u8>,
-    /// Whose turn it is to send.
+    /// The source that sends next.
     turn: usize,
     patterns: Arc<[Pattern]>,
 }
 
-/// Where the registers are.
+/// The BAR of the registers.
 const REGISTERS: usize = 2;
 
 impl Component for SgDma {
@@ -101,7 +101,7 @@ impl Component for SgDma {
 }
 
 impl SgDmaParameters {
-    /// The BAR with the registers.
+    /// The BAR of the registers.
     pub fn bar(&self) -> Bar {
         Bar {
             index: REGISTERS as u8,
@@ -112,7 +112,7 @@ impl SgDmaParameters {
 }
 
 impl SgDma {
-    /// An engine that has nothing to do.
+    /// An engine without work.
     pub fn new(config: EndpointConfig, parameters: &SgDmaParameters) -> Self {
         let cycle = config.parameters.clock.period();
         let patterns = config.patterns.clone();
@@ -135,21 +135,21 @@ impl SgDma {
             parameters: parameters.clone(),
             endpoint,
         };
-        engine.obey();
+        engine.apply_registers();
         engine
     }
 
-    /// Its core.
+    /// The PCI Express core.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Its core, to be filled before a run.
+    /// The PCI Express core, mutable, to be filled before a run.
     pub fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
-    /// Takes in what has arrived and sends what may go, until neither makes room for the other any more.
+    /// Handles arrived packets and sends packets, until neither makes space for the other.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let received = self.receive_all(fx);
@@ -166,7 +166,7 @@ impl SgDma {
     }
 }
 
-/// The pattern of a flow that is checked.
+/// The pattern of a flow, to check data.
 fn pattern(patterns: &[Pattern], label: Option<FlowId>) -> Option<Pattern> {
     patterns.get(label?.0 as usize).copied()
 }

@@ -1,4 +1,4 @@
-//! The unit that reads: requests to the ranges of a list, as many as there is room for the data of.
+//! The reading unit: read requests for the ranges of a list, as many as there is space for their data.
 
 use std::collections::VecDeque;
 
@@ -12,43 +12,43 @@ use super::registers::{Registers, Unit};
 use super::sender::{Ended, Offer};
 use super::user::Fifo;
 
-/// What a read request of the engine is for.
+/// The purpose of a read request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Data: which request of the transfer, where its first byte stands in it, and when it was made.
+    /// Data: the number of the request in the transfer, the offset of its first byte, and the time of the request.
     Data {
         number: u64,
         offset: u64,
         born: Time,
     },
-    /// Descriptors of that unit's list.
+    /// Descriptors of this unit's list.
     Descriptors(Unit),
 }
 
-/// A transfer under way.
+/// A transfer in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     label: Option<FlowId>,
     list: List,
     asked: u64,
-    /// The requests whose data is not in the FIFO yet, the oldest first; their first number.
+    /// Requests with data that is not in the FIFO yet, the oldest first, and the number of the first one.
     awaited: VecDeque<Awaited>,
     first: u64,
-    /// Bytes of the FIFO that are kept for them.
+    /// Bytes of the FIFO that are reserved for them.
     reserved: usize,
     began: Option<Time>,
     ended: Time,
     failed: bool,
 }
 
-/// A request that is not answered in full, or whose answer waits for that of an older one.
+/// A request that is not fully answered, or with an answer that waits for older ones.
 #[derive(Clone, Debug)]
 struct Awaited {
     missing: u32,
     bytes: Vec<u8>,
 }
 
-/// What the unit asks within.
+/// The limits for the unit's requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) id: FunctionId,
@@ -79,7 +79,7 @@ impl Reader {
         &mut self.list
     }
 
-    /// What it does at `now`, when the datapath is free; the data will go to `fifo`.
+    /// The next action at `now`, when the datapath is free; data will go to `fifo`.
     pub(super) fn next(
         &mut self,
         now: Time,
@@ -114,7 +114,7 @@ impl Reader {
         };
         let tag = outstanding.begin(purpose, take, now);
         let header = Header::memory_read(limits.id, tag, address, take)
-            .expect("a request ends with its page");
+            .expect("a request stays within its page");
         let packet = packets.claim();
         packets[packet].write(header, stamp);
         self.awaited.push_back(Awaited {
@@ -125,14 +125,14 @@ impl Reader {
         self.asked += u64::from(take);
         self.began.get_or_insert(now);
         if self.list.advance(take) {
-            // The next look-up goes on while the data comes.
+            // The next look-up begins while the data arrives.
             self.list.done(now);
         }
         Offer::Packet(packet)
     }
 
-    /// A part of the answer to request `number` came at `now`, with these bytes; or it never will. The data goes to `fifo`,
-    /// or nowhere but past `pattern` if nothing stalls. What to tell.
+    /// Handles a part of the answer to a request at `now`, or its failure. The data goes to `fifo`, or if nothing stalls only past
+    /// the check against `pattern`. Returns what to report.
     pub(super) fn take(
         &mut self,
         part: &Part<Purpose>,
@@ -178,7 +178,7 @@ impl Reader {
         })
     }
 
-    /// What has come goes into the FIFO in the order in which it was asked for.
+    /// Moves arrived data into the FIFO, in order of the requests.
     fn drain(&mut self, fifo: &mut Fifo) {
         while let Some(oldest) = self.awaited.front_mut() {
             fifo.push(&oldest.bytes);
@@ -192,7 +192,7 @@ impl Reader {
         }
     }
 
-    /// The end of the transfer, when there is nothing left to ask for and all has come.
+    /// The end of the transfer, when everything was requested and has arrived.
     pub(super) fn over(&self) -> Option<Ended> {
         (self.awaited.is_empty() && self.list.is_at_end()).then(|| Ended {
             unit: Unit::Read,

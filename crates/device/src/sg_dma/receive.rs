@@ -1,4 +1,4 @@
-//! The receiving state machine: completions, register accesses, and what peers write.
+//! The receiving state machine: completions, register accesses, and writes of peers.
 
 use kernel::{Effects, Time};
 use packet::{FlowId, PacketId, Refusal};
@@ -13,7 +13,7 @@ use super::{REGISTERS, SgDma, UserLogic, pattern};
 use crate::reflector::reflected;
 
 impl SgDma {
-    /// The receiving state machine. Whether anything came.
+    /// Runs the receiving state machine; returns whether any packet was received.
     pub(super) fn receive_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some(header) = self.endpoint.front(fx) {
@@ -28,7 +28,7 @@ impl SgDma {
         any
     }
 
-    /// Whether a packet may be taken in: what a peer writes waits, with its credit, for room in `EP_RX_FIFO`.
+    /// Whether a packet may be received: a write of a peer waits, and holds its credit, for space in `EP_RX_FIFO`.
     fn has_room(&self, header: &Header) -> bool {
         match &header.kind {
             Kind::MemoryWrite(request) if self.goes_to_fifo(header) => {
@@ -43,7 +43,7 @@ impl SgDma {
         !self.user.never_stalls() && self.endpoint.is_own(header)
     }
 
-    /// Where in BAR 2 a request lies, if it lies there.
+    /// The offset in BAR 2 of a request; none for other requests.
     fn register(&self, request: &MemoryRequest) -> Option<u64> {
         let at = request
             .first_byte()
@@ -108,16 +108,16 @@ impl SgDma {
             _ => self.endpoint.serve(packet, fx),
         }
         if header.is_config() {
-            self.obey();
+            self.apply_registers();
         }
     }
 
-    /// Takes over what the configuration space says.
-    pub(super) fn obey(&mut self) {
+    /// Applies the registers.
+    pub(super) fn apply_registers(&mut self) {
         self.outstanding.allow(self.endpoint.tags_allowed());
     }
 
-    /// A part of what the engine asked for has come, or never will.
+    /// Handles a part of the answer to a request of the engine, or its failure.
     pub(super) fn answered(
         &mut self,
         part: &Part<Purpose>,
@@ -156,14 +156,14 @@ impl SgDma {
         }
     }
 
-    /// The list of a unit cannot be fetched: its transfer ends with what it has.
+    /// Ends a unit's transfer with the data that it has, because its list cannot be fetched.
     fn abandon(&mut self, unit: Unit) {
         if let Some(list) = self.list(unit) {
             list.abandon();
         }
     }
 
-    /// The host has written to `START`. A unit that is at work goes on with what it has.
+    /// Handles a write to `START`. A unit that is working is not affected.
     fn begin(&mut self, unit: Unit, now: Time) {
         let base = unit.base();
         let label = self.registers.word(base + offset::START);

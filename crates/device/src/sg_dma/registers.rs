@@ -4,57 +4,57 @@
 //!
 //! | offset | bits | | |
 //! |---|---|---|---|
-//! | 0x00 | 64 | `ADDRESS` | read, write: of the list in host memory, where the engine fetches it; peer: of the target |
+//! | 0x00 | 64 | `ADDRESS` | read, write: address of the list in host memory, where the engine fetches it; peer: address of the target |
 //! | 0x08 | 64 | `LENGTH` | read, write: descriptors in the list; peer: bytes |
-//! | 0x10 | 32 | `PAYLOAD` | bytes of a packet at most; 0 is the max payload size |
-//! | 0x14 | 32 | `START` | a write begins the transfer; its value labels the packets for the probes |
-//! | 0x18 | 32 | `STATUS` | 0 never begun, 1 under way, 2 done, 3 ended with an error |
+//! | 0x10 | 32 | `PAYLOAD` | largest payload of a packet in bytes; 0 for the max payload size |
+//! | 0x14 | 32 | `START` | a write begins the transfer; its value is the packets' flow for measurements, from 1; 0 for none |
+//! | 0x18 | 32 | `STATUS` | 0 never started, 1 running, 2 done, 3 ended with an error |
 //! | 0x1c | 32 | `TIMER` | cycles from the first packet handed to the link to the last |
 //!
-//! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] is the one address that a reflector sends to. All of them are
-//! memory: what is written to `STATUS` and `TIMER` stands there until the engine writes them again. From [`Unit::list`] on there are descriptors: address (64 bits),
-//! length in bytes (32 bits), 32 bits that mean nothing.
+//! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. All registers are
+//! memory: a value written to `STATUS` or `TIMER` stays until the engine writes the register again. From [`Unit::list`] on there
+//! are descriptors: address (64 bits), length in bytes (32 bits), 32 unused bits.
 
 use protocol::MemoryRequest;
 use transaction::Memory;
 
-/// Bytes of BAR 2.
+/// Size of BAR 2 in bytes.
 pub const SIZE: u64 = 256 << 10;
-/// Register whose bit 0 crosses the interconnect matrix.
+/// The register that crosses the interconnect matrix, with bit 0.
 pub const CROSSED: u64 = 0x100;
-/// Register with the address that a reflector sends to.
+/// The register with the address to which a reflector sends.
 pub const REPLY: u64 = 0x108;
-/// Bytes of a descriptor.
+/// Size of a descriptor in bytes.
 pub const DESCRIPTOR: u64 = 16;
-/// Descriptors that a list in the engine has room for at most.
+/// Most descriptors of a list in the engine.
 pub const MOST_DESCRIPTORS: u32 = 4096;
 
-/// What moves data, each with registers of its own.
+/// A unit that transfers data, with its own registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
-    /// From `TX_FIFO` to the addresses of a list.
+    /// Transfers from `TX_FIFO` to the addresses of a list.
     Write,
-    /// From the addresses of a list to `RX_FIFO`.
+    /// Transfers from the addresses of a list to `RX_FIFO`.
     Read,
-    /// From `EP_TX_FIFO` to one range of addresses.
+    /// Transfers from `EP_TX_FIFO` to one range of addresses.
     Peer,
 }
 
 impl Unit {
-    /// All of them, in the order of their registers and of their interrupt vectors.
+    /// All units, in the order of their registers and interrupt vectors.
     pub const ALL: [Unit; 3] = [Unit::Write, Unit::Read, Unit::Peer];
 
-    /// Where its registers begin.
+    /// Offset of its registers.
     pub const fn base(self) -> u64 {
         self as u64 * 0x40
     }
 
-    /// Where its descriptors begin, if it has a list.
+    /// Offset of its descriptors, if it has a list.
     pub const fn list(self) -> u64 {
         (self as u64 + 1) * (MOST_DESCRIPTORS as u64 * DESCRIPTOR)
     }
 
-    /// The interrupt vector that tells the end of a transfer.
+    /// The interrupt vector for the end of a transfer.
     pub const fn vector(self) -> u8 {
         self as u8
     }
@@ -62,42 +62,42 @@ impl Unit {
 
 /// Registers of a unit, from its base.
 pub mod offset {
-    /// Where the list, or the target, is.
+    /// Address of the list, or of the target.
     pub const ADDRESS: u64 = 0x00;
-    /// How many descriptors, or bytes.
+    /// Number of descriptors, or of bytes.
     pub const LENGTH: u64 = 0x08;
-    /// Bytes of a packet at most.
+    /// Largest payload of a packet in bytes.
     pub const PAYLOAD: u64 = 0x10;
-    /// Begins a transfer.
+    /// A write begins a transfer.
     pub const START: u64 = 0x14;
-    /// How far the transfer is.
+    /// Status of the transfer.
     pub const STATUS: u64 = 0x18;
-    /// How long it took.
+    /// Duration of the transfer.
     pub const TIMER: u64 = 0x1c;
 }
 
-/// How far a transfer is, as `STATUS` tells.
+/// The status of a transfer, as in `STATUS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Under way.
+    /// In progress.
     Running = 1,
-    /// At its end.
+    /// Complete.
     Done = 2,
-    /// At its end, with something that was answered with an error.
+    /// Ended with an error.
     Failed = 3,
 }
 
 /// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// The first.
+    /// The first address.
     pub address: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub len: u32,
 }
 
 impl Descriptor {
-    /// Its bytes in memory.
+    /// The bytes of the descriptor in memory.
     pub fn emit(self) -> [u8; DESCRIPTOR as usize] {
         let mut bytes = [0; DESCRIPTOR as usize];
         bytes[..8].copy_from_slice(&self.address.to_le_bytes());
@@ -105,15 +105,15 @@ impl Descriptor {
         bytes
     }
 
-    /// How many of its first bytes one request asks for or carries: `largest` at most, within a page (PCIe Base 2.2.7), and no
-    /// more dwords than if it were aligned.
+    /// Number of its first bytes for one request: at most `largest`, within a page (PCIe Base 2.2.7), with no more dwords than an
+    /// aligned request.
     pub fn first_request(self, largest: u32) -> u32 {
         let page = MemoryRequest::room_at(self.address);
         let largest = largest - (self.address % 4) as u32;
         self.len.min(largest).min(page as u32)
     }
 
-    /// The descriptor with these bytes.
+    /// Reads a descriptor.
     pub fn parse(bytes: &[u8; DESCRIPTOR as usize]) -> Self {
         let word = u128::from_le_bytes(*bytes);
         Descriptor {
@@ -123,14 +123,14 @@ impl Descriptor {
     }
 }
 
-/// The units that a write of `len` bytes at `at` begins: those whose `START` it writes.
+/// The units that a write of `len` bytes at `at` starts, because it includes their `START`.
 pub(super) fn begun(at: u64, len: u32) -> impl Iterator<Item = Unit> {
     let written = at..at + u64::from(len);
     let starts = move |unit: &Unit| written.contains(&(unit.base() + offset::START));
     Unit::ALL.into_iter().filter(starts)
 }
 
-/// The bytes behind BAR 2.
+/// The memory behind BAR 2.
 #[derive(Clone, Debug)]
 pub(super) struct Registers(Memory);
 

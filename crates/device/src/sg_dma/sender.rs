@@ -1,4 +1,4 @@
-//! A unit that sends: posted writes of its data to the ranges of a list.
+//! A sending unit: posted writes of its data to the ranges of a list.
 
 use kernel::{Span, Time};
 use packet::{FlowId, PacketId, Packets, Stamp};
@@ -9,39 +9,39 @@ use super::list::{List, Lookup};
 use super::registers::{Registers, Unit};
 use super::user::Fifo;
 
-/// Where the data comes from.
+/// The source of the data.
 pub(super) enum Source<'f> {
-    /// A circuit that always has more.
+    /// A circuit that always has data.
     Pattern(Pattern),
     /// A FIFO.
     Fifo(&'f mut Fifo),
 }
 
-/// What a unit does next.
+/// The next action of a unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Offer {
-    /// This packet leaves.
+    /// Send this packet.
     Packet(PacketId),
-    /// Its transfer is at its end.
+    /// End the transfer.
     Ended(Ended),
-    /// Nothing before then.
+    /// Wait until this time.
     NotBefore(Time),
-    /// Nothing until something arrives.
+    /// Wait until something arrives.
     Nothing,
 }
 
-/// A transfer at its end.
+/// The end of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ended {
     pub(super) unit: Unit,
     pub(super) label: Option<FlowId>,
     pub(super) bytes: u64,
     pub(super) failed: bool,
-    /// From the beginning of its first packet on the datapath to the end of its last one.
+    /// Time from the begin of the first packet on the datapath to the end of the last one.
     pub(super) took: Span,
 }
 
-/// A transfer under way.
+/// A transfer in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     label: Option<FlowId>,
@@ -53,7 +53,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// A transfer of packets of at most `payload` bytes to the ranges of `list`.
+    /// A transfer to the ranges of `list`, in packets of at most `payload` bytes.
     pub(super) fn new(label: Option<FlowId>, list: List, payload: u32) -> Self {
         Sender {
             label,
@@ -73,7 +73,7 @@ impl Sender {
         &mut self.list
     }
 
-    /// What it does at `now`, when the datapath is free.
+    /// The next action at `now`, when the datapath is free.
     pub(super) fn next(
         &mut self,
         now: Time,
@@ -99,7 +99,8 @@ impl Sender {
             born: now,
             last: true,
         };
-        let header = Header::memory_write(id, address, take).expect("a packet ends with its page");
+        let header =
+            Header::memory_write(id, address, take).expect("a packet stays within its page");
         let packet = packets.claim();
         let lead = (address % 4) as usize;
         let payload = &mut packets[packet].write(header, stamp)[lead..lead + take as usize];
@@ -113,7 +114,7 @@ impl Sender {
         Offer::Packet(packet)
     }
 
-    /// The packet that it offered has passed the datapath at `time`.
+    /// Records that the offered packet has passed the datapath at `time`.
     pub(super) fn passed(&mut self, time: Time) {
         self.ended = time;
         self.list.done(time);

@@ -1,4 +1,4 @@
-//! The sending state machine: whose packet goes next, and what the end of a transfer sets off.
+//! The sending state machine: the order of packets, and the end of transfers.
 
 use kernel::{Effects, Time};
 use packet::{Observation, PacketId, Packets, Stamp};
@@ -10,7 +10,7 @@ use super::registers::{Status, Unit, offset};
 use super::sender::{Ended, Offer, Sender, Source};
 use super::{SgDma, UserLogic, pattern, user};
 
-/// What may send next, in turns: completions and interrupts go before all of them.
+/// A source of packets; the sources take turns, after completions and interrupts.
 #[derive(Clone, Copy, Debug)]
 enum Sends {
     Reads,
@@ -30,7 +30,7 @@ const TURNS: [Sends; 6] = [
 ];
 
 impl SgDma {
-    /// Hands one packet to the link, if there is one that may go. Whether anything happened.
+    /// Sends a packet, if one may be sent; returns whether anything was done.
     pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         self.give_up(fx);
         if !self.endpoint.is_open(fx) {
@@ -65,7 +65,8 @@ impl SgDma {
         false
     }
 
-    /// Without bus mastering nothing is asked for, but what was is waited for. Whether that was the end of a transfer.
+    /// Waits for outstanding answers while Bus Master Enable is clear, when nothing may be requested; returns whether a transfer
+    /// has ended.
     fn wait_for_answers(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let over = self.reader.as_ref().and_then(|reader| reader.over());
         if let Some(ended) = over {
@@ -130,13 +131,13 @@ impl SgDma {
         };
         let tag = self.outstanding.begin(Purpose::Descriptors(unit), len, now);
         let header = Header::memory_read(self.endpoint.id(), tag, address, len)
-            .expect("a fetch ends with its page");
+            .expect("a fetch stays within its page");
         let packet = packets.claim();
         packets[packet].write(header, Stamp::default());
         Offer::Packet(packet)
     }
 
-    /// What was offered passes the datapath until `time`.
+    /// Records that an offered packet occupies the datapath until `time`.
     fn passed(&mut self, sends: Sends, time: Time) {
         let sender = match sends {
             Sends::Writes => &mut self.writer,
@@ -148,7 +149,7 @@ impl SgDma {
         }
     }
 
-    /// A transfer is at its end: its registers and the host's interrupt say so.
+    /// Ends a transfer: sets its registers and signals an interrupt.
     fn end(&mut self, unit: Unit, ended: &Ended, fx: &mut Effects<'_, Self>) {
         match unit {
             Unit::Read => self.reader = None,
@@ -172,12 +173,12 @@ impl SgDma {
         }
     }
 
-    /// The next interrupt, behind all data that was sent before it.
+    /// The next interrupt, after all data that was sent before it.
     fn next_interrupt(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         let vector = self.interrupts.pop_front()?;
         let (address, message) = self.endpoint.msi(vector)?;
-        let header =
-            Header::memory_write(self.endpoint.id(), address, 4).expect("a message is one dword");
+        let header = Header::memory_write(self.endpoint.id(), address, 4)
+            .expect("an interrupt message is one dword");
         let packet = fx.store().claim();
         fx.store()[packet]
             .write(header, Stamp::default())
@@ -185,7 +186,7 @@ impl SgDma {
         Some(packet)
     }
 
-    /// Requests that were not answered in time never will be.
+    /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
             self.endpoint.record_timeout(transaction::Place::Own);
@@ -198,7 +199,7 @@ impl SgDma {
     }
 }
 
-/// Where a unit's data comes from.
+/// The source of a unit's data.
 fn source<'f>(
     logic: UserLogic,
     fifo: &'f mut user::Fifo,

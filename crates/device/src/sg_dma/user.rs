@@ -1,22 +1,22 @@
-//! The user's circuit: what stands between the four FIFOs.
+//! The user circuit between the four FIFOs.
 
 use std::collections::VecDeque;
 
-/// What the user's circuit does.
+/// The function of the user circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserLogic {
-    /// Takes in whatever comes and has data whenever it is wanted: nothing ever stalls. What peers write is kept in BAR 0.
+    /// Accepts all data and always has data: nothing ever stalls. Data written by peers is stored in BAR 0.
     SourceSink,
     /// `RX_FIFO` feeds `TX_FIFO`.
     Loopback,
-    /// `RX_FIFO` feeds `TX_FIFO` and `EP_RX_FIFO` feeds `EP_TX_FIFO`, or crosswise, by a register.
+    /// `RX_FIFO` feeds `TX_FIFO` and `EP_RX_FIFO` feeds `EP_TX_FIFO`, or crossed, selected by a register.
     Matrix,
-    /// What a peer writes goes back, to the address in a register.
+    /// Data written by a peer is sent back, to the address in a register.
     Reflector,
 }
 
 impl UserLogic {
-    /// Whether it makes and takes data without a FIFO ever being empty or full.
+    /// Whether it supplies and accepts data without any FIFO ever being empty or full.
     pub fn never_stalls(self) -> bool {
         matches!(self, Self::SourceSink | Self::Reflector)
     }
@@ -46,17 +46,17 @@ impl Fifo {
         }
     }
 
-    /// Bytes that it holds.
+    /// Number of bytes in the FIFO.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Bytes that it can hold.
+    /// Capacity in bytes.
     pub(super) fn size(&self) -> usize {
         self.size
     }
 
-    /// Bytes that it has room for.
+    /// Free space in bytes.
     pub(super) fn room(&self) -> usize {
         self.size - self.bytes.len()
     }
@@ -66,7 +66,7 @@ impl Fifo {
         self.bytes.extend(bytes);
     }
 
-    /// Takes out as many bytes as `into` has, which are there.
+    /// Removes as many bytes as `into` has; there must be as many.
     pub(super) fn pop(&mut self, into: &mut [u8]) {
         let (front, back) = self.bytes.as_slices();
         let (first, rest) = into.split_at_mut(front.len().min(into.len()));
@@ -76,17 +76,17 @@ impl Fifo {
     }
 }
 
-/// The four FIFOs and what joins them.
+/// The four FIFOs with the circuit between them.
 #[derive(Clone, Debug)]
 pub(super) struct User {
     pub(super) logic: UserLogic,
     /// Data read from host memory.
     pub(super) rx: Fifo,
-    /// Data to be written to host memory.
+    /// Data to write to host memory.
     pub(super) tx: Fifo,
-    /// Data that peers write.
+    /// Data written by peers.
     pub(super) ep_rx: Fifo,
-    /// Data to be written to peers.
+    /// Data to write to peers.
     pub(super) ep_tx: Fifo,
 }
 
@@ -107,8 +107,8 @@ impl User {
         self.logic.never_stalls()
     }
 
-    /// Moves what can move from FIFO to FIFO: as fast as the FIFOs fill, since the user's circuit is no slower than the link.
-    /// Whether anything did.
+    /// Moves data from FIFO to FIFO as far as possible: the user circuit is no slower than the link. Returns whether any data was
+    /// moved.
     pub(super) fn pass(&mut self, crossed: bool) -> bool {
         let User {
             logic,

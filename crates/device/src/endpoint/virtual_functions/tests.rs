@@ -1,4 +1,4 @@
-//! Virtual functions without a fabric: registers are written, and the endpoint is asked.
+//! Tests of virtual functions on an endpoint alone, without a fabric.
 
 use super::*;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn physical(settings: &[(u16, u32)]) -> ConfigSpace {
 fn behind(settings: &[(u16, u32)]) -> VirtualMemory {
     let behind = VirtualMemory::of(&parameters());
     let mut behind = behind.expect("there can be virtual functions");
-    behind.obey(&physical(settings));
+    behind.apply_registers(&physical(settings));
     *behind
 }
 
@@ -121,7 +121,7 @@ fn what_is_beyond_the_bar_in_a_larger_page_is_held_by_nobody() {
     assert_eq!(base_for(&behind, second - 4, 4), None);
 }
 
-/// An endpoint on bus 5 with a BAR 0 just below those of its virtual functions.
+/// An endpoint on bus 5; its BAR 0 is just below those of its virtual functions.
 fn endpoint() -> Endpoint {
     let link = LinkConfig {
         generation: Generation::Gen3,
@@ -172,7 +172,7 @@ fn write(endpoint: &mut Endpoint, function: u8, register: u16, value: u32) {
         panic!("function {function} is not there");
     };
     endpoint.functions.access(place, &request, access.action);
-    endpoint.obey();
+    endpoint.apply_registers();
 }
 
 #[test]

@@ -1,26 +1,26 @@
-//! The address space of the DMA unit: 50 bits, of which the upper two say what is meant.
+//! The address space of the DMA unit: 50 bits; the upper two select the memory.
 
-/// What an address means.
+/// The meaning of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The card's memory.
+    /// An address of the card's memory.
     Local(u64),
-    /// A memory that has the same word everywhere, for software to wait for.
+    /// A memory with the same word at all addresses, which software uses to wait for the end of transfers.
     Magic,
-    /// Host memory.
+    /// An address of host memory.
     Host(u64),
 }
 
 /// `Wrt_Sync` in ASCII.
 pub(super) const MAGIC: u64 = 0x5772_745f_5379_6e63;
 
-/// Bits of an address within a memory.
+/// Number of address bits within a memory.
 const BITS: u32 = 48;
 
 impl Place {
-    /// What `address` means: the line that it is in, as data is moved by lines.
+    /// The line with `address`; data is transferred in lines.
     ///
-    /// Host memory is there twice. A write to its upper image stays behind all writes before it, which posted writes do anyway.
+    /// Host memory has two images. Writes to the upper image stay behind all earlier writes, which posted writes do anyway.
     pub(super) fn of(address: u64) -> Self {
         let within = address & ((1 << BITS) - 1) & !63;
         match address >> BITS & 3 {

@@ -1,8 +1,8 @@
-//! The read master and the write master, and the FIFO between them.
+//! The read master and the write master, with the FIFO between them.
 //!
-//! The read master asks for the data of one descriptor after the other, as far as the FIFO has room for it; the write master
-//! writes what has come, in order. What is in the FIFO at once is one burst of either: no longer than the descriptor says, and
-//! never across a multiple of its length in host memory.
+//! The read master requests the data of one descriptor after the other, as long as the FIFO has space. The write master writes
+//! arrived data in order. An entry of the FIFO is one burst of both: at most as long as the descriptor allows, and without crossing
+//! a multiple of this length in host memory.
 
 use std::collections::VecDeque;
 
@@ -14,17 +14,17 @@ use crate::fpga_card::Shell;
 use crate::fpga_card::host_interface::LINE;
 use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, ReadFifo};
 
-/// Both masters.
+/// The two masters.
 #[derive(Debug)]
 pub(super) struct Masters {
     fifo: ReadFifo<Place>,
-    /// Descriptors that are written, and when that is done.
+    /// Descriptors with all data written, and when each write ends.
     ending: VecDeque<Ending>,
-    /// When the write master is done with its last burst.
+    /// The time at which the write master has finished its last burst.
     write_free: Time,
 }
 
-/// A descriptor whose last byte was written.
+/// A descriptor with its last byte written.
 #[derive(Clone, Copy, Debug)]
 struct Ending {
     done: Done,
@@ -34,7 +34,7 @@ struct Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
     At(Time),
-    /// When the write with that tag is off.
+    /// The descriptor ends when the write with this tag is transmitted.
     With(u32),
 }
 
@@ -49,7 +49,7 @@ impl Default for Masters {
 }
 
 impl Masters {
-    /// What the dispatcher shows of them.
+    /// The state that the dispatcher shows of the masters.
     pub(super) fn state(&self) -> Engine {
         let unwritten = self.fifo.unfinished();
         let (awaited, resetting) = self.fifo.awaits();
@@ -62,18 +62,18 @@ impl Masters {
         }
     }
 
-    /// Forgets all that is under way.
-    pub(super) fn forget(&mut self) {
-        self.fifo.forget();
+    /// Discards all work.
+    pub(super) fn discard(&mut self) {
+        self.fifo.discard();
         self.ending.clear();
     }
 
-    /// The host has answered the read of burst `number`.
+    /// Handles the host's answer to the read of burst `number`.
     pub(super) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
         self.fifo.answered(number, data, now);
     }
 
-    /// The write of burst `number` is off to the wire. Whether a descriptor ends with it.
+    /// Handles the transmission of the write of burst `number`; returns whether a descriptor ends with it.
     pub(super) fn written(&mut self, number: u32) -> bool {
         let mut endings = self.ending.iter_mut();
         let ending = endings.find(|ending| ending.done == Done::With(number));
@@ -84,11 +84,11 @@ impl Masters {
         found
     }
 
-    /// Does all that can be done now.
+    /// Continues all work that can continue now.
     pub(super) fn go_on(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) {
         loop {
             self.end(dispatcher, shell);
-            // An interrupt goes before any more data, which would take all room for as long as there is some.
+            // An interrupt goes before further data, which would otherwise always fill the queue.
             dispatcher.interrupt(INTERRUPT, shell);
             let may_write = !dispatcher.is_stopped() && !dispatcher.owes_interrupt();
             let wrote = may_write && self.write_next(dispatcher, shell);
@@ -155,7 +155,7 @@ impl Masters {
                 Ok(()) => Done::With(number),
                 Err(_) => Done::At(now),
             },
-            // Where there is no memory, nobody takes it.
+            // Without a memory there, the write has no effect.
             Place::Local(address) => Done::At(shell.memory().write(address, data).unwrap_or(now)),
             Place::Magic => Done::At(now),
         };
@@ -167,7 +167,7 @@ impl Masters {
         true
     }
 
-    /// Ends the descriptors that are done, in their order.
+    /// Ends the complete descriptors, in order.
     fn end(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) {
         while let Some(ending) = self.ending.front() {
             match ending.done {
@@ -183,10 +183,10 @@ impl Masters {
     }
 }
 
-/// Bytes of the longest transfer: the length register has 24 bits, and data is moved by lines.
+/// Longest transfer in bytes: the length register has 24 bits, and data is transferred in lines.
 const LONGEST_DESCRIPTOR: u32 = (1 << 24) - LINE as u32;
 
-/// Bytes of the next burst of a descriptor, from and to these places.
+/// Length in bytes of the next burst of a descriptor between these addresses.
 fn burst(descriptor: &Descriptor, from: Place, to: Place) -> u64 {
     let within = |place: Place, lines: u8| {
         let lines = match lines {
@@ -201,7 +201,7 @@ fn burst(descriptor: &Descriptor, from: Place, to: Place) -> u64 {
         }
     };
     let [read, write] = descriptor.bursts;
-    // The bursts of the card's memory follow those of the host, which cost more.
+    // The host's limits decide the burst of a transfer with the card's memory, as its bursts cost more.
     match (from.is_host(), to.is_host()) {
         (true, false) => within(from, read),
         (false, true) => within(to, write),
@@ -209,7 +209,7 @@ fn burst(descriptor: &Descriptor, from: Place, to: Place) -> u64 {
     }
 }
 
-/// What is read where nobody answers.
+/// The data of a failed read: all ones.
 fn nothing(data: &mut [u8], now: Time) -> Time {
     data.fill(0xff);
     now

@@ -1,13 +1,14 @@
-//! The memory-mapped DMA unit: moves data between host memory and the card's, or within either, as descriptors say.
+//! The memory-mapped DMA unit: executes descriptors that transfer data between host memory and the card's memory, or within one of
+//! them.
 //!
-//! After the published design `dma_afu`: a modular scatter/gather DMA with a window for single words beside it. One address
-//! space of 50 bits has both memories, and a word that software waits for.
+//! It follows the published design `dma_afu`: a modular scatter/gather DMA, and a window for access to single words. One address
+//! space of 50 bits contains both memories, and a word that software uses to wait.
 
 mod address;
 mod masters;
 
 use super::features::{FeatureHeader, FeatureKind};
-use super::msgdma::{Asked, Dispatcher};
+use super::msgdma::{Command, Dispatcher};
 use super::words::{dwords, load_dwords};
 use super::{Afu, AfuId, ReadError, Shell};
 use masters::Masters;
@@ -17,11 +18,11 @@ use masters::Masters;
 pub(super) struct DmaAfu {
     dispatcher: Dispatcher,
     masters: Masters,
-    /// Where the window is in the card's memory.
+    /// Address in the card's memory that the window shows.
     page: u64,
 }
 
-/// The building block in the unit's registers.
+/// The building block in the registers of the unit.
 const BLOCK: u64 = 0x2_0000;
 const BLOCK_LOW: u64 = BLOCK + 0x08;
 const BLOCK_HIGH: u64 = BLOCK + 0x10;
@@ -38,7 +39,7 @@ const WINDOW_SIZE: u64 = 4096;
 /// The UUID of the building block.
 const BLOCK_ID: AfuId = AfuId(0xef82_def7_f6ec_40fc_a914_9a35_bace_01ea);
 
-/// Its feature header is the last one.
+/// The feature header of the building block, the last one.
 const BLOCK_HEADER: FeatureHeader = FeatureHeader {
     kind: FeatureKind::BuildingBlock,
     id: 0x765,
@@ -49,7 +50,7 @@ const BLOCK_HEADER: FeatureHeader = FeatureHeader {
 const INTERRUPT: u8 = 0;
 
 impl DmaAfu {
-    /// Its ID.
+    /// The ID of the AFU.
     pub(super) const ID: AfuId = AfuId(0x331d_b30c_9885_41ea_9081_f88b_8f65_5caa);
 
     fn load_dword(&self, offset: u64, shell: &mut Shell<'_>) -> u32 {
@@ -66,7 +67,7 @@ impl DmaAfu {
             WINDOW_PAGE_HIGH => (self.page >> 32) as u32,
             WINDOW..WINDOW_END => {
                 let mut bytes = [0xff; 4];
-                // Where there is no memory, nobody answers.
+                // Without a memory there, the load has no answer.
                 let at = self.page | (offset - WINDOW);
                 let _ = shell.memory().read(at, &mut bytes);
                 u32::from_le_bytes(bytes)
@@ -81,7 +82,7 @@ impl DmaAfu {
             DESCRIPTOR..DESCRIPTOR_END => self
                 .dispatcher
                 .store_descriptor(offset - DESCRIPTOR, value)
-                .then_some(Asked::GoOn),
+                .then_some(Command::Continue),
             WINDOW_PAGE => {
                 self.page = self.page & !0xffff_ffff | u64::from(value) & !(WINDOW_SIZE - 1);
                 None
@@ -98,8 +99,8 @@ impl DmaAfu {
             _ => None,
         };
         match asked {
-            Some(Asked::Reset | Asked::Flush) => self.masters.forget(),
-            Some(Asked::GoOn) => {}
+            Some(Command::Reset | Command::Flush) => self.masters.discard(),
+            Some(Command::Continue) => {}
             None => return,
         }
         self.masters.go_on(&mut self.dispatcher, shell);

@@ -1,14 +1,14 @@
-//! A descriptor in the extended format of the modular scatter/gather DMA: eight dwords that say what to move.
+//! A descriptor in the extended format of the modular scatter/gather DMA, with eight dwords.
 
-/// What to move, and how.
+/// A transfer, with its control bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::fpga_card) struct Descriptor {
     pub(in crate::fpga_card) from: u64,
     pub(in crate::fpga_card) to: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub(in crate::fpga_card) len: u32,
     pub(in crate::fpga_card) sequence: u16,
-    /// Lines of a read and of a write, at most.
+    /// Longest bursts of reads and of writes, in lines.
     pub(in crate::fpga_card) bursts: [u8; 2],
     pub(in crate::fpga_card) control: Control,
 }
@@ -17,11 +17,11 @@ pub(in crate::fpga_card) struct Descriptor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::fpga_card) struct Control(pub(in crate::fpga_card) u32);
 
-/// Dwords of a descriptor.
+/// Number of dwords of a descriptor.
 pub(in crate::fpga_card) const DWORDS: usize = 8;
 
 impl Descriptor {
-    /// The descriptor that these dwords are.
+    /// Reads a descriptor.
     pub(in crate::fpga_card) fn parse(dwords: &[u32; DWORDS]) -> Self {
         let [
             from,
@@ -46,32 +46,32 @@ impl Descriptor {
 }
 
 impl Control {
-    /// The last bytes of the stream are the end of a packet.
+    /// Generate EOP: the last bytes of the transfer end a packet of the stream.
     pub(in crate::fpga_card) fn generates_end_of_packet(self) -> bool {
         self.has(9)
     }
 
-    /// It ends with the end of a packet, wherever that comes.
+    /// End on EOP: the descriptor ends with the end of a packet, wherever that is.
     pub(in crate::fpga_card) fn ends_on_end_of_packet(self) -> bool {
         self.has(12)
     }
 
-    /// The end of a packet interrupts.
+    /// The end of a packet signals an interrupt.
     pub(in crate::fpga_card) fn end_of_packet_interrupts(self) -> bool {
         self.has(13)
     }
 
-    /// Its end interrupts.
+    /// The end of the descriptor signals an interrupt.
     pub(in crate::fpga_card) fn interrupts(self) -> bool {
         self.has(14)
     }
 
-    /// The next one may begin before all of its reads are answered.
+    /// Early Done: the next descriptor may begin before all answers have arrived.
     pub(in crate::fpga_card) fn is_done_early(self) -> bool {
         self.has(24)
     }
 
-    /// The descriptor is complete.
+    /// Go: the descriptor is complete.
     pub(in crate::fpga_card) fn goes(self) -> bool {
         self.has(31)
     }

@@ -1,4 +1,4 @@
-//! The dispatcher: control and status, and the descriptors that wait.
+//! The dispatcher: control and status registers, and waiting descriptors.
 
 use std::collections::VecDeque;
 
@@ -9,45 +9,45 @@ use crate::fpga_card::Shell;
 #[derive(Clone, Debug, Default)]
 pub(in crate::fpga_card) struct Dispatcher {
     control: u32,
-    /// Whether it stopped by itself: on an error, or on an early end.
+    /// Whether it has stopped on an error, or on an early end.
     stopped_on: [bool; 2],
     irq: bool,
     dwords: [u32; DWORDS],
     waiting: VecDeque<Descriptor>,
-    /// Sequence numbers of the descriptors read and written last.
+    /// Sequence numbers of the descriptors that were read and written last.
     pub(in crate::fpga_card) sequence: [u16; 2],
-    /// Interrupts that are still to be sent.
+    /// Number of interrupts still to send.
     interrupts: u32,
 }
 
-/// What the dispatcher cannot see of its engine.
+/// The state of the engine that the status registers show.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fpga_card) struct Engine {
-    /// Descriptors begun and not done.
+    /// Number of descriptors in progress.
     pub(in crate::fpga_card) begun: usize,
-    /// Descriptors read and not written.
+    /// Number of descriptors that are read but not written.
     pub(in crate::fpga_card) unwritten: usize,
-    /// Answers to reads that are to come, for this work or for work that was reset.
+    /// Whether answers to reads are outstanding, for current or discarded work.
     pub(in crate::fpga_card) awaited: bool,
-    /// Whether it is being reset.
+    /// Whether a reset is in progress.
     pub(in crate::fpga_card) resetting: bool,
-    /// Responses that wait, and whether there is no room for more.
+    /// Number of waiting responses, and whether their queue is full.
     pub(in crate::fpga_card) responses: usize,
     pub(in crate::fpga_card) responses_full: bool,
 }
 
-/// What a store asks of the engine.
+/// The effect of a store on the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::fpga_card) enum Asked {
-    /// To look whether it can go on.
-    GoOn,
-    /// To forget all it does.
+pub(in crate::fpga_card) enum Command {
+    /// The engine should continue if it can.
+    Continue,
+    /// The engine must discard all work.
     Reset,
-    /// To forget what it is at, but not what waits.
+    /// The engine must discard its current work; waiting responses stay.
     Flush,
 }
 
-/// Descriptors that wait, at most.
+/// Most waiting descriptors.
 const DEPTH: usize = 128;
 
 const STATUS: u64 = 0x00;
@@ -65,13 +65,13 @@ const STOP_DESCRIPTORS: u32 = 1 << 5;
 const FLUSH_DESCRIPTORS: u32 = 1 << 6;
 const FLUSH_MASTERS: u32 = 1 << 7 | 1 << 8;
 
-/// Bits of control that do something and are not kept.
+/// Bits of the control register that are commands, which are not stored.
 const COMMANDS: u32 = RESET_DISPATCHER | FLUSH_DESCRIPTORS | FLUSH_MASTERS;
 
 const IRQ: u32 = 1 << 9;
 
 impl Dispatcher {
-    /// A load from its registers, of the dword at `offset`.
+    /// Loads the dword at `offset` of the registers.
     pub(in crate::fpga_card) fn load(&self, offset: u64, engine: Engine) -> u32 {
         match offset {
             STATUS => self.status(engine),
@@ -111,8 +111,8 @@ impl Dispatcher {
         self.waiting.len() >= DEPTH
     }
 
-    /// A store of the dword at `offset` of its registers.
-    pub(in crate::fpga_card) fn store(&mut self, offset: u64, value: u32) -> Option<Asked> {
+    /// Stores a dword at `offset` of the registers.
+    pub(in crate::fpga_card) fn store(&mut self, offset: u64, value: u32) -> Option<Command> {
         match offset {
             STATUS => {
                 self.irq &= value & IRQ == 0;
@@ -123,10 +123,10 @@ impl Dispatcher {
         }
     }
 
-    fn command(&mut self, value: u32) -> Asked {
+    fn command(&mut self, value: u32) -> Command {
         if value & RESET_DISPATCHER != 0 {
             *self = Self::default();
-            return Asked::Reset;
+            return Command::Reset;
         }
         if self.control & STOP_DISPATCHER != 0 && value & STOP_DISPATCHER == 0 {
             self.stopped_on = [false; 2];
@@ -136,13 +136,13 @@ impl Dispatcher {
             self.waiting.clear();
         }
         if value & FLUSH_MASTERS != 0 {
-            return Asked::Flush;
+            return Command::Flush;
         }
-        Asked::GoOn
+        Command::Continue
     }
 
-    /// A store of a dword of the descriptor; the last one, with `go`, completes it. There is no room for one while status says
-    /// so, and it is lost.
+    /// Stores a dword of the descriptor; the last dword, with `go`, completes it. While the status says that the queue is full, it
+    /// is lost.
     pub(in crate::fpga_card) fn store_descriptor(&mut self, offset: u64, value: u32) -> bool {
         let number = (offset / 4) as usize % DWORDS;
         self.dwords[number] = value;
@@ -157,7 +157,7 @@ impl Dispatcher {
         true
     }
 
-    /// The next descriptor to begin, if one may.
+    /// The next descriptor, if one may begin.
     pub(in crate::fpga_card) fn begin(&mut self) -> Option<Descriptor> {
         let held = self.is_stopped() || self.control & STOP_DESCRIPTORS != 0;
         if held {
@@ -171,22 +171,22 @@ impl Dispatcher {
         !self.waiting.is_empty() && !self.is_stopped() && self.control & STOP_DESCRIPTORS == 0
     }
 
-    /// Whether nothing may go on.
+    /// Whether the engine is stopped.
     pub(in crate::fpga_card) fn is_stopped(&self) -> bool {
         self.control & STOP_DISPATCHER != 0 || self.stopped_on != [false; 2]
     }
 
-    /// A read gave no data.
+    /// Handles a failed read.
     pub(in crate::fpga_card) fn fail(&mut self) {
         self.stopped_on[0] |= self.control & STOP_ON_ERROR != 0;
     }
 
-    /// A descriptor ended before its length.
+    /// Handles the end of a descriptor before its length.
     pub(in crate::fpga_card) fn end_early(&mut self) {
         self.stopped_on[1] |= self.control & STOP_ON_EARLY_END != 0;
     }
 
-    /// A descriptor that asks for an interrupt is done.
+    /// Handles the end of a descriptor with an interrupt.
     pub(in crate::fpga_card) fn raise(&mut self) {
         if self.control & INTERRUPT_ENABLE != 0 {
             self.irq = true;
@@ -194,21 +194,21 @@ impl Dispatcher {
         }
     }
 
-    /// Sends interrupts that are still to be sent, as far as there is room.
+    /// Sends waiting interrupts as far as the shell accepts them.
     pub(in crate::fpga_card) fn interrupt(&mut self, vector: u8, shell: &mut Shell<'_>) {
         while self.owes_interrupt() && shell.can_write() && shell.interrupt(vector).is_ok() {
             self.take_interrupt();
         }
     }
 
-    /// Takes an interrupt that is still to be sent.
+    /// Takes a waiting interrupt.
     fn take_interrupt(&mut self) -> bool {
         let any = self.interrupts > 0;
         self.interrupts -= u32::from(any);
         any
     }
 
-    /// Whether an interrupt is still to be sent.
+    /// Whether an interrupt waits to be sent.
     pub(in crate::fpga_card) fn owes_interrupt(&self) -> bool {
         self.interrupts > 0
     }

@@ -1,4 +1,4 @@
-//! What the engines of the DMA designs share: the dispatcher of the modular scatter/gather DMA, its descriptors, and the FIFO of a read
+//! Common parts of the DMA designs: the dispatcher of the modular scatter/gather DMA, its descriptors, and the FIFO of a read
 //! master.
 
 mod descriptor;
@@ -6,5 +6,5 @@ mod dispatcher;
 mod read_fifo;
 
 pub(super) use descriptor::Descriptor;
-pub(super) use dispatcher::{Asked, Dispatcher, Engine};
+pub(super) use dispatcher::{Command, Dispatcher, Engine};
 pub(super) use read_fifo::ReadFifo;

@@ -1,4 +1,4 @@
-//! What a read master has: descriptors cut into bursts, whose data come in any order and leave in the one in which they were asked for.
+//! The FIFO of a read master: descriptors divided into bursts. Their data arrives in any order and leaves in order of the requests.
 
 use kernel::Time;
 
@@ -6,52 +6,52 @@ use super::{Descriptor, Dispatcher};
 use crate::fpga_card::Shell;
 use crate::fpga_card::host_interface::LONGEST;
 
-/// The FIFO of a read master; `T` is what it remembers of a burst besides its data.
+/// The FIFO of a read master; `T` is what it stores of a burst besides its data.
 #[derive(Debug)]
 pub(in crate::fpga_card) struct ReadFifo<T> {
     bursts: Vec<Burst<T>>,
-    /// Numbers of the burst that leaves next, and of the one that is read next; each is at that index modulo their count.
+    /// Numbers of the next burst to leave and of the next one to read; a burst is at the index of its number modulo the size.
     next_out: u32,
     next_read: u32,
-    /// The descriptor that is being read, and how far.
+    /// The descriptor in progress, and the offset of the next burst.
     reading: Option<(Descriptor, u32)>,
-    /// Descriptors that are read in full and have not left in full.
+    /// Number of descriptors that are fully read but have not fully left.
     unfinished: usize,
-    /// Answers of the host that are to come.
+    /// Number of outstanding answers of the host.
     awaited: u32,
-    /// Those of them that nobody needs any more.
-    forgotten: u32,
-    /// When all that was read so far from elsewhere has come.
+    /// Number of outstanding answers to drop.
+    discarded: u32,
+    /// The time at which all reads from other memories so far are complete.
     reads_done: Time,
-    /// Whether the next descriptor must wait until everything was read.
+    /// Whether the next descriptor must wait until all reads are complete.
     holds: bool,
 }
 
-/// Data on its way.
+/// A burst of data.
 #[derive(Clone, Debug)]
 pub(in crate::fpga_card) struct Burst<T> {
-    /// What is remembered of it.
+    /// The additional value of the burst.
     pub(in crate::fpga_card) what: T,
-    /// When it is there; never while the host has not answered.
+    /// The time at which its data is available; never while the host has not answered.
     pub(in crate::fpga_card) ready: Time,
-    /// The descriptor that ends with it.
+    /// The descriptor that ends with the burst.
     pub(in crate::fpga_card) ends: Option<Descriptor>,
     len: u16,
     data: [u8; LONGEST],
 }
 
-/// Bursts of the FIFO: 32 KiB.
+/// Number of bursts in the FIFO: 32 KiB.
 const BURSTS: usize = 128;
 
 impl<T> Burst<T> {
-    /// Its bytes.
+    /// The data of the burst.
     pub(in crate::fpga_card) fn data(&self) -> &[u8] {
         &self.data[..usize::from(self.len)]
     }
 }
 
 impl<T: Clone> ReadFifo<T> {
-    /// An empty one, whose bursts begin with `what`.
+    /// An empty FIFO; `what` is the initial value of its bursts.
     pub(in crate::fpga_card) fn new(what: T) -> Self {
         let burst = Burst {
             what,
@@ -67,7 +67,7 @@ impl<T: Clone> ReadFifo<T> {
             reading: None,
             unfinished: 0,
             awaited: 0,
-            forgotten: 0,
+            discarded: 0,
             reads_done: Time::ZERO,
             holds: false,
         }
@@ -75,19 +75,19 @@ impl<T: Clone> ReadFifo<T> {
 }
 
 impl<T> ReadFifo<T> {
-    /// Descriptors that were begun and have not left in full.
+    /// Number of descriptors that have begun but have not fully left.
     pub(in crate::fpga_card) fn unfinished(&self) -> usize {
         usize::from(self.reading.is_some()) + self.unfinished
     }
 
-    /// Whether the host is to answer yet, and whether only what nobody needs any more.
+    /// Whether answers of the host are outstanding, and whether some of them are to be dropped.
     pub(in crate::fpga_card) fn awaits(&self) -> (bool, bool) {
-        (self.awaited > 0, self.forgotten > 0)
+        (self.awaited > 0, self.discarded > 0)
     }
 
-    /// Forgets all that is under way. What the host will answer yet goes nowhere, and nothing is read before.
-    pub(in crate::fpga_card) fn forget(&mut self) {
-        self.forgotten = self.awaited;
+    /// Discards all work. Outstanding answers are dropped, and no read begins before they have arrived.
+    pub(in crate::fpga_card) fn discard(&mut self) {
+        self.discarded = self.awaited;
         self.next_out = self.next_read;
         self.reading = None;
         self.unfinished = 0;
@@ -95,11 +95,11 @@ impl<T> ReadFifo<T> {
         self.holds = false;
     }
 
-    /// The host has answered the read of burst `number`. A read that failed gives all ones.
+    /// Handles the host's answer to the read of burst `number`. A failed read gives all ones.
     pub(in crate::fpga_card) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
         self.awaited -= 1;
-        if self.forgotten > 0 {
-            self.forgotten -= 1;
+        if self.discarded > 0 {
+            self.discarded -= 1;
             return;
         }
         let burst = &mut self.bursts[number as usize % BURSTS];
@@ -110,15 +110,14 @@ impl<T> ReadFifo<T> {
         burst.ready = now;
     }
 
-    /// What is to be read next: a descriptor, and how far it was read. The next one begins if the last one lets it. Nothing if that must
-    /// wait.
+    /// The next data to read: a descriptor and the offset in it. Begins the next descriptor if possible. None if reading must wait.
     pub(in crate::fpga_card) fn next(
         &mut self,
         dispatcher: &mut Dispatcher,
         shell: &mut Shell<'_>,
     ) -> Option<(Descriptor, u32)> {
         let is_full = self.next_read.wrapping_sub(self.next_out) as usize == BURSTS;
-        if is_full || self.forgotten > 0 {
+        if is_full || self.discarded > 0 {
             return None;
         }
         if self.reading.is_none() && dispatcher.has_next() && self.may_begin(shell) {
@@ -134,14 +133,14 @@ impl<T> ReadFifo<T> {
         !self.holds || self.awaited == 0 && self.reads_done <= shell.now()
     }
 
-    /// The number of the burst that is read next, and room for so many bytes.
+    /// The number of the next burst to read, and its buffer of `len` bytes.
     pub(in crate::fpga_card) fn room(&mut self, len: usize) -> (u32, &mut [u8]) {
         let burst = &mut self.bursts[self.next_read as usize % BURSTS];
         (self.next_read, &mut burst.data[..len])
     }
 
-    /// That burst is under way: `len` bytes of what is [next](Self::next), there at `ready`, or never if the host is to answer. The
-    /// descriptor may end with it.
+    /// Adds the burst of `len` bytes at [next](Self::next); its data is available at `ready`, or never while the host must answer.
+    /// The descriptor ends with it if `is_last`.
     pub(in crate::fpga_card) fn push(
         &mut self,
         what: T,
@@ -172,13 +171,13 @@ impl<T> ReadFifo<T> {
         }
     }
 
-    /// The burst that leaves next, and its number.
+    /// The next burst to leave, and its number.
     pub(in crate::fpga_card) fn front(&self) -> Option<(u32, &Burst<T>)> {
         let is_empty = self.next_out == self.next_read;
         (!is_empty).then(|| (self.next_out, &self.bursts[self.next_out as usize % BURSTS]))
     }
 
-    /// It has left: the descriptor that ended with it.
+    /// Removes the burst that leaves; returns the descriptor that ends with it.
     pub(in crate::fpga_card) fn pop(&mut self) -> Option<Descriptor> {
         let ends = self.bursts[self.next_out as usize % BURSTS].ends;
         self.next_out = self.next_out.wrapping_add(1);

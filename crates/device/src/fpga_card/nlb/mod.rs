@@ -1,7 +1,7 @@
-//! The native loopback (NLB): copies, reads or writes host memory, counts, and says so in memory.
+//! The native loopback (NLB): copies, reads or writes host memory, counts, and writes its status to memory.
 //!
-//! After the published designs: mode 0 copies; mode 3 reads, writes, or does both at once, once or until it is told to stop.
-//! At the end it writes a line of status behind all its data to the device status memory (DSM).
+//! It follows the published designs: mode 0 copies; mode 3 reads, writes, or does both at the same time, once or until software
+//! stops it. At the end it writes a status line to the device status memory (DSM), after all its data.
 
 mod registers;
 mod run;
@@ -15,13 +15,13 @@ use run::Run;
 #[derive(Debug)]
 pub(super) struct Nlb {
     id: AfuId,
-    /// Whether it does nothing but copy.
+    /// Whether it only copies (mode 0).
     copies_only: bool,
     registers: Registers,
     run: Run,
 }
 
-/// What it does.
+/// The type of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
     #[default]
@@ -47,12 +47,12 @@ impl Nlb {
     /// The ID of mode 3.
     pub(super) const MODE_3: AfuId = AfuId(0xf7df_405c_bd7a_cf72_22f1_44b0_b93a_cd18);
 
-    /// One that copies.
+    /// A native loopback of mode 0.
     pub(super) fn mode_0() -> Self {
         Self::new(Self::MODE_0, true)
     }
 
-    /// One that reads and writes.
+    /// A native loopback of mode 3.
     pub(super) fn mode_3() -> Self {
         Self::new(Self::MODE_3, false)
     }

@@ -2,7 +2,7 @@
 
 use super::Mode;
 
-/// What software has written.
+/// The registers that software writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Registers {
     scratch: [u64; 2],
@@ -20,7 +20,7 @@ pub(super) struct Registers {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Control(u32);
 
-/// What it has counted: lines.
+/// Counters, in lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) reads: u32,
@@ -41,7 +41,7 @@ const INTERRUPT: u64 = 0x150;
 const COUNTS: u64 = 0x160;
 const PENDING: u64 = 0x168;
 
-/// The status line in the status memory.
+/// Offset of the status line in the status memory.
 const STATUS_LINE: u64 = 0x40;
 
 impl Control {
@@ -90,7 +90,7 @@ impl Registers {
             STATUS_MEMORY => put(&mut self.status_memory),
             SOURCE => put(&mut self.source),
             DESTINATION => put(&mut self.destination),
-            // The upper halves of those with 32 bits are reserved.
+            // The upper halves of 32-bit registers are reserved.
             _ if shift > 0 => {}
             LINES => self.lines = value,
             CONTROL => self.control = Control(value & 7),
@@ -101,17 +101,17 @@ impl Registers {
         }
     }
 
-    /// Where the line with that number is read.
+    /// The source address of line `line`.
     pub(super) fn source(&self, line: u32) -> u64 {
         address(self.source, line)
     }
 
-    /// Where it is written.
+    /// The destination address of line `line`.
     pub(super) fn destination(&self, line: u32) -> u64 {
         address(self.destination, line)
     }
 
-    /// Where the status line goes.
+    /// The address of the status line.
     pub(super) fn status_line(&self) -> u64 {
         (self.status_memory & !63).wrapping_add(STATUS_LINE)
     }
@@ -130,7 +130,7 @@ impl Registers {
         }
     }
 
-    /// Lines of a request, at most.
+    /// Most lines in a request.
     pub(super) fn lines_of_request(&self) -> u32 {
         match self.configuration >> 5 & 3 {
             0 => 1,
@@ -139,13 +139,13 @@ impl Registers {
         }
     }
 
-    /// The interrupt that says that the test is complete, if one does.
+    /// The interrupt at the end of the test, if it is enabled.
     pub(super) fn interrupt(&self) -> Option<u8> {
         (self.configuration >> 29 & 1 != 0).then_some((self.interrupt & 3) as u8)
     }
 }
 
-/// The address of a line, counted from `base`, which is a number of lines itself.
+/// The address of `line`, counted from `base`; `base` is in lines, too.
 fn address(base: u64, line: u32) -> u64 {
     base.wrapping_add(u64::from(line)) << 6
 }

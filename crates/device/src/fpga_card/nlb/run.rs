@@ -9,23 +9,23 @@ use super::registers::{Counts, Registers};
 use crate::fpga_card::host_interface::{LINE, LONGEST};
 use crate::fpga_card::{ReadError, Shell};
 
-/// A test, or the rest of one.
+/// A test in progress, or the rest of a stopped one.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     state: State,
     mode: Mode,
     counts: Counts,
-    /// The next line to be read, and to be written.
+    /// The next line to read, and the next line to write.
     next_read: u32,
     next_write: u32,
-    /// Lines that are read and not yet written.
+    /// Lines that were read and are not yet written.
     held: VecDeque<Held>,
-    /// Answers to come that belong to a test that was stopped.
-    forgotten: u32,
-    /// Reads that gave no data.
+    /// Outstanding lines of reads of a stopped test, to be dropped.
+    discarded: u32,
+    /// Number of failed reads.
     failures: u32,
     began: Time,
-    /// When the first data came or went.
+    /// The time of the first data in either direction.
     first: Option<Time>,
 }
 
@@ -34,9 +34,9 @@ enum State {
     #[default]
     Idle,
     Running,
-    /// All is done but the status line.
+    /// The data is complete; the status line is not written.
     Done,
-    /// And the interrupt.
+    /// The status line is written; the interrupt is not sent.
     Told,
 }
 
@@ -47,10 +47,10 @@ struct Held {
     data: [u8; LONGEST],
 }
 
-/// Reads whose data there is room for.
+/// Most lines in the buffer for read data.
 const ROOM: usize = 128;
 
-/// The tag of writes, of which only the number counts: so many lines.
+/// The tag of a write: its number of lines.
 fn tag_of(len: usize) -> u32 {
     (len as u64 / LINE) as u32
 }
@@ -60,7 +60,7 @@ impl Run {
         self.counts
     }
 
-    /// Begins a test; nothing is left of the last one but answers to come.
+    /// Begins a test; only outstanding answers remain of the previous one.
     pub(super) fn start(&mut self, mode: Mode, registers: &Registers, shell: &Shell<'_>) {
         self.stop();
         self.mode = mode;
@@ -71,7 +71,7 @@ impl Run {
         }
     }
 
-    /// Ends a test without a word.
+    /// Ends a test without a status line.
     pub(super) fn stop(&mut self) {
         let Counts {
             pending_reads,
@@ -79,7 +79,7 @@ impl Run {
             ..
         } = self.counts;
         *self = Run {
-            forgotten: pending_reads,
+            discarded: pending_reads,
             counts: Counts {
                 pending_reads,
                 pending_writes,
@@ -89,12 +89,12 @@ impl Run {
         };
     }
 
-    /// The read of `line` and on is over.
+    /// Handles the end of a read; its tag has the first line and the number of lines.
     pub(super) fn answered(&mut self, tag: u32, data: Result<&[u8], ReadError>, shell: &Shell<'_>) {
         let (line, lines) = unpack(tag);
         self.counts.pending_reads -= lines;
-        if self.forgotten > 0 {
-            self.forgotten -= lines;
+        if self.discarded > 0 {
+            self.discarded -= lines;
             return;
         }
         self.first.get_or_insert(shell.now());
@@ -114,14 +114,14 @@ impl Run {
         }
     }
 
-    /// Lines are off to the wire.
+    /// Handles the transmission of lines.
     pub(super) fn written(&mut self, lines: u32) {
         self.counts.pending_writes = self.counts.pending_writes.saturating_sub(lines);
     }
 
-    /// Does all that can be done now.
+    /// Continues all work that can continue now.
     pub(super) fn go_on(&mut self, registers: &Registers, shell: &mut Shell<'_>) {
-        if self.forgotten > 0 {
+        if self.discarded > 0 {
             return;
         }
         if self.state == State::Running {
@@ -135,7 +135,7 @@ impl Run {
         }
         if self.state == State::Done && shell.can_write() {
             let status = self.status(shell);
-            // To a status memory that is none, nobody can write.
+            // A write to an invalid address of the status memory is lost.
             let _ = shell.write(registers.status_line(), &status, 0);
             self.state = State::Told;
         }
@@ -171,7 +171,7 @@ impl Run {
         }
     }
 
-    /// Asks for the next lines. False if there are none or they must wait.
+    /// Requests the next lines. False if there are none or they must wait.
     fn read_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         let may = self.mode.reads() && !self.is_at_end(self.next_read, registers);
         let has_room = self.held.len() + (self.counts.pending_reads as usize) < ROOM;
@@ -196,7 +196,7 @@ impl Run {
         true
     }
 
-    /// Writes the next lines of what it makes itself. False if there are none or they must wait.
+    /// Writes the next lines of generated data. False if there are none or they must wait.
     fn write_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         let may = self.mode.writes() && !self.is_at_end(self.next_write, registers);
         if !may || !shell.can_write() {
@@ -216,8 +216,7 @@ impl Run {
         true
     }
 
-    /// Whether nothing more begins, of what is at `next`. A continuous test begins again until it is told to complete, or
-    /// something is wrong.
+    /// Whether no further line begins at `next`. A continuous test repeats until software completes it, or an error occurs.
     fn is_at_end(&self, next: u32, registers: &Registers) -> bool {
         let told = registers.control.forces_completion();
         next >= registers.lines || told || self.failures > 0 && registers.is_continuous()
@@ -229,7 +228,7 @@ impl Run {
         !reads && !writes && self.held.is_empty() && self.counts.pending_reads == 0
     }
 
-    /// The status line: complete; error; cycles; reads and writes, in lines; cycles before the first data and after the last.
+    /// The status line: complete; error; cycles; reads and writes in lines; cycles before the first and after the last data.
     fn status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
         let cycle = shell.cycle().as_fs().max(1);
         let cycles = |from: Time, to: Time| to.since(from).as_fs() / cycle;
@@ -253,14 +252,14 @@ impl Run {
     }
 }
 
-/// Lines of the request for `line` and on, at `address`: it does not cross a multiple of the longest request.
+/// Number of lines in the request at `line` and `address`: it does not cross a multiple of the longest request.
 fn request_lines(registers: &Registers, address: u64, line: u32) -> u32 {
     let longest = registers.lines_of_request();
     let before = (address / LINE) as u32 % longest;
     (longest - before).min(registers.lines.saturating_sub(line))
 }
 
-/// The line after these; the first one again after the last of a continuous test.
+/// The line after `lines` lines from `line`; a continuous test returns to the first line after the last.
 fn step(line: u32, lines: u32, registers: &Registers) -> u32 {
     let next = line.saturating_add(lines);
     if registers.is_continuous() && next >= registers.lines {
@@ -270,7 +269,7 @@ fn step(line: u32, lines: u32, registers: &Registers) -> u32 {
     }
 }
 
-/// A tag of a read: two bits say how many lines. Tests of more than 2^30 lines, 64 GiB, take a line twice.
+/// The tag of a read: two bits have the number of lines. Tests of more than 2^30 lines, 64 GiB, reuse tags.
 fn pack(line: u32, lines: u32) -> u32 {
     line << 2 | (lines - 1) & 3
 }

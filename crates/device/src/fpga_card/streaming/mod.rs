@@ -1,7 +1,8 @@
-//! The streaming DMA unit: host memory to a stream, a stream to host memory, and a checker and a generator at their other ends.
+//! The streaming DMA unit: transfers host memory to a stream, and a stream to host memory; a checker and a generator are the other
+//! ends of the streams.
 //!
-//! After the published design `streaming_dma_afu`. Either stream has a modular scatter/gather DMA of its own, so that both go at
-//! the same time; by a register each, what one reads is what the other writes.
+//! It follows the published design `streaming_dma_afu`. Each stream has its own modular scatter/gather DMA, so both work at the
+//! same time. Two registers can connect the read master's stream to the write master.
 
 mod pattern;
 mod reader;
@@ -10,7 +11,7 @@ mod valve;
 mod writer;
 
 use super::features::{FeatureHeader, FeatureKind, NULL_ID};
-use super::msgdma::{Asked, Dispatcher};
+use super::msgdma::{Command, Dispatcher};
 use super::words::{dwords, load_dwords};
 use super::{Afu, AfuId, ReadError, Shell};
 use pattern::Pattern;
@@ -24,9 +25,9 @@ pub(super) struct StreamingAfu {
     writer: Writer,
     checker: Pattern,
     generator: Pattern,
-    /// Where the write master's stream comes from: the generator or, if it is odd, the read master.
+    /// Source of the write master's stream: the generator or, if odd, the read master.
     multiplexer: u32,
-    /// Where the read master's stream goes: to the checker or, if it is odd, to the write master.
+    /// Target of the read master's stream: the checker or, if odd, the write master.
     demultiplexer: u32,
     decimator: u32,
 }
@@ -44,7 +45,7 @@ const CHECKER: u64 = 0x3000;
 const GENERATOR: u64 = 0x3010;
 const END: u64 = 0x3020;
 
-/// Within the registers of a building block.
+/// Offsets in the registers of a building block.
 const CSR: u64 = 0x40;
 const DESCRIPTOR: u64 = 0x60;
 const RESPONSE: u64 = 0x80;
@@ -55,7 +56,7 @@ const VALVE_END: u64 = 0xb4;
 const M2S_ID: AfuId = AfuId(0xfee6_9b44_2f77_43ed_9ff4_9b8c_f9ee_6335);
 const S2M_ID: AfuId = AfuId(0xf118_209a_d59a_4b3f_a66c_d700_a658_a015);
 
-/// Interrupts of the two engines: the numbers of their channels.
+/// Interrupts of the two engines: their channel numbers.
 const M2S_INTERRUPT: u8 = 0;
 const S2M_INTERRUPT: u8 = 1;
 
@@ -74,7 +75,7 @@ impl Default for StreamingAfu {
 }
 
 impl StreamingAfu {
-    /// Its ID.
+    /// The ID of the AFU.
     pub(super) const ID: AfuId = AfuId(0xeb59_bf9d_b211_4a4e_b3e3_753c_e686_34ba);
 
     fn load_dword(&mut self, offset: u64) -> u32 {
@@ -114,15 +115,15 @@ impl StreamingAfu {
             DECIMATOR => self.decimator = value,
             DEMULTIPLEXER => self.demultiplexer = value,
             M2S..S2M => match store_engine(&mut self.reader.dispatcher, offset - M2S, value) {
-                Some(Asked::Reset | Asked::Flush) => self.reader.forget(),
-                Some(Asked::GoOn) | None => {}
+                Some(Command::Reset | Command::Flush) => self.reader.discard(),
+                Some(Command::Continue) | None => {}
             },
             S2M..S2M_END => match offset - S2M {
                 within @ VALVE..VALVE_END => self.writer.valve.store(within - VALVE, value),
                 within => match store_engine(&mut self.writer.dispatcher, within, value) {
-                    Some(Asked::Reset) => self.writer.forget(true),
-                    Some(Asked::Flush) => self.writer.forget(false),
-                    Some(Asked::GoOn) | None => {}
+                    Some(Command::Reset) => self.writer.discard(true),
+                    Some(Command::Flush) => self.writer.discard(false),
+                    Some(Command::Continue) | None => {}
                 },
             },
             CHECKER_MEMORY..GENERATOR_MEMORY => {
@@ -140,7 +141,7 @@ impl StreamingAfu {
     fn go_on(&mut self, shell: &mut Shell<'_>) {
         loop {
             self.writer.end(shell);
-            // Interrupts go before any more data, which would take all room for as long as there is some.
+            // Interrupts go before further data, which would otherwise always fill the queue.
             let (reader, writer) = (&mut self.reader.dispatcher, &mut self.writer.dispatcher);
             reader.interrupt(M2S_INTERRUPT, shell);
             writer.interrupt(S2M_INTERRUPT, shell);
@@ -155,7 +156,7 @@ impl StreamingAfu {
         }
     }
 
-    /// A beat of the read master goes where it is to go. False if there is none or it must wait.
+    /// Transfers a beat of the read master to its target. False if there is none or it must wait.
     fn pass(&mut self, shell: &mut Shell<'_>) -> bool {
         let loops = self.demultiplexer & 1 != 0;
         let is_taken = if loops {
@@ -175,7 +176,7 @@ impl StreamingAfu {
         true
     }
 
-    /// A beat of the generator goes to the write master. False if there is none or it must wait.
+    /// Transfers a beat of the generator to the write master. False if there is none or it must wait.
     fn generate(&mut self, shell: &mut Shell<'_>) -> bool {
         let may = self.multiplexer & 1 == 0 && self.generator.runs();
         if !may || !self.writer.has_room(shell) {
@@ -187,13 +188,13 @@ impl StreamingAfu {
     }
 }
 
-/// A store to the dispatcher or the descriptor of an engine.
-fn store_engine(dispatcher: &mut Dispatcher, within: u64, value: u32) -> Option<Asked> {
+/// Stores to the dispatcher or the descriptor of an engine.
+fn store_engine(dispatcher: &mut Dispatcher, within: u64, value: u32) -> Option<Command> {
     match within {
         CSR..DESCRIPTOR => dispatcher.store(within - CSR, value),
         DESCRIPTOR..RESPONSE => dispatcher
             .store_descriptor(within - DESCRIPTOR, value)
-            .then_some(Asked::GoOn),
+            .then_some(Command::Continue),
         _ => None,
     }
 }
@@ -230,7 +231,7 @@ impl Afu for StreamingAfu {
     fn load(&mut self, offset: u64, len: u32, shell: &mut Shell<'_>) -> u64 {
         let value = load_dwords(offset, len, |offset| self.load_dword(offset));
         if offset & !7 == S2M + RESPONSE {
-            // There may be room for one more response.
+            // The queue of responses may have space again.
             self.go_on(shell);
         }
         value

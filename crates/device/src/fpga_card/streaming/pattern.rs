@@ -1,4 +1,4 @@
-//! The ends of the streams: a generator of a pattern and a checker, each with a memory for the pattern and four registers.
+//! The ends of the streams: a generator and a checker of a pattern, each with a memory for the pattern and four registers.
 
 use super::stream::{BEAT, Beat};
 
@@ -12,16 +12,16 @@ pub(super) struct Pattern {
     length: u16,
     position: u16,
     control: u32,
-    /// Beats that are left.
+    /// Beats left of the test.
     left: u32,
     is_complete: bool,
     interrupts: bool,
     errors: u32,
-    /// Where status has the interrupt.
+    /// Position of the interrupt bit in the status.
     interrupt_bit: u32,
 }
 
-/// Bytes of the memory of a pattern, as wide as its place in the registers.
+/// Size of a pattern's memory in bytes, the size of its area in the registers.
 const MEMORY: usize = 4096;
 
 const INFINITE: u32 = 1;
@@ -123,12 +123,12 @@ impl Pattern {
         self.interrupts |= self.control & INTERRUPT_MASK != 0;
     }
 
-    /// Whether it makes or takes beats.
+    /// Whether a test is in progress.
     pub(super) fn runs(&self) -> bool {
         self.control & GO != 0
     }
 
-    /// The next beat that it makes.
+    /// The next generated beat.
     pub(super) fn make(&mut self) -> Beat {
         let (data, is_last) = self.advance();
         let size = self.control >> 8 & 0xff;
@@ -143,7 +143,7 @@ impl Pattern {
         }
     }
 
-    /// Takes the next beat, and counts it if it is not as the pattern has it.
+    /// Checks the next beat, and counts it if it differs from the pattern.
     pub(super) fn check(&mut self, beat: &Beat) {
         let (data, _) = self.advance();
         if data[..beat.len] != beat.data[..beat.len] {
@@ -154,7 +154,7 @@ impl Pattern {
         }
     }
 
-    /// The pattern's next beat, and whether the test ends with it.
+    /// The next beat of the pattern, and whether the test ends with it.
     fn advance(&mut self) -> ([u8; BEAT], bool) {
         let length = self.length.clamp(1, (MEMORY / BEAT) as u16);
         let position = usize::from(self.position % length);

@@ -1,4 +1,4 @@
-//! Memory to stream (M2S): reads what descriptors name, in bursts, and gives it out in order, a beat each cycle.
+//! Memory to stream (M2S): reads the data of descriptors in bursts, and sends it to the stream in order, one beat each cycle.
 
 use kernel::Time;
 
@@ -11,9 +11,9 @@ use crate::fpga_card::msgdma::{Dispatcher, Engine, ReadFifo};
 pub(super) struct Reader {
     pub(super) dispatcher: Dispatcher,
     fifo: ReadFifo<()>,
-    /// Bytes of the burst that leaves next which have left.
+    /// Bytes of the first burst that have left.
     given: usize,
-    /// When the stream is free.
+    /// The time at which the stream is free.
     free: Time,
 }
 
@@ -29,7 +29,7 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// What its dispatcher shows of it.
+    /// The state that the dispatcher shows of the read master.
     pub(super) fn state(&self) -> Engine {
         let begun = self.fifo.unfinished();
         let (awaited, resetting) = self.fifo.awaits();
@@ -42,13 +42,13 @@ impl Reader {
         }
     }
 
-    /// Forgets all that is under way.
-    pub(super) fn forget(&mut self) {
-        self.fifo.forget();
+    /// Discards all work.
+    pub(super) fn discard(&mut self) {
+        self.fifo.discard();
         self.given = 0;
     }
 
-    /// The host has answered the read of burst `number`.
+    /// Handles the host's answer to the read of burst `number`.
     pub(super) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
         let (_, is_forgotten) = self.fifo.awaits();
         if data.is_none() && !is_forgotten {
@@ -89,7 +89,7 @@ impl Reader {
         true
     }
 
-    /// Whether the stream has a beat now. If it has one later, it asks to be woken.
+    /// Whether a beat is available now. If one will be available later, requests a wake-up.
     pub(super) fn has_beat(&mut self, shell: &mut Shell<'_>) -> bool {
         self.skip_nothing();
         let Some((_, burst)) = self.fifo.front() else {
@@ -106,7 +106,7 @@ impl Reader {
         true
     }
 
-    /// Descriptors of no bytes end without a beat.
+    /// Ends descriptors without data, which have no beat.
     fn skip_nothing(&mut self) {
         while self
             .fifo
@@ -117,12 +117,12 @@ impl Reader {
         }
     }
 
-    /// The next beat, if [there is one](Self::has_beat). The time of a burst on the stream is counted at its end.
+    /// The next beat, which must be [available](Self::has_beat). The stream time of a burst is counted at its end.
     pub(super) fn take(&mut self, shell: &Shell<'_>) -> Beat {
         let (_, burst) = self
             .fifo
             .front()
-            .expect("a beat is taken when there is one");
+            .expect("a beat is taken only when it is available");
         let left = &burst.data()[self.given..];
         let len = left.len().min(BEAT);
         let mut data = [0; BEAT];

@@ -1,30 +1,30 @@
-//! What a stream carries: a beat each cycle.
+//! The data of a stream: one beat each cycle.
 
 use crate::fpga_card::host_interface::LINE;
 
-/// Bytes of a beat.
+/// Size of a beat in bytes.
 pub(super) const BEAT: usize = LINE as usize;
 
-/// What moves in one cycle. Only the last beat of a packet, or of a transfer, is not full.
+/// The data of one cycle. Only the last beat of a packet, or of a transfer, may be partly filled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beat {
     pub(super) data: [u8; BEAT],
-    /// Bytes of it that count.
+    /// Number of valid bytes.
     pub(super) len: usize,
     pub(super) ends_packet: bool,
 }
 
-/// Where an address of a descriptor is.
+/// The memory of a descriptor's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// The card's memory.
+    /// An address of the card's memory.
     Local(u64),
-    /// Host memory. Drivers of either design mark it by a bit of their own.
+    /// An address of host memory. Drivers of the two designs mark it by different bits.
     Host(u64),
 }
 
 impl Place {
-    /// The line that `address` is in.
+    /// The line with `address`.
     pub(super) fn of(address: u64) -> Self {
         let within = address & ((1 << 48) - 1) & !(LINE - 1);
         match address >> 48 & 3 {
@@ -33,7 +33,8 @@ impl Place {
         }
     }
 
-    /// Bytes to the next multiple of the longest burst, which no request crosses.
+    /// Bytes to the next multiple of the longest burst in host memory, which no request crosses; in the card's memory the longest
+    /// burst.
     pub(super) fn burst(self) -> u64 {
         let longest = 4 * LINE;
         match self {

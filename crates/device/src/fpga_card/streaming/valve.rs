@@ -1,5 +1,5 @@
-//! The streaming valve before the write master: it closes behind a packet, so that descriptors of one transfer do not take the
-//! data of the next.
+//! The streaming valve before the write master: it closes after a packet, so that descriptors of one transfer do not take data of
+//! the next.
 
 use super::stream::Beat;
 
@@ -19,7 +19,7 @@ const UNTIL_END_OF_PACKET: u32 = 1 << 2;
 const CLEAR: u32 = 1 << 3;
 
 impl Default for Valve {
-    /// Open: the drivers of designs without a valve do not know of it.
+    /// An open valve: the drivers of designs without a valve do not control it.
     fn default() -> Self {
         Valve {
             passed: 0,
@@ -62,7 +62,7 @@ impl Valve {
         self.control & ENABLE != 0 && !self.is_closed
     }
 
-    /// A beat passes.
+    /// Counts a beat, and closes after the end of a packet if so configured.
     pub(super) fn pass(&mut self, beat: &Beat) {
         self.passed = self.passed.wrapping_add(beat.len as u64);
         if !beat.ends_packet {

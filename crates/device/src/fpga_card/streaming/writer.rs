@@ -1,7 +1,7 @@
-//! Stream to memory (S2M): writes the beats of a stream where descriptors say, and tells of each what it became.
+//! Stream to memory (S2M): writes the beats of a stream to the addresses of descriptors, and gives a response for each descriptor.
 //!
-//! A descriptor ends when it is full, or with the end of a packet if it says so: only its response says how long it was. Lines
-//! are written whole; what is behind the last byte is zero.
+//! A descriptor ends when it is full, or at the end of a packet if it says so; then only its response has its length. Whole lines
+//! are written; bytes after the last one are zero.
 
 use std::collections::VecDeque;
 
@@ -20,24 +20,24 @@ pub(super) struct Writer {
     pub(super) valve: Valve,
     writing: Option<Writing>,
     data: [u8; LONGEST],
-    /// Bytes of the burst that has not been written yet.
+    /// Bytes in the current burst.
     filled: usize,
-    /// A beat of which only part had room in the last descriptor.
+    /// The rest of a beat that did not fit in the last descriptor.
     rest: Option<Beat>,
     ending: VecDeque<Ending>,
     responses: VecDeque<Response>,
-    /// Numbers writes.
+    /// Number of the next write.
     number: u32,
-    /// When the write master is done with its last burst.
+    /// The time at which the write master has finished its last burst.
     free: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Writing {
     descriptor: Descriptor,
-    /// Bytes that came.
+    /// Bytes received.
     came: u32,
-    /// Bytes that were written.
+    /// Bytes written.
     written: u32,
     ends_packet: bool,
 }
@@ -54,14 +54,14 @@ enum Done {
     With(u32),
 }
 
-/// What a descriptor became.
+/// The response of a descriptor.
 #[derive(Clone, Copy, Debug)]
 struct Response {
     bytes: u32,
     ends_packet: bool,
 }
 
-/// Responses that wait until software takes them, at most.
+/// Most responses that wait for software.
 const RESPONSES: usize = 256;
 
 const END_OF_PACKET: u32 = 1 << 9;
@@ -84,7 +84,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// What its dispatcher shows of it.
+    /// The state that the dispatcher shows of the write master.
     pub(super) fn state(&self) -> Engine {
         let begun = usize::from(self.writing.is_some()) + self.ending.len();
         Engine {
@@ -96,8 +96,8 @@ impl Writer {
         }
     }
 
-    /// Forgets what it is at, and with `responses` those, too.
-    pub(super) fn forget(&mut self, responses: bool) {
+    /// Discards all work, and with `responses` also the waiting responses.
+    pub(super) fn discard(&mut self, responses: bool) {
         self.writing = None;
         self.filled = 0;
         self.rest = None;
@@ -107,19 +107,19 @@ impl Writer {
         }
     }
 
-    /// Bytes of the oldest response.
+    /// Number of bytes in the oldest response.
     pub(super) fn response_bytes(&self) -> u32 {
         self.responses.front().map_or(0, |one| one.bytes)
     }
 
-    /// The status of the oldest response, which is taken with it.
+    /// The status of the oldest response, which is removed.
     pub(super) fn take_response(&mut self) -> u32 {
         let response = self.responses.pop_front();
         let ends_packet = response.is_some_and(|one| one.ends_packet);
         if ends_packet { END_OF_PACKET } else { 0 }
     }
 
-    /// Whether it takes a beat now. If it does later, it asks to be woken.
+    /// Whether a beat can be accepted now. If it can be later, requests a wake-up.
     pub(super) fn has_room(&mut self, shell: &mut Shell<'_>) -> bool {
         if self.dispatcher.is_stopped() || self.rest.is_some() || !self.begin() {
             return false;
@@ -134,7 +134,7 @@ impl Writer {
         true
     }
 
-    /// Begins the next descriptor if there is none under way. Whether there is one.
+    /// Begins the next descriptor unless one is in progress; returns whether one is in progress.
     fn begin(&mut self) -> bool {
         if self.writing.is_none() && self.responses.len() + self.ending.len() < RESPONSES {
             self.writing = self.dispatcher.begin().map(|descriptor| Writing {
@@ -147,13 +147,13 @@ impl Writer {
         self.writing.is_some()
     }
 
-    /// Takes a beat, which it [has room](Self::has_room) for.
+    /// Accepts a beat; [`has_room`](Self::has_room) must be true.
     pub(super) fn put(&mut self, beat: &Beat, shell: &mut Shell<'_>) {
         self.valve.pass(beat);
         self.put_rest(*beat, shell);
     }
 
-    /// Goes on with what is left of a beat, or ends a descriptor of no bytes. False if there is no such thing.
+    /// Continues with the rest of a beat, or ends a descriptor without data. False if there is neither.
     pub(super) fn go_on(&mut self, shell: &mut Shell<'_>) -> bool {
         if self.dispatcher.is_stopped() || !self.begin() || !shell.can_write() {
             return false;
@@ -169,8 +169,8 @@ impl Writer {
         true
     }
 
-    /// Takes of a beat what has room in the burst; the rest waits. The end of a packet within a descriptor leaves a beat that
-    /// is not full, and the next one goes behind its last byte.
+    /// Adds to the burst as much of a beat as fits; the rest waits. The end of a packet within a descriptor leaves a partly filled
+    /// beat, and the next beat follows its last byte.
     fn put_rest(&mut self, beat: Beat, shell: &mut Shell<'_>) {
         let Some(writing) = &mut self.writing else {
             return;
@@ -218,7 +218,7 @@ impl Writer {
                 Ok(()) => Done::With(self.number),
                 Err(_) => Done::At(now),
             },
-            // Where there is no memory, nobody takes it.
+            // Without a memory there, the write has no effect.
             Place::Local(address) => Done::At(shell.memory().write(address, data).unwrap_or(now)),
         };
         self.free = now + shell.cycle() * (lines / BEAT) as u64;
@@ -233,7 +233,7 @@ impl Writer {
         }
     }
 
-    /// The write with that number is off to the wire. Whether a descriptor ends with it.
+    /// Handles the transmission of write `number`; returns whether a descriptor ends with it.
     pub(super) fn written(&mut self, number: u32) -> bool {
         let mut endings = self.ending.iter_mut();
         let ending = endings.find(|ending| ending.done == Done::With(number));
@@ -244,7 +244,7 @@ impl Writer {
         found
     }
 
-    /// Tells of the descriptors that are done, in their order.
+    /// Ends the complete descriptors, in order.
     pub(super) fn end(&mut self, shell: &mut Shell<'_>) {
         while let Some(ending) = self.ending.front() {
             match ending.done {

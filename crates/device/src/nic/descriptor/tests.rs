@@ -6,7 +6,7 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
     prop::collection::vec(item, 1..5)
 }
 
-/// The same number of bytes, cut at other places.
+/// Ranges with the same number of bytes as `items`, divided differently.
 fn cut(items: &[Item], pieces: u32) -> Vec<Item> {
     let total = total(items) as u32;
     let each = total.div_ceil(pieces);
@@ -113,7 +113,7 @@ fn what_makes_no_sense_is_told() {
     assert_eq!(with(1, 4), Err(DescriptorError::Reserved));
     assert_eq!(with(10, 1), Err(DescriptorError::Reserved));
     assert_eq!(with(40, 0), Err(DescriptorError::Empty));
-    // Sources may be anywhere in memory, and targets where packets can go.
+    // Sources may be anywhere in memory, but targets must be within the address field of packets.
     assert!(with(36, 0x40).is_ok());
     let beyond = Err(DescriptorError::Address(0x40_0000_0000));
     assert_eq!(with(52, 0x40), beyond);
