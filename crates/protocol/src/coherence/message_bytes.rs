@@ -186,7 +186,8 @@ fn parse_request(code: u8, offset: usize, bytes: &[u8]) -> Result<Request<LineDa
             let range = WriteRange::new(offset, len).filter(|range| !range.is_full());
             let range = range.ok_or(MessageError::Part { offset, len })?;
             let mut data = LineData([0; LINE_BYTES]);
-            data.0[offset..offset + len].copy_from_slice(part(bytes, 16, len)?);
+            let dwords = part(bytes, 16, len.next_multiple_of(4))?;
+            data.0[offset..offset + len].copy_from_slice(&dwords[..len]);
             Request::WriteUnique(range, data)
         }
         _ => {
@@ -350,6 +351,28 @@ mod tests {
             bytes,
             [0x01, 0x00, 0x51, 0x23, 0, 0, 0, 1, 0x23, 0x45, 0x67, 0x80]
         );
+    }
+
+    #[test]
+    fn a_partial_write_without_all_of_its_last_dword_is_truncated() {
+        let range = WriteRange::new(0, 5).expect("a part of a line");
+        let request = Request::WriteUnique(range, LineData([0; LINE_BYTES]));
+        let message = Message {
+            source: AgentId(0),
+            target: AgentId::HOME,
+            transaction: TransactionId(0),
+            content: Content::Request(Line::numbered(0), request),
+        };
+        let mut bytes = Vec::new();
+        message.emit(&mut bytes);
+        for have in 0..bytes.len() {
+            let parsed = Message::parse(&bytes[..have]);
+            assert!(
+                matches!(parsed, Err(MessageError::Truncated { .. })),
+                "{have}"
+            );
+        }
+        assert_eq!(Message::parse(&bytes), Ok(message));
     }
 
     #[test]
