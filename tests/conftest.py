@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from peerlane.peers import cocotbext
-from peerlane.reproduce import Report, reproduce
+from peerlane.benchmark.cocotbext import bench as cocotbext
+from peerlane.reproduction.reproduce import Report, reproduce
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=100_000)

@@ -11,7 +11,7 @@ from peerlane import Fabric
 
 if TYPE_CHECKING:
     from conftest import Run
-    from peerlane.simulation import Simulation
+    from peerlane.fabric.simulation import Simulation
 
 SCENARIOS = Path(__file__).parents[1] / "scenarios"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from conftest import PAIR
 from peerlane import Fabric, ScenarioError, Simulation
-from peerlane.settings import Setting, written
+from peerlane.fabric.settings import Setting, written
 
 if TYPE_CHECKING:
     from collections.abc import Callable

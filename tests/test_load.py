@@ -9,7 +9,7 @@ import pytest
 from peerlane import Fabric, ScenarioError, ScenarioWarning, sweep
 
 if TYPE_CHECKING:
-    from peerlane.settings import Setting
+    from peerlane.fabric.settings import Setting
 
 
 def test_a_sweep_without_a_window_leaves_out_the_filling() -> None:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from peerlane import Fabric, ScenarioError
-from peerlane.load_sweep import sweep
-from peerlane.reproduce import reproduce
-from peerlane.systems.chpp.loggp import DISTANCES, SOURCE, distance
+from peerlane.network.sweep import sweep
+from peerlane.reproduction.reproduce import reproduce
+from peerlane.systems.chpp.loggp.model import DISTANCES, SOURCE, distance
 from peerlane.systems.chpp.topologies import SIDES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from peerlane.reproduce import Report
+    from peerlane.reproduction.reproduce import Report
 
 
 def supernode(processors: int = 2) -> Fabric:

@@ -21,8 +21,16 @@ from peerlane import (
     Traffic,
     sweep,
 )
-from peerlane.load_sweep import bytes_per_second, even_loads
-from peerlane.network import Packets, bounds, busiest_fibre, cut, cycles, fibre_rate, link_rate
+from peerlane.network.bounds import (
+    Packets,
+    bounds,
+    busiest_fibre,
+    cut,
+    cycles,
+    fibre_rate,
+    link_rate,
+)
+from peerlane.network.sweep import bytes_per_second, even_loads
 
 if TYPE_CHECKING:
     from conftest import Run, Write

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from peerlane import Deadlock, Fabric, Message, Rank, ScenarioError, Simulation, ranks, run_ranks
+from peerlane import Deadlock, Fabric, Message, Rank, ScenarioError, Simulation, run_ranks
+from peerlane.programs.ranks import run as ranks_run
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from peerlane import Window
-    from peerlane.rank import Handle
+    from peerlane.programs.ranks.rank import Handle
 
 ROOT = Path(__file__).parent.parent
 
@@ -453,7 +454,7 @@ def test_many_operations_leave_no_memory_behind() -> None:
 
 
 def test_the_example_of_run_ranks_holds() -> None:
-    tested = doctest.testmod(ranks)
+    tested = doctest.testmod(ranks_run)
     assert (tested.attempted > 0, tested.failed) == (True, 0)
 
 

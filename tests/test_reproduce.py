@@ -9,9 +9,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from peerlane.calibration import moved, quantity, setting
-from peerlane.expected import Expected, ExpectedRow
-from peerlane.reproduce import Report, Row, _error_percent, reproduce, system_fabric, systems
+from peerlane.reproduction.calibration import moved, quantity, setting
+from peerlane.reproduction.expected import Expected, ExpectedRow
+from peerlane.reproduction.reproduce import (
+    Report,
+    Row,
+    _error_percent,
+    reproduce,
+    system_fabric,
+    systems,
+)
 
 ROW: dict[str, Any] = {
     "id": "f/1",

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from conftest import PAIR, Run, Write
-from peerlane.reproduce import reproduce
-from peerlane.video import Chroma, Format, Video, use, videos
+from peerlane.planning.video import Chroma, Format, Video, use, videos
+from peerlane.reproduction.reproduce import reproduce
 
 PAIR_OF_CARDS = """
 [links]

@@ -13,14 +13,16 @@ measure it the way hardware papers do:
 """
 
 from peerlane._core import ScenarioError, __version__
-from peerlane.collection import Collection
-from peerlane.fabric import Fabric
-from peerlane.hand import Hand, run_programs
-from peerlane.load_sweep import LoadPoint, Sweep, sweep
-from peerlane.network import Bounds
-from peerlane.rank import Message, Rank, Window
-from peerlane.ranks import Deadlock, RankRun, run_ranks
-from peerlane.results import (
+from peerlane.fabric.builder import Fabric
+from peerlane.fabric.simulation import ScenarioWarning, Simulation
+from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
+from peerlane.network.bounds import Bounds
+from peerlane.network.sweep import LoadPoint, Sweep, sweep
+from peerlane.programs.hand import Hand, run_programs
+from peerlane.programs.ranks.rank import Message, Rank, Window
+from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
+from peerlane.results.collection import Collection
+from peerlane.results.run import (
     CollectiveResult,
     Fault,
     FibreResult,
@@ -30,8 +32,6 @@ from peerlane.results import (
     RunResult,
     TrafficResult,
 )
-from peerlane.simulation import ScenarioWarning, Simulation
-from peerlane.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
 
 __all__ = [
     "Bounds",

@@ -9,7 +9,7 @@ FAILED = 1
 def main() -> None:
     """Runs the command line; the exit status is 0, 1 (failed, interrupted) or 2 (wrong use)."""
     try:
-        from peerlane.cli import run_command_line  # noqa: PLC0415 - an interrupt may come here too
+        from peerlane.cli.application import run_command_line  # noqa: PLC0415 - an interrupt may come here too
 
         status = run_command_line(sys.argv[1:])
         sys.stdout.flush()

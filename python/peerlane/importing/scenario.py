@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError
+from peerlane.cli.tables import size
+from peerlane.fabric.simulation import Simulation
 from peerlane.importing.listing import Kind, Listing, ListingError
 from peerlane.importing.machine import Device, Host, Part, Port, Switch, assemble
-from peerlane.simulation import Simulation
-from peerlane.tables import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,8 +9,8 @@ from peerlane.opae import afu
 from peerlane.opae.bitstream import bitstream
 
 if TYPE_CHECKING:
-    from peerlane.hand import Hand
-    from peerlane.simulation import Simulation
+    from peerlane.fabric.simulation import Simulation
+    from peerlane.programs.hand import Hand
 
 NEXT, LAST, KIND = 16, 40, 60
 """Where fields of a feature's first word begin: offset of the next, end of list, type."""

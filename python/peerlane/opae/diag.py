@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from peerlane.hand import PAGE
+from peerlane.programs.hand import PAGE
 
 if TYPE_CHECKING:
     from peerlane.opae.card import Accelerator

@@ -13,7 +13,7 @@ import struct
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from peerlane.hand import PAGE
+from peerlane.programs.hand import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,7 +11,7 @@ from peerlane.opae.sweep import sweep
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from peerlane.simulation import Simulation
+    from peerlane.fabric.simulation import Simulation
 
 MIB = 1 << 20
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.hand import run_programs
 from peerlane.opae.dma import CHUNK, LINE, Dma
+from peerlane.programs.hand import run_programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from peerlane.fabric.simulation import Simulation
     from peerlane.opae.card import Accelerator
-    from peerlane.simulation import Simulation
 
 
 @dataclass(frozen=True, slots=True)

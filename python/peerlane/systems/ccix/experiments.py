@@ -7,17 +7,17 @@ import tomllib
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
-from peerlane.calibration import moves, quantity, setting
-from peerlane.reproduce import system_fabric
+from peerlane.reproduction.calibration import moves, quantity, setting
+from peerlane.reproduction.reproduce import system_fabric
 from peerlane.systems.measured import latency, sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from peerlane import Fabric
-    from peerlane.reproduce import Measurements
-    from peerlane.results import AccessResult, LockResult, RunResult, TransactionResult
-    from peerlane.settings import Setting
+    from peerlane.fabric.settings import Setting
+    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.results.run import AccessResult, LockResult, RunResult, TransactionResult
 
 __all__ = [
     "database",

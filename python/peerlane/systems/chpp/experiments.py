@@ -6,17 +6,17 @@ from math import ceil, inf
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from peerlane.load_sweep import sweep
-from peerlane.systems.chpp.loggp import SOURCE, latencies
-from peerlane.systems.chpp.loggp_measured import classical, in_networks
+from peerlane.network.sweep import sweep
+from peerlane.systems.chpp.loggp.measured import classical, in_networks
+from peerlane.systems.chpp.loggp.model import SOURCE, latencies
 from peerlane.systems.chpp.machine import PRIMITIVES, WAY, alone_ns, machine
 from peerlane.systems.chpp.stages import stages
 from peerlane.systems.measured import known, sound
 
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
-    from peerlane.reproduce import Measurements
-    from peerlane.settings import Setting
+    from peerlane.fabric.settings import Setting
+    from peerlane.reproduction.reproduce import Measurements
 
 __all__ = [
     "deadlock",

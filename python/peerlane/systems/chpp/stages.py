@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from peerlane.calibration import quantity, setting
+from peerlane.reproduction.calibration import quantity, setting
 from peerlane.systems.measured import sound
 
 if TYPE_CHECKING:

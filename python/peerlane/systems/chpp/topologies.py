@@ -9,18 +9,18 @@ from math import prod
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from peerlane.calibration import setting
-from peerlane.reproduce import system_fabric
-from peerlane.simulation import already_warned
-from peerlane.systems.chpp.loggp import MESSAGE
+from peerlane.fabric.simulation import already_warned
+from peerlane.reproduction.calibration import setting
+from peerlane.reproduction.reproduce import system_fabric
+from peerlane.systems.chpp.loggp.model import MESSAGE
 from peerlane.systems.measured import latency, sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from peerlane import Fabric
-    from peerlane.reproduce import Measurements
-    from peerlane.settings import Setting
+    from peerlane.fabric.settings import Setting
+    from peerlane.reproduction.reproduce import Measurements
 
 Place = tuple[int, ...]
 """Coordinates of a processor."""

@@ -10,15 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any
 
-from peerlane.calibration import moved, moves, quantity, setting
-from peerlane.expected import Expected, ExpectedRow
-from peerlane.fabric import Fabric
+from peerlane.fabric.builder import Fabric
+from peerlane.reproduction.calibration import moved, moves, quantity, setting
+from peerlane.reproduction.expected import Expected, ExpectedRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from importlib.resources.abc import Traversable
 
-    from peerlane.expected import Kind
+    from peerlane.reproduction.expected import Kind
 
 Measurements = Iterator[tuple[str, float]]
 """What a function of `experiments.py` gives: a row's id and its simulated value, row by row."""

@@ -7,7 +7,7 @@ from math import prod
 from statistics import mean
 from typing import TYPE_CHECKING
 
-from peerlane.systems.chpp.loggp import MESSAGE, SOURCE, Parameters, distance, latencies
+from peerlane.systems.chpp.loggp.model import MESSAGE, SOURCE, Parameters, distance, latencies
 from peerlane.systems.chpp.machine import PRIMITIVES, START, WAY, alone_ns, machine
 from peerlane.systems.chpp.stages import arrival, core_ns, traced
 from peerlane.systems.chpp.topologies import (
@@ -25,7 +25,7 @@ from peerlane.systems.measured import known, latency, sound, steady
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from peerlane.reproduce import Measurements
+    from peerlane.reproduction.reproduce import Measurements
     from peerlane.systems.chpp.stages import Packet
 
 FUNCTIONS = 8

@@ -9,18 +9,18 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError
-from peerlane.collection import Collection
-from peerlane.fabric import Fabric
-from peerlane.network import Bounds, bounds
-from peerlane.simulation import already_warned
+from peerlane.fabric.builder import Fabric
+from peerlane.fabric.simulation import already_warned
+from peerlane.network.bounds import Bounds, bounds
+from peerlane.results.collection import Collection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pandas import DataFrame
 
-    from peerlane.results import Latency
-    from peerlane.tree import Traffic, Tree
+    from peerlane.fabric.tree import Traffic, Tree
+    from peerlane.results.run import Latency
 
 SHORTFALL = 0.05
 """A network is saturated where it accepts so much less than is offered, and not by chance."""

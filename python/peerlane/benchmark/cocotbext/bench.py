@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from peerlane.peers import cocotbext_job
+from peerlane.benchmark.cocotbext import job
 
 
 def missing() -> str | None:
@@ -38,13 +38,13 @@ def bench_fabric(tlps: int) -> dict[str, Any]:
             log_file=log,
         )
         runner.test(
-            test_module=cocotbext_job.__name__,
+            test_module=job.__name__,
             hdl_toplevel="top",
             build_dir=here,
             test_dir=here,
             extra_env={
-                cocotbext_job.TLPS: str(tlps),
-                cocotbext_job.RESULT: str(here / "result.json"),
+                job.TLPS: str(tlps),
+                job.RESULT: str(here / "result.json"),
                 "COCOTB_LOG_LEVEL": "ERROR",
             },
             log_file=log,

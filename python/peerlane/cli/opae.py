@@ -14,7 +14,9 @@ from rich import box
 from rich.table import Table
 
 from peerlane import ScenarioError, Simulation, _core
-from peerlane.console import emit, say
+from peerlane.cli.console import emit, say
+from peerlane.cli.options import JsonTo, writable
+from peerlane.fabric.simulation import read_scenario
 from peerlane.opae import live, slots
 from peerlane.opae.afu import load
 from peerlane.opae.bitstream import bitstream
@@ -22,8 +24,6 @@ from peerlane.opae.card import accelerators, configure, places
 from peerlane.opae.diag import Mode, diagnose
 from peerlane.opae.session import include_folder, library_folder, run_program
 from peerlane.opae.sweep import Sweep, sweep
-from peerlane.options import JsonTo, writable
-from peerlane.simulation import read_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
-from peerlane.hand import Hand
-from peerlane.results import RunResult
-from peerlane.tree import Tree
+from peerlane.fabric.tree import Tree
+from peerlane.programs.hand import Hand
+from peerlane.results.run import RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

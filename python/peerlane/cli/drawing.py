@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from peerlane.tables import MOST_FIBRES, blank, duration, number, numbers, size
+from peerlane.cli.tables import MOST_FIBRES, blank, duration, number, numbers, size
 
 if TYPE_CHECKING:
-    from peerlane.tree import Cable, Controller, Network, Node, Tree, Upstream
+    from peerlane.fabric.tree import Cable, Controller, Network, Node, Tree, Upstream
 
 MOST_ROUTERS = 16
 """A network with more is shown by the first of its nodes."""

@@ -9,12 +9,12 @@ from rich import box
 from rich.table import Table
 
 from peerlane import Fabric, Simulation
-from peerlane.console import emit
+from peerlane.cli.console import emit
+from peerlane.cli.opae import text_of
+from peerlane.cli.options import JsonTo  # noqa: TC001 - typer reads it
 from peerlane.opae.card import configure, places
-from peerlane.opae.commands import text_of
 from peerlane.opae.steady import steady_rates
-from peerlane.options import JsonTo  # noqa: TC001 - typer reads it
-from peerlane.video import Chroma, Format, use, videos
+from peerlane.planning.video import Chroma, Format, use, videos
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,9 +13,10 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from peerlane.load_sweep import Sweep
-    from peerlane.reproduce import Report, Row
-    from peerlane.results import (
+    from peerlane.fabric.tree import Tree
+    from peerlane.network.sweep import Sweep
+    from peerlane.reproduction.reproduce import Report, Row
+    from peerlane.results.run import (
         AccessResult,
         Fault,
         FibreResult,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
         RunResult,
         TrafficResult,
     )
-    from peerlane.tree import Tree
 
 _STYLE = {True: "green", False: "bold red"}
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from peerlane.collection import Collection
+from peerlane.results.collection import Collection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

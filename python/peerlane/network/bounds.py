@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from peerlane.tree import Controller, Network, Node, Traffic, Tree
+    from peerlane.fabric.tree import Controller, Network, Node, Traffic, Tree
 
 ENVELOPE_BYTES = 20
 """Of the header and the CRC around what travels over light."""

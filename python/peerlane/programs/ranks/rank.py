@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from peerlane.rank_arguments import (
+from peerlane.programs.ranks.arguments import (
     as_any_tag,
     as_bytes,
     as_numbers,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from peerlane import _core
-    from peerlane.simulation import Simulation
+    from peerlane.fabric.simulation import Simulation
 
 T = TypeVar("T")
 

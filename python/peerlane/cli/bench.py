@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from peerlane.benchmark import median_fabric, median_messages, median_network
-from peerlane.console import emit, progress, say
-from peerlane.options import JsonTo  # noqa: TC001 - typer reads it
-from peerlane.tables import blank, duration, numbers, size
+from peerlane.benchmark.median import median_fabric, median_messages, median_network
+from peerlane.cli.console import emit, progress, say
+from peerlane.cli.options import JsonTo  # noqa: TC001 - typer reads it
+from peerlane.cli.tables import blank, duration, numbers, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ def bench_fabric(
     runs = _of_each(endpoints, "endpoints", lambda count: median_fabric(count, tlps, repeat))
     peers: dict[str, dict[str, Any]] = {}
     if peer is Peer.COCOTBEXT:
-        from peerlane.peers import cocotbext  # noqa: PLC0415 - its simulator is optional
+        from peerlane.benchmark.cocotbext import bench as cocotbext  # noqa: PLC0415 - its simulator is optional
 
         if missing := cocotbext.missing():
             say(f"skipping cocotbext-pcie: {missing}")

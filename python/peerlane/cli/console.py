@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from peerlane.simulation import ScenarioWarning
+from peerlane.fabric.simulation import ScenarioWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,17 +11,17 @@ from inspect import iscoroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from peerlane.fabric import Fabric
-from peerlane.rank import Ended, Mail, Operation, Rank
-from peerlane.simulation import Simulation
+from peerlane.fabric.builder import Fabric
+from peerlane.fabric.simulation import Simulation
+from peerlane.programs.ranks.rank import Ended, Mail, Operation, Rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
     from types import CoroutineType
 
-    from peerlane.results import RunResult
-    from peerlane.settings import Setting
+    from peerlane.fabric.settings import Setting
+    from peerlane.results.run import RunResult
 
 T = TypeVar("T")
 

@@ -12,21 +12,22 @@ from typing import Annotated, Any
 import typer
 
 import peerlane
-from peerlane import Fabric, Simulation, _core, drawing, tables
-from peerlane.bench_commands import bench_app
-from peerlane.console import complain, emit, progress, warnings_on_one_line
+from peerlane import Fabric, Simulation, _core
+from peerlane.cli import drawing, tables
+from peerlane.cli.bench import bench_app
+from peerlane.cli.console import complain, emit, progress, warnings_on_one_line
+from peerlane.cli.opae import opae_app
+from peerlane.cli.options import JsonTo, writable
+from peerlane.cli.pciutils import MissingLspciError
+from peerlane.cli.pciutils import lspci as run_lspci
+from peerlane.cli.plan import plan_app
+from peerlane.fabric.simulation import already_warned
 from peerlane.importing import ListingError, load, scenario_of
-from peerlane.load_sweep import bytes_per_second, even_loads, the_workload
-from peerlane.load_sweep import sweep as sweep_loads
-from peerlane.network import bounds
-from peerlane.opae.commands import opae_app
-from peerlane.options import JsonTo, writable
-from peerlane.pciutils import MissingLspciError
-from peerlane.pciutils import lspci as run_lspci
-from peerlane.plan_commands import plan_app
-from peerlane.reproduce import UnknownNameError, systems
-from peerlane.reproduce import reproduce as reproduce_system
-from peerlane.simulation import already_warned
+from peerlane.network.bounds import bounds
+from peerlane.network.sweep import bytes_per_second, even_loads, the_workload
+from peerlane.network.sweep import sweep as sweep_loads
+from peerlane.reproduction.reproduce import UnknownNameError, systems
+from peerlane.reproduction.reproduce import reproduce as reproduce_system
 
 FAILED = 1
 WRONG_USE = 2

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
 
     from peerlane import _core
-    from peerlane.simulation import Simulation
+    from peerlane.fabric.simulation import Simulation
 
 _Result = TypeVar("_Result")
 

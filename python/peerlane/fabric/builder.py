@@ -12,17 +12,17 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self
 
 from peerlane._core import ScenarioError
-from peerlane.settings import attached, merged, rate, split, upstream_of, written
-from peerlane.simulation import Simulation, read_scenario
-from peerlane.toml_text import NETWORK_PARTS, document
+from peerlane.fabric.document import NETWORK_PARTS, document
+from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
+from peerlane.fabric.simulation import Simulation, read_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from os import PathLike
 
-    from peerlane.results import RunResult
-    from peerlane.settings import Setting
-    from peerlane.tree import Tree
+    from peerlane.fabric.settings import Setting
+    from peerlane.fabric.tree import Tree
+    from peerlane.results.run import RunResult
 
 _NODES = ("hosts", "io_ports", "switches", "devices")
 

@@ -1,0 +1,1 @@
+"""The speed of the simulator itself, and of other simulators on the same task."""

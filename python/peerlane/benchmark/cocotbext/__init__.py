@@ -1,0 +1,1 @@
+"""The fabric benchmark on cocotbext-pcie."""

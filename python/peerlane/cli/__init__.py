@@ -1,0 +1,1 @@
+"""The command line: a file for each command, the console, and the tables."""

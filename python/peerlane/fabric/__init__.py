@@ -1,0 +1,1 @@
+"""A fabric: built in code, written as a scenario, enumerated, and simulated."""

@@ -1,1 +1,0 @@
-"""Other simulators, doing the same job in the same run."""

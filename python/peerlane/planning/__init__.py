@@ -1,0 +1,1 @@
+"""Workloads that a fabric would have to carry."""

@@ -1,0 +1,1 @@
+"""Published systems: their experiments, their published figures, and the verdict."""

@@ -1,0 +1,1 @@
+"""The LogGP model of the source, and its parameters as measured here."""
