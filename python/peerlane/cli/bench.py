@@ -9,8 +9,8 @@ import typer
 
 from peerlane.benchmark.median import median_fabric, median_messages, median_network
 from peerlane.cli.console import emit, progress, say
-from peerlane.cli.options import JsonTo  # noqa: TC001 - typer reads it
-from peerlane.cli.tables import blank, duration, numbers, size
+from peerlane.cli.options import JsonTo
+from peerlane.cli.tables.cells import blank, duration, numbers, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

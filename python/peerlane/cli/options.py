@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Arguments, options and exit statuses that several commands share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+FAILED = 1
+WRONG_USE = 2
 
 
 def writable(path: str | None) -> str | None:
@@ -18,6 +21,8 @@ def writable(path: str | None) -> str | None:
         raise typer.BadParameter(f"there is no folder {Path(path).parent}")
     return path
 
+
+Scenario = Annotated[str, typer.Argument(metavar="FILE", help="The scenario: a TOML file.")]
 
 JsonTo = Annotated[
     str | None,

@@ -1,21 +1,20 @@
-"""The tables that the command line prints."""
+"""The tables of a run: its workloads, links, fibres and errors."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from peerlane.cli.tables.cells import STYLE, blank, duration, gigabytes, number, numbers, size
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
+
+    from rich.table import Table
 
     from peerlane.fabric.tree import Tree
-    from peerlane.network.sweep import Sweep
-    from peerlane.reproduction.reproduce import Report, Row
     from peerlane.results.run import (
         AccessResult,
         Fault,
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
         TrafficResult,
     )
 
-_STYLE = {True: "green", False: "bold red"}
-
-
 MOST_FIBRES = 16
 """A network with more has one line for all of them."""
+
 MOST_LINKS = 32
 """Rows of links; where there are more, only the busiest are shown."""
+
 BUSIEST = 16
+
 MOST_ERRORS = 16
 
 
@@ -68,125 +67,6 @@ def run(result: RunResult, fabric: Tree) -> RenderableType:
     return Group(*parts)
 
 
-def sweep(outcome: Sweep) -> RenderableType:
-    """A row for each load, the saturation throughput, and the bounds."""
-    rows = blank()
-    numbers(rows, "offered GB/s", "accepted", "fairness", "latency mean", "p50", "p99")
-    rows.add_column("")
-    for point in outcome.points:
-        latency = point.latency_ns
-        times = (latency.mean, latency.p50, latency.p99) if latency else (None, None, None)
-        rows.add_row(
-            _gigabytes(point.offered_bytes_per_second),
-            _gigabytes(point.accepted_bytes_per_second),
-            number(point.fairness),
-            *map(duration, times),
-            Text("saturated", style="red") if point.saturated else "",
-        )
-    title = (
-        f"{outcome.name}: {outcome.traffic}, {outcome.pattern} traffic through {outcome.network}"
-    )
-    return Group(Text(title, style="bold"), rows, *_verdict_of(outcome))
-
-
-def _verdict_of(outcome: Sweep) -> Iterator[Text]:
-    most, limits = outcome.saturation_bytes_per_second, outcome.bounds
-    share = f"{100 * most / limits.least:.1f} % of the {limits.binding} bound"
-    if outcome.is_saturated:
-        yield Text(f"saturation throughput: {_gigabytes(most)} GB/s a node, {share}", "bold")
-    else:
-        what = f"not saturated: all loads were accepted, up to {_gigabytes(most)} GB/s a node"
-        yield Text(f"{what}, {share}", "bold")
-    known = {name: rate for name, rate in asdict(limits).items() if rate is not None}
-    each = [f"{name} {_gigabytes(rate)}" for name, rate in known.items()]
-    yield Text(f"bounds, GB/s a node: {', '.join(each)}; the {limits.binding} bound binds")
-    if lost := sum(point.lost for point in outcome.points):
-        yield Text(f"{lost} packets were lost", "bold red")
-
-
-def report(outcome: Report) -> RenderableType:
-    """A system's rows, its calibration, and the verdict."""
-    rows = blank("row", "what")
-    numbers(rows, "published", "simulated")
-    rows.add_column("unit")
-    numbers(rows, "error", "within")
-    rows.add_column("kind")
-    sensitive = any(row.sensitivity for row in outcome.rows)
-    if sensitive:
-        rows.add_column("most sensitive to (10 % more)")
-    for row in outcome.rows:
-        rows.add_row(*_row(row), *[_sensitivity(row)] * sensitive)
-    parts: list[RenderableType] = [Text(f"{outcome.system}: {outcome.title}", style="bold"), rows]
-    if outcome.calibration:
-        fitted = blank("calibrated", "value", "meaning", "from")
-        for entry in outcome.calibration:
-            unit = "" if entry.unit == "1" else f" {entry.unit}"
-            value = number(entry.value) + unit
-            fitted.add_row(entry.name, value, entry.meaning, entry.origin)
-        parts.append(fitted)
-    return Group(*parts, _verdict(outcome.rows))
-
-
-def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -> Table:
-    """One line for each entry, in the given columns."""
-    table = blank(*columns)
-    table.title = title
-    table.title_justify = "left"
-    for entry in entries:
-        table.add_row(*(_cell(entry.get(column)) for column in columns))
-    return table
-
-
-def _cell(value: object) -> str:
-    """A catalogue's value; a profile's settings stand below one another."""
-    if isinstance(value, list):
-        return "\n".join(f"{setting['key']} = {setting['value']}" for setting in value)
-    return str(value or "")
-
-
-def number(value: float | None) -> str:
-    """Four significant digits, or all of an integer part that has more."""
-    if value is None:
-        return "-"
-    if value == int(value):
-        return str(int(value))
-    return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"  # noqa: PLR2004
-
-
-def duration(ns: float | None) -> str:
-    """A time in the unit that suits it."""
-    if ns is None:
-        return "-"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.4g} {unit}"
-    return f"{ns:.4g} ns"
-
-
-def size(count: int | None) -> str:
-    """A number of bytes in the largest binary unit that keeps it readable."""
-    if count is None:
-        return "-"
-    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= scale:
-            return f"{count / scale:.4g} {unit}"
-    return f"{count} B"
-
-
-def blank(*columns: str) -> Table:
-    """A table without rows."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
-def numbers(table: Table, *columns: str) -> None:
-    """Adds columns of numbers."""
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-
-
 def _flows(result: RunResult) -> Table:
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     called = any(flow.called_ns is not None for flow in result.flows)
@@ -198,6 +78,23 @@ def _flows(result: RunResult) -> Table:
         cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
     return flows
+
+
+def _flow(flow: FlowResult, *, steady: bool) -> list[str]:
+    rate = flow.bytes_per_second
+    latency = flow.latency_ns
+    quantiles = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
+    return [
+        flow.id,
+        flow.source,
+        flow.target,
+        flow.direction,
+        size(flow.bytes),
+        gigabytes(rate),
+        "-" if rate is None else f"{rate / (1 << 20):.1f}",
+        *[gigabytes(flow.steady_bytes_per_second)] * steady,
+        *map(duration, quantiles),
+    ]
 
 
 def _traffic(result: RunResult) -> Table:
@@ -213,9 +110,9 @@ def _traffic(result: RunResult) -> Table:
             one.network,
             one.pattern,
             str(one.nodes),
-            _gigabytes(one.offered_bytes_per_second),
-            _gigabytes(one.accepted_bytes_per_second),
-            *map(_gigabytes, one.node_bytes_per_second or (None, None)),
+            gigabytes(one.offered_bytes_per_second),
+            gigabytes(one.accepted_bytes_per_second),
+            *map(gigabytes, one.node_bytes_per_second or (None, None)),
             number(one.fairness),
             *map(duration, times),
             _data(one, lost=bool(result.errors)),
@@ -238,7 +135,7 @@ def _collectives(result: RunResult) -> Table:
             size(one.size),
             duration(one.time_ns),
             size(one.moved_bytes),
-            Text(state, style=_STYLE[one.correct]),
+            Text(state, style=STYLE[one.correct]),
         )
     return table
 
@@ -260,12 +157,19 @@ def _accesses(result: RunResult) -> Table:
             size(one.size),
             str(one.count),
             *map(duration, times),
-            _gigabytes(one.bytes_per_second),
+            gigabytes(one.bytes_per_second),
             f"{one.cache.hits / lines:.1%}" if one.cache and lines else "",
             f"{asked.count} of {duration(asked.mean_ns)}" if asked else "",
             _data(one, lost=bool(result.errors)),
         )
     return table
+
+
+def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Text:
+    """What became of the bytes; where packets were lost, some did not arrive."""
+    arrived = flow.completed and not lost
+    state = "intact" if flow.intact else "differs" if arrived else "incomplete"
+    return Text(state, style=STYLE[flow.intact])
 
 
 def _locks(result: RunResult) -> Table:
@@ -286,7 +190,7 @@ def _locks(result: RunResult) -> Table:
             str(one.attempts),
             str(one.waited),
             duration(waiting.mean if waiting else None),
-            Text(state, style=_STYLE[whole]),
+            Text(state, style=STYLE[whole]),
         )
     return table
 
@@ -309,7 +213,7 @@ def _transactions(result: RunResult) -> Table:
             "-" if rate is None else f"{rate:.4g}",
             str(one.conflicts),
             *map(duration, times),
-            Text(state, style=_STYLE[one.intact]),
+            Text(state, style=STYLE[one.intact]),
         )
     return table
 
@@ -323,6 +227,20 @@ def _links(links: Sequence[LinkResult]) -> Iterator[RenderableType]:
     yield table
     if left := len(links) - len(shown):
         yield Text(f"the busiest {len(shown)} directions of links; {left} more are in the JSON")
+
+
+def _link(link: LinkResult) -> list[str]:
+    return [
+        link.id,
+        link.direction,
+        f"{100 * link.utilisation:.1f} %",
+        size(link.payload_bytes),
+        size(link.overhead_bytes),
+        size(link.dllp_bytes),
+        size(link.ordered_set_bytes),
+        str(link.replays),
+        duration(link.credit_stall_ns),
+    ]
 
 
 def _busiest(links: Sequence[LinkResult]) -> list[LinkResult]:
@@ -380,96 +298,3 @@ def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:
     yield table
     if (left := len(errors) - MOST_ERRORS) > 0:
         yield Text(f"the most frequent {MOST_ERRORS}; {left} more are in the JSON")
-
-
-def _flow(flow: FlowResult, *, steady: bool) -> list[str]:
-    rate = flow.bytes_per_second
-    latency = flow.latency_ns
-    quantiles = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
-    return [
-        flow.id,
-        flow.source,
-        flow.target,
-        flow.direction,
-        size(flow.bytes),
-        _gigabytes(rate),
-        "-" if rate is None else f"{rate / (1 << 20):.1f}",
-        *[_gigabytes(flow.steady_bytes_per_second)] * steady,
-        *map(duration, quantiles),
-    ]
-
-
-def _gigabytes(rate: float | None) -> str:
-    return "-" if rate is None else f"{rate / 1e9:.4g}"
-
-
-def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Text:
-    """What became of the bytes; where packets were lost, some did not arrive."""
-    arrived = flow.completed and not lost
-    state = "intact" if flow.intact else "differs" if arrived else "incomplete"
-    return Text(state, style=_STYLE[flow.intact])
-
-
-def _link(link: LinkResult) -> list[str]:
-    return [
-        link.id,
-        link.direction,
-        f"{100 * link.utilisation:.1f} %",
-        size(link.payload_bytes),
-        size(link.overhead_bytes),
-        size(link.dllp_bytes),
-        size(link.ordered_set_bytes),
-        str(link.replays),
-        duration(link.credit_stall_ns),
-    ]
-
-
-def _row(row: Row) -> list[RenderableType]:
-    published = number(row.published)
-    if row.published_range is not None:
-        published = "..".join(map(number, row.published_range))
-    error = "-" if row.error_percent is None else f"{row.error_percent:+.2f} %"
-    is_judged = row.is_judged and row.kind != "gap"
-    within = f"{number(row.tolerance_percent)} %" if is_judged else "-"
-    style = "dim" if row.kind == "gap" else _STYLE[row.passes]
-    return [
-        row.id,
-        row.what,
-        published,
-        number(row.simulated),
-        row.unit,
-        Text(error, style=style),
-        within,
-        row.kind,
-    ]
-
-
-def _sensitivity(row: Row) -> str:
-    """The calibration parameter that moves the row most, and how far 10 % of it do."""
-    if not row.sensitivity:
-        return ""
-    name, percent = max(row.sensitivity.items(), key=lambda entry: abs(entry[1]))
-    return f"{name} {percent:+.1f} %" if abs(percent) >= VISIBLE else "nothing fitted"
-
-
-VISIBLE = 0.05
-"""Percent that are not shown as nothing."""
-
-
-def _verdict(rows: Sequence[Row]) -> Text:
-    claimed = [row for row in rows if row.kind != "gap"]
-    held = [row for row in claimed if row.is_judged]
-    missed = [row.id for row in held if not row.passes]
-    verdict = Text(f"{len(held) - len(missed)} of {len(held)} rows within tolerance", "bold")
-    if missed:
-        verdict.append(f"; not {', '.join(missed)}", "bold red")
-    if unjudged := len(claimed) - len(held):
-        verdict.append(f"; {unjudged} without a published value")
-    if gaps := len(rows) - len(claimed):
-        verdict.append(f"; {gaps} not reproduced (gap)")
-    return verdict
-
-
-def stack(parts: Sequence[RenderableType]) -> RenderableType:
-    """Several tables, one below the other."""
-    return Group(*parts)

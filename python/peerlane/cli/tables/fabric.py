@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree as RichTree
 
-from peerlane.cli.tables import MOST_FIBRES, blank, duration, number, numbers, size
+from peerlane.cli.tables.cells import blank, duration, number, numbers, size
+from peerlane.cli.tables.run import MOST_FIBRES
 
 if TYPE_CHECKING:
     from peerlane.fabric.tree import Cable, Controller, Network, Node, Tree, Upstream

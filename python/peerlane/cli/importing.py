@@ -1,0 +1,56 @@
+"""`peerlane import`: makes scenarios from real machines."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peerlane.cli.options import writable
+from peerlane.importing import load, scenario_of
+
+import_app = typer.Typer(help="Make a scenario from a real machine.")
+
+
+@import_app.callback(invoke_without_command=True)
+def _import(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@import_app.command("lspci")
+def import_lspci(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|-",
+            help="What `sudo lspci -vvv` printed; - is standard input.",
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE|-",
+            callback=writable,
+            help="Where the scenario goes; standard output, if absent.",
+        ),
+    ] = None,
+) -> None:
+    """Write the scenario of a machine from its listing.
+
+    `sudo lspci -vvv | peerlane import lspci - -o machine.toml`
+
+    Each PCI domain is a host. Links are as they were trained; max payload and max read request
+    sizes, tags, ACS redirection, BARs and the read completion boundary as they are set. What a
+    listing does not tell, such as buffers and latencies, keeps its default. Comments mark what is
+    left out: functions beyond 0, integrated endpoints, conventional PCI, links that are down.
+    """
+    scenario = scenario_of(load(file)).encode()
+    if output is None or output == "-":
+        sys.stdout.buffer.write(scenario)
+    else:
+        Path(output).write_bytes(scenario)

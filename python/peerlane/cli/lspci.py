@@ -1,0 +1,71 @@
+"""`peerlane lspci`: the real `lspci` on a simulated fabric."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from peerlane import Simulation
+from peerlane.cli.console import progress
+from peerlane.cli.options import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def lspci(
+    file: Scenario,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ARGS]...", help="For lspci; -tv, if absent."),
+    ] = None,
+    *,
+    after_run: Annotated[
+        bool, typer.Option("--after-run", help="Show the registers as the workload leaves them.")
+    ] = False,
+) -> None:
+    """Run the real lspci on the configuration spaces of a scenario's fabric.
+
+    `peerlane lspci FILE -vvv -s 01:00.0`; after `--` whatever lspci knows.
+
+    The registers are as enumeration leaves them. After a run those of Advanced Error Reporting and
+    Device Status tell what went wrong where. Each host is a PCI domain. The exit status is that of
+    lspci, from the package pciutils.
+    """
+    simulation = Simulation.open(file)
+    if after_run:
+        with progress(f"running {Path(file).name}") as bar:
+            simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
+    status = _lspci_on(simulation.lspci(), arguments or ["-tv"])
+    if status:
+        raise typer.Exit(status)
+
+
+def _lspci_on(dump: str, arguments: Sequence[str]) -> int:
+    """Runs `lspci -F` on a dump; returns its exit status.
+
+    Raises:
+        MissingLspciError: It is not installed.
+    """
+    program = shutil.which("lspci")
+    if program is None:
+        raise MissingLspciError
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="peerlane-", suffix=".lspci"
+    ) as file:
+        file.write(dump)
+        file.flush()
+        command = [program, "-F", file.name, *arguments]
+        return subprocess.run(command, check=False).returncode
+
+
+class MissingLspciError(Exception):
+    """There is no lspci on this system."""
+
+    def __init__(self) -> None:
+        super().__init__("lspci is missing; install the package pciutils")

@@ -1,0 +1,119 @@
+"""`peerlane run`: simulates a scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peerlane import Simulation
+from peerlane.cli.console import complain, emit, progress
+from peerlane.cli.options import FAILED, JsonTo, Scenario, writable
+from peerlane.cli.tables.run import run as tables
+
+MOST_FAILURES = 8
+"""Told in one message; the table and JSON have all."""
+
+
+def _trace_file(path: str | None) -> str | None:
+    if path == "-":
+        raise typer.BadParameter("a trace goes to a file; standard output has the result")
+    return writable(path)
+
+
+def run(
+    file: Scenario,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=2**64 - 1,
+            metavar="N",
+            help="Of all random streams; replaces the scenario's own.",
+        ),
+    ] = None,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            callback=_trace_file,
+            help="Write one JSON object to FILE for every TLP and DLLP: `ns` is when its first "
+            "bit takes the wire, `length_ns` how long a TLP is there, `length` the bytes that a "
+            "request carries or asks for. The lines of each direction of each link are in the "
+            "order of time; those of different links interleave.",
+        ),
+    ] = None,
+    check_coherence: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="EVENTS",
+            help="Look at the lines in all caches after every so many events: one writer, or "
+            "readers of the same bytes. Slow.",
+        ),
+    ] = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Simulate a scenario and print what its flows, traffic, links and fibres did.
+
+    The exit status is 1 when the fabric answered with an error, or when the bytes of a flow or a
+    workload did not all arrive as they were sent.
+
+    Of a flow:
+
+    - latency: from the making of a request, so its wait for the wire is in it, to its last byte: at
+      the target for writes, back at the requester for reads and round trips.
+    - GB/s, MiB/s: bytes between the two readings of the flow's `clock`. "arrival" reads the first
+      bit on the wire and the last byte at its destination; "sender" the first and the last bit of
+      its requests on the wire; "application" the system call that moves it and its return. JSON has
+      the readings as `first_byte_ns` and `last_byte_ns`.
+    - call: how long that system call took, where a driver moves the flow (a device with model
+      "sg-dma").
+    - steady: the rate within `[measure]`; nothing (JSON: null) when the flow was not under way all
+      that time.
+    - direction "both": `size` each way, and one row for both together. Write two flows to see them
+      apart.
+    - data: "intact" when every byte arrived, exactly once, as it was sent; "incomplete" when some
+      did not arrive; "differs" when some are wrong.
+
+    Of each direction of a link, over the whole run:
+
+    - used: share of the time that anything was on the wire.
+    - payload, overhead: bytes of data; bytes of headers, framing and link CRC, and all of the
+      packets sent again.
+    - DLLPs, ordered sets: bytes of acknowledgements and credits; bytes that keep the lanes in step.
+    - replays: TLPs sent again.
+    - stalled: time in which a packet waited for nothing but credit.
+
+    Of traffic, the workload of a network, payload for each node:
+
+    - offered, accepted: what each node was to send, and what of it arrived within `[measure]` a
+      second, in the mean; least and most of one node.
+    - fairness: Jain's index over the nodes, 1 where all have the same.
+    - latency: from the time a message was due to its last byte at its target.
+
+    Of each direction of a fibre: frames are what a packet travels in; overhead is all else of their
+    cycles, and frames sent again; control is credits, acknowledgements and pauses in cycles of
+    their own. A network with more than 16 fibres has one line for all of them together; of more
+    than 64 directions of links the busiest 16 are shown. JSON has every one.
+
+    Flows begin when every link is up: `start` and `[measure]` count from there. The times in
+    results count from the beginning of the run, link initialisation included.
+
+    A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
+    that of the whole.
+    """
+    simulation = Simulation.open(file, seed=seed)
+    if trace is not None:
+        simulation.trace_to(trace)
+    if check_coherence is not None:
+        simulation.watch_coherence(every=check_coherence)
+    with progress(f"running {Path(file).name}") as bar:
+        result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
+    emit(result.to_json(), tables(result, simulation.tree()), json_to)
+    if failures := result.failures:
+        more = len(failures) - MOST_FAILURES
+        shown = failures if more <= 0 else [*failures[:MOST_FAILURES], f"and {more} more"]
+        complain("; ".join(shown))
+        raise typer.Exit(FAILED)

@@ -1,0 +1,19 @@
+"""`peerlane show`: draws the fabric of a scenario."""
+
+from __future__ import annotations
+
+from peerlane import Simulation
+from peerlane.cli.console import emit
+from peerlane.cli.options import JsonTo, Scenario
+from peerlane.cli.tables.fabric import tree as drawing
+
+
+def show(file: Scenario, json_to: JsonTo = None) -> None:
+    """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses.
+
+    Then its networks: shape and size, routers, and the fibres with their ends and delays. A network
+    of more than 16 routers is shown by the first of its hosts, and one of more than 16 fibres by
+    how many there are; JSON has every one.
+    """
+    tree = Simulation.open(file).tree()
+    emit(tree.to_json(), drawing(tree), json_to)

@@ -1,0 +1,67 @@
+"""The parts of every table: empty tables, and numbers with their units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STYLE = {True: "green", False: "bold red"}
+
+
+def blank(*columns: str) -> Table:
+    """A table without rows."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def numbers(table: Table, *columns: str) -> None:
+    """Adds columns of numbers."""
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, or all of an integer part that has more."""
+    if value is None:
+        return "-"
+    if value == int(value):
+        return str(int(value))
+    return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"  # noqa: PLR2004
+
+
+def duration(ns: float | None) -> str:
+    """A time in the unit that suits it."""
+    if ns is None:
+        return "-"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.4g} {unit}"
+    return f"{ns:.4g} ns"
+
+
+def size(count: int | None) -> str:
+    """A number of bytes in the largest binary unit that keeps it readable."""
+    if count is None:
+        return "-"
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale:
+            return f"{count / scale:.4g} {unit}"
+    return f"{count} B"
+
+
+def gigabytes(rate: float | None) -> str:
+    """A rate in GB/s."""
+    return "-" if rate is None else f"{rate / 1e9:.4g}"
+
+
+def stack(parts: Sequence[RenderableType]) -> RenderableType:
+    """Several tables, one below the other."""
+    return Group(*parts)
