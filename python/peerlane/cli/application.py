@@ -12,7 +12,7 @@ from peerlane.cli.console import complain, warnings_on_one_line
 from peerlane.cli.importing import import_app
 from peerlane.cli.list import list_
 from peerlane.cli.lspci import MissingLspciError, lspci
-from peerlane.cli.opae import opae_app
+from peerlane.cli.opae.group import opae_app
 from peerlane.cli.options import FAILED, WRONG_USE
 from peerlane.cli.plan import plan_app
 from peerlane.cli.reproduce import reproduce

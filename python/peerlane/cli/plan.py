@@ -10,7 +10,7 @@ from rich.table import Table
 
 from peerlane import Fabric, Simulation
 from peerlane.cli.console import emit
-from peerlane.cli.opae import text_of
+from peerlane.cli.opae.cards import text_of
 from peerlane.cli.options import JsonTo
 from peerlane.opae.card import configure, places
 from peerlane.opae.steady import steady_rates

@@ -1,0 +1,78 @@
+"""The cards that the commands of `peerlane opae` work on: options, scenario, loaded images."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib import resources
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from peerlane import ScenarioError, Simulation
+from peerlane.fabric.simulation import read_scenario
+from peerlane.opae import slots
+from peerlane.opae.afu import load
+from peerlane.opae.bitstream import bitstream
+from peerlane.opae.card import configure, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Scenario = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="The fabric; without it, the published card in a server (`pac`)."
+    ),
+]
+
+Card = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Which card of the fabric; without it, the first one."),
+]
+
+
+def text_of(scenario: str | None) -> tuple[str, str]:
+    """The text of a scenario, and what to call it."""
+    if scenario is not None:
+        return read_scenario(scenario), scenario
+    packaged = resources.files("peerlane.systems") / "pac" / "scenario.toml"
+    return packaged.read_text(encoding="utf-8"), "pac/scenario.toml"
+
+
+def simulation_of(
+    scenario: str | None, image: str | None = None, card: str | None = None
+) -> Simulation:
+    """A fabric whose cards have loaded what was configured, and one of them `image`."""
+    text, source = text_of(scenario)
+    simulation = Simulation(text, source=source)
+    with wrong_use():
+        for name, bits in slots.loaded(source).items():
+            simulation.load_image(name, bits, load)
+        if image is not None:
+            configure(simulation, card or first(simulation), image)
+    return simulation
+
+
+@contextmanager
+def wrong_use() -> Iterator[None]:
+    """Makes what is wrong with an image or a card a wrong use of the command."""
+    try:
+        yield
+    except ScenarioError:
+        raise
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def first(simulation: Simulation) -> str:
+    """The name of the first card."""
+    found = places(simulation)
+    if not found:
+        raise typer.BadParameter('there is no card; write a device with model = "fpga-card"')
+    return found[0].name
+
+
+def image_of(image: str) -> bytes:
+    """The bytes of an image that the command line names."""
+    with wrong_use():
+        return bitstream(image)

@@ -1,0 +1,70 @@
+"""`peerlane opae conf` and `pack`: accelerators for cards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from peerlane import Simulation
+from peerlane.cli.console import say
+from peerlane.cli.opae.cards import (
+    Card,
+    Scenario,
+    first,
+    image_of,
+    simulation_of,
+    text_of,
+    wrong_use,
+)
+from peerlane.opae import live, slots
+from peerlane.opae.afu import load
+from peerlane.opae.card import places
+
+
+def conf(
+    image: Annotated[
+        str,
+        typer.Argument(
+            metavar="IMAGE", help="The name of a built-in one, a .gbs file, or FILE.py[:CLASS]."
+        ),
+    ],
+    scenario: Scenario = None,
+    card: Card = None,
+) -> None:
+    """Load an accelerator into a card: for all later commands on the same scenario.
+
+    In a program of `peerlane opae run`, such as a shell, it is the first card of that session.
+    Built in are nlb_mode_0, nlb_mode_3, dma_afu and streaming_dma_afu; `default` forgets what was
+    loaded, so that the scenario's own counts again.
+    """
+    if live.is_in_session():
+        live.configure(image_of(image))
+        say(f"{image} is loaded")
+        return
+    text, source = text_of(scenario)
+    simulation = Simulation(text, source=source)
+    name = card or first(simulation)
+    if name not in {place.name for place in places(simulation)}:
+        raise typer.BadParameter(f"{source} has no card {name!r}")
+    if image == "default":
+        slots.forget(source, name)
+    else:
+        bits = image_of(image)
+        with wrong_use():
+            simulation.load_image(name, bits, load)
+        slots.load(source, name, bits)
+    after = {place.name: place.accelerator for place in places(simulation_of(scenario))}
+    say(f"{name} of {source}: {after[name] or 'nothing'} is loaded")
+
+
+def pack(
+    image: Annotated[
+        str,
+        typer.Argument(metavar="IMAGE", help="The name of a built-in one, or FILE.py[:CLASS]."),
+    ],
+    to: Annotated[Path, typer.Argument(metavar="FILE.gbs", help="The bitstream to write.")],
+) -> None:
+    """Write a bitstream that a program can load with fpgaReconfigureSlot."""
+    to.write_bytes(image_of(image))

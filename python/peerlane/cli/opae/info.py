@@ -1,0 +1,50 @@
+"""`peerlane opae info` and `flags`: the cards of a fabric, and how to compile for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from peerlane import _core
+from peerlane.cli.console import emit
+from peerlane.cli.opae.cards import Scenario, simulation_of
+from peerlane.cli.options import JsonTo
+from peerlane.opae.card import places
+from peerlane.opae.session import include_folder, library_folder
+
+
+def flags() -> None:
+    """Print what a C compiler needs to find headers and library: -I... -L..."""
+    typer.echo(f"-I{include_folder()} -L{library_folder()}")
+
+
+def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
+    """List the cards of a fabric: where they are and what is loaded in them."""
+    names = {uuid: name for name, uuid in _core.afus()}
+    rows: list[dict[str, Any]] = [
+        {
+            "card": place.name,
+            "host": place.host,
+            "function": place.function,
+            "vendor_id": f"0x{place.vendor_id:04x}",
+            "device_id": f"0x{place.device_id:04x}",
+            "interface_id": place.interface,
+            "accelerator_id": place.accelerator,
+            "accelerator": names.get(place.accelerator or ""),
+            "local_memory": place.local_memory,
+        }
+        for place in places(simulation_of(scenario))
+    ]
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("card", "host", "function", "ID", "interface", "accelerator", "memory"):
+        table.add_column(heading)
+    for row in rows:
+        ids = f"{row['vendor_id'][2:]}:{row['device_id'][2:]}"
+        loaded = f"{row['accelerator_id'] or 'none'} {row['accelerator'] or ''}".rstrip()
+        memory = f"{row['local_memory'] / 2**30:g} GiB"
+        own = (row["card"], row["host"], row["function"])
+        table.add_row(*own, ids, row["interface_id"], loaded, memory)
+    emit(rows, table, json_to)

@@ -1,0 +1,111 @@
+"""`peerlane opae diag` and `dma-test`: the speed of cards."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from peerlane.cli.console import emit
+from peerlane.cli.opae.cards import Card, Scenario, first, simulation_of, wrong_use
+from peerlane.cli.options import JsonTo
+from peerlane.opae.card import accelerators, configure, places
+from peerlane.opae.diag import Mode, diagnose
+from peerlane.opae.sweep import Sweep, sweep
+
+
+def diag(  # noqa: PLR0913 - a command has the options that it has
+    modes: Annotated[
+        list[Mode] | None,
+        typer.Argument(metavar="[MODE]...", help="read, write, trput, lpbk1; all without it."),
+    ] = None,
+    *,
+    scenario: Scenario = None,
+    card: Card = None,
+    lines: Annotated[
+        int, typer.Option(min=1, max=1 << 24, metavar="N", help="Lines of 64 bytes.")
+    ] = 16384,
+    request_lines: Annotated[
+        int, typer.Option("--multi-cl", metavar="1|2|4", help="Lines of a request.")
+    ] = 4,
+    json_to: JsonTo = None,
+) -> None:
+    """Measure a card's link with the native loopback, as the card's own diagnostics do.
+
+    Rates are lines by cycles of the accelerator's clock, as the accelerator counts them.
+    """
+    if request_lines not in {1, 2, 4}:
+        raise typer.BadParameter("a request has 1, 2 or 4 lines", param_hint="--multi-cl")
+    found = []
+    for mode in modes or list(Mode):
+        simulation = simulation_of(scenario, mode.image, card)
+        wanted = card or first(simulation)
+        accelerator = next(one for one in accelerators(simulation) if one.name == wanted)
+        test = diagnose(accelerator, mode, lines=lines, request_lines=request_lines)
+        found.append(accelerator.hand.run(test))
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("mode", "reads", "writes", "cycles", "read GB/s", "write GB/s"):
+        table.add_column(heading, justify="left" if heading == "mode" else "right")
+    for one in found:
+        rates = one.read_bytes_per_second, one.write_bytes_per_second
+        gigabytes = [f"{rate / 1e9:.3f}" if rate else "" for rate in rates]
+        table.add_row(one.mode, str(one.reads), str(one.writes), str(one.cycles), *gigabytes)
+    emit([one.to_json() for one in found], table, json_to)
+
+
+def dma_test(
+    size: Annotated[
+        str, typer.Option(metavar="SIZE", help='Bytes each way, such as "64 MiB".')
+    ] = "4 GiB",
+    *,
+    scenario: Scenario = None,
+    json_to: JsonTo = None,
+) -> None:
+    """Write a card's memory and read it back, and compare every byte: all cards side by side.
+
+    The time is that of a call of the DMA sample's library, with its copies through pinned buffers;
+    a rate is in 10^6 bytes a second.
+    """
+    number = _bytes(size)
+    simulation = simulation_of(scenario)
+    with wrong_use():
+        for place in places(simulation):
+            configure(simulation, place.name, "dma_afu")
+        swept = sweep(simulation, accelerators(simulation), number)
+    emit([one.to_json() for one in swept], _sweeps(swept), json_to)
+    if not all(one.intact for one in swept):
+        raise RuntimeError("some bytes did not come back as they were sent")
+
+
+def _sweeps(swept: list[Sweep]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("card", "bytes", "to the card MB/s", "from the card MB/s", "data"):
+        table.add_column(heading, justify="left" if heading in {"card", "data"} else "right")
+    for one in swept:
+        rates = [f"{rate / 1e6:.2f}" for rate in (one.host_to_card, one.card_to_host)]
+        table.add_row(one.card, str(one.size), *rates, "intact" if one.intact else "differs")
+    return table
+
+
+_UNITS = {
+    "B": 1,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+}
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+)\s*([KMG]i?B|B)", text.strip())
+    if match is None:
+        raise typer.BadParameter(f'{text!r} is no size; write one like "64 MiB"')
+    number = int(match[1]) * _UNITS[match[2]]
+    if number == 0 or number % 64:
+        raise typer.BadParameter(f"{text} cannot be swept; take a multiple of 64 B")
+    return number
