@@ -21,15 +21,9 @@ from peerlane import (
     Traffic,
     sweep,
 )
-from peerlane.network.bounds import (
-    Packets,
-    bounds,
-    busiest_fibre,
-    cut,
-    cycles,
-    fibre_rate,
-    link_rate,
-)
+from peerlane.network.bounds import bounds
+from peerlane.network.packets import Packets, cut, cycles, fibre_rate, link_rate
+from peerlane.network.routes import busiest_fibre
 from peerlane.network.sweep import bytes_per_second, even_loads
 
 if TYPE_CHECKING:

@@ -22,16 +22,9 @@ from peerlane.programs.hand import Hand, run_programs
 from peerlane.programs.ranks.rank import Message, Rank, Window
 from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
 from peerlane.results.collection import Collection
-from peerlane.results.run import (
-    CollectiveResult,
-    Fault,
-    FibreResult,
-    FlowResult,
-    Latency,
-    LinkResult,
-    RunResult,
-    TrafficResult,
-)
+from peerlane.results.flows import FlowResult, Latency, LinkResult
+from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
+from peerlane.results.run import Fault, RunResult
 
 __all__ = [
     "Bounds",

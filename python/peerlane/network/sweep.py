@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from peerlane.fabric.tree import Traffic, Tree
-    from peerlane.results.run import Latency
+    from peerlane.results.flows import Latency
 
 SHORTFALL = 0.05
 """A network is saturated where it accepts so much less than is offered, and not by chance."""

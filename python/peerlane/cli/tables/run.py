@@ -15,15 +15,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from peerlane.fabric.tree import Tree
-    from peerlane.results.run import (
-        AccessResult,
-        Fault,
-        FibreResult,
-        FlowResult,
-        LinkResult,
-        RunResult,
-        TrafficResult,
-    )
+    from peerlane.results.flows import FlowResult, LinkResult
+    from peerlane.results.networks import FibreResult, TrafficResult
+    from peerlane.results.run import Fault, RunResult
+    from peerlane.results.sharing import AccessResult
 
 MOST_FIBRES = 16
 """A network with more has one line for all of them."""

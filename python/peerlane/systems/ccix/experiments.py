@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from peerlane import Fabric
     from peerlane.fabric.settings import Setting
     from peerlane.reproduction.reproduce import Measurements
-    from peerlane.results.run import AccessResult, LockResult, RunResult, TransactionResult
+    from peerlane.results.run import RunResult
+    from peerlane.results.sharing import AccessResult, LockResult, TransactionResult
 
 __all__ = [
     "database",

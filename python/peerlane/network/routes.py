@@ -1,0 +1,119 @@
+"""The load of the busiest fibre, by the routes that messages take.
+
+It is that of Dally and Towles, "Principles and Practices of Interconnection Networks", chapters 3
+and 8: what the busiest fibre carries when every node offers one unit.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peerlane.fabric.tree import Network, Traffic
+
+_Direction = tuple[int, int, int]
+"""Of a fibre: the node that it leaves, the dimension, and 1 up it or -1 down it."""
+
+
+def busiest_fibre(network: Network, traffic: Traffic) -> float | None:
+    """What the busiest direction of a fibre carries when every node offers one unit.
+
+    `None` where the ways are not known, and 0 where nothing leaves its node.
+    """
+    sides = network.sides
+    if sides is None or (network.routing == "adaptive" and traffic.pattern != "uniform"):
+        return None
+    uniform = _uniform_share(traffic)
+    loads: defaultdict[_Direction, float] = defaultdict(float)
+    for source, target, share in _partners(sides, traffic):
+        for fibre, part in _way(network, source, target):
+            loads[fibre] += share * part
+    if not loads:
+        return uniform * max(_uniform_load(network, fibre) for fibre in _one_line(sides))
+    every = product(range(prod(sides)), range(len(sides)), (1, -1))
+    return max(loads[fibre] + uniform * _uniform_load(network, fibre) for fibre in every)
+
+
+def _uniform_share(traffic: Traffic) -> float:
+    if traffic.pattern == "uniform":
+        return 1
+    return 0 if traffic.hot_share is None else 1 - traffic.hot_share
+
+
+def _uniform_load(network: Network, fibre: _Direction) -> float:
+    """Of one direction of a fibre, under uniform traffic that includes the node itself."""
+    node, dimension, step = fibre
+    sides = network.sides or ()
+    side = sides[dimension]
+    if side == 1:
+        return 0
+    if network.shape != "mesh":
+        return (side * side - side % 2) / (8 * side)
+    here = node // prod(sides[:dimension]) % side
+    behind = here + 1 if step > 0 else side - here
+    return behind * (side - behind) / side
+
+
+def _one_line(sides: tuple[int, ...]) -> Iterator[_Direction]:
+    """The fibres up one line of each dimension."""
+    for dimension, side in enumerate(sides):
+        for here in range(side):
+            yield here * prod(sides[:dimension]), dimension, 1
+
+
+def _partners(sides: tuple[int, ...], traffic: Traffic) -> Iterator[tuple[int, int, float]]:
+    """From, to, and the share of the messages, where not every node is as likely."""
+    for source in range(prod(sides)):
+        place = _place(sides, source)
+        match traffic.pattern:
+            case "hot-spot" if traffic.hot_node is not None and traffic.hot_share is not None:
+                yield source, traffic.hot_node, traffic.hot_share
+                continue
+            case "transpose":
+                place[0], place[1] = place[1], place[0]
+            case "tornado":
+                place = [
+                    (here + -(-side // 2) - 1) % side
+                    for here, side in zip(place, sides, strict=True)
+                ]
+            case "neighbour":
+                place[0] = (place[0] + 1) % sides[0]
+            case _:
+                return
+        yield source, _number(sides, place), 1.0
+
+
+def _way(network: Network, source: int, target: int) -> Iterator[tuple[_Direction, float]]:
+    """The fibres from one node to another in dimension order, each with the share that takes it.
+
+    That is half where both ways around a ring are as long.
+    """
+    sides = network.sides or ()
+    here, there = _place(sides, source), _place(sides, target)
+    for dimension, side in enumerate(sides):
+        up = (there[dimension] - here[dimension]) % side
+        steps = {1: up, -1: side - up}
+        if network.shape == "mesh":
+            taken = [1 if there[dimension] > here[dimension] else -1]
+        else:
+            taken = [step for step in steps if steps[step] == min(steps.values())]
+        for step in taken if up else ():
+            at = list(here)
+            for _ in range(steps[step]):
+                yield (_number(sides, at), dimension, step), 1 / len(taken)
+                at[dimension] = (at[dimension] + step) % side
+        here[dimension] = there[dimension]
+
+
+def _place(sides: tuple[int, ...], number: int) -> list[int]:
+    """The coordinates of a node; the first one counts fastest."""
+    return [number // prod(sides[:dimension]) % side for dimension, side in enumerate(sides)]
+
+
+def _number(sides: tuple[int, ...], place: list[int]) -> int:
+    return sum(here * prod(sides[:dimension]) for dimension, here in enumerate(place))

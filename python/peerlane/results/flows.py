@@ -1,0 +1,83 @@
+"""The results of flows and of the links that they take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Quantiles over the requests, round trips or messages of a flow or workload, in nanoseconds.
+
+    From the making of a request, so that its wait for the wire is in it, to its last byte: at the
+    target for writes, back at the requester for reads and round trips.
+    """
+
+    min: float
+    p50: float
+    p99: float
+    max: float
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """One flow of the scenario, as measured by the clock that it names.
+
+    `bytes_per_second` is `bytes` over the time between `first_byte_ns` and `last_byte_ns`, the two
+    readings of `clock`: first bit of the flow on the wire and last byte at its destination
+    (`arrival`), first bit and last bit of its requests on the wire (`sender`), or the system call
+    and its return (`application`: `called_ns` and `returned_ns`, where a driver moves the flow).
+    Direction `both` counts both ways together. `steady_bytes_per_second` is the rate within the
+    scenario's `[measure]`, and `None` when the flow was not under way all that time. Times count
+    from the beginning of the run, link initialisation included.
+
+    `completed` says that everything asked for arrived or ended with an error, `intact` that every
+    byte arrived, exactly once, as it was sent. What was never seen is `None`: the times of a flow
+    that was not sent, the rate of one whose bytes did not arrive, the call of one without driver.
+    """
+
+    id: str
+    source: str
+    target: str
+    direction: str
+    clock: str
+    bytes: int
+    bytes_per_second: float | None
+    steady_bytes_per_second: float | None
+    first_byte_ns: float | None
+    last_byte_ns: float | None
+    sent_first_ns: float | None
+    sent_last_ns: float | None
+    called_ns: float | None
+    returned_ns: float | None
+    latency_ns: Latency | None
+    completed: bool
+    intact: bool
+
+    @property
+    def call_ns(self) -> float | None:
+        """How long the system call took that moved the flow, where a driver did."""
+        if self.called_ns is None or self.returned_ns is None:
+            return None
+        return self.returned_ns - self.called_ns
+
+
+@dataclass(frozen=True, slots=True)
+class LinkResult:
+    """One direction of one link, `down` from the root or `up`, over the whole run.
+
+    `utilisation` is the share of the time that anything was on the wire. `overhead_bytes` are
+    headers, framing, link CRC, and packets sent again, of which `replays` counts the TLPs. During
+    `credit_stall_ns` a packet waited for nothing but credit.
+    """
+
+    id: str
+    direction: str
+    utilisation: float
+    payload_bytes: int
+    overhead_bytes: int
+    dllp_bytes: int
+    ordered_set_bytes: int
+    replays: int
+    credit_stall_ns: float
