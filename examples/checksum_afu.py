@@ -11,7 +11,7 @@ import struct
 import zlib
 
 from peerlane.opae import Accelerator, Afu, Shell, accelerators, configure
-from peerlane.reproduction.reproduce import system_fabric
+from peerlane.reproduction.catalogue import system_fabric
 
 LINE = 64
 PER_REQUEST = 4

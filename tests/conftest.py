@@ -9,12 +9,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from peerlane.benchmark.cocotbext import bench as cocotbext
-from peerlane.reproduction.reproduce import Report, reproduce
+from peerlane.reproduction.reproduce import reproduce
+
+if TYPE_CHECKING:
+    from peerlane.reproduction.report import Report
 
 settings.register_profile("default", deadline=None)
 settings.register_profile("soak", deadline=None, max_examples=100_000)

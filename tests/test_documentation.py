@@ -11,7 +11,7 @@ import peerlane
 from peerlane import Fabric, Simulation
 
 if TYPE_CHECKING:
-    from peerlane.reproduction.reproduce import Report
+    from peerlane.reproduction.report import Report
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from peerlane.systems.chpp.topologies import SIDES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from peerlane.reproduction.reproduce import Report
+    from peerlane.reproduction.report import Report
 
 
 def supernode(processors: int = 2) -> Fabric:

@@ -10,15 +10,10 @@ import pytest
 from pydantic import ValidationError
 
 from peerlane.reproduction.calibration import moved, quantity, setting
+from peerlane.reproduction.catalogue import system_fabric, systems
 from peerlane.reproduction.expected import Expected, ExpectedRow
-from peerlane.reproduction.reproduce import (
-    Report,
-    Row,
-    _error_percent,
-    reproduce,
-    system_fabric,
-    systems,
-)
+from peerlane.reproduction.report import Report, Row
+from peerlane.reproduction.reproduce import _error_percent, reproduce
 
 ROW: dict[str, Any] = {
     "id": "f/1",

@@ -13,7 +13,7 @@ from peerlane.cli.console import emit
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.catalogue import catalogue
 from peerlane.cli.tables.cells import stack
-from peerlane.reproduction.reproduce import systems
+from peerlane.reproduction.catalogue import systems
 
 
 class Topic(StrEnum):

@@ -10,8 +10,8 @@ from peerlane.cli.console import emit, progress
 from peerlane.cli.options import FAILED, JsonTo
 from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.report import report as table
+from peerlane.reproduction.catalogue import systems
 from peerlane.reproduction.reproduce import reproduce as reproduce_system
-from peerlane.reproduction.reproduce import systems
 
 
 def reproduce(

@@ -12,7 +12,7 @@ from peerlane.cli.tables.cells import STYLE, blank, number, numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from peerlane.reproduction.reproduce import Report, Row
+    from peerlane.reproduction.report import Report, Row
 
 VISIBLE = 0.05
 """Percent that are not shown as nothing."""

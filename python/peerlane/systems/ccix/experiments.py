@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
 from peerlane.reproduction.calibration import moves, quantity, setting
-from peerlane.reproduction.reproduce import system_fabric
+from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems.measured import latency, sound
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from peerlane import Fabric
     from peerlane.fabric.settings import Setting
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
     from peerlane.results.run import RunResult
     from peerlane.results.sharing import AccessResult, LockResult, TransactionResult
 

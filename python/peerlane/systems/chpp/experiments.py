@@ -16,7 +16,7 @@ from peerlane.systems.measured import known, sound
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
     from peerlane.fabric.settings import Setting
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
 
 __all__ = [
     "deadlock",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from peerlane.reproduction.reproduce import system_fabric
+from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems.measured import latency, sound
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.fabric.simulation import already_warned
 from peerlane.reproduction.calibration import setting
-from peerlane.reproduction.reproduce import system_fabric
+from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems.chpp.loggp.model import MESSAGE
 from peerlane.systems.measured import latency, sound
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from peerlane import Fabric
     from peerlane.fabric.settings import Setting
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
 
 Place = tuple[int, ...]
 """Coordinates of a processor."""

@@ -11,12 +11,12 @@ from peerlane.opae import sweep as sweep_cards
 from peerlane.opae.diag import Mode, diagnose
 from peerlane.opae.steady import steady_rates
 from peerlane.planning.video import MIB, Chroma, Format, Video, use
-from peerlane.reproduction.reproduce import system_fabric
+from peerlane.reproduction.catalogue import system_fabric
 
 if TYPE_CHECKING:
     from peerlane import Fabric
     from peerlane.opae.steady import Rates
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
 
 __all__ = ["efficiency", "fig3", "frame", "loopback", "sweep", "table2", "usage", "video"]
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
 
 OVERHEAD = 23
 """Bytes for each packet: 20 of framing, header and LCRC, about 3 of ACK and flow control."""

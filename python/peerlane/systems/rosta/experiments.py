@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from peerlane.reproduction.reproduce import system_fabric
+from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems import measured
 from peerlane.systems.measured import known, sound
 from peerlane.systems.rosta.analytic import table1, table2
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from peerlane import Fabric, FlowResult, RunResult, Simulation
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
 
 __all__ = [
     "chain",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from peerlane.network.sweep import sweep as load_sweep
-from peerlane.reproduction.reproduce import system_fabric
+from peerlane.reproduction.catalogue import system_fabric
 from peerlane.systems.measured import latency, sound, steady
 
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
     from peerlane.fabric.settings import Setting
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
 
 __all__ = ["efficiency", "routing", "sweep", "table2", "table3", "torus"]
 

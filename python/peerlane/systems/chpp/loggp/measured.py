@@ -25,7 +25,7 @@ from peerlane.systems.measured import known, latency, sound, steady
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
     from peerlane.systems.chpp.stages import Packet
 
 FUNCTIONS = 8

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from peerlane.reproduction.reproduce import Measurements
+    from peerlane.reproduction.jobs import Measurements
 
 MESSAGE = 2048
 """M, in bytes."""

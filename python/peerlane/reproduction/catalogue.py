@@ -1,0 +1,44 @@
+"""The published systems: their folders, titles and machines."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from peerlane.fabric.builder import Fabric
+from peerlane.reproduction.calibration import moves
+from peerlane.reproduction.expected import Expected
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+
+def systems() -> dict[str, str]:
+    """The systems that can be reproduced, and their titles."""
+    folders = (f for f in _shelf().iterdir() if f.is_dir() and (f / "expected.toml").is_file())
+    return {f.name: Expected.load(f).title for f in sorted(folders, key=lambda f: f.name)}
+
+
+def system_fabric(system: str) -> Fabric:
+    """The machine of a published system, as its `scenario.toml` describes it.
+
+    While the sensitivity of its rows is measured, one of its calibration parameters is moved.
+    """
+    fabric = Fabric.from_toml(scenario_text(system), source=f"{system}/scenario.toml")
+    for where, value in moves().items():
+        fabric.override(where, value)
+    return fabric
+
+
+def folder_of(system: str) -> Traversable:
+    """The folder of a system."""
+    return _shelf() / system
+
+
+def scenario_text(system: str) -> str:
+    """The text of a system's `scenario.toml`."""
+    return (folder_of(system) / "scenario.toml").read_text(encoding="utf-8")
+
+
+def _shelf() -> Traversable:
+    return resources.files("peerlane.systems")

@@ -1,0 +1,83 @@
+"""The report on a system: each published value beside the simulated one, and what was fitted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from peerlane.reproduction.expected import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One published value beside the simulated one; the error is in percent of the published."""
+
+    id: str
+    figure: str
+    what: str
+    published: float | None
+    published_range: tuple[float, float] | None
+    simulated: float | None
+    unit: str
+    error_percent: float | None
+    tolerance_percent: float
+    kind: Kind
+    note: str
+    sensitivity: dict[str, float] | None = None
+    """By how many percent the value moves when each calibration parameter grows by 10 %."""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a published value to be close to, or no simulated one."""
+        published = self.published is not None or self.published_range is not None
+        return published or self.simulated is None
+
+    @property
+    def passes(self) -> bool:
+        """Whether the row is as close as it must be; a gap always is."""
+        if self.kind == "gap":
+            return True
+        if self.simulated is None:
+            return False
+        return self.error_percent is None or abs(self.error_percent) <= self.tolerance_percent
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationEntry:
+    """A fitted parameter, with the value that the system's scenario gives it."""
+
+    name: str
+    value: float
+    unit: str
+    meaning: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A system's rows and calibration."""
+
+    system: str
+    title: str
+    source: str
+    rows: tuple[Row, ...]
+    calibration: tuple[CalibrationEntry, ...]
+
+    @property
+    def passes(self) -> bool:
+        """Whether every row is within its tolerance."""
+        return all(row.passes for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as the command line writes it."""
+        calibration = []
+        for entry in self.calibration:
+            fields = asdict(entry)
+            fields["from"] = fields.pop("origin")
+            calibration.append(fields)
+        return {
+            "system": self.system,
+            "rows": [asdict(row) for row in self.rows],
+            "calibration": calibration,
+        }
