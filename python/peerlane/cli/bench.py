@@ -9,6 +9,7 @@ import typer
 
 from peerlane.benchmark.median import median_fabric, median_messages, median_network
 from peerlane.cli.console import emit, progress, say
+from peerlane.cli.group import group
 from peerlane.cli.options import JsonTo
 from peerlane.cli.tables.cells import blank, duration, numbers, size
 
@@ -17,13 +18,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-bench_app = typer.Typer(help="Measure how fast the simulator itself is.")
-
-
-@bench_app.callback(invoke_without_command=True)
-def _bench(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+bench_app = group("Measure how fast the simulator itself is.")
 
 
 class Peer(StrEnum):

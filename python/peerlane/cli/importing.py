@@ -8,16 +8,11 @@ from typing import Annotated
 
 import typer
 
+from peerlane.cli.group import group
 from peerlane.cli.options import writable
 from peerlane.importing import load, scenario_of
 
-import_app = typer.Typer(help="Make a scenario from a real machine.")
-
-
-@import_app.callback(invoke_without_command=True)
-def _import(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+import_app = group("Make a scenario from a real machine.")
 
 
 @import_app.command("lspci")

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from peerlane import Fabric, Simulation
 from peerlane.cli.console import emit
+from peerlane.cli.group import group
 from peerlane.cli.opae.cards import text_of
 from peerlane.cli.options import JsonTo
 from peerlane.opae.card import configure, places
@@ -19,16 +20,10 @@ from peerlane.planning.video import Chroma, Format, use, videos
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-plan_app = typer.Typer(help="Find out what would fit on a fabric.")
+plan_app = group("Find out what would fit on a fabric.")
 
 TRANSFER = 4 << 30
 """Bytes: a rate is that of a transfer so long that its beginning and end do not count."""
-
-
-@plan_app.callback(invoke_without_command=True)
-def _plan(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @plan_app.command()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import typer
-
+from peerlane.cli.group import group
 from peerlane.cli.opae.conf import conf, pack
 from peerlane.cli.opae.info import flags, info
 from peerlane.cli.opae.measure import diag, dma_test
 from peerlane.cli.opae.run import run
 
-opae_app = typer.Typer(
-    help="""Programs that were written for Intel's OPAE, on simulated cards.
+opae_app = group("""Programs that were written for Intel's OPAE, on simulated cards.
 
 Compile one with `gcc PROGRAM.c $(peerlane opae flags) -lopae-c`, and run it with
-`peerlane opae run ./a.out`."""
-)
+`peerlane opae run ./a.out`.""")
 opae_app.command(
     context_settings={"allow_interspersed_args": False, "ignore_unknown_options": True}
 )(run)
@@ -24,9 +21,3 @@ opae_app.command()(conf)
 opae_app.command()(pack)
 opae_app.command()(diag)
 opae_app.command("dma-test")(dma_test)
-
-
-@opae_app.callback(invoke_without_command=True)
-def _opae(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
