@@ -1,9 +1,11 @@
-"""The workspace's crates depend on each other in one direction only."""
+"""Crates depend on each other in one direction only, and so do the modules of the package."""
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,78 @@ def test_every_crate_has_its_place() -> None:
 @pytest.mark.parametrize("crate", ALLOWED)
 def test_a_crate_depends_only_on_those_below_it(crate: str) -> None:
     assert dependencies()[crate] <= ALLOWED[crate]
+
+
+PACKAGE = Path(__file__).parent.parent / "python" / "peerlane"
+
+
+class Module:
+    """A Python file: where each of its names comes from, with what only type checkers import."""
+
+    def __init__(self, name: str, tree: ast.Module) -> None:
+        self.name = name
+        self.imports: list[tuple[str, str | None]] = []
+        self.names: dict[str, tuple[str, str | None]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{name} has a relative import"
+                for alias in node.names:
+                    self.imports.append((node.module or "", alias.name))
+                    self.names[alias.asname or alias.name] = self.imports[-1]
+            elif isinstance(node, ast.Import):
+                self.imports += [(alias.name, None) for alias in node.names]
+
+
+def modules(package: Path) -> dict[str, Module]:
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = Module(name, ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+def source(known: dict[str, Module], module: str, name: str | None) -> str:
+    """The module that a name comes from: a package may only pass it on."""
+    if name is None or module not in known:
+        return module
+    if f"{module}.{name}" in known:
+        return f"{module}.{name}"
+    if name in known[module].names:
+        return source(known, *known[module].names[name])
+    return module
+
+
+def module_dependencies(package: Path) -> dict[str, set[str]]:
+    """The modules that each module imports from; a part may use what its own package defines."""
+    known = modules(package)
+    graph = {}
+    for one in known.values():
+        sources = {source(known, module, name) for module, name in one.imports}
+        graph[one.name] = {m for m in sources & known.keys() if not one.name.startswith(f"{m}.")}
+    return graph
+
+
+def test_modules_of_the_package_do_not_import_each_other_in_a_circle() -> None:
+    try:
+        TopologicalSorter(module_dependencies(PACKAGE)).prepare()
+    except CycleError as error:
+        pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
+    package = tmp_path / "p"
+    (package / "room").mkdir(parents=True)
+    (package / "__init__.py").write_text("from p.room.a import A\n")
+    (package / "room" / "__init__.py").write_text("from p.room.a import A\n")
+    (package / "room" / "a.py").write_text("from p import b\nA = 1\n")
+    (package / "b.py").write_text("if TYPE_CHECKING:\n    from p.room import A\n")
+    graph = module_dependencies(package)
+    assert graph == {
+        "p": {"p.room.a"},
+        "p.room": {"p.room.a"},
+        "p.room.a": {"p.b"},
+        "p.b": {"p.room.a"},
+    }
+    with pytest.raises(CycleError):
+        TopologicalSorter(graph).prepare()

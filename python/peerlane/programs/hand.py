@@ -7,13 +7,12 @@ waits, and stands still otherwise: what it computes takes no time unless it says
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Sequence
 
     from peerlane import _core
-    from peerlane.fabric.simulation import Simulation
 
 _Result = TypeVar("_Result")
 
@@ -21,10 +20,33 @@ PAGE = 4096
 """Bytes."""
 
 
+class Machine(Protocol):
+    """The part of `peerlane.Simulation` that a host thread uses."""
+
+    @property
+    def now_ns(self) -> float:
+        """Simulated time, in nanoseconds."""
+
+    def memory(self, node: str, address: int, length: int) -> bytes:
+        """Bytes of the memory of `node`, in no time."""
+
+    def fill(self, node: str, address: int, data: bytes) -> None:
+        """Sets bytes of the memory of `node`, in no time."""
+
+    def allocate(self, host: str, size: int, alignment: int = 4096) -> int:
+        """The address of `size` free bytes of the memory of `host`."""
+
+    def free(self, host: str, address: int, size: int) -> None:
+        """Takes back allocated bytes."""
+
+    def advance(self, hands: list[_core.Hand]) -> int | None:
+        """Lets time pass until one of `hands` is done: its index, or `None` if nothing happens."""
+
+
 class Hand:
     """A thread on a core of a host: `Simulation.hand`."""
 
-    def __init__(self, simulation: Simulation, host: str, core: _core.Hand) -> None:
+    def __init__(self, simulation: Machine, host: str, core: _core.Hand) -> None:
         self._simulation = simulation
         self._host = host
         self._core = core
@@ -120,7 +142,7 @@ class _Done:
 
 
 def run_programs(
-    simulation: Simulation, programs: Sequence[Coroutine[_core.Hand, bytes, _Result]]
+    simulation: Machine, programs: Sequence[Coroutine[_core.Hand, bytes, _Result]]
 ) -> list[_Result]:
     """Runs programs to their ends, side by side, each with a hand of its own: what they return.
 
