@@ -60,7 +60,8 @@ def test_none_takes_a_setting_away() -> None:
 
 
 def test_a_setting_of_a_link_is_changed_with_the_link() -> None:
-    for text in (pair().to_toml(), pair().to_toml().replace('{ to = "s0" }', '"s0"')):
+    assert PAIR.count('{ to = "s0" }') == 2
+    for text in (pair().to_toml(), PAIR, PAIR.replace('{ to = "s0" }', '"s0"')):
         fabric = Fabric.from_toml(text).set("b", lanes=1, bar="32 KiB")
         device = tomllib.loads(fabric.to_toml())["devices"]["b"]
         assert device == {"upstream": {"to": "s0", "lanes": 1}, "bar": "32 KiB"}

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self
 
+import tomli_w
+
 from peerlane._core import ScenarioError
-from peerlane.fabric.document import NETWORK_PARTS, document
 from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
 from peerlane.fabric.simulation import Simulation, read_scenario
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 _NODES = ("hosts", "io_ports", "switches", "devices")
+_NETWORK_PARTS = ("hosts", "routers")
+"""Tables in the table of a network: parameters of all its hosts, or of all its routers."""
 
 
 class Fabric:
@@ -218,7 +221,7 @@ class Fabric:
         *sections, key = path.split(".")
         table: Any = self._scenario
         match sections:
-            case ["networks", name, part, *rest] if part in NETWORK_PARTS:
+            case ["networks", name, part, *rest] if part in _NETWORK_PARTS:
                 network = self._table("networks").get(name)
                 if isinstance(network, dict):
                     own = network.setdefault(part, {})
@@ -409,7 +412,7 @@ class Fabric:
 
     def to_toml(self) -> str:
         """The scenario as text."""
-        return "".join(document(self._scenario))
+        return tomli_w.dumps(self._scenario)
 
     def simulation(self, *, seed: int | None = None) -> Simulation:
         """The fabric, enumerated and ready to run.
