@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError
 
 import pytest
+from pydantic import ValidationError
 
 from conftest import PAIR
 from peerlane import Collection, RunResult, Simulation
@@ -114,3 +116,15 @@ def test_an_empty_collection_is_an_empty_frame() -> None:
 def test_a_result_survives_its_json() -> None:
     result = Simulation(PAIR).run()
     assert RunResult.from_json(json.dumps(result.to_json())) == result
+
+
+def test_a_result_is_what_the_simulator_writes_and_stays_so() -> None:
+    result = Simulation(PAIR).run()
+    document = result.to_json()
+    with pytest.raises(ValidationError, match="colour"):
+        RunResult.from_json(json.dumps(document | {"colour": "red"}))
+    del document["flows"][0]["intact"]
+    with pytest.raises(ValidationError, match="intact"):
+        RunResult.from_json(json.dumps(document))
+    with pytest.raises(FrozenInstanceError):
+        result.name = "another"  # type: ignore[misc]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from peerlane.results.collection import Collection
+from peerlane.results.collection import By, Collection
+from peerlane.results.document import Document, decode, encode, renamed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pandas import DataFrame
-
-_Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True, slots=True)
-class Upstream:
+class Upstream(Document):
     """The link from a switch or device to the node above it."""
 
     to: str
@@ -31,7 +27,7 @@ class Upstream:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class Region(Document):
     """Bus addresses that a node answers to or forwards.
 
     `what` is `memory`, `bar0` to `bar5`, `vf-bar0` (that of all virtual functions, one after the
@@ -49,7 +45,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(Document):
     """A host, switch or device after enumeration; payload and request sizes in bytes.
 
     `id` is its function, a device's physical one, besides which it may have `virtual_functions`;
@@ -69,7 +65,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class Network(Document):
     """Routers that reach each other by fibres.
 
     `shape` is "ring", "mesh" or "torus" with nodes along each of its `sides`, or `None` where each
@@ -95,12 +91,16 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
-class Fibre:
+class Fibre(Document):
     """A fibre between two routers, by the numbers of their optical ports.
 
     `delay_ns` is one way, from user logic to user logic: cores, transceivers and light.
     `severed_at_ns`, if it is cut, counts from the beginning of the flows.
     """
+
+    __pydantic_config__ = renamed(
+        source="from", source_port="from_port", target="to", target_port="to_port"
+    )
 
     id: str
     source: str
@@ -113,7 +113,7 @@ class Fibre:
 
 
 @dataclass(frozen=True, slots=True)
-class IoPort:
+class IoPort(Document):
     """A port of a controller, with an endpoint whose functions belong to hosts.
 
     `owners` are those of its physical function and of its virtual ones, in order.
@@ -125,8 +125,10 @@ class IoPort:
 
 
 @dataclass(frozen=True, slots=True)
-class Cable:
+class Cable(Document):
     """A link between two controllers."""
+
+    __pydantic_config__ = renamed(source="from", target="to")
 
     id: str
     source: str
@@ -137,7 +139,7 @@ class Cable:
 
 
 @dataclass(frozen=True, slots=True)
-class Controller:
+class Controller(Document):
     """A crossbar between hosts, and the `nic` devices at its ports, in their order.
 
     `engine_bytes_per_second` is the payload that the slowest of their engines takes in.
@@ -152,13 +154,15 @@ class Controller:
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Document):
     """An open-loop workload as it was written: `load` bytes of payload a second from each node.
 
     `senders` and `receivers` are "routers" (their user logic) or "hosts"; `message` is in bytes.
     Times count from the beginning of the flows. A hot spot favours `hot_node`, by its number in the
     network, with the share `hot_share` of all messages besides its own.
     """
+
+    __pydantic_config__ = renamed(senders="from", receivers="to")
 
     id: str
     network: str
@@ -174,13 +178,13 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Document):
     """All nodes, each after the one above it, and what joins the trees of different hosts."""
 
     name: str
-    nodes: Collection[Node]
-    networks: Collection[Network]
-    controllers: Collection[Controller]
+    nodes: Annotated[Collection[Node], By("name")]
+    networks: Annotated[Collection[Network], By("name")]
+    controllers: Annotated[Collection[Controller], By("name")]
     cables: Collection[Cable]
     fibres: Collection[Fibre]
     traffic: Collection[Traffic]
@@ -188,28 +192,11 @@ class Tree:
     @classmethod
     def from_json(cls, text: str) -> Tree:
         """Reads the JSON that the simulator writes."""
-        document = json.loads(text)
-        return cls(
-            name=document["name"],
-            nodes=Collection(map(_node, document["nodes"]), key="name"),
-            networks=Collection(map(_network, document["networks"]), key="name"),
-            controllers=Collection(map(_controller, document["controllers"]), key="name"),
-            cables=Collection(_named(Cable, _ENDS, cable) for cable in document["cables"]),
-            fibres=Collection(_named(Fibre, _ENDS, fibre) for fibre in document["fibres"]),
-            traffic=Collection(_named(Traffic, _SIDES, one) for one in document["traffic"]),
-        )
+        return decode(cls, text)
 
     def to_json(self) -> dict[str, Any]:
         """The tree as the command line writes it."""
-        return {
-            "name": self.name,
-            "nodes": [asdict(node) for node in self.nodes],
-            "networks": [asdict(network) for network in self.networks],
-            "controllers": [asdict(controller) for controller in self.controllers],
-            "cables": [_written(cable, _ENDS) for cable in self.cables],
-            "fibres": [_written(fibre, _ENDS) for fibre in self.fibres],
-            "traffic": [_written(traffic, _SIDES) for traffic in self.traffic],
-        }
+        return encode(self)
 
     def to_pandas(self) -> DataFrame:
         """The nodes, one line for each.
@@ -234,42 +221,3 @@ class Tree:
         """The fibres between the routers of `network`."""
         members = set(network.routers)
         return [fibre for fibre in self.fibres if fibre.source in members]
-
-
-_ENDS = {"from": "source", "from_port": "source_port", "to": "target", "to_port": "target_port"}
-_SIDES = {"from": "senders", "to": "receivers"}
-"""What the JSON calls a field that Python cannot call so, or not so clearly."""
-
-
-def _node(fields: dict[str, Any]) -> Node:
-    upstream = fields["upstream"]
-    read = {"upstream", "regions", "virtual_functions"}
-    return Node(
-        upstream=upstream and Upstream(**upstream),
-        regions=tuple(Region(**region) for region in fields["regions"]),
-        virtual_functions=tuple(fields["virtual_functions"]),
-        **{k: v for k, v in fields.items() if k not in read},
-    )
-
-
-def _network(fields: dict[str, Any]) -> Network:
-    sides = fields["sides"]
-    return Network(
-        sides=sides and tuple(sides),
-        routers=tuple(fields["routers"]),
-        **{k: v for k, v in fields.items() if k not in {"sides", "routers"}},
-    )
-
-
-def _controller(fields: dict[str, Any]) -> Controller:
-    ports = [IoPort(**port | {"owners": tuple(port["owners"])}) for port in fields["io_ports"]]
-    return Controller(**fields | {"ports": tuple(fields["ports"]), "io_ports": tuple(ports)})
-
-
-def _named(make: Callable[..., _Row], names: Mapping[str, str], fields: dict[str, Any]) -> _Row:
-    return make(**{names.get(key, key): value for key, value in fields.items()})
-
-
-def _written(row: Cable | Fibre | Traffic, names: Mapping[str, str]) -> dict[str, Any]:
-    keys = {name: key for key, name in names.items()}
-    return {keys.get(name, name): value for name, value in asdict(row).items()}

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, overload
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from pandas import DataFrame
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
     Row = TypeVar("Row", bound=DataclassInstance)
 else:
     Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Annotates a collection in a document: `key` is the field by which its rows are found."""
+
+    key: str
+
+    def __get_pydantic_core_schema__(
+        self, source: type, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return _schema(source, handler, self.key)
 
 
 class Collection(Sequence[Row], Generic[Row]):
@@ -51,6 +65,12 @@ class Collection(Sequence[Row], Generic[Row]):
     def __hash__(self) -> int:
         return hash(self._rows)
 
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return _schema(source, handler, "id")
+
     def __repr__(self) -> str:
         return f"Collection({list(self._rows)!r})"
 
@@ -67,6 +87,21 @@ class Collection(Sequence[Row], Generic[Row]):
                 "to_pandas needs pandas: pip install 'peerlane[pandas]'", name="pandas"
             ) from error
         return pd.DataFrame([_flat(asdict(row)) for row in self._rows])
+
+
+def _schema(collection: type, handler: GetCoreSchemaHandler, key: str) -> CoreSchema:
+    """Reads a list of rows as a collection, and writes a collection as a list."""
+    from pydantic_core import core_schema  # noqa: PLC0415 - comes with pydantic, at the first result
+
+    (row,) = get_args(collection)
+    rows = core_schema.list_schema(handler.generate_schema(row))
+    return core_schema.no_info_after_validator_function(
+        lambda found: Collection(found, key=key),
+        rows,
+        serialization=core_schema.wrap_serializer_function_ser_schema(
+            lambda found, write: write(list(found)), schema=rows
+        ),
+    )
 
 
 def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:

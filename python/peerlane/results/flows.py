@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from peerlane.results.document import Document, renamed
+
 
 @dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Document):
     """Quantiles over the requests, round trips or messages of a flow or workload, in nanoseconds.
 
     From the making of a request, so that its wait for the wire is in it, to its last byte: at the
@@ -21,7 +23,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class FlowResult:
+class FlowResult(Document):
     """One flow of the scenario, as measured by the clock that it names.
 
     `bytes_per_second` is `bytes` over the time between `first_byte_ns` and `last_byte_ns`, the two
@@ -36,6 +38,8 @@ class FlowResult:
     byte arrived, exactly once, as it was sent. What was never seen is `None`: the times of a flow
     that was not sent, the rate of one whose bytes did not arrive, the call of one without driver.
     """
+
+    __pydantic_config__ = renamed(source="from", target="to")
 
     id: str
     source: str
@@ -64,7 +68,7 @@ class FlowResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkResult:
+class LinkResult(Document):
     """One direction of one link, `down` from the root or `up`, over the whole run.
 
     `utilisation` is the share of the time that anything was on the wire. `overhead_bytes` are

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from peerlane.results.flows import Latency
+from peerlane.results.document import Document, renamed
+from peerlane.results.flows import Latency
 
 
 @dataclass(frozen=True, slots=True)
-class TrafficResult:
+class TrafficResult(Document):
     """One open-loop workload of a network: rates are of payload, for each of its `nodes`.
 
     `accepted_bytes_per_second` is the mean over the nodes of what arrived within the scenario's
@@ -36,7 +35,7 @@ class TrafficResult:
 
 
 @dataclass(frozen=True, slots=True)
-class CollectiveResult:
+class CollectiveResult(Document):
     """What the nodes of a network did together, in the memory of their user logic.
 
     `size` is that of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
@@ -57,7 +56,7 @@ class CollectiveResult:
 
 
 @dataclass(frozen=True, slots=True)
-class FibreResult:
+class FibreResult(Document):
     """One direction of one fibre, `from` (`source`) to `to` (`target`), over the whole run.
 
     `utilisation` is the share of the time that frames or control blocks were on it.
@@ -66,6 +65,8 @@ class FibreResult:
     acknowledgements and pauses that had a cycle of their own. During `credit_stall_ns` a packet
     waited for nothing but room at the far end.
     """
+
+    __pydantic_config__ = renamed(source="from", target="to")
 
     id: str
     source: str

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from peerlane.results.collection import Collection
-from peerlane.results.flows import FlowResult, Latency, LinkResult
+from peerlane.results.collection import By, Collection
+from peerlane.results.document import Document, decode, encode
+from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
 from peerlane.results.sharing import (
     AccessResult,
-    CacheResult,
     LockResult,
     LostLine,
     TransactionResult,
-    TranslationResult,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +23,7 @@ _NOT_INTACT = "its bytes did not all arrive, once, as they were sent"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Document):
     """Something that the fabric answered with an error, such as an unsupported request."""
 
     where: str
@@ -34,7 +32,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Document):
     """Everything that one run measured.
 
     `incoherence` says which invariant of coherence did not hold first, if they were watched.
@@ -53,51 +51,18 @@ class RunResult:
     links: Collection[LinkResult]
     fibres: Collection[FibreResult]
     lost_lines: tuple[LostLine, ...]
-    errors: Collection[Fault]
+    errors: Annotated[Collection[Fault], By("where")]
     incoherence: str | None
     standing_packets: int
 
     @classmethod
     def from_json(cls, text: str) -> RunResult:
         """Reads the JSON that the simulator writes."""
-        document = json.loads(text)
-        return cls(
-            name=document["name"],
-            seed=document["seed"],
-            simulated_ns=document["simulated_ns"],
-            flows=Collection(map(_flow, document["flows"])),
-            traffic=Collection(map(_traffic, document["traffic"])),
-            collectives=Collection(CollectiveResult(**one) for one in document["collectives"]),
-            accesses=Collection(map(_accesses, document["accesses"])),
-            locks=Collection(map(_locks, document["locks"])),
-            transactions=Collection(map(_transactions, document["transactions"])),
-            links=Collection(LinkResult(**link) for link in document["links"]),
-            fibres=Collection(map(_fibre, document["fibres"])),
-            lost_lines=tuple(LostLine(**line) for line in document["lost_lines"]),
-            errors=Collection((Fault(**fault) for fault in document["errors"]), key="where"),
-            incoherence=document["incoherence"],
-            standing_packets=document["standing_packets"],
-        )
+        return decode(cls, text)
 
     def to_json(self) -> dict[str, Any]:
         """The result as the command line writes it."""
-        return {
-            "name": self.name,
-            "seed": self.seed,
-            "simulated_ns": self.simulated_ns,
-            "flows": [_directed(flow) for flow in self.flows],
-            "traffic": [asdict(traffic) for traffic in self.traffic],
-            "collectives": [asdict(one) for one in self.collectives],
-            "accesses": [asdict(one) for one in self.accesses],
-            "locks": [asdict(one) for one in self.locks],
-            "transactions": [asdict(one) for one in self.transactions],
-            "links": [asdict(link) for link in self.links],
-            "fibres": [_directed(fibre) for fibre in self.fibres],
-            "lost_lines": [asdict(line) for line in self.lost_lines],
-            "errors": [asdict(fault) for fault in self.errors],
-            "incoherence": self.incoherence,
-            "standing_packets": self.standing_packets,
-        }
+        return encode(self)
 
     def to_pandas(self) -> DataFrame:
         """The flows, one line for each; the other collections have one of their own.
@@ -155,75 +120,3 @@ class RunResult:
         if self.standing_packets:
             missed.append(f"{self.standing_packets} packets stand still for ever: a deadlock")
         return faults + missed
-
-
-def _flow(fields: dict[str, Any]) -> FlowResult:
-    latency = fields["latency_ns"]
-    rest = {k: v for k, v in fields.items() if k not in {"from", "to", "latency_ns"}}
-    return FlowResult(
-        source=fields["from"],
-        target=fields["to"],
-        latency_ns=latency and Latency(**latency),
-        **rest,
-    )
-
-
-def _traffic(fields: dict[str, Any]) -> TrafficResult:
-    latency, nodes = fields["latency_ns"], fields["node_bytes_per_second"]
-    rest = {k: v for k, v in fields.items() if k not in {"latency_ns", "node_bytes_per_second"}}
-    return TrafficResult(
-        latency_ns=latency and Latency(**latency),
-        node_bytes_per_second=nodes and tuple(nodes),
-        **rest,
-    )
-
-
-def _accesses(fields: dict[str, Any]) -> AccessResult:
-    latency, cache, translations = (
-        fields.pop(key) for key in ("latency_ns", "cache", "translations")
-    )
-    return AccessResult(
-        latency_ns=latency and Latency(**latency),
-        histogram_ns=_histogram(fields.pop("histogram_ns")),
-        cache=cache and CacheResult(**cache),
-        translations=translations and TranslationResult(**translations),
-        **fields,
-    )
-
-
-def _locks(fields: dict[str, Any]) -> LockResult:
-    request, waiting = (fields.pop(key) for key in ("request_ns", "waiting_ns"))
-    return LockResult(
-        request_ns=request and Latency(**request),
-        waiting_ns=waiting and Latency(**waiting),
-        histogram_ns=_histogram(fields.pop("histogram_ns")),
-        **fields,
-    )
-
-
-def _transactions(fields: dict[str, Any]) -> TransactionResult:
-    latency = fields.pop("latency_ns")
-    return TransactionResult(
-        latency_ns=latency and Latency(**latency),
-        histogram_ns=_histogram(fields.pop("histogram_ns")),
-        **fields,
-    )
-
-
-def _histogram(steps: list[list[Any]]) -> tuple[tuple[float, int], ...]:
-    return tuple((bound, count) for bound, count in steps)
-
-
-def _fibre(fields: dict[str, Any]) -> FibreResult:
-    rest = {k: v for k, v in fields.items() if k not in {"from", "to"}}
-    return FibreResult(source=fields["from"], target=fields["to"], **rest)
-
-
-def _directed(result: FlowResult | FibreResult) -> dict[str, Any]:
-    fields = asdict(result)
-    return {
-        "id": fields.pop("id"),
-        "from": fields.pop("source"),
-        "to": fields.pop("target"),
-        **fields,
-    }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from peerlane.results.flows import Latency
+from peerlane.results.document import Document
+from peerlane.results.flows import Latency
 
 
 @dataclass(frozen=True, slots=True)
-class CacheResult:
+class CacheResult(Document):
     """What the cache of an accelerator did with lines, over the whole run.
 
     `hits` it served by itself, for `misses` it asked the home agent; `snoops` are the times that
@@ -23,7 +22,7 @@ class CacheResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TranslationResult:
+class TranslationResult(Document):
     """Translations that an accelerator asked its host for, over the whole run.
 
     `mean_ns` goes from a request at the core of the accelerator to its answer there.
@@ -34,7 +33,7 @@ class TranslationResult:
 
 
 @dataclass(frozen=True, slots=True)
-class AccessResult:
+class AccessResult(Document):
     """Accesses to a buffer, one after the other, each measured until its last byte.
 
     `count` of them have ended, `failed` of those led nowhere, or to where they were not allowed.
@@ -62,7 +61,7 @@ class AccessResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LockResult:
+class LockResult(Document):
     """Requests for locks of a table, one after the other.
 
     `count` of them have ended, with the release of the lock. `request_ns` is the one
@@ -86,7 +85,7 @@ class LockResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionResult:
+class TransactionResult(Document):
     """Transactions that update rows of a database under locks.
 
     `committed_per_second` is over the time from the first begin to the last end; `conflicts` of
@@ -111,7 +110,7 @@ class TransactionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LostLine:
+class LostLine(Document):
     """A line that an accelerator, `by`, had written and not given back when its link failed.
 
     The memory of `host` has what was there before, at `address`.

@@ -1,0 +1,45 @@
+"""The JSON of the simulator, read into dataclasses and written from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import ConfigDict, TypeAdapter
+
+T = TypeVar("T")
+
+
+def renamed(**names: str) -> ConfigDict:
+    """The configuration of a dataclass whose `names` have other keys in the JSON."""
+    return {"extra": "forbid", "alias_generator": lambda name: names.get(name, name)}
+
+
+class Document:
+    """A dataclass with a place in the JSON of the simulator; unknown keys are refused there."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
+
+
+def decode(kind: type[T], text: str) -> T:
+    """Reads a document of the given kind."""
+    document: T = _adapter(kind).validate_json(text)
+    return document
+
+
+def encode(document: object) -> dict[str, Any]:
+    """The fields of a document, by their keys in the JSON."""
+    fields: dict[str, Any] = _adapter(type(document)).dump_python(document, by_alias=True)
+    return fields
+
+
+_adapters: dict[type, TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - slow to load, and needed at the first result
+
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    return _adapters[kind]
