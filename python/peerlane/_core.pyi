@@ -4,6 +4,10 @@ from collections.abc import Callable
 from typing import Self, final
 
 __all__ = [
+    "COMPENSATED_SHARE",
+    "ENVELOPE_BYTES",
+    "FIBRE_BLOCK_BITS",
+    "TLP_FRAMING_BYTES",
     "Hand",
     "Job",
     "ScenarioError",
@@ -18,15 +22,28 @@ __all__ = [
     "bench_network",
     "cards",
     "catalogue",
+    "frame_cycles",
+    "link_bytes_per_second",
     "load_image",
     "nics",
     "pack_tlp",
     "pattern",
+    "read_bandwidth",
     "read_bitstream",
+    "read_size",
     "write_bitstream",
+    "write_header_bytes",
 ]
 
 __version__: str
+COMPENSATED_SHARE: float
+"""Share of a fibre's cycles that clock compensation leaves."""
+ENVELOPE_BYTES: int
+"""Header and CRC around a packet on a fibre."""
+FIBRE_BLOCK_BITS: int
+"""Bits of a block on a lane of a fibre."""
+TLP_FRAMING_BYTES: int
+"""Framing, sequence number and LCRC of a TLP."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
@@ -161,3 +178,8 @@ def bench_messages(hosts: int, size: int) -> str: ...
 def bench_network(side: int = 8, hops: int = 500_000) -> str: ...
 def pack_tlp(description: str) -> bytes: ...
 def pattern(number: int, offset: int, length: int) -> bytes: ...
+def write_header_bytes(address: int) -> int: ...
+def link_bytes_per_second(gigatransfers: float, lanes: int) -> float: ...
+def frame_cycles(length: int, lanes: int) -> int: ...
+def read_size(text: str) -> int: ...
+def read_bandwidth(text: str) -> int: ...

@@ -1,6 +1,7 @@
 //! The Python module `peerlane._core`: the simulator, and nothing that it does not know itself.
 
 mod afu;
+mod arithmetic;
 mod hand;
 mod job;
 mod session;
@@ -443,5 +444,5 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;
     module.add_function(wrap_pyfunction!(bench_messages, module)?)?;
     module.add_function(wrap_pyfunction!(wire::pack_tlp, module)?)?;
-    Ok(())
+    arithmetic::add(module)
 }

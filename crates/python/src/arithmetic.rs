@@ -1,0 +1,72 @@
+//! Numbers of the protocols that bounds are computed from, and quantities as scenarios write them.
+
+use kernel::{Bandwidth, Bytes, Quantity, Value};
+use protocol::{Envelope, FunctionId, Generation, Header, TLP_FRAMING, aurora};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// Adds the constants and functions of this file to the module.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ENVELOPE_BYTES", Envelope::BYTES)?;
+    module.add("TLP_FRAMING_BYTES", TLP_FRAMING)?;
+    module.add("FIBRE_BLOCK_BITS", aurora::BLOCK_BITS)?;
+    let data_cycles = aurora::COMPENSATION_PERIOD - aurora::COMPENSATION_CYCLES;
+    let share = data_cycles as f64 / aurora::COMPENSATION_PERIOD as f64;
+    module.add("COMPENSATED_SHARE", share)?;
+    module.add_function(wrap_pyfunction!(write_header_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(link_bytes_per_second, module)?)?;
+    module.add_function(wrap_pyfunction!(frame_cycles, module)?)?;
+    module.add_function(wrap_pyfunction!(read_size, module)?)?;
+    module.add_function(wrap_pyfunction!(read_bandwidth, module)?)?;
+    Ok(())
+}
+
+/// Bytes of the header of a memory write to `address`.
+#[pyfunction]
+fn write_header_bytes(address: u64) -> PyResult<usize> {
+    let header = Header::memory_write(FunctionId::default(), address, 1);
+    header
+        .map(|header| header.header_len())
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Bytes a second of a link, with headers and framing, without the bits of its coding.
+#[pyfunction]
+fn link_bytes_per_second(gigatransfers: f64, lanes: u8) -> PyResult<f64> {
+    let extended = [Generation::Gen4At20, Generation::Gen4At25];
+    let generation = Generation::ALL
+        .into_iter()
+        .chain(extended)
+        .find(|one| one.gigatransfers().total_cmp(&gigatransfers).is_eq())
+        .ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "no link has {gigatransfers} GT/s; write a speed such as 8.0"
+            ))
+        })?;
+    Ok(f64::from(lanes) * 64e15 / generation.lane_byte_fs_x64() as f64)
+}
+
+/// Cycles of a fibre with so many lanes that a frame of `length` bytes takes.
+#[pyfunction]
+fn frame_cycles(length: u32, lanes: u32) -> PyResult<u32> {
+    if lanes == 0 {
+        return Err(PyValueError::new_err("a fibre has one lane or more"));
+    }
+    Ok(aurora::cycles(length, lanes))
+}
+
+/// The bytes that a text such as "4 KiB" means.
+#[pyfunction]
+fn read_size(text: &str) -> PyResult<u64> {
+    Bytes::read(&Value::Text(text))
+        .map(|Bytes(bytes)| bytes)
+        .map_err(PyValueError::new_err)
+}
+
+/// The bytes a second that a text such as "1 GB/s" means.
+#[pyfunction]
+fn read_bandwidth(text: &str) -> PyResult<u64> {
+    Bandwidth::read(&Value::Text(text))
+        .map(|Bandwidth(rate)| rate)
+        .map_err(PyValueError::new_err)
+}
