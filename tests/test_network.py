@@ -21,8 +21,9 @@ from peerlane import (
     Traffic,
     sweep,
 )
+from peerlane._core import frame_cycles, link_bytes_per_second, write_header_bytes
 from peerlane.network.bounds import bounds
-from peerlane.network.packets import Packets, cut, cycles, fibre_rate, link_rate
+from peerlane.network.packets import Packets, cut, fibre_rate, link_rate
 from peerlane.network.routes import busiest_fibre
 from peerlane.network.sweep import bytes_per_second, even_loads
 
@@ -70,10 +71,10 @@ def traffic(pattern: str, **settings: Any) -> Traffic:
 
 
 def test_a_frame_takes_its_blocks_and_the_separator_that_ends_it() -> None:
-    assert [cycles(frame, 4) for frame in (24, 31, 32, 63)] == [1, 1, 2, 2]
-    assert cycles(1536, 4) == 49
-    assert cycles(1528, 4) == 48
-    assert cycles(1536, 2) == 97
+    assert [frame_cycles(frame, 4) for frame in (24, 31, 32, 63)] == [1, 1, 2, 2]
+    assert frame_cycles(1536, 4) == 49
+    assert frame_cycles(1528, 4) == 48
+    assert frame_cycles(1536, 2) == 97
 
 
 def test_a_message_is_cut_at_the_largest_payload() -> None:
@@ -103,6 +104,10 @@ def test_a_fibre_carries_what_its_cycles_hold(what: str) -> None:
 def test_a_link_carries_what_headers_and_framing_leave() -> None:
     assert link_rate(8, 8, Packets((256,), 16)) == pytest.approx(8e9 * 128 / 130 * 256 / 280)
     assert link_rate(5, 4, Packets((256,), 12)) == pytest.approx(2e9 * 256 / 276)
+    assert link_bytes_per_second(25.0, 8) == pytest.approx(25e9 * 128 / 130)
+    with pytest.raises(ValueError, match="no link has 7 GT/s"):
+        link_bytes_per_second(7, 8)
+    assert [write_header_bytes(address) for address in (0, (1 << 32) - 1, 1 << 32)] == [12, 12, 16]
     # a payload fills up its last dword
     assert link_rate(2.5, 1, Packets((255, 1), 12)) == pytest.approx(0.25e9 * 256 / (276 + 24))
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from peerlane import _core
 from peerlane.network.packets import (
     Packets,
     cut,
     fibre_rate,
     frame_rate,
-    header,
     link_rate,
     recut,
 )
@@ -99,7 +99,7 @@ def _packets(tree: Tree, network: Network, traffic: Traffic) -> Packets:
     most = min(min(node.max_payload, tree.root_of(node).max_payload) for node in routers)
     # The address of a wrapped TLP is one of the network, which begins at 0.
     last = len(network.routers) * 4 * network.aperture
-    return Packets(cut(traffic.message, most), header(last - 1))
+    return Packets(cut(traffic.message, most), _core.write_header_bytes(last - 1))
 
 
 def _into(router: Node) -> int:
@@ -115,7 +115,7 @@ def _out_of(tree: Tree, router: Node) -> int:
 
 def _link_rate(tree: Tree, router: Node, packets: Packets, address: int) -> float:
     """Of the slowest link between a router and its host."""
-    packets = Packets(packets.payloads, header(address))
+    packets = Packets(packets.payloads, _core.write_header_bytes(address))
     node, rates = router, []
     while link := node.upstream:
         rates.append(link_rate(link.gigatransfers, link.lanes, packets))

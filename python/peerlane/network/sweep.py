@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
+from peerlane import _core
 from peerlane._core import ScenarioError
-from peerlane.fabric.builder import Fabric
+from peerlane.fabric import settings
 from peerlane.fabric.simulation import already_warned
 from peerlane.network.bounds import Bounds, bounds
 from peerlane.results.collection import Collection
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
+    from peerlane.fabric.builder import Fabric
     from peerlane.fabric.tree import Traffic, Tree
     from peerlane.results.flows import Latency
 
@@ -165,12 +167,13 @@ def bytes_per_second(load: str | float) -> int:
     Raises:
         ValueError: It is none; the message says what would be right.
     """
-    fabric = Fabric("load").network("n", shape="ring", size=2)
     try:
-        return fabric.traffic("n", load=load, duration="1 us").tree().traffic[0].load
-    except ScenarioError as error:
-        why = str(error).split(": ", 1)[-1]
-        raise ValueError(f"{load!r} is no load: {why}") from None
+        found = _core.read_bandwidth(settings.rate(load))
+    except ValueError as error:  # a ScenarioError is one
+        raise ValueError(f"{load!r} is no load: {str(error).removeprefix('load: ')}") from None
+    if not found:
+        raise ValueError(f'{load!r} is no load: write more than nothing, such as "1 GB/s"')
+    return found
 
 
 def even_loads(limit: float, count: int) -> list[float]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 import typer
 from rich import box
 from rich.table import Table
 
+from peerlane import _core
 from peerlane.cli.console import emit
 from peerlane.cli.opae.cards import Card, Scenario, first, simulation_of, wrong_use
 from peerlane.cli.options import JsonTo
@@ -90,22 +90,11 @@ def _sweeps(swept: list[Sweep]) -> Table:
     return table
 
 
-_UNITS = {
-    "B": 1,
-    "KiB": 1 << 10,
-    "MiB": 1 << 20,
-    "GiB": 1 << 30,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-}
-
-
 def _bytes(text: str) -> int:
-    match = re.fullmatch(r"(\d+)\s*([KMG]i?B|B)", text.strip())
-    if match is None:
-        raise typer.BadParameter(f'{text!r} is no size; write one like "64 MiB"')
-    number = int(match[1]) * _UNITS[match[2]]
+    try:
+        number = _core.read_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     if number == 0 or number % 64:
         raise typer.BadParameter(f"{text} cannot be swept; take a multiple of 64 B")
     return number
