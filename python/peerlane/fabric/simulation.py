@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,17 @@ class ScenarioWarning(UserWarning):
     """What may go wrong with a scenario and need not: `FILE:LINE: what; what would be safe`."""
 
 
+_warns: ContextVar[bool] = ContextVar("warns", default=True)
+
+
 @contextmanager
 def already_warned() -> Iterator[None]:
-    """Lets nobody be warned of a scenario once more; for the whole process, in all its threads."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ScenarioWarning)
+    """Suppresses the warnings of all simulations that are made in this context."""
+    token = _warns.set(False)
+    try:
         yield
+    finally:
+        _warns.reset(token)
 
 
 class Simulation:
@@ -47,7 +53,7 @@ class Simulation:
 
     def __init__(self, text: str, *, source: str = "<text>", seed: int | None = None) -> None:
         self._core = _core.Simulation(text, source, seed)
-        for warning in self._core.warnings():
+        for warning in self._core.warnings() if _warns.get() else ():
             warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
     @classmethod

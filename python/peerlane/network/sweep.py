@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
@@ -189,16 +190,18 @@ def _in_parallel(
     seed: int | None,
 ) -> Iterator[tuple[int, LoadPoint]]:
     """Each rate with what a run measured, in the order in which they are there."""
+    pool = ThreadPoolExecutor(os.cpu_count())
     with already_warned():  # when the tree was made
-        pool = ThreadPoolExecutor(os.cpu_count())
-        try:
-            running = {
-                pool.submit(_point, fabric, workload, window, rate, seed): rate for rate in rates
-            }
-            for done in as_completed(running):
-                yield running[done], done.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        contexts = {rate: copy_context() for rate in rates}
+    try:
+        running = {
+            pool.submit(context.run, _point, fabric, workload, window, rate, seed): rate
+            for rate, context in contexts.items()
+        }
+        for done in as_completed(running):
+            yield running[done], done.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _full(workload: Traffic) -> tuple[float, float]:
