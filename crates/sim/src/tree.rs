@@ -7,10 +7,13 @@ use protocol::Bar;
 use serde::Serialize;
 
 use crate::plan::{
-    CablePlan, ControllerPlan, DownstreamPort, FibrePlan, IoPortPlan, NetworkPlan, NodePlan,
-    OfferPlan, Plan, Region, SourcePlan, TrafficPlan,
+    CablePlan, ControllerPlan, DownstreamPort, FibrePlan, IoPortPlan, NetworkPlan, NodePlan, Plan,
+    Region,
 };
 use crate::scenario::{DeviceParameters, NodeKind};
+use crate::workload::Workload;
+use crate::workload::offer::OfferPlan;
+use crate::workload::traffic::{SourcePlan, TrafficPlan};
 
 /// A planned fabric, for people to look at.
 #[derive(Clone, Debug, Serialize)]
@@ -239,10 +242,13 @@ impl Tree {
                 .map(|fibre| tree_fibre(plan, fibre))
                 .collect(),
             traffic: plan
-                .traffic
+                .workloads
                 .iter()
-                .map(|traffic| tree_traffic(plan, traffic))
-                .chain(plan.offers.iter().map(|offer| tree_offer(plan, offer)))
+                .filter_map(|one| match &one.workload {
+                    Workload::Traffic(traffic) => Some(tree_traffic(plan, traffic)),
+                    Workload::Offer(offer) => Some(tree_offer(plan, offer)),
+                    _ => None,
+                })
                 .collect(),
         }
     }

@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use protocol::{FunctionId, Generation};
-use sim::plan::{Amount, DownstreamPort, NodePlan, Plan, Region};
+use sim::plan::{DownstreamPort, NodePlan, Plan, Region};
 use sim::scenario::catalogue;
+use sim::workload::flow::{Amount, FlowPlan};
 
 fn plan(text: &str) -> Plan {
     Plan::read(text, "dir/right.toml").unwrap_or_else(|error| panic!("{error}"))
@@ -178,10 +179,12 @@ fn a_scenario_is_called_after_its_file() {
     assert_eq!(plan("name = \"x\"\n[hosts.h0]").name, "x");
 }
 
-fn flow(text: &str) -> sim::plan::FlowPlan {
+fn flow(text: &str) -> FlowPlan {
     plan(&format!("{BOARDS}[[flows]]\nfrom = \"l0\"\n{text}"))
-        .flows
-        .remove(0)
+        .flows()
+        .next()
+        .expect("a flow")
+        .clone()
 }
 
 #[test]
@@ -203,11 +206,7 @@ fn flows_to_one_target_have_buffers_of_their_own_while_there_is_room() {
     let one = "[[flows]]\nfrom = \"l0\"\nto = \"r0\"\ncount = 100\n";
     let plan = plan(&format!("{BOARDS}{one}{one}{one}{one}offset = \"256 B\"\n"));
     let bar = node(&plan, "r0").bars[0].unwrap();
-    let offsets: Vec<u64> = plan
-        .flows
-        .iter()
-        .map(|flow| flow.address - bar.base)
-        .collect();
+    let offsets: Vec<u64> = plan.flows().map(|flow| flow.address - bar.base).collect();
     assert_eq!(offsets, [0, 28 << 10, 0, 256]);
 }
 
@@ -216,7 +215,7 @@ fn the_answers_of_a_round_trip_go_to_the_node_that_asks() {
     let plan = plan(&format!(
         "{BOARDS}[devices.r]\nmodel = \"reflector\"\nupstream = \"left\"\n[[flows]]\nfrom = \"l0\"\nto = \"r\"\ndirection = \"round-trip\"\ncount = 5"
     ));
-    let flow = &plan.flows[0];
+    let flow = plan.flows().next().expect("a flow");
     assert_eq!(flow.reply, Some(node(&plan, "l0").bars[0].unwrap().base));
     assert_eq!((flow.write_size, flow.window), (4, 20));
 }
@@ -278,7 +277,7 @@ fn five_hundred_and_twelve_devices_are_planned_in_milliseconds() {
     let begin = Instant::now();
     let plan = plan(&text);
     let taken = begin.elapsed();
-    assert_eq!((plan.nodes.len(), plan.flows.len()), (532, 512));
+    assert_eq!((plan.nodes.len(), plan.flows().count()), (532, 512));
     assert!(taken < Duration::from_millis(250), "{taken:?}");
 }
 

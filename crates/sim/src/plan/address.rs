@@ -16,7 +16,7 @@ pub struct Region {
 
 impl Region {
     /// The addresses of an interval, if there are any.
-    pub(super) fn of((first, last): Interval<u64>) -> Option<Self> {
+    pub(crate) fn of((first, last): Interval<u64>) -> Option<Self> {
         (first <= last).then(|| Self {
             base: first,
             size: last - first + 1,
@@ -35,7 +35,7 @@ impl Region {
 }
 
 /// Whether BAR 0 of each function of `node` can be as it is written, and holds what it has to.
-pub(super) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Device(endpoint, _) = &node.kind else {
         return Ok(());
     };
@@ -104,12 +104,12 @@ const LARGEST_BAR: u64 = 1 << 40;
 /// What is left below 4 GiB beside memory has no more room than this, naturally aligned.
 const LARGEST_32_BIT_BAR: u64 = 512 << 20;
 
-pub(super) fn show(bytes: u64) -> String {
+pub(crate) fn show(bytes: u64) -> String {
     kernel::Quantity::show(&Bytes(bytes))
 }
 
 /// The memory of `node`: none but at a host.
-pub(super) fn memory(node: &Node) -> Option<Region> {
+pub(crate) fn memory(node: &Node) -> Option<Region> {
     match &node.kind {
         NodeKind::Host(host, _) => Some(Region {
             base: host.memory_base(),

@@ -9,7 +9,7 @@ use super::web::Web;
 
 impl Controllers {
     /// Joins two controllers.
-    pub(super) fn lay(&mut self, scenario: &Scenario, cable: &Cable) -> Result<(), ScenarioError> {
+    pub(crate) fn lay(&mut self, scenario: &Scenario, cable: &Cable) -> Result<(), ScenarioError> {
         let find = |name: &At<String>| {
             let found = self.all.iter().position(|one| one.name == name.value);
             found.ok_or_else(|| {
@@ -74,7 +74,7 @@ impl Controllers {
     }
 
     /// Tells each controller by which port it reaches each processor.
-    pub(super) fn find_ways(&mut self, scenario: &Scenario) -> Result<(), ScenarioError> {
+    pub(crate) fn find_ways(&mut self, scenario: &Scenario) -> Result<(), ScenarioError> {
         let mut neighbours = vec![Vec::new(); self.all.len()];
         for cable in &self.cables {
             let [one, other] = cable.ends;

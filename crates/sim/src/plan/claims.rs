@@ -1,61 +1,51 @@
-//! Which bytes of a memory or a device each flow has: where they begin, and how many are used again and again.
+//! Which bytes of memories and devices are taken: by buffers, flows and messages from the beginning, by drivers' lists from the end.
 
 use host::driver::PAGE;
-use kernel::Bytes;
 
-use crate::scenario::{Flow, ScenarioError, Target};
+use super::Region;
 
-use super::address::show;
-use super::planner::Planner;
-use super::{Amount, Region};
+/// The bytes that are taken of each node.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    /// From the beginning.
+    used: Vec<u64>,
+    /// From the end of a host's memory.
+    lists: Vec<u64>,
+}
 
-/// Bytes that a flow of some duration uses where nothing is written.
-const LASTING_WINDOW: u64 = 1 << 20;
-
-impl Planner<'_> {
-    /// How far into `region` the flow begins, and how many bytes from there on it uses.
-    pub(super) fn place(
-        &mut self,
-        flow: &Flow,
-        to: Option<usize>,
-        region: Region,
-        amount: Amount,
-        request: u64,
-    ) -> Result<(u64, u64), ScenarioError> {
-        let written = flow.parameters.offset.map(|Bytes(offset)| offset);
-        let begin = written.unwrap_or(0);
-        if begin >= region.size {
-            let (offset, size) = (show(begin), show(region.size));
-            let message =
-                format!("{offset} is beyond the end of the target; write less than {size}");
-            return Err(self.error(flow, "offset", &message));
+impl Claims {
+    /// The claims on so many nodes, none of which is made yet.
+    pub(crate) fn new(nodes: usize) -> Self {
+        Claims {
+            used: vec![0; nodes],
+            lists: vec![0; nodes],
         }
-        let window = self.window(flow, amount, request, region.size - begin)?;
-        let from = self.names[flow.from.value.as_str()];
-        if let (None, Some(to), Some(_)) = (written, to, self.nodes[from].engine())
-            && to == self.nodes[from].root
-            && self.used[to].next_multiple_of(PAGE) + window > region.size
-        {
-            let (window, name) = (show(window), &self.nodes[to].name);
-            let message = format!(
-                "the flows above leave no {window} in the memory of {name}; write a larger memory, or an offset"
-            );
-            return Err(self.error(flow, "size", &message));
-        }
-        Ok(match (written, to) {
-            (None, Some(to)) => (self.free(to, region, window), window),
-            _ => (begin, window),
-        })
     }
 
-    /// How far into `region` of `node` there are `size` bytes that no flow uses yet, or else the beginning.
-    pub(super) fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
+    /// How far into `node` its bytes are taken, to the end of a page.
+    pub(crate) fn taken(&self, node: usize) -> u64 {
+        self.used[node].next_multiple_of(PAGE)
+    }
+
+    /// The first aligned address in `memory` of `node` after all that is taken.
+    pub(crate) fn next_aligned(&self, node: usize, memory: Region, alignment: u64) -> u64 {
+        (memory.base + self.used[node]).next_multiple_of(alignment)
+    }
+
+    /// Takes everything of `node` up to `end`.
+    pub(crate) fn take_to(&mut self, node: usize, end: u64) {
+        self.used[node] = end;
+    }
+
+    /// Takes `size` bytes of `node`: how far into its `region` they are. Where there are not so many left, they are shared with
+    /// others, from the beginning.
+    pub(crate) fn free(&mut self, node: usize, region: Region, size: u64) -> u64 {
         self.claim(node, region, size).unwrap_or(0)
     }
 
-    /// How far into `region` of `node` there are `size` bytes that no flow uses yet, if there are: from now on one does.
-    pub(super) fn claim(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
-        let free = self.used[node].next_multiple_of(PAGE);
+    /// Takes `size` bytes of `node`, if so many are left: how far into its `region` they are.
+    pub(crate) fn claim(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
+        let free = self.taken(node);
         if free + size > region.size {
             return None;
         }
@@ -63,80 +53,22 @@ impl Planner<'_> {
         Some(free)
     }
 
-    /// How far into the memory `region` of the host `node` there are `size` bytes for a list, if there are: on pages at its
+    /// Takes `size` bytes for a list, if there are: how far into the memory `region` of the host `node` they are, on pages at its
     /// end, where no buffer is unless somebody puts it there.
-    pub(super) fn keep_list(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
+    pub(crate) fn keep_list(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
         self.lists[node] += size.next_multiple_of(PAGE);
         let at = (region.size - region.size % PAGE).checked_sub(self.lists[node])?;
         (at >= self.used[node]).then_some(at)
     }
 
-    /// What of a host's memory no flow uses.
-    pub(super) fn spare(&self, node: usize) -> Option<Region> {
-        let memory = self.nodes[node].memory?;
-        let first = self.used[node].next_multiple_of(PAGE);
+    /// The bytes of `memory` of `node` that are not taken; none where there is no memory.
+    pub(crate) fn spare(&self, node: usize, memory: Option<Region>) -> Option<Region> {
+        let memory = memory?;
+        let first = self.taken(node);
         let end = (memory.size - memory.size % PAGE).saturating_sub(self.lists[node]);
         Some(Region {
             base: memory.base + first,
             size: end.saturating_sub(first),
         })
-    }
-
-    /// What limits the room of a flow.
-    fn larger(&self, flow: &Flow, from: usize) -> &'static str {
-        let to = match &flow.to.value {
-            Target::Node(name) => self.names.get(name.as_str()),
-            Target::Address(_) => None,
-        };
-        if to.is_some_and(|to| self.nodes[*to].root != self.nodes[from].root) {
-            "bar, memory or aperture (of the routers between)"
-        } else {
-            "bar or memory"
-        }
-    }
-
-    /// How many bytes the flow uses of the `room` there is.
-    fn window(
-        &self,
-        flow: &Flow,
-        amount: Amount,
-        request: u64,
-        room: u64,
-    ) -> Result<u64, ScenarioError> {
-        let (key, once) = match amount {
-            Amount::Bytes(size) => ("size", Some(size)),
-            Amount::Requests(count) => ("count", Some(count.saturating_mul(request))),
-            Amount::Lasting(_) => ("duration", None),
-        };
-        let from = self.names[flow.from.value.as_str()];
-        let is_router = self.networks.members[from].is_some();
-        let (key, wanted) = match (flow.parameters.window, once) {
-            // Messages come one after the other into one place, which a page holds.
-            (None, _) if is_router => ("size", request.min(once.unwrap_or(request))),
-            (Some(Bytes(window)), once) => ("window", window.min(once.unwrap_or(window))),
-            (None, Some(once)) => (key, once),
-            (None, None) => (key, LASTING_WINDOW.min(room)),
-        };
-        if wanted > room {
-            let (wanted, room) = (show(wanted), show(room));
-            let again = match self.nodes[self.names[flow.from.value.as_str()]].engine() {
-                Some(_) => String::new(),
-                None => format!(", or window = {room:?}"),
-            };
-            let message = format!(
-                "{wanted} is more than the {room} there are; write less, or a larger {}{again}",
-                self.larger(flow, from)
-            );
-            return Err(self.error(flow, key, &message));
-        }
-        if once == Some(wanted) {
-            return Ok(wanted);
-        }
-        if wanted < request {
-            let (wanted, request) = (show(wanted), show(request));
-            let message = format!("{wanted} holds no request; write {request} at least");
-            return Err(self.error(flow, key, &message));
-        }
-        Ok(wanted - wanted % request)
     }
 }

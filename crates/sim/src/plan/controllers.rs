@@ -80,17 +80,17 @@ pub struct Attachment {
 }
 
 /// Controllers, and where each node is that is a network interface controller.
-pub(super) struct Controllers {
-    pub(super) all: Vec<ControllerPlan>,
-    pub(super) cables: Vec<CablePlan>,
-    pub(super) warnings: Vec<String>,
+pub(crate) struct Controllers {
+    pub(crate) all: Vec<ControllerPlan>,
+    pub(crate) cables: Vec<CablePlan>,
+    pub(crate) warnings: Vec<String>,
     /// Where each node is that is a network interface controller, and that is an I/O port.
-    pub(super) attachments: Vec<Option<Attachment>>,
-    pub(super) io_ports: Vec<Option<Attachment>>,
+    pub(crate) attachments: Vec<Option<Attachment>>,
+    pub(crate) io_ports: Vec<Option<Attachment>>,
 }
 
 impl Controllers {
-    pub(super) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let plan = |controller: &Controller| ControllerPlan {
             name: controller.name.value.clone(),
             parameters: controller.parameters.clone(),
@@ -198,7 +198,7 @@ impl Member for IoPortParameters {
 }
 
 /// The parameters of `node`, if it is a network interface controller.
-pub(super) fn nic(node: &Node) -> Option<&NicParameters> {
+pub(crate) fn nic(node: &Node) -> Option<&NicParameters> {
     match &node.kind {
         NodeKind::Device(_, DeviceParameters::Nic(nic)) => Some(nic),
         _ => None,

@@ -11,7 +11,7 @@ use super::network::{Builder, Joint, router};
 use super::tree::known;
 
 impl Builder<'_> {
-    pub(super) fn check_router(&self, node: &Node) -> Result<(), ScenarioError> {
+    pub(crate) fn check_router(&self, node: &Node) -> Result<(), ScenarioError> {
         let Some(router) = router(node) else {
             return Ok(());
         };
@@ -73,7 +73,7 @@ impl Builder<'_> {
     }
 
     /// The fibres of a generated network: by port 2d up dimension d, by port 2d + 1 down.
-    pub(super) fn generate(&mut self, network: &Network) -> Result<(), ScenarioError> {
+    pub(crate) fn generate(&mut self, network: &Network) -> Result<(), ScenarioError> {
         let sides = &network.parameters.size;
         let first = network.routers.start;
         let node = &self.scenario.nodes[first];
@@ -111,7 +111,7 @@ impl Builder<'_> {
     }
 
     /// Whether the virtual channels are enough for the routing; a network that can deadlock is warned of.
-    pub(super) fn check_channels(
+    pub(crate) fn check_channels(
         &mut self,
         network: &Network,
         optical: &OpticalParameters,
@@ -154,7 +154,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    pub(super) fn add(&mut self, ends: [(usize, u8); 2], parameters: FibreParameters, line: usize) {
+    pub(crate) fn add(&mut self, ends: [(usize, u8); 2], parameters: FibreParameters, line: usize) {
         for end in ends {
             self.joined.insert(end, self.fibres.len());
         }
@@ -166,7 +166,7 @@ impl Builder<'_> {
         });
     }
 
-    pub(super) fn find(&self, name: &At<String>) -> Result<usize, ScenarioError> {
+    pub(crate) fn find(&self, name: &At<String>) -> Result<usize, ScenarioError> {
         let is_router = |node: &Node| router(node).is_some();
         let found = self.names.get(name.value.as_str()).copied();
         if let Some(index) = found.filter(|index| is_router(&self.scenario.nodes[*index])) {
@@ -185,7 +185,7 @@ impl Builder<'_> {
     }
 
     /// One fibre that is written, or what is different about a generated one.
-    pub(super) fn join(&mut self, fibre: &Fibre) -> Result<(), ScenarioError> {
+    pub(crate) fn join(&mut self, fibre: &Fibre) -> Result<(), ScenarioError> {
         let nodes = [self.find(&fibre.from.0)?, self.find(&fibre.to.0)?];
         if nodes[0] == nodes[1] {
             let message = format!(
@@ -213,7 +213,7 @@ impl Builder<'_> {
     }
 
     /// What is different about the fibres between two routers of a generated network.
-    pub(super) fn describe(
+    pub(crate) fn describe(
         &mut self,
         fibre: &Fibre,
         nodes: [usize; 2],
@@ -261,7 +261,7 @@ impl Builder<'_> {
     }
 
     /// The port that is written, or the next free one.
-    pub(super) fn port(
+    pub(crate) fn port(
         &self,
         node: usize,
         written: Option<&At<u32>>,
@@ -293,7 +293,7 @@ impl Builder<'_> {
     }
 
     /// Whether the two ends of a fibre are set alike.
-    pub(super) fn agree(&self, fibre: &Fibre, nodes: [usize; 2]) -> Result<(), ScenarioError> {
+    pub(crate) fn agree(&self, fibre: &Fibre, nodes: [usize; 2]) -> Result<(), ScenarioError> {
         let [one, other] = nodes.map(|node| &self.scenario.nodes[node]);
         let shared = |node: &Node| {
             let mut settings = node.optical.settings();

@@ -11,21 +11,21 @@ use super::address::show;
 use super::tree::Tree;
 
 /// Every function there is, and the ways between them.
-pub(super) struct Firmware<'a> {
-    pub(super) scenario: &'a Scenario,
-    pub(super) tree: &'a Tree,
-    pub(super) functions: Vec<Functions>,
+pub(crate) struct Firmware<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) tree: &'a Tree,
+    pub(crate) functions: Vec<Functions>,
 }
 
 impl Firmware<'_> {
     /// Enumerates the tree of `host`.
-    pub(super) fn enumerate(&mut self, host: usize) -> Result<(), ScenarioError> {
+    pub(crate) fn enumerate(&mut self, host: usize) -> Result<(), ScenarioError> {
         let done = Coroutine::new(enumerate).run(|access| self.access(host, &access));
         done.map_err(|error| self.error(host, error))
     }
 
     /// Makes the settings that are written for `node`, and tells them.
-    pub(super) fn set(&mut self, node: usize) -> Vec<(FunctionId, Setting)> {
+    pub(crate) fn set(&mut self, node: usize) -> Vec<(FunctionId, Setting)> {
         let settings = settings(&self.scenario.nodes[node], &self.functions[node]);
         let (host, program) = (self.tree.roots[node], settings.clone());
         Coroutine::new(|desk| apply(desk, program)).run(|access| self.access(host, &access));

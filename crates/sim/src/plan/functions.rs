@@ -13,7 +13,7 @@ use super::network::Networks;
 use super::tree::{Child, Tree};
 
 /// The functions of the node with that index, which has that window to others.
-pub(super) fn functions(
+pub(crate) fn functions(
     scenario: &Scenario,
     tree: &Tree,
     index: usize,
@@ -59,7 +59,7 @@ pub(super) fn functions(
 }
 
 /// The window of the node with that index to others like it, if it has one.
-pub(super) fn window(
+pub(crate) fn window(
     scenario: &Scenario,
     networks: &Networks,
     controllers: &[ControllerPlan],

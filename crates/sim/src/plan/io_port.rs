@@ -24,7 +24,7 @@ pub struct IoPortPlan {
 }
 
 /// Finds whose the functions below the I/O ports are.
-pub(super) fn plan(
+pub(crate) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
     controllers: &[ControllerPlan],
@@ -160,7 +160,7 @@ fn first_host(nodes: &[NodePlan]) -> &str {
 
 impl Planner<'_> {
     /// The addresses by which a flow to or from an endpoint below an I/O port goes: nothing if it is another one.
-    pub(super) fn shared(
+    pub(crate) fn shared(
         &self,
         flow: &Flow,
         (from, to): (usize, usize),

@@ -2,29 +2,22 @@
 //!
 //! Nothing can be wrong with a plan; the run only follows it.
 
-mod accesses;
-mod address;
+pub(crate) mod address;
+pub(crate) mod buffers;
 mod cables;
-mod claims;
-mod collective;
+pub(crate) mod claims;
 mod controllers;
 mod fibres;
 mod firmware;
-mod flow;
 mod functions;
 mod io_port;
-mod locked;
-mod message;
-mod network;
-mod offer;
+pub(crate) mod network;
 mod passage;
 mod payload;
-mod planner;
+pub(crate) mod planner;
 mod room;
 mod sharing;
-mod traffic;
-mod transfer;
-mod tree;
+pub(crate) mod tree;
 mod ways;
 mod web;
 
@@ -38,21 +31,20 @@ use host::queue_pair::REQUESTS;
 use kernel::{Span, Time};
 use link::PortParameters;
 use protocol::{Bar, ConfigSpace, FunctionId, Generation};
-use transaction::{Functions, Place};
+use transaction::{Functions, Pattern, Place};
 
-pub use accesses::{AccessPlan, BufferPlan};
 pub use address::Region;
-pub use collective::{CollectivePlan, Face};
+pub use buffers::BufferPlan;
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
-pub use flow::{Amount, FlowPlan, TransferPlan};
 pub use io_port::IoPortPlan;
-pub use locked::{LockedPlan, UnderPlan, UpdatePlan};
-pub use message::MessagePlan;
 pub use network::{FibrePlan, NetworkPlan};
-pub use offer::{OfferPlan, OfferSource};
-pub use traffic::{SourcePlan, TrafficPlan};
 
 use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError, Upstream};
+use crate::workload::collective::plan as collective;
+use crate::workload::flow::FlowPlan;
+use crate::workload::traffic::plan as traffic;
+use crate::workload::{self, PlannedWorkload, Workload};
+
 use controllers::Controllers;
 use firmware::Firmware;
 use tree::Tree;
@@ -80,24 +72,15 @@ pub struct Plan {
     pub networks: Vec<NetworkPlan>,
     /// The fibres of all networks.
     pub fibres: Vec<FibrePlan>,
-    /// As written.
-    pub flows: Vec<FlowPlan>,
     /// Buffers in the memories of hosts, as written.
     pub buffers: Vec<BufferPlan>,
-    /// Accesses to those, as written.
-    pub accesses: Vec<AccessPlan>,
-    /// Work under locks: requests alone, then transactions, each as written.
-    pub locked: Vec<LockedPlan>,
     /// Where the page tables of each node are, if it is a host with devices that have virtual addresses.
     pub page_tables: Vec<Option<Region>>,
     /// What of each host's memory no flow uses.
     pub spare: Vec<Option<Region>>,
-    /// Open-loop workloads, as written.
-    pub traffic: Vec<TrafficPlan>,
-    /// What the nodes of networks do together, as written.
-    pub collectives: Vec<CollectivePlan>,
-    /// Open-loop workloads of controllers, as written.
-    pub offers: Vec<OfferPlan>,
+    /// What the fabric is to do: flows and messages as written, then open-loop workloads of networks, those of controllers,
+    /// collectives, accesses, and work under locks.
+    pub workloads: Vec<PlannedWorkload>,
     /// What may go wrong and need not: `FILE:LINE: what; what would be safe`.
     pub warnings: Vec<String>,
 }
@@ -281,6 +264,12 @@ impl Plan {
         let planned = planner::plan(scenario, &nodes, &mut networks, around)?;
         let traffic = traffic::plan(scenario, &nodes, &mut networks, &controllers.all)?;
         let collectives = collective::plan(scenario, &nodes, &networks)?;
+        let mut workloads = planned.flows;
+        workloads.extend(traffic.into_iter().map(Workload::from));
+        workloads.extend(planned.offers.into_iter().map(Workload::from));
+        workloads.extend(collectives.into_iter().map(Workload::from));
+        workloads.extend(planned.accesses.into_iter().map(Workload::from));
+        workloads.extend(planned.locked.into_iter().map(Workload::from));
         let mut warnings = networks.warnings;
         warnings.extend(controllers.warnings);
         let time = |after: Span| Time::from_fs(after.as_fs());
@@ -298,32 +287,22 @@ impl Plan {
             cables: controllers.cables,
             networks: networks.all,
             fibres: networks.fibres,
-            flows: planned.flows,
             buffers: planned.buffers,
-            accesses: planned.accesses,
-            locked: planned.locked,
             page_tables: planned.page_tables,
             spare: planned.spare,
-            traffic,
-            collectives,
-            offers: planned.offers,
+            workloads: workload::number(workloads),
             warnings,
         })
     }
 
-    /// How many flows and workloads come before the first collective, as results count them.
-    pub(crate) fn collectives_begin(&self) -> usize {
-        self.flows.len() + self.traffic.len() + self.offers.len()
+    /// The flows, those of messages too, in the order of their numbers.
+    pub fn flows(&self) -> impl Iterator<Item = &FlowPlan> {
+        self.workloads.iter().filter_map(|one| one.workload.flow())
     }
 
-    /// The same of the first accesses.
-    pub(crate) fn accesses_begin(&self) -> usize {
-        self.collectives_begin() + self.collectives.len()
-    }
-
-    /// The same of the first work under locks.
-    pub(crate) fn locked_begins(&self) -> usize {
-        self.accesses_begin() + self.accesses.len()
+    /// The bytes that are known by that number.
+    pub(crate) fn pattern(&self, number: u32) -> Pattern {
+        Pattern::new(self.seed, number)
     }
 
     /// Where in the address space of `from` that of another host, `to`, begins, and the controller between.

@@ -52,19 +52,19 @@ pub struct FibrePlan {
 
 /// All networks of a scenario.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Networks {
-    pub(super) all: Vec<NetworkPlan>,
-    pub(super) fibres: Vec<FibrePlan>,
+pub(crate) struct Networks {
+    pub(crate) all: Vec<NetworkPlan>,
+    pub(crate) fibres: Vec<FibrePlan>,
     /// Network and number of each node that is a router.
-    pub(super) members: Vec<Option<(usize, u16)>>,
-    pub(super) warnings: Vec<String>,
+    pub(crate) members: Vec<Option<(usize, u16)>>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Light in silica, whose group index is 1.468: femtoseconds a millimetre.
 const FS_PER_MM: u64 = 4897;
 
 impl Networks {
-    pub(super) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let names = scenario.nodes.iter().enumerate();
         let names = names.map(|(index, node)| (node.name.value.as_str(), index));
         let mut builder = Builder {
@@ -87,30 +87,30 @@ impl Networks {
     }
 
     /// Routers in the network of a node.
-    pub(super) fn routers_around(&self, node: usize) -> u16 {
+    pub(crate) fn routers_around(&self, node: usize) -> u16 {
         self.members[node].map_or(1, |(network, _)| self.all[network].routers.len() as u16)
     }
 }
 
 /// A fibre between two ports, before it has a name.
-pub(super) struct Joint {
-    pub(super) ends: [(usize, u8); 2],
-    pub(super) parameters: FibreParameters,
-    pub(super) line: usize,
+pub(crate) struct Joint {
+    pub(crate) ends: [(usize, u8); 2],
+    pub(crate) parameters: FibreParameters,
+    pub(crate) line: usize,
     /// Where it says what is different about a generated one.
-    pub(super) described: Option<usize>,
+    pub(crate) described: Option<usize>,
 }
 
-pub(super) struct Builder<'a> {
-    pub(super) scenario: &'a Scenario,
-    pub(super) names: BTreeMap<&'a str, usize>,
+pub(crate) struct Builder<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) names: BTreeMap<&'a str, usize>,
     /// The fibre at each port.
-    pub(super) joined: BTreeMap<(usize, u8), usize>,
-    pub(super) fibres: Vec<Joint>,
-    pub(super) warnings: Vec<String>,
+    pub(crate) joined: BTreeMap<(usize, u8), usize>,
+    pub(crate) fibres: Vec<Joint>,
+    pub(crate) warnings: Vec<String>,
 }
 
-pub(super) fn router(node: &Node) -> Option<&device::RouterParameters> {
+pub(crate) fn router(node: &Node) -> Option<&device::RouterParameters> {
     match &node.kind {
         NodeKind::Device(_, DeviceParameters::Router(router)) => Some(router),
         _ => None,
@@ -277,7 +277,7 @@ fn grid(network: &Network, number: usize, optical: &OpticalParameters) -> Grid {
 }
 
 /// The port of a router that leads to `node` by PCI Express, beside its other `targets`: none where they are too many.
-pub(super) fn port_to(targets: &mut Vec<usize>, node: usize) -> Option<u8> {
+pub(crate) fn port_to(targets: &mut Vec<usize>, node: usize) -> Option<u8> {
     let known = targets.iter().position(|target| *target == node);
     let place = known.unwrap_or_else(|| {
         targets.push(node);

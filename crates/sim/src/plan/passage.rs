@@ -11,7 +11,7 @@ use super::{ControllerPlan, NodePlan, Region};
 impl Planner<'_> {
     /// The addresses at which `from` reaches `to` through a network: those of the network itself for the user logic of a
     /// router, and otherwise those of the window of a router beside it.
-    pub(super) fn passage(
+    pub(crate) fn passage(
         &mut self,
         flow: &Flow,
         from: usize,
@@ -135,7 +135,7 @@ impl Planner<'_> {
 
 /// Where in the address space of the tree of `from` that of `to` begins, by network interface controllers of one controller or of joined ones; that of `from`, which
 /// is told, too.
-pub(super) fn window(
+pub(crate) fn window(
     nodes: &[NodePlan],
     controllers: &[ControllerPlan],
     from: usize,

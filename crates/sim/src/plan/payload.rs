@@ -8,7 +8,7 @@ use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError}
 const SIZES: std::ops::RangeInclusive<u64> = 128..=4096;
 
 /// Whether `node` can support and be set to the sizes that are written.
-pub(super) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let supported = node.port.max_payload_supported;
     checked(scenario, node, "max_payload_supported", supported)?;
     let Some(wanted) = node.settings.max_payload else {
@@ -29,7 +29,7 @@ pub(super) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), Scenar
 }
 
 /// A port's buffers hold at least one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit).
-pub(super) fn check_buffers(
+pub(crate) fn check_buffers(
     scenario: &Scenario,
     node: &Node,
     max_payload: u32,
@@ -55,7 +55,7 @@ pub(super) fn check_buffers(
 }
 
 /// What a router takes in by PCI Express goes on as one packet.
-pub(super) fn check_packet(
+pub(crate) fn check_packet(
     scenario: &Scenario,
     node: &Node,
     max_payload: u32,
@@ -74,7 +74,7 @@ pub(super) fn check_packet(
 }
 
 /// Memory from address 0 on ends where BARs begin.
-pub(super) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Host(host, _) = &node.kind else {
         return Ok(());
     };
@@ -93,7 +93,7 @@ pub(super) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), Scena
 const LOW_MEMORY: Bytes = Bytes(3 << 30);
 
 /// Whether the max read request size of `node` can be; a host may well ask for less than a function can.
-pub(super) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+pub(crate) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     match &node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Switch(_) => Ok(()),
         NodeKind::Device(endpoint, _) => {

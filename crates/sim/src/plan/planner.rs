@@ -1,38 +1,34 @@
-//! The flows, with their ends found and their sizes checked.
+//! Workloads that take memory or queue pairs of their own, in the order in which they take them.
 
 use std::collections::BTreeMap;
 
-use device::UserLogic;
-use kernel::{Bytes, Span, Time};
+use crate::scenario::{At, Scenario, ScenarioError};
+use crate::workload::Workload;
+use crate::workload::access::AccessPlan;
+use crate::workload::lock::LockPlan;
+use crate::workload::message::plan::TakenPairs;
+use crate::workload::offer::OfferPlan;
 
-use crate::scenario::{
-    At, DeviceParameters, Direction, Flow, NodeKind, Scenario, ScenarioError, Target,
-};
-
-use super::address::show;
-use super::message::TakenPairs;
+use super::claims::Claims;
 use super::network::Networks;
-use super::tree::known;
-use super::{
-    AccessPlan, Amount, BufferPlan, ControllerPlan, FlowPlan, IoPortPlan, LockedPlan, NodePlan,
-    OfferPlan, Region,
-};
+use super::{BufferPlan, ControllerPlan, IoPortPlan, NodePlan, Region};
 
 /// What programs on the hosts do.
-pub(super) struct Planned {
-    pub(super) flows: Vec<FlowPlan>,
-    pub(super) offers: Vec<OfferPlan>,
-    pub(super) buffers: Vec<BufferPlan>,
-    pub(super) accesses: Vec<AccessPlan>,
-    pub(super) locked: Vec<LockedPlan>,
+pub(crate) struct Planned {
+    /// Flows and messages.
+    pub(crate) flows: Vec<Workload>,
+    pub(crate) offers: Vec<OfferPlan>,
+    pub(crate) buffers: Vec<BufferPlan>,
+    pub(crate) accesses: Vec<AccessPlan>,
+    pub(crate) locked: Vec<LockPlan>,
     /// Where the page tables of each host are, if it has any.
-    pub(super) page_tables: Vec<Option<Region>>,
+    pub(crate) page_tables: Vec<Option<Region>>,
     /// What of each host's memory none of them uses.
-    pub(super) spare: Vec<Option<Region>>,
+    pub(crate) spare: Vec<Option<Region>>,
 }
 
 /// Which of `ids` is there before, and what is wrong with that.
-pub(super) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, String)> {
+pub(crate) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, String)> {
     let mut lines = BTreeMap::new();
     ids.enumerate().find_map(|(number, id)| {
         let other = lines.insert(id.value.as_str(), id.line)?;
@@ -42,7 +38,7 @@ pub(super) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(us
 }
 
 /// The flows of `scenario` between `nodes`, and the workloads of its controllers.
-pub(super) fn plan(
+pub(crate) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
     networks: &mut Networks,
@@ -57,8 +53,7 @@ pub(super) fn plan(
         nodes,
         networks,
         names,
-        used: vec![0; nodes.len()],
-        lists: vec![0; nodes.len()],
+        claims: Claims::new(nodes.len()),
         pairs: TakenPairs::new(),
         controllers,
         io_ports,
@@ -71,13 +66,13 @@ pub(super) fn plan(
     let locked = planner.locked(&buffers, &mut accesses)?;
     let tables = (0..nodes.len()).map(|host| planner.page_tables(host, &buffers));
     let page_tables = tables.collect::<Result<_, _>>()?;
-    let mut flows = Vec::with_capacity(scenario.flows.len());
+    let mut flows: Vec<Workload> = Vec::with_capacity(scenario.flows.len());
     for flow in &scenario.flows {
         let one = planner.flow(flow, &flows)?;
         flows.push(one);
     }
     let offers = planner.offers(controllers)?;
-    let spare = (0..nodes.len()).map(|node| planner.spare(node));
+    let spare = (0..nodes.len()).map(|node| planner.claims.spare(node, nodes[node].memory));
     Ok(Planned {
         flows,
         offers,
@@ -89,328 +84,13 @@ pub(super) fn plan(
     })
 }
 
-pub(super) struct Planner<'a> {
-    pub(super) scenario: &'a Scenario,
-    pub(super) nodes: &'a [NodePlan],
-    pub(super) networks: &'a mut Networks,
-    pub(super) names: BTreeMap<&'a str, usize>,
-    /// How much of each node the flows so far have taken for themselves.
-    pub(super) used: Vec<u64>,
-    /// How much of each host's memory, from its end, the drivers' lists take.
-    pub(super) lists: Vec<u64>,
-    pub(super) pairs: TakenPairs,
-    pub(super) controllers: &'a [ControllerPlan],
-    pub(super) io_ports: &'a [IoPortPlan],
-}
-
-/// Bytes of one round trip where nothing is written: a doorbell.
-const DOORBELL: u64 = 4;
-
-/// Bytes of one request at most: the engine makes packets of it.
-const LARGEST_REQUEST: u64 = 64 << 20;
-
-impl Planner<'_> {
-    /// `flow`, below the flows that are `earlier`.
-    fn flow(&mut self, flow: &Flow, earlier: &[FlowPlan]) -> Result<FlowPlan, ScenarioError> {
-        let from = self.source(flow)?;
-        if let Some(plan) = self.message_flow(flow, from, earlier)? {
-            return Ok(plan);
-        }
-        self.check_driven(flow, &self.nodes[from])?;
-        let function = self.function(flow, from)?;
-        let (to, region) = self.target(flow, from, function)?;
-        let (write_size, read_size) = self.request_sizes(flow, &self.nodes[from])?;
-        let amount = self.amount(flow)?;
-        let direction = flow.parameters.direction;
-        let request = match (direction.writes(), direction.reads()) {
-            (true, true) => write_size.max(read_size),
-            (true, false) => write_size,
-            _ => read_size,
-        };
-        let (offset, window) = self.place(flow, to, region, amount, request)?;
-        let carried = self.carried(flow, &self.nodes[from], earlier)?;
-        let plan = FlowPlan {
-            id: flow.id.value.clone(),
-            from,
-            to,
-            address: region.base + offset,
-            function,
-            offset,
-            window,
-            reply: self.reply(flow, from, write_size)?,
-            direction,
-            amount,
-            sized: flow.parameters.request_size.is_some() || direction == Direction::RoundTrip,
-            write_size,
-            read_size,
-            start: Time::from_fs(flow.parameters.start.as_fs()),
-            interval: flow.parameters.interval,
-            clock: flow.parameters.clock,
-            pattern: carried.unwrap_or(earlier.len()),
-            transfer: None,
-            message: None,
-        };
-        Ok(FlowPlan {
-            transfer: self.transfer(flow, &plan, earlier)?,
-            ..plan
-        })
-    }
-
-    pub(super) fn error(&self, flow: &Flow, key: &str, message: &str) -> ScenarioError {
-        let line = match key {
-            "id" => flow.id.line,
-            "from" => flow.from.line,
-            "to" => flow.to.line,
-            _ => flow.lines.of(key),
-        };
-        let message = format!("flow {:?}, {key}: {message}", flow.id.value);
-        self.scenario.error(line, message)
-    }
-
-    pub(super) fn find(&self, flow: &Flow, key: &str, name: &str) -> Result<usize, ScenarioError> {
-        let Some(&index) = self.names.get(name) else {
-            let advice = known(self.scenario, name, |node| {
-                !matches!(node.kind, NodeKind::Switch(_) | NodeKind::IoPort(_))
-            });
-            let message = format!("there is no host or device {name:?}; {advice}");
-            return Err(self.error(flow, key, &message));
-        };
-        let kind = &self.nodes[index].kind;
-        if matches!(kind, NodeKind::Switch(_) | NodeKind::IoPort(_)) {
-            let article = if matches!(kind, NodeKind::Switch(_)) {
-                "a"
-            } else {
-                "an"
-            };
-            let message = format!(
-                "{name} is {article} {}, and flows end at hosts and devices; write one of those",
-                kind.noun()
-            );
-            return Err(self.error(flow, key, &message));
-        }
-        Ok(index)
-    }
-
-    fn source(&self, flow: &Flow) -> Result<usize, ScenarioError> {
-        let from = self.find(flow, "from", &flow.from.value)?;
-        if is_reflector(&self.nodes[from]) {
-            let message = "a reflector makes no requests of its own; write a host or a dma device";
-            return Err(self.error(flow, "from", message));
-        }
-        Ok(from)
-    }
-
-    /// The node at the far end, if one is written, and the addresses that it answers.
-    fn target(
-        &mut self,
-        flow: &Flow,
-        from: usize,
-        function: Option<(usize, u8)>,
-    ) -> Result<(Option<usize>, Region), ScenarioError> {
-        let round_trip = flow.parameters.direction == Direction::RoundTrip;
-        let name = match &flow.to.value {
-            Target::Node(name) => name,
-            Target::Address(_) if round_trip => {
-                let message = no_round_trip(&self.nodes[from]);
-                return Err(self.error(flow, "to", &message));
-            }
-            Target::Address(_)
-                if self.networks.members[from].is_some()
-                    && flow.parameters.direction != Direction::Write =>
-            {
-                let message = "the user logic of a router only writes to its network; write direction = \"write\"";
-                return Err(self.error(flow, "direction", message));
-            }
-            Target::Address(address) => {
-                let size = u64::MAX - address;
-                return Ok((
-                    None,
-                    Region {
-                        base: *address,
-                        size,
-                    },
-                ));
-            }
-        };
-        let to = self.find(flow, "to", name)?;
-        let (source, target) = (&self.nodes[from], &self.nodes[to]);
-        if to == from {
-            let message =
-                format!("{name} is also where it comes from; write another host or device");
-            return Err(self.error(flow, "to", &message));
-        }
-        let region = self.region_of(to, function);
-        if let Some(region) = self.shared(flow, (from, to), function, region)? {
-            if round_trip && !reflects(source, target) {
-                return Err(self.error(flow, "to", &no_round_trip(&self.nodes[from])));
-            }
-            return Ok((Some(to), region));
-        }
-        let (source, target) = (&self.nodes[from], &self.nodes[to]);
-        if source.root != target.root || self.networks.members[from].is_some() {
-            let region = self.passage(flow, from, to)?;
-            return Ok((Some(to), region));
-        }
-        if round_trip && !reflects(source, target) {
-            return Err(self.error(flow, "to", &no_round_trip(source)));
-        }
-        region.map_or_else(
-            || {
-                let message = format!("{name} has nothing to write to; give it a bar");
-                Err(self.error(flow, "to", &message))
-            },
-            |region| Ok((Some(to), region)),
-        )
-    }
-
-    /// The function that a flow names, of the device that it begins at, or else ends at.
-    fn function(&self, flow: &Flow, from: usize) -> Result<Option<(usize, u8)>, ScenarioError> {
-        let Some(number) = flow.parameters.function else {
-            return Ok(None);
-        };
-        let to = match &flow.to.value {
-            Target::Node(name) => self.names.get(name.as_str()).copied(),
-            Target::Address(_) => None,
-        };
-        let is_device = |node: &usize| matches!(self.nodes[*node].kind, NodeKind::Device(..));
-        let Some(node) = [Some(from), to].into_iter().flatten().find(is_device) else {
-            let message = "there is no device at either end; leave it out";
-            return Err(self.error(flow, "function", message));
-        };
-        let device = &self.nodes[node];
-        if device.registers(number as u8).is_none() {
-            let message = format!(
-                "{} has no function {number}; write a smaller one, or virtual_functions = {number} or more there",
-                device.name
-            );
-            return Err(self.error(flow, "function", &message));
-        }
-        let is_dma = matches!(device.kind, NodeKind::Device(_, DeviceParameters::Dma(_)));
-        if node == from && number > 0 && !is_dma {
-            let message = format!(
-                "only function 0 of {} makes requests; write 0, or model = \"dma\" there",
-                device.name
-            );
-            return Err(self.error(flow, "function", &message));
-        }
-        Ok(Some((node, number as u8)))
-    }
-
-    /// What `to` answers to: with the function that is named, if it is one of it.
-    fn region_of(&self, to: usize, function: Option<(usize, u8)>) -> Option<Region> {
-        match function {
-            Some((node, number)) if node == to => self.nodes[to].registers(number),
-            _ => self.nodes[to].region(),
-        }
-    }
-
-    fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {
-        let direction = flow.parameters.direction;
-        let Some(Bytes(wanted)) = flow.parameters.request_size else {
-            let user = self.networks.members[self.names[from.name.as_str()]];
-            return Ok(match direction {
-                Direction::Write if let Some((network, _)) = user => {
-                    let packet = self.networks.all[network].optical.packet_size.0;
-                    (packet, packet)
-                }
-                Direction::RoundTrip => (DOORBELL, DOORBELL),
-                _ => (from.max_payload.into(), from.max_read_request.into()),
-            });
-        };
-        if wanted == 0 {
-            return Err(self.error(
-                flow,
-                "request_size",
-                "0 B moves nothing; write 1 B at least",
-            ));
-        }
-        let largest = match direction {
-            // A reflector answers a packet with a packet.
-            Direction::RoundTrip => u64::from(from.max_payload),
-            _ => LARGEST_REQUEST,
-        };
-        if wanted > largest {
-            let (wanted, largest) = (show(wanted), show(largest));
-            let message = format!("{wanted} is too much for one request; write {largest} at most");
-            return Err(self.error(flow, "request_size", &message));
-        }
-        Ok((wanted, wanted))
-    }
-
-    pub(super) fn amount(&self, flow: &Flow) -> Result<Amount, ScenarioError> {
-        let parameters = &flow.parameters;
-        let (key, amount) = match (parameters.size, parameters.count, parameters.duration) {
-            (Some(Bytes(size)), None, None) => ("size", Amount::Bytes(size)),
-            (None, Some(count), None) => ("count", Amount::Requests(count)),
-            (None, None, Some(duration)) => ("duration", Amount::Lasting(duration)),
-            (None, None, None) => {
-                let message =
-                    "there is none; write size = \"4 MiB\", count = 1000 or duration = \"1 ms\"";
-                return Err(self.error(flow, "size", message));
-            }
-            (_, _, Some(_)) => {
-                let message = "this is not the only amount; write one of size, count and duration";
-                return Err(self.error(flow, "duration", message));
-            }
-            _ => {
-                let message = "this is not the only amount; write one of size, count and duration";
-                return Err(self.error(flow, "count", message));
-            }
-        };
-        let nothing = [
-            Amount::Bytes(0),
-            Amount::Requests(0),
-            Amount::Lasting(Span::ZERO),
-        ];
-        if nothing.contains(&amount) {
-            return Err(self.error(flow, key, "this moves nothing; write more than 0"));
-        }
-        Ok(amount)
-    }
-
-    fn reply(
-        &mut self,
-        flow: &Flow,
-        from: usize,
-        request: u64,
-    ) -> Result<Option<u64>, ScenarioError> {
-        if flow.parameters.direction != Direction::RoundTrip {
-            return Ok(None);
-        }
-        match self.nodes[from].region() {
-            Some(region) if request <= region.size => {
-                Ok(Some(region.base + self.free(from, region, request)))
-            }
-            _ => {
-                let name = &flow.from.value;
-                let message = format!("{name} cannot take the answers; give it a larger bar");
-                Err(self.error(flow, "from", &message))
-            }
-        }
-    }
-}
-
-/// Why `source` can make no round trip to what is no reflector.
-fn no_round_trip(source: &NodePlan) -> String {
-    let right = match source.engine() {
-        Some(_) => "model = \"sg-dma\" and user = \"reflector\"",
-        None => "model = \"reflector\"",
-    };
-    format!("a round trip needs someone who answers; write a device with {right}")
-}
-
-/// Whether `target` sends back what `source` writes: an engine is told where to by its driver.
-fn reflects(source: &NodePlan, target: &NodePlan) -> bool {
-    match (source.engine(), target.engine()) {
-        (Some(_), Some(target)) => target.user == UserLogic::Reflector,
-        (None, None) => is_reflector(target),
-        _ => false,
-    }
-}
-
-fn is_reflector(node: &NodePlan) -> bool {
-    matches!(
-        &node.kind,
-        NodeKind::Device(_, DeviceParameters::Reflector(_))
-    )
+pub(crate) struct Planner<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) nodes: &'a [NodePlan],
+    pub(crate) networks: &'a mut Networks,
+    pub(crate) names: BTreeMap<&'a str, usize>,
+    pub(crate) claims: Claims,
+    pub(crate) pairs: TakenPairs,
+    pub(crate) controllers: &'a [ControllerPlan],
+    pub(crate) io_ports: &'a [IoPortPlan],
 }

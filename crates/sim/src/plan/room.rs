@@ -40,7 +40,7 @@ impl Place {
 const HEADER: u64 = 16;
 
 /// The room of messages. A packet carries what its `network_payload` says, or the descriptor of a GET.
-pub(super) fn for_messages(
+pub(crate) fn for_messages(
     scenario: &Scenario,
     controllers: &mut Controllers,
 ) -> Result<(), ScenarioError> {
@@ -82,7 +82,7 @@ pub(super) fn for_messages(
 }
 
 /// The room of loads and stores, which carry what the max payload size of their own host says.
-pub(super) fn for_loads(
+pub(crate) fn for_loads(
     scenario: &Scenario,
     nodes: &[NodePlan],
     controllers: &Controllers,

@@ -9,7 +9,7 @@ use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError}
 use super::tree::Tree;
 
 /// Checks the caches of hosts and accelerators, and that each of these is where its messages arrive.
-pub(super) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioError> {
+pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioError> {
     for (index, node) in scenario.nodes.iter().enumerate() {
         match &node.kind {
             NodeKind::Host(host, costs) => {

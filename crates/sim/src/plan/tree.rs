@@ -7,29 +7,29 @@ use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, nearest
 use super::network::Networks;
 
 /// Checked trees, one below each host. Nodes are their indices in the scenario.
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// The host above each node; a host itself.
-    pub(super) roots: Vec<usize>,
+    pub(crate) roots: Vec<usize>,
     /// What hangs below each node, by port.
-    pub(super) children: Vec<Vec<Child>>,
+    pub(crate) children: Vec<Vec<Child>>,
     /// Node above, its port, node below; top down and depth first, as firmware walks.
-    pub(super) links: Vec<(usize, u32, usize)>,
+    pub(crate) links: Vec<(usize, u32, usize)>,
     link_above: Vec<Option<usize>>,
     /// What joins the trees.
-    pub(super) networks: Networks,
+    pub(crate) networks: Networks,
 }
 
 /// A node below a port.
-pub(super) struct Child {
-    pub(super) port: u32,
-    pub(super) node: usize,
-    pub(super) link: usize,
+pub(crate) struct Child {
+    pub(crate) port: u32,
+    pub(crate) node: usize,
+    pub(crate) link: usize,
     /// Device and function number of the port.
-    pub(super) function: (u8, u8),
+    pub(crate) function: (u8, u8),
 }
 
 impl Tree {
-    pub(super) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let nodes = &scenario.nodes;
         let Some(first) = nodes.first() else {
             return Err(ScenarioError {
@@ -63,7 +63,7 @@ impl Tree {
     }
 
     /// The link above `node`, if there is one.
-    pub(super) fn upstream_link(&self, node: usize) -> Option<usize> {
+    pub(crate) fn upstream_link(&self, node: usize) -> Option<usize> {
         self.link_above[node]
     }
 
@@ -191,7 +191,7 @@ fn above(
 }
 
 /// The nearest of the names that `fits` admits, or all of them, as advice.
-pub(super) fn known(scenario: &Scenario, wanted: &str, fits: impl Fn(&Node) -> bool) -> String {
+pub(crate) fn known(scenario: &Scenario, wanted: &str, fits: impl Fn(&Node) -> bool) -> String {
     let fitting = scenario.nodes.iter().filter(|node| fits(node));
     let names: Vec<&str> = fitting.map(|node| node.name.value.as_str()).collect();
     match nearest(wanted, &names) {

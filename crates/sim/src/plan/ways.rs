@@ -7,7 +7,7 @@ use super::web::Web;
 
 impl Builder<'_> {
     /// The routers beyond the fibres of one, by port.
-    pub(super) fn neighbours(&self, node: usize) -> impl Iterator<Item = (u8, usize)> {
+    pub(crate) fn neighbours(&self, node: usize) -> impl Iterator<Item = (u8, usize)> {
         let joined = self.joined.range((node, 0)..=(node, u8::MAX));
         joined.map(move |((_, port), fibre)| {
             let ends = &self.fibres[*fibre].ends;
@@ -21,7 +21,7 @@ impl Builder<'_> {
     }
 
     /// All routers that are joined to one, in the order of the scenario.
-    pub(super) fn reached(&self, first: usize) -> Vec<usize> {
+    pub(crate) fn reached(&self, first: usize) -> Vec<usize> {
         let mut seen = vec![first];
         let mut at = 0;
         while at < seen.len() {
@@ -53,7 +53,7 @@ impl Builder<'_> {
     }
 
     /// The shortest ways between routers, by the lowest ports where several are as short.
-    pub(super) fn tables(&self, routers: &[usize]) -> Vec<Routing> {
+    pub(crate) fn tables(&self, routers: &[usize]) -> Vec<Routing> {
         let channels = self.scenario.nodes[routers[0]].optical.virtual_channels as u8;
         let table = |fibres| Routing::Table(Table { fibres, channels });
         self.web(routers)
@@ -64,7 +64,7 @@ impl Builder<'_> {
     }
 
     /// What to warn of where packets on the shortest ways can wait for each other in a circle.
-    pub(super) fn circle(&self, routers: &[usize]) -> Option<String> {
+    pub(crate) fn circle(&self, routers: &[usize]) -> Option<String> {
         let web = self.web(routers);
         let circle = web.circle(&web.shortest())?;
         let name = |number: &usize| self.scenario.nodes[routers[*number]].name.value.as_str();

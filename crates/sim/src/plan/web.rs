@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Nodes by number, each with the ports by which it is joined to others.
-pub(super) struct Web {
+pub(crate) struct Web {
     /// Ports of each node, in order, with the node beyond.
-    pub(super) neighbours: Vec<Vec<(u8, usize)>>,
+    pub(crate) neighbours: Vec<Vec<(u8, usize)>>,
 }
 
 /// By which port each node goes to each other one: first from, then to.
-pub(super) type Ways = Vec<Vec<Option<u8>>>;
+pub(crate) type Ways = Vec<Vec<Option<u8>>>;
 
 impl Web {
     /// The shortest ways, by the lowest ports where several are as short.
-    pub(super) fn shortest(&self) -> Ways {
+    pub(crate) fn shortest(&self) -> Ways {
         let count = self.neighbours.len();
         let distances: Vec<_> = (0..count).map(|to| self.distances(to)).collect();
         let way = |from: usize, to: usize| {
@@ -42,7 +42,7 @@ impl Web {
     }
 
     /// Nodes around which packets on these ways can wait for each other.
-    pub(super) fn circle(&self, ways: &Ways) -> Option<Vec<usize>> {
+    pub(crate) fn circle(&self, ways: &Ways) -> Option<Vec<usize>> {
         let waits = self.waiting(ways);
         let mut at = *waits.first_key_value()?.0;
         let mut path = vec![at];

@@ -4,8 +4,8 @@ use kernel::{Span, Time};
 use protocol::{FunctionId, register};
 use serde_json::Value;
 use sim::Simulation;
+use sim::result::AccessResult;
 use sim::result::RunResult;
-use sim::sharing_result::AccessResult;
 
 use crate::fixture::*;
 

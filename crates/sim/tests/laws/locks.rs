@@ -6,8 +6,8 @@ use std::num::NonZeroU64;
 use kernel::{Span, Time};
 use proptest::prelude::*;
 use sim::Simulation;
-use sim::lock_result::TransactionResult;
 use sim::result::RunResult;
+use sim::result::TransactionResult;
 
 use crate::coherence::host;
 use crate::fixture::simulation;

@@ -3,7 +3,7 @@
 use device::sg_dma::registers::{Descriptor, Status, Unit, offset};
 use kernel::{Span, Time};
 use protocol::Bar;
-use sim::{Simulation, plan::TransferPlan};
+use sim::{Simulation, workload::flow::TransferPlan};
 
 use crate::fixture::*;
 
@@ -375,7 +375,7 @@ fn a_plan_says_which_unit_moves_a_flow() {
         flow("c", "e", "p", "size = \"4 KiB\"\nrequest_size = \"64 B\""),
     ];
     let simulation = simulation(&machine("", &flows.concat()));
-    let plans = simulation.plan().flows.iter();
+    let plans = simulation.plan().flows();
     let transfers: Vec<&TransferPlan> = plans.filter_map(|flow| flow.transfer.as_ref()).collect();
     assert_eq!(
         transfers

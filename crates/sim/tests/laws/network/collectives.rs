@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::cases::cases;
 
-fn collective(net: &Net, lines: &str) -> sim::network_result::CollectiveResult {
+fn collective(net: &Net, lines: &str) -> sim::result::CollectiveResult {
     let text = format!("{}[[collectives]]\nnetwork = \"n\"\n{lines}\n", net.text());
     let mut simulation = simulation(&text);
     assert!(simulation.run(&mut |_| true));

@@ -11,8 +11,7 @@ fn assert_order(text: &str, message: u64) {
     let aperture = simulation.plan().networks[0].window.aperture();
     let flows: Vec<_> = simulation
         .plan()
-        .flows
-        .iter()
+        .flows()
         .map(|flow| {
             let to = flow.to.expect("flows go to nodes");
             let node = &simulation.plan().nodes[to];

@@ -1,0 +1,29 @@
+//! Buffers that software moves while devices use them.
+
+use host::migration::{self, Migration};
+use kernel::{Span, Time};
+
+use crate::model::Model;
+use crate::plan::Plan;
+
+/// Has hosts move the buffers that move, from `up` on.
+pub fn load(plan: &Plan, up: Span, models: &mut [Model]) {
+    for buffer in &plan.buffers {
+        if let (Some((other, moves, interval)), Model::Host(host)) =
+            (buffer.moves, &mut models[buffer.host])
+        {
+            let migration = Migration {
+                core: 0,
+                pages: [
+                    buffer.mappings().collect(),
+                    buffer.mappings_at(other).collect(),
+                ],
+                moves,
+                interval,
+            };
+            let start = Time::ZERO + up;
+            host.cpu_mut()
+                .spawn(start, |system| migration::run(system, migration));
+        }
+    }
+}

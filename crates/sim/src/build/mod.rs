@@ -1,0 +1,300 @@
+//! From a plan to components and wires.
+
+mod controller;
+pub mod migration;
+mod network;
+mod sharing;
+
+use std::iter;
+use std::sync::Arc;
+
+use device::{BlockDma, Dma, EndpointConfig, FpgaCard, Reflector, Reply, SgDma};
+use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
+use host::{Host, Processor};
+use kernel::{ComponentId, Span, Stream, World};
+use link::{BitErrors, LinkConfig, LinkEnd};
+use packet::Pcie;
+use transaction::{Memory, Pattern};
+
+use crate::model::Model;
+use crate::plan::{DownstreamPort, LinkPlan, NodePlan, Plan};
+use crate::scenario::{DeviceParameters, NodeKind};
+use crate::workload::Workload;
+
+use controller::{controller, nic};
+use network::{OpticalPort, optical_ends, router};
+
+/// The components of `plan`, at the indices of their nodes, and its wired world.
+pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
+    let mut world = World::default();
+    for link in &plan.links {
+        let (upstream, downstream) = ends(plan, link);
+        world.connect(upstream, downstream, link.delay);
+    }
+    for fibre in &plan.fibres {
+        let [one, other] = fibre
+            .ends
+            .map(|(node, port)| (ComponentId(node as u32), fibre_port(port)));
+        world.connect(one, other, fibre.flight);
+    }
+    for (number, controller) in plan.controllers.iter().enumerate() {
+        let middle = ComponentId((plan.nodes.len() + number) as u32);
+        let members = controller.ports.iter().chain(&controller.io_ports);
+        for (port, member) in (0..).zip(members) {
+            let bus = (ComponentId(*member as u32), BUS);
+            world.connect(bus, (middle, port), Span::ZERO);
+        }
+    }
+    for cable in &plan.cables {
+        let [one, other] = cable.ends.map(|end| cable_end(plan, end));
+        world.connect(one, other, cable.link.delay);
+    }
+    let patterns = patterns(plan);
+    let models = optical_ends(plan).into_iter().enumerate();
+    let models = models.map(|(index, fibres)| component(plan, index, &patterns, fibres));
+    let controllers = 0..plan.controllers.len();
+    let controllers = controllers.map(|one| Model::Controller(controller(plan, one)));
+    (models.chain(controllers).collect(), world)
+}
+
+/// Component and port number of the end of a cable.
+pub fn cable_end(plan: &Plan, (controller, port): (usize, u8)) -> (ComponentId, u32) {
+    let id = plan.nodes.len() + controller;
+    (ComponentId(id as u32), port.into())
+}
+
+/// The port of a network interface controller, or an I/O port, that leads to its crossbar.
+const BUS: u32 = 1;
+
+/// The port number of a router's fibre: that of PCI Express is the first.
+pub fn fibre_port(fibre: u8) -> u32 {
+    u32::from(fibre) + 1
+}
+
+/// Component and port number of either end of a link, the upper one first.
+pub fn ends(plan: &Plan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, u32)) {
+    let (node, number) = link.upstream;
+    let position = plan.nodes[node]
+        .downstream
+        .iter()
+        .position(|port| port.number == number);
+    let position = position.expect("a link hangs on a downstream port of its upper node");
+    let port = position + usize::from(matches!(plan.nodes[node].kind, NodeKind::Switch(_)));
+    (
+        (ComponentId(node as u32), port as u32),
+        (ComponentId(link.downstream.0 as u32), 0),
+    )
+}
+
+/// The component at a node, with the ends of these fibres if it is a router.
+fn component(
+    plan: &Plan,
+    index: usize,
+    patterns: &Arc<[Pattern]>,
+    fibres: Vec<OpticalPort>,
+) -> Model {
+    let node = &plan.nodes[index];
+    match &node.kind {
+        NodeKind::IoPort(parameters) => Model::IoPort(io_port(plan, index, parameters)),
+        NodeKind::Host(parameters, driver) => Model::Host(Host::new(RootComplexConfig {
+            parameters: parameters.clone(),
+            functions: node.functions.clone(),
+            links: downstream_ends(plan, node),
+            sockets: sockets(plan, node),
+            patterns: patterns.clone(),
+            jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
+            coherence: sharing::coherence(plan, node),
+            translation: sharing::translation(plan, index),
+            cpu: Processor::new(node.id, parameters.limits(node.max_payload), driver.cores),
+        })),
+        NodeKind::Switch(parameters) => {
+            let mut links = vec![upstream_end(plan, node)];
+            links.extend(downstream_ends(plan, node));
+            Model::Switch(Switch::new(SwitchConfig {
+                parameters: parameters.clone(),
+                functions: node.functions.clone(),
+                links,
+            }))
+        }
+        NodeKind::Device(endpoint, device) => {
+            let config = EndpointConfig {
+                parameters: endpoint.clone(),
+                functions: node.functions.clone(),
+                link: upstream_end(plan, node),
+                patterns: patterns.clone(),
+            };
+            match device {
+                DeviceParameters::Dma(parameters) => Model::Dma(Dma::new(config, parameters)),
+                DeviceParameters::BlockDma(parameters) => {
+                    Model::BlockDma(BlockDma::new(config, parameters))
+                }
+                DeviceParameters::SgDma(parameters) => Model::SgDma(SgDma::new(config, parameters)),
+                DeviceParameters::FpgaCard(parameters) => {
+                    Model::FpgaCard(FpgaCard::new(config, parameters))
+                }
+                DeviceParameters::Router(parameters) => {
+                    Model::Router(router(plan, index, config, parameters, fibres))
+                }
+                DeviceParameters::Nic(parameters) => {
+                    Model::Nic(nic(plan, index, config, parameters))
+                }
+                DeviceParameters::Accelerator(parameters) => {
+                    Model::Accelerator(sharing::accelerator(plan, index, config, parameters))
+                }
+                DeviceParameters::Reflector(_) => {
+                    Model::Reflector(Reflector::new(config, replies(plan, index)))
+                }
+            }
+        }
+    }
+}
+
+/// The I/O port at node `index`.
+fn io_port(plan: &Plan, index: usize, parameters: &IoPortParameters) -> IoPort {
+    let node = &plan.nodes[index];
+    let place = node
+        .io_port
+        .expect("every I/O port belongs to a controller");
+    let crossbar = &plan.controllers[place.controller].parameters;
+    let shared = plan.io_ports.iter().find(|port| port.node == index);
+    let mut links = downstream_ends(plan, node);
+    IoPort::new(IoPortConfig {
+        parameters: parameters.clone(),
+        functions: node.functions.clone(),
+        link: links.pop().expect("a device is below every I/O port"),
+        processor: place.processor,
+        processor_space: crossbar.processor_space.0,
+        io_room: crossbar.io_buffer.0 as u32,
+        cycle: crossbar.crossbar_clock.period(),
+        owned: shared.map_or_else(Vec::new, |shared| shared.owned.clone()),
+    })
+}
+
+/// The sockets of a host's root ports.
+fn sockets(plan: &Plan, host: &NodePlan) -> Vec<u32> {
+    let socket = |port: &DownstreamPort| plan.links[port.link].socket.unwrap_or(0);
+    host.downstream.iter().map(socket).collect()
+}
+
+/// The link ends of a node's downstream ports.
+fn downstream_ends(plan: &Plan, node: &NodePlan) -> Vec<LinkEnd> {
+    let end = |port: &DownstreamPort| {
+        let link = &plan.links[port.link];
+        let far = &plan.nodes[link.downstream.0];
+        link_end(plan, node, link, far, "up")
+    };
+    node.downstream.iter().map(end).collect()
+}
+
+fn upstream_end(plan: &Plan, node: &NodePlan) -> LinkEnd {
+    let link = node
+        .upstream
+        .expect("every switch and device has a link upwards");
+    let link = &plan.links[link];
+    link_end(plan, node, link, &plan.nodes[link.upstream.0], "down")
+}
+
+/// The end of `link` at `node`; what arrives there travels in `direction`.
+fn link_end(
+    plan: &Plan,
+    node: &NodePlan,
+    link: &LinkPlan,
+    far: &NodePlan,
+    direction: &str,
+) -> LinkEnd {
+    let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", link.id));
+    let errors = (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()));
+    let below = node.downstream.len();
+    let config = LinkConfig {
+        generation: link.generation,
+        lanes: link.lanes,
+        max_payload: link.max_payload as u16,
+        channels: 1 + usize::from(sharing::is_shared(plan, link)),
+        sources: 1,
+        weights: Vec::new(),
+        cut_through: is_cut_through(node),
+        far_cut_through: is_cut_through(far),
+        infinite_completions: false,
+        report_finished: true,
+        own: None,
+        flight: link.delay,
+        errors,
+        fails_at: link.fails_at,
+    };
+    let config = match &node.kind {
+        NodeKind::Host(parameters, _) => LinkConfig {
+            sources: below + 1,
+            weights: weights_below(plan, node).collect(),
+            infinite_completions: !parameters.peer_to_peer,
+            own: Some(Host::source(below)),
+            ..config
+        },
+        NodeKind::IoPort(_) => LinkConfig {
+            infinite_completions: true,
+            ..config
+        },
+        NodeKind::Switch(_) => LinkConfig {
+            sources: below + Switch::SOURCES,
+            weights: iter::once(1).chain(weights_below(plan, node)).collect(),
+            ..config
+        },
+        NodeKind::Device(_, device) => LinkConfig {
+            infinite_completions: true,
+            report_finished: false,
+            // What leaves these by PCI Express was sent elsewhere.
+            own: (!matches!(
+                device,
+                DeviceParameters::Router(_) | DeviceParameters::Nic(_)
+            ))
+            .then_some(0),
+            ..config
+        },
+    };
+    LinkEnd::new(config, &node.port)
+}
+
+/// Packets in a row that each port below may send up or across.
+fn weights_below(plan: &Plan, node: &NodePlan) -> impl Iterator<Item = u32> {
+    let weight = |port: &DownstreamPort| plan.links[port.link].arbitration_weight;
+    node.downstream.iter().map(weight)
+}
+
+fn is_cut_through(node: &NodePlan) -> bool {
+    matches!(&node.kind, NodeKind::Switch(parameters) if parameters.cut_through)
+}
+
+/// Where a reflector sends the writes of each flow back to.
+fn replies(plan: &Plan, reflector: usize) -> Vec<Reply> {
+    let there = plan.workloads.iter().filter_map(|one| match &one.workload {
+        Workload::Flow(flow) if flow.to == Some(reflector) => Some((flow.reply?, &one.own)),
+        _ => None,
+    });
+    let replies = there.map(|(address, own)| Reply {
+        flow: own.first(),
+        address,
+    });
+    replies.collect()
+}
+
+/// The pattern of each part that has one; the parts of one workload share it.
+fn patterns(plan: &Plan) -> Arc<[Pattern]> {
+    let all = plan.workloads.iter().map_while(|one| {
+        let number = one.workload.kind().pattern(one.own.number)?;
+        Some(vec![plan.pattern(number); one.own.parts.len()])
+    });
+    all.flatten().collect()
+}
+
+/// Puts the first `size` bytes of a pattern into memory, from `at` on.
+pub fn fill_pattern(pattern: Pattern, size: u64, at: u64, memory: &mut Memory) {
+    let mut chunk = vec![0; FILL_CHUNK];
+    let mut offset = 0;
+    while offset < size {
+        let len = (size - offset).min(FILL_CHUNK as u64) as usize;
+        pattern.fill(offset, &mut chunk[..len]);
+        memory.write(at + offset, &chunk[..len]);
+        offset += len as u64;
+    }
+}
+
+const FILL_CHUNK: usize = 64 * 1024;

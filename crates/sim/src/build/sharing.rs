@@ -1,0 +1,73 @@
+//! From a plan to accelerators and cores that share the memory of a host.
+
+use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
+use fabric::{CoherenceConfig, TranslationConfig};
+
+use crate::plan::{BufferPlan, LinkPlan, NodePlan, Plan};
+use crate::scenario::{DeviceParameters, NodeKind};
+
+/// The agents of a host: its cores, and the accelerators below its root ports.
+pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
+    let NodeKind::Host(_, costs) = &host.kind else {
+        return None;
+    };
+    let below = host.downstream.iter().map(|port| &plan.links[port.link]);
+    host.coherence.coherent.then(|| CoherenceConfig {
+        parameters: host.coherence.clone(),
+        cores: costs.cores as usize,
+        agents: below.clone().map(|link| is_shared(plan, link)).collect(),
+        fails_at: below.map(|link| link.fails_at).collect(),
+    })
+}
+
+/// What translates addresses at the host `index`, if any device below has virtual ones.
+pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
+    let tables = plan.page_tables[index]?;
+    let below = plan
+        .nodes
+        .iter()
+        .filter(|node| node.root == index && node.has_virtual_addresses());
+    let (asking, others): (Vec<_>, Vec<_>) = below.partition(|node| node.asks_for_translations());
+    let here = plan.buffers.iter().filter(|buffer| buffer.host == index);
+    let (present, absent): (Vec<_>, Vec<_>) = here.partition(|buffer| buffer.present);
+    let mappings =
+        |buffers: Vec<&BufferPlan>| buffers.into_iter().flat_map(BufferPlan::mappings).collect();
+    Some(TranslationConfig {
+        parameters: plan.nodes[index].iommu.clone(),
+        asking: asking.iter().map(|node| node.id).collect(),
+        others: others.iter().map(|node| node.id).collect(),
+        tables: tables.base..tables.base + tables.size,
+        present: mappings(present),
+        absent: mappings(absent),
+    })
+}
+
+/// Whether coherence messages go over a link, on a virtual channel of their own.
+pub fn is_shared(plan: &Plan, link: &LinkPlan) -> bool {
+    let below = &plan.nodes[link.downstream.0].kind;
+    matches!(below, NodeKind::Device(_, DeviceParameters::Accelerator(_)))
+}
+
+/// The accelerator at node `index`.
+pub fn accelerator(
+    plan: &Plan,
+    index: usize,
+    endpoint: EndpointConfig,
+    parameters: &AcceleratorParameters,
+) -> Accelerator {
+    let host = &plan.nodes[plan.nodes[index].root];
+    let below = |port: &crate::plan::DownstreamPort| plan.links[port.link].downstream.0 == index;
+    let port = host.downstream.iter().position(below);
+    let NodeKind::Host(_, costs) = &host.kind else {
+        panic!("a host is at the root of every tree");
+    };
+    Accelerator::new(AcceleratorConfig {
+        endpoint,
+        parameters: parameters.clone(),
+        agent: CoherenceConfig::agent_below(
+            costs.cores as usize,
+            port.expect("an accelerator is below its host"),
+        ),
+        packing: host.coherence.packing(),
+    })
+}

@@ -1,0 +1,182 @@
+//! Buffers in the memories of hosts, and the page tables that map them.
+
+use kernel::{Bytes, Span};
+use transaction::{Mapping, PageSize, Rights};
+
+use crate::scenario::{Buffer, NodeKind, Scenario, ScenarioError};
+
+use super::address::show;
+use super::planner::Planner;
+use super::tree::known;
+use super::{NodePlan, Region};
+
+/// A buffer in the memory of a host.
+#[derive(Clone, Debug)]
+pub struct BufferPlan {
+    /// Its name.
+    pub name: String,
+    /// The host.
+    pub host: usize,
+    /// Where it is in the memory.
+    pub address: u64,
+    /// Where it is for devices with virtual addresses.
+    pub virtual_address: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// The pages that it is on: the last one may reach beyond it.
+    pub page: PageSize,
+    /// What devices may do with it.
+    pub rights: Rights,
+    /// Whether its pages are there from the beginning.
+    pub present: bool,
+    /// Where else in memory it is moved to and fro, how often, and how long after each other.
+    pub moves: Option<(u64, u32, Span)>,
+}
+
+impl BufferPlan {
+    /// Its pages, the last one whole.
+    pub fn mappings(&self) -> impl Iterator<Item = Mapping> {
+        self.mappings_at(self.address)
+    }
+
+    /// The same where it lies at `address`.
+    pub fn mappings_at(&self, address: u64) -> impl Iterator<Item = Mapping> {
+        let pages = (0..self.size).step_by(self.page.bytes() as usize);
+        pages.map(move |offset| {
+            let at = (self.virtual_address + offset, address + offset);
+            Mapping::around(at.0, at.1, self.page, self.rights)
+        })
+    }
+
+    /// Tables that its pages need at most.
+    fn tables(&self) -> u64 {
+        let lowest = match self.page {
+            PageSize::Kib4 | PageSize::Kib64 => self.size.div_ceil(PageSize::Mib2.bytes()),
+            PageSize::Mib2 | PageSize::Mib32 | PageSize::Gib1 => 0,
+        };
+        lowest + self.size.div_ceil(PageSize::Gib1.bytes()) + 2
+    }
+}
+
+/// Where the first buffer is for devices with virtual addresses; the others follow, each at a multiple of 1 GiB.
+const VIRTUAL: u64 = 0x40_0000_0000;
+const VIRTUAL_STEP: u64 = 1 << 30;
+
+/// Bytes of a page table.
+const TABLE: u64 = 4096;
+
+impl Planner<'_> {
+    /// The buffers, before anything else takes memory.
+    pub(crate) fn buffers(&mut self) -> Result<Vec<BufferPlan>, ScenarioError> {
+        let mut plans: Vec<BufferPlan> = Vec::new();
+        let mut next = VIRTUAL;
+        for buffer in &self.scenario.buffers {
+            let host = self.host_of(buffer)?;
+            let memory = self.nodes[host].memory.expect("a host has memory");
+            let (Bytes(size), page) = (buffer.parameters.size, buffer.parameters.page);
+            let taken = size.next_multiple_of(page.bytes());
+            let first = self.claims.next_aligned(host, memory, page.bytes());
+            let offset = first - memory.base;
+            let places = 1 + u64::from(buffer.parameters.moves > 0);
+            let end = taken
+                .checked_mul(places)
+                .and_then(|all| offset.checked_add(all));
+            let Some(end) = end.filter(|end| *end <= memory.size) else {
+                let message = format!(
+                    "{} on pages of {page} have no room in the memory of {}, of {}; write a larger memory there, or less",
+                    show(size),
+                    self.nodes[host].name,
+                    show(memory.size)
+                );
+                return Err(buffer_error(self.scenario, buffer, "size", &message));
+            };
+            if buffer.parameters.moves > 0 && !self.nodes[host].coherence.coherent {
+                let message = format!(
+                    "the cores of {} have no caches to copy it through; write coherent = true there",
+                    self.nodes[host].name
+                );
+                return Err(buffer_error(self.scenario, buffer, "moves", &message));
+            }
+            self.claims.take_to(host, end);
+            plans.push(BufferPlan {
+                name: buffer.name.value.clone(),
+                host,
+                address: first,
+                virtual_address: next,
+                size,
+                page,
+                rights: buffer.parameters.rights.0,
+                present: buffer.parameters.present,
+                moves: (buffer.parameters.moves > 0).then_some((
+                    first + taken,
+                    buffer.parameters.moves,
+                    buffer.parameters.move_interval,
+                )),
+            });
+            next += taken.next_multiple_of(VIRTUAL_STEP);
+        }
+        Ok(plans)
+    }
+
+    /// Where in the memory of a host the page tables are, if devices have virtual addresses there.
+    pub(crate) fn page_tables(
+        &mut self,
+        host: usize,
+        buffers: &[BufferPlan],
+    ) -> Result<Option<Region>, ScenarioError> {
+        let is_virtual = |node: &NodePlan| node.root == host && node.has_virtual_addresses();
+        let Some(device) = self.nodes.iter().position(is_virtual) else {
+            return Ok(None);
+        };
+        let here = buffers.iter().filter(|buffer| buffer.host == host);
+        let size = (1 + here.map(BufferPlan::tables).sum::<u64>()) * TABLE;
+        let memory = self.nodes[host].memory.expect("a host has memory");
+        if let Some(offset) = self.claims.claim(host, memory, size) {
+            let base = memory.base + offset;
+            return Ok(Some(Region { base, size }));
+        }
+        let message = format!(
+            "the page tables of its buffers, of {}, have no room in the memory of {}; write a larger memory there, or larger pages",
+            show(size),
+            self.nodes[host].name
+        );
+        let node = &self.scenario.nodes[device];
+        let message = format!("{}: {message}", node.name.value);
+        Err(self.scenario.error(node.lines.own(), message))
+    }
+
+    fn host_of(&self, buffer: &Buffer) -> Result<usize, ScenarioError> {
+        let name = buffer.host.value.as_str();
+        let found = self.names.get(name).copied();
+        let host = found.filter(|node| matches!(self.nodes[*node].kind, NodeKind::Host(..)));
+        host.ok_or_else(|| {
+            let advice = known(self.scenario, name, |node| {
+                matches!(node.kind, NodeKind::Host(..))
+            });
+            let message = format!("there is no host {name:?}; {advice}");
+            self.scenario.error(
+                buffer.host.line,
+                format!("buffer {:?}, host: {message}", buffer.name.value),
+            )
+        })
+    }
+}
+
+/// The buffer of that name.
+pub(crate) fn buffer_of(name: &str, buffers: &[BufferPlan]) -> Result<usize, String> {
+    let buffer = buffers.iter().position(|buffer| buffer.name == name);
+    buffer.ok_or_else(|| {
+        let names: Vec<&str> = buffers.iter().map(|buffer| buffer.name.as_str()).collect();
+        if names.is_empty() {
+            format!("there is no buffer {name:?}; write a [buffers.{name}]")
+        } else {
+            let names = names.join(", ");
+            format!("there is no buffer {name:?}; write one of {names}")
+        }
+    })
+}
+
+fn buffer_error(scenario: &Scenario, buffer: &Buffer, key: &str, message: &str) -> ScenarioError {
+    let message = format!("buffer {:?}, {key}: {message}", buffer.name.value);
+    scenario.error(buffer.lines.of(key), message)
+}

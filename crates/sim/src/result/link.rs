@@ -1,0 +1,62 @@
+//! What a run measured of links.
+
+use kernel::{ComponentId, Time};
+use serde::Serialize;
+
+use crate::build;
+use crate::model::Model;
+use crate::plan::Plan;
+
+/// What one direction of a link carried.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkResult {
+    /// The link's name.
+    pub id: String,
+    /// "down", from the root, or "up"; of a cable between controllers, "forth" or "back".
+    pub direction: &'static str,
+    /// Share of the time that anything was on the wire.
+    pub utilisation: f64,
+    /// Payload, in bytes.
+    pub payload_bytes: u64,
+    /// Headers, framing, link CRC, and packets sent again.
+    pub overhead_bytes: u64,
+    /// Data-link-layer packets.
+    pub dllp_bytes: u64,
+    /// Skip ordered sets.
+    pub ordered_set_bytes: u64,
+    /// Packets sent again.
+    pub replays: u64,
+    /// Time in which a packet waited for nothing but credit.
+    pub credit_stall_ns: f64,
+}
+
+/// Both directions of every link and cable.
+pub(super) fn links(plan: &Plan, models: &[Model], now: Time) -> Vec<LinkResult> {
+    let links = plan.links.iter().flat_map(|link| {
+        let (upstream, downstream) = build::ends(plan, link);
+        [(&link.id, "down", upstream), (&link.id, "up", downstream)]
+    });
+    let cables = plan.cables.iter().flat_map(|cable| {
+        let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
+        [(&cable.id, "forth", one), (&cable.id, "back", other)]
+    });
+    let elapsed = now.as_fs().max(1) as f64;
+    let result = |(id, direction, (node, port)): (&String, &'static str, (ComponentId, u32))| {
+        let end = models[node.0 as usize]
+            .link(port as usize)
+            .expect("a link hangs between two ports");
+        let counters = end.counters(now);
+        LinkResult {
+            id: id.clone(),
+            direction,
+            utilisation: (counters.busy.as_fs() as f64 / elapsed).min(1.0),
+            payload_bytes: counters.payload_bytes,
+            overhead_bytes: counters.overhead_bytes,
+            dllp_bytes: counters.dllp_bytes,
+            ordered_set_bytes: counters.ordered_set_bytes,
+            replays: counters.replays,
+            credit_stall_ns: counters.credit_stall.as_ns(),
+        }
+    };
+    links.chain(cables).map(result).collect()
+}

@@ -1,0 +1,141 @@
+//! What a run measured, as plain data.
+
+mod fibre;
+mod link;
+mod lost_line;
+
+use std::collections::BTreeMap;
+
+use packet::{Fault, Refusal};
+use serde::Serialize;
+
+use crate::workload::{Seen, WorkloadResult};
+
+pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
+pub use crate::workload::collective::CollectiveResult;
+pub use crate::workload::flow::FlowResult;
+pub use crate::workload::lock::{LockResult, TransactionResult};
+pub use crate::workload::traffic::TrafficResult;
+pub use fibre::FibreResult;
+pub use link::LinkResult;
+pub use lost_line::LostLine;
+
+/// The outcome of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunResult {
+    /// What the scenario is called.
+    pub name: String,
+    /// What all random streams grew from.
+    pub seed: u64,
+    /// How far simulated time went.
+    pub simulated_ns: f64,
+    /// As written.
+    pub flows: Vec<FlowResult>,
+    /// Workloads of networks, as written.
+    pub traffic: Vec<TrafficResult>,
+    /// What the nodes of networks did together, as written.
+    pub collectives: Vec<CollectiveResult>,
+    /// Accesses to buffers, as written.
+    pub accesses: Vec<AccessResult>,
+    /// Requests for locks, as written.
+    pub locks: Vec<LockResult>,
+    /// Transactions of databases, as written.
+    pub transactions: Vec<TransactionResult>,
+    /// Both directions of every link.
+    pub links: Vec<LinkResult>,
+    /// Both directions of every fibre.
+    pub fibres: Vec<FibreResult>,
+    /// Lines that memory is behind of for ever: who had written them is gone.
+    pub lost_lines: Vec<LostLine>,
+    /// What ended before its target, by node.
+    pub errors: Vec<ErrorCount>,
+    /// Which invariant of coherence did not hold first, and when, if they were watched.
+    pub incoherence: Option<String>,
+    /// Packets that stood still in the end, with nothing left that could move them: a deadlock.
+    pub standing_packets: usize,
+}
+
+/// Packets that ended before their target.
+#[derive(Clone, Debug, Serialize)]
+pub struct ErrorCount {
+    /// The node that ended them.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Why, in the words of the specification.
+    pub what: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// How often each node ended a packet, and why.
+pub type Refusals = BTreeMap<(u32, Refusal), u64>;
+
+/// Gathers the outcome of a run.
+pub(crate) fn gather(seen: &Seen<'_>, refusals: &Refusals) -> RunResult {
+    let Seen {
+        plan, models, now, ..
+    } = *seen;
+    let errors = refusals.iter().map(|((node, why), count)| ErrorCount {
+        place: plan.nodes[*node as usize].name.clone(),
+        what: name_of(*why),
+        count: *count,
+    });
+    let mut result = RunResult {
+        name: plan.name.clone(),
+        seed: plan.seed,
+        simulated_ns: now.as_ns(),
+        flows: Vec::new(),
+        traffic: Vec::new(),
+        collectives: Vec::new(),
+        accesses: Vec::new(),
+        locks: Vec::new(),
+        transactions: Vec::new(),
+        links: link::links(plan, models, now),
+        fibres: fibre::fibres(plan, models, now),
+        lost_lines: lost_line::lost_lines(plan, models, now),
+        errors: errors.collect(),
+        incoherence: None,
+        standing_packets: 0,
+    };
+    for one in &plan.workloads {
+        match one.workload.kind().result(&one.own, seen) {
+            WorkloadResult::Flow(flow) => result.flows.push(flow),
+            WorkloadResult::Traffic(traffic) => result.traffic.push(traffic),
+            WorkloadResult::Collective(collective) => result.collectives.push(collective),
+            WorkloadResult::Access(access) => result.accesses.push(access),
+            WorkloadResult::Lock(lock) => result.locks.push(lock),
+            WorkloadResult::Transaction(transaction) => result.transactions.push(transaction),
+        }
+    }
+    result
+}
+
+fn name_of(why: Refusal) -> &'static str {
+    match why {
+        Refusal::UnsupportedRequest => "unsupported request",
+        Refusal::MalformedTlp => "malformed TLP",
+        Refusal::UnexpectedCompletion => "unexpected completion",
+        Refusal::CompletionTimeout => "completion timeout",
+        Refusal::BitErrors => "bit errors on a fibre",
+        Refusal::SeveredFibre => "severed fibre",
+        Refusal::Unacknowledged => "unacknowledged on a severed fibre",
+        Refusal::Overflow => "overflow of a fibre's buffer",
+        Refusal::Nic(fault) => name_of_fault(fault),
+    }
+}
+
+pub(crate) fn name_of_fault(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Doorbell => "refused store to a page of doorbells",
+        Fault::TooManyRequests => "too many requests of a function",
+        Fault::ClosedPair => "doorbell of a closed queue pair",
+        Fault::Descriptor => "malformed descriptor",
+        Fault::Totals => "totals of a descriptor differ",
+        Fault::Source => "unreadable source",
+        Fault::NoDestination => "no such destination",
+        Fault::Key => "wrong key",
+        Fault::RingFull => "event ring full",
+        Fault::NoBuffer => "no buffer for a message",
+        Fault::Buffer => "unusable buffer for messages",
+    }
+}

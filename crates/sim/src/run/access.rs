@@ -1,0 +1,302 @@
+//! Accesses from outside: what somebody else has the fabric do, and looks at without it.
+
+use device::{Afu, AfuId, FpgaCard};
+use kernel::{ComponentId, Span};
+use packet::FlowId;
+use thiserror::Error;
+use transaction::{Content, Direction, Extent, Flow};
+
+use crate::model::Model;
+use crate::observe::coherence;
+use crate::plan::NodePlan;
+use crate::run::simulation::{CHUNK, Simulation};
+
+/// A read from outside holds what it read.
+const LONGEST_READ: u64 = 1 << 30;
+
+/// Why an access from outside could not be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AccessError {
+    /// No node has that name.
+    #[error("there is no node {0:?} in this scenario")]
+    NoSuchNode(String),
+    /// Switches and reflectors make no requests.
+    #[error("{0} makes no requests of its own; name a host or a dma device")]
+    NoRequester(String),
+    /// Switches hold no bytes.
+    #[error("{0} has no memory")]
+    NoMemory(String),
+    /// The range is not within the node's memory or BAR.
+    #[error(
+        "{name} holds {base:#x} to {last:#x}, which {address:#x} with {len} bytes is not within"
+    )]
+    Outside {
+        /// The node.
+        name: String,
+        /// Its first address.
+        base: u64,
+        /// Its last address.
+        last: u64,
+        /// What was asked for.
+        address: u64,
+        /// How many bytes were.
+        len: u64,
+    },
+    /// A host's own memory is not across the fabric.
+    #[error(
+        "{0} holds {1:#x} itself; look at its memory, or fill it, instead of asking the fabric"
+    )]
+    OwnMemory(String, u64),
+    /// More than a read may ask for.
+    #[error("{0} bytes are too many for one read; ask for 1 GiB at most")]
+    TooLong(u64),
+    /// Only some devices have queue pairs.
+    #[error("{0} is no network interface controller; name a device with model = \"nic\"")]
+    NoNic(String),
+    /// Loads and stores reach only who shares a controller.
+    #[error(
+        "{0} does not reach {1} by loads and stores; join both by network interface controllers (nic) of one controller or of joined ones"
+    )]
+    NoWindow(String, String),
+    /// Fewer functions than that.
+    #[error("{0} has no function {1}; write a larger virtual_functions for it")]
+    NoFunction(String, u8),
+    /// Workloads and ranks have all functions.
+    #[error(
+        "no function of {0} is left: workloads of the scenario or other ranks use them; write a larger virtual_functions for it, or fewer flows"
+    )]
+    NoFunctionLeft(String),
+    /// Packets between two controllers go over cables only.
+    #[error(
+        "no cables lead from the controller of {0} to that of {1}; write [[cables]] between them"
+    )]
+    NoWay(String, String),
+    /// The memory of a host is given out.
+    #[error("{0} has no {1} bytes of memory left together; write a larger memory for it")]
+    NoRoom(String, u64),
+    /// Only some devices have a slot.
+    #[error(
+        "{0} has no slot for an accelerator functional unit; name a device with model = \"fpga-card\""
+    )]
+    NoSlot(String),
+    /// Only hosts have processors.
+    #[error("{0} has no processor; name a host")]
+    NoProcessor(String),
+    /// Not one, two or four aligned bytes of a configuration space.
+    #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
+    NoRegister(u64, u64),
+    /// Whoever asked does not want to know any more.
+    #[error("the access was left before its end")]
+    Interrupted,
+    /// Nothing was asked for.
+    #[error("an access moves at least one byte")]
+    Empty,
+    /// The fabric answered with an error.
+    #[error("unsupported request: nobody answers at {0:#x}")]
+    UnsupportedRequest(u64),
+    /// No completion came in time, or nothing was left to happen.
+    #[error("no answer came from {0:#x} in time")]
+    NoAnswer(u64),
+}
+
+impl Simulation {
+    /// Makes `requester` write `bytes` to `address`, from now on; time does not move.
+    pub fn write(
+        &mut self,
+        requester: &str,
+        address: u64,
+        bytes: Vec<u8>,
+    ) -> Result<(), AccessError> {
+        let len = bytes.len() as u64;
+        self.inject(requester, Direction::Write, address, len, bytes)
+            .map(|_| ())
+    }
+
+    /// Makes `requester` read `len` bytes at `address` and runs until they are there, while `watch` says to go on.
+    pub fn read_back(
+        &mut self,
+        requester: &str,
+        address: u64,
+        len: u64,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<u8>, AccessError> {
+        if len > LONGEST_READ {
+            return Err(AccessError::TooLong(len));
+        }
+        let empty = vec![0; len as usize];
+        let (node, flow) = self.inject(requester, Direction::Read, address, len, empty)?;
+        while !self.meter.flow(flow).is_complete() {
+            for _ in 0..CHUNK {
+                if self.meter.flow(flow).is_complete() {
+                    break;
+                }
+                if !self.step() {
+                    return Err(AccessError::NoAnswer(address));
+                }
+            }
+            if !watch() {
+                return Err(AccessError::NoAnswer(address));
+            }
+        }
+        if self.meter.flow(flow).timed_out {
+            return Err(AccessError::NoAnswer(address));
+        }
+        if self.meter.flow(flow).refused > 0 {
+            return Err(AccessError::UnsupportedRequest(address));
+        }
+        let bytes = self.models[node]
+            .requester_mut()
+            .and_then(|requester| requester.take_bytes(flow));
+        bytes.ok_or(AccessError::NoAnswer(address))
+    }
+
+    fn inject(
+        &mut self,
+        requester: &str,
+        direction: Direction,
+        address: u64,
+        len: u64,
+        bytes: Vec<u8>,
+    ) -> Result<(usize, FlowId), AccessError> {
+        let node = self.node(requester)?;
+        if len == 0 {
+            return Err(AccessError::Empty);
+        }
+        if self.models[node].requester().is_none() {
+            return Err(AccessError::NoRequester(requester.to_owned()));
+        }
+        if self.plan.nodes[node]
+            .memory
+            .is_some_and(|memory| memory.contains(address))
+        {
+            return Err(AccessError::OwnMemory(requester.to_owned(), address));
+        }
+        if address.checked_add(len).is_none() {
+            return Err(AccessError::UnsupportedRequest(address));
+        }
+        self.start();
+        let id = self.meter.add();
+        self.models[node].add_flow(
+            0,
+            Flow {
+                id,
+                direction,
+                address,
+                region: len,
+                extent: Extent::Bytes(len),
+                request_size: None,
+                start: self.world.now(),
+                interval: Span::ZERO,
+                content: Content::Bytes(bytes),
+                spread: None,
+            },
+        );
+        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        self.listen();
+        Ok((node, id))
+    }
+
+    /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access. A write that
+    /// waits its turn at the memory shows already, and so does what a cache holds of which memory is behind.
+    pub fn memory(&self, name: &str, address: u64, len: u64) -> Result<Vec<u8>, AccessError> {
+        let (index, offset) = self.locate(name, address, len)?;
+        let mut bytes = vec![0; len as usize];
+        if let Some(memory) = self.models[index].memory() {
+            memory.read(offset, &mut bytes);
+        }
+        let all = (&self.plan, self.models.as_slice(), self.world.now());
+        coherence::overlay(all, index, (address, &mut bytes));
+        Ok(bytes)
+    }
+
+    /// Puts `bytes` at `address` of a host's memory or a device's BAR 0, without simulating an access.
+    pub fn fill(&mut self, name: &str, address: u64, bytes: &[u8]) -> Result<(), AccessError> {
+        let (index, offset) = self.locate(name, address, bytes.len() as u64)?;
+        if let Some(memory) = self.models[index].memory_mut() {
+            memory.write(offset, bytes);
+        }
+        Ok(())
+    }
+
+    /// The node called `name`, and how far into its memory or BAR 0 the `len` bytes at `address` are.
+    pub(crate) fn locate(
+        &self,
+        name: &str,
+        address: u64,
+        len: u64,
+    ) -> Result<(usize, u64), AccessError> {
+        let index = self.node(name)?;
+        let (Some(memory), Some(region)) =
+            (self.models[index].memory(), self.plan.nodes[index].region())
+        else {
+            return Err(AccessError::NoMemory(name.to_owned()));
+        };
+        let offset = address
+            .checked_sub(region.base)
+            .filter(|offset| memory.holds(*offset, len));
+        offset
+            .map(|offset| (index, offset))
+            .ok_or_else(|| AccessError::Outside {
+                name: name.to_owned(),
+                base: region.base,
+                last: region.base + (region.size - 1),
+                address,
+                len,
+            })
+    }
+
+    /// The interrupts that have reached the processor of `host` and that no program of it waits for: message and how often.
+    /// They are told once.
+    pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
+        let node = self.node(host)?;
+        match &mut self.models[node] {
+            Model::Host(root) => Ok(root.cpu_mut().take_interrupts()),
+            _ => Err(AccessError::NoProcessor(host.to_owned())),
+        }
+    }
+
+    /// Configures the slot of the FPGA card `device` with `afu`, as partial reconfiguration does. What the last unit has asked for is
+    /// answered to nobody; the card's memory keeps what it has.
+    pub fn load_afu(&mut self, device: &str, afu: Box<dyn Afu>) -> Result<(), AccessError> {
+        self.configure(device, Some(afu))
+    }
+
+    /// Empties the slot of the FPGA card `device` in the same way.
+    pub fn unload_afu(&mut self, device: &str) -> Result<(), AccessError> {
+        self.configure(device, None)
+    }
+
+    fn configure(&mut self, device: &str, afu: Option<Box<dyn Afu>>) -> Result<(), AccessError> {
+        let node = self.node(device)?;
+        self.card(device)?;
+        self.start();
+        if let Model::FpgaCard(card) = &mut self.models[node] {
+            card.load(afu, &mut self.world.effects(ComponentId(node as u32)));
+        }
+        self.listen();
+        Ok(())
+    }
+
+    /// The ID of what is in the slot of the FPGA card `device`.
+    pub fn afu_id(&self, device: &str) -> Result<Option<AfuId>, AccessError> {
+        self.card(device).map(FpgaCard::afu_id)
+    }
+
+    /// The FPGA card `device`.
+    pub fn card(&self, device: &str) -> Result<&FpgaCard, AccessError> {
+        let node = self.node(device)?;
+        match &self.models[node] {
+            Model::FpgaCard(card) => Ok(card),
+            _ => Err(AccessError::NoSlot(device.to_owned())),
+        }
+    }
+
+    pub(crate) fn node(&self, name: &str) -> Result<usize, AccessError> {
+        let found = self
+            .plan
+            .nodes
+            .iter()
+            .position(|node: &NodePlan| node.name == name);
+        found.ok_or_else(|| AccessError::NoSuchNode(name.to_owned()))
+    }
+}

@@ -1,0 +1,104 @@
+//! The FPGA cards of a fabric as the software of their hosts finds them.
+
+use device::fpga_card::{AfuId, BITSTREAM_ID, INTERFACE, MMIO_SIZE, registers};
+use kernel::{Bandwidth, Frequency};
+use protocol::FunctionId;
+use transaction::Place;
+
+use crate::run::simulation::Simulation;
+use crate::scenario::{DeviceParameters, NodeKind};
+
+/// An FPGA card, and where it is.
+#[derive(Clone, Debug)]
+pub struct CardPlace {
+    /// Its name.
+    pub name: String,
+    /// The host that it is below.
+    pub host: String,
+    /// Its function.
+    pub function: FunctionId,
+    /// The socket of the host that it is below.
+    pub socket: u8,
+    /// Vendor ID.
+    pub vendor_id: u16,
+    /// Device ID.
+    pub device_id: u16,
+    /// Subsystem vendor ID.
+    pub subsystem_vendor_id: u16,
+    /// Subsystem ID.
+    pub subsystem_id: u16,
+    /// The interface that accelerators for it are made for.
+    pub interface: AfuId,
+    /// The ID of the static part of its bitstream.
+    pub bitstream_id: u64,
+    /// Where the registers of its accelerator begin.
+    pub registers: u64,
+    /// How many bytes they take.
+    pub registers_size: u64,
+    /// Where the [registers] of its management engine begin.
+    pub management: u64,
+    /// Where those of its port begin.
+    pub port: u64,
+    /// Bytes of its own memory.
+    pub local_memory: u64,
+    /// The clock of its accelerator.
+    pub clock: Frequency,
+    /// Bytes of a bitstream that are configured in a second.
+    pub configuration_rate: Bandwidth,
+}
+
+/// The BARs of the management engine and of the port.
+const BARS: [u8; 2] = [0, 2];
+
+/// Subsystem ID and subsystem vendor ID (PCIe Base 7.5.1.2.3): a dword of the configuration space.
+const SUBSYSTEM: u16 = 0x2c / 4;
+
+impl Simulation {
+    /// All FPGA cards, in the order of the scenario.
+    pub fn cards(&self) -> Vec<CardPlace> {
+        let numbers = 0..self.plan.nodes.len();
+        numbers.filter_map(|number| self.card_at(number)).collect()
+    }
+
+    fn card_at(&self, number: usize) -> Option<CardPlace> {
+        let node = &self.plan.nodes[number];
+        let NodeKind::Device(_, DeviceParameters::FpgaCard(card)) = &node.kind else {
+            return None;
+        };
+        let functions = self.models[number].functions();
+        let space = functions.space(Place::Own);
+        let [management, port] = BARS.map(|bar| space.bar_base(bar));
+        let ids = [0, SUBSYSTEM].map(|register| space.read(register));
+        let [low, high] = [|id: u32| id as u16, |id: u32| (id >> 16) as u16];
+        Some(CardPlace {
+            name: node.name.clone(),
+            host: self.plan.nodes[node.root].name.clone(),
+            function: functions.id(),
+            socket: self.socket_of(number),
+            vendor_id: low(ids[0]),
+            device_id: high(ids[0]),
+            subsystem_vendor_id: low(ids[1]),
+            subsystem_id: high(ids[1]),
+            interface: INTERFACE,
+            bitstream_id: BITSTREAM_ID,
+            registers: port + registers::AFU,
+            registers_size: MMIO_SIZE,
+            management,
+            port,
+            local_memory: card.memory.0,
+            clock: card.afu_clock,
+            configuration_rate: card.configuration_rate,
+        })
+    }
+
+    /// The socket that a node is below.
+    fn socket_of(&self, number: usize) -> u8 {
+        let mut links = self.plan.links.iter();
+        let above = links.find(|link| link.downstream.0 == number);
+        above.map_or(0, |link| match link.socket {
+            Some(socket) => socket as u8,
+            None if link.upstream.0 == self.plan.nodes[number].root => 0,
+            None => self.socket_of(link.upstream.0),
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! The configuration spaces of a fabric as its hosts see them: accessed one by one, or all at once as a dump.
+
+use std::fmt::Write;
+
+use host::Host;
+use kernel::{ComponentId, Time};
+use protocol::{ConfigRequest, ConfigSpace, FunctionId};
+use transaction::{Action, ConfigAccess, Functions, Place};
+
+use crate::model::Model;
+use crate::plan::Plan;
+use crate::run::simulation::CHUNK;
+use crate::{AccessError, Simulation};
+
+/// Bytes of a line of a dump.
+const LINE: usize = 16;
+
+impl Simulation {
+    /// Lets the processor of `host` read `size` bytes (1, 2 or 4, aligned) of the configuration space of `function`, and runs
+    /// until they are there, while `watch` says to go on: all ones when nobody answers.
+    pub fn config_read(
+        &mut self,
+        host: &str,
+        function: FunctionId,
+        offset: u64,
+        size: u64,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<u32, AccessError> {
+        let (register, shift) = place(offset, size)?;
+        let access = ConfigAccess {
+            target: function,
+            register,
+            action: Action::Read,
+        };
+        let value = self.config_access(host, &access, watch)?;
+        Ok(value.unwrap_or(u32::MAX) >> shift & mask(size))
+    }
+
+    /// The same with a write, which ends with its completion; what nobody answers is lost.
+    pub fn config_write(
+        &mut self,
+        host: &str,
+        function: FunctionId,
+        (offset, size): (u64, u64),
+        value: u32,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), AccessError> {
+        let (register, shift) = place(offset, size)?;
+        let access = ConfigAccess {
+            target: function,
+            register,
+            action: Action::Write {
+                value: (value & mask(size)) << shift,
+                enables: ((1 << size) - 1) << (shift / 8),
+            },
+        };
+        self.config_access(host, &access, watch).map(drop)
+    }
+
+    /// Lets the processor of `host` make an access, after the last one if that was left, and runs until it is answered, while
+    /// `watch` says to go on: with nothing, when nobody serves it.
+    pub fn config_access(
+        &mut self,
+        host: &str,
+        access: &ConfigAccess,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<u32>, AccessError> {
+        let node = self.node(host)?;
+        self.start();
+        let Model::Host(root) = &mut self.models[node] else {
+            return Err(AccessError::NoProcessor(host.to_owned()));
+        };
+        if root.is_configuring() {
+            self.config_answer(node, access, watch)?;
+        }
+        if let Model::Host(root) = &mut self.models[node] {
+            let fx = &mut self.world.effects(ComponentId(node as u32));
+            Host::configure(root, access, fx);
+        }
+        self.listen();
+        self.config_answer(node, access, watch)
+    }
+
+    /// The answer of the access that is under way at `node`.
+    fn config_answer(
+        &mut self,
+        node: usize,
+        access: &ConfigAccess,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<u32>, AccessError> {
+        loop {
+            for _ in 0..CHUNK {
+                if let Model::Host(root) = &mut self.models[node]
+                    && let Some(answer) = root.configured()
+                {
+                    return Ok(answer);
+                }
+                if !self.step_until(Time::NEVER) {
+                    return Ok(None);
+                }
+            }
+            if !watch() {
+                return Err(AccessError::NoAnswer(u64::from(access.register) * 4));
+            }
+        }
+    }
+
+    /// The functions of the node with that name, as they are now.
+    pub fn functions(&self, name: &str) -> Result<Functions, AccessError> {
+        Ok(self.models[self.node(name)?].functions())
+    }
+
+    /// Every configuration space that the hosts can reach, as `lspci -xxxx` writes them: a PCI domain for each host.
+    pub fn lspci(&self) -> String {
+        let mut dump = String::new();
+        let hosts =
+            (0..self.plan().nodes.len()).filter(|node| self.plan().nodes[*node].root == *node);
+        for (domain, host) in hosts.enumerate() {
+            for (id, space, name) in self.reachable(host) {
+                write_space(&mut dump, domain, id, &space, &name)
+                    .expect("a string takes all that is written");
+            }
+        }
+        dump
+    }
+
+    /// The functions below `host` that have numbers, in order.
+    fn reachable(&self, host: usize) -> Vec<(FunctionId, Vec<u8>, String)> {
+        let mut all = Vec::new();
+        let mut open = vec![(host, FunctionId::default())];
+        while let Some((node, id)) = open.pop() {
+            let (functions, name) = (self.models[node].functions(), &self.plan().nodes[node].name);
+            let bytes = |space: &ConfigSpace| space.bytes().clone();
+            let own = functions.space(Place::Own);
+            all.push((id, bytes(own), name.clone()));
+            for (number, place) in (1..).zip(functions.virtual_places()) {
+                // As an operating system tells it: by the identity that the physical function has for them.
+                let mut space = bytes(functions.space(place));
+                space[..4].copy_from_slice(&own.virtual_identity());
+                all.push((functions.id_of(place), space, format!("{name} VF {number}")));
+            }
+            let internal = functions.space(Place::Own).secondary_bus();
+            if node != host && internal == 0 {
+                continue;
+            }
+            for (index, port) in self.plan().nodes[node].downstream.iter().enumerate() {
+                let space = functions.space(Place::Port(index));
+                let port_name = format!("{name} port {}", port.number);
+                all.push((functions.id_of(Place::Port(index)), bytes(space), port_name));
+                if space.secondary_bus() != 0 {
+                    let below = FunctionId::new(space.secondary_bus(), 0, 0);
+                    open.push((child(self.plan(), port.link), below));
+                }
+            }
+        }
+        all.sort_by_key(|(id, ..)| *id);
+        all
+    }
+}
+
+fn child(plan: &Plan, link: usize) -> usize {
+    plan.links[link].downstream.0
+}
+
+fn write_space(
+    dump: &mut String,
+    domain: usize,
+    id: FunctionId,
+    space: &[u8],
+    name: &str,
+) -> std::fmt::Result {
+    writeln!(dump, "{domain:04x}:{id} {name}")?;
+    for (line, bytes) in space.chunks(LINE).enumerate() {
+        write!(dump, "{:02x}:", line * LINE)?;
+        for byte in bytes {
+            write!(dump, " {byte:02x}")?;
+        }
+        writeln!(dump)?;
+    }
+    writeln!(dump)
+}
+
+/// The register of `size` bytes at `offset`, and how many bits below them it has.
+fn place(offset: u64, size: u64) -> Result<(u16, u32), AccessError> {
+    let bytes = u64::from(ConfigRequest::REGISTERS) * 4;
+    if !matches!(size, 1 | 2 | 4) || !offset.is_multiple_of(size) || offset >= bytes {
+        return Err(AccessError::NoRegister(offset, size));
+    }
+    Ok(((offset / 4) as u16, (offset % 4 * 8) as u32))
+}
+
+fn mask(size: u64) -> u32 {
+    u32::MAX >> (32 - 8 * size)
+}

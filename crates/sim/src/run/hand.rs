@@ -1,0 +1,312 @@
+//! A thread of a host whose program is outside: what it does next is told when it has done what it was told before.
+//!
+//! Simulated time passes only while it does something, or waits. What a program does with memory that it shares with devices takes
+//! no access, as the bytes are its own: how long that takes it says itself ([`Hand::work`]).
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use host::{DriverParameters, Processor, System, ThreadId};
+use kernel::{ComponentId, Span, Time};
+
+use crate::model::Model;
+use crate::run::access::AccessError;
+use crate::run::simulation::{CHUNK, Simulation};
+
+/// A thread that is told from outside what to do.
+#[derive(Debug)]
+pub struct Hand {
+    host: usize,
+    thread: ThreadId,
+    desk: Desk,
+    costs: DriverParameters,
+}
+
+/// What a hand may wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The time.
+    Limit,
+    /// That a device writes any of these bytes of the host's memory.
+    Written(Range<u64>),
+    /// That an interrupt comes which no program of the host waits for.
+    Interrupt,
+}
+
+/// How a wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// What it was for has happened.
+    Happened,
+    /// The time has come.
+    Limit,
+    /// Nothing is left to happen.
+    Quiet,
+    /// It was to go on no longer.
+    Broken,
+}
+
+/// What a hand is told to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// To load so many bytes from an address across the fabric by one request.
+    Load(u64, u32),
+    /// To store bytes at an address across the fabric as one posted write.
+    Store(u64, Vec<u8>),
+    /// To work so long on its core.
+    Work(Span),
+    /// To sleep until an interrupt with this message comes.
+    Interrupt(u32),
+    /// To sleep until a device writes the byte at an address of its host's memory: once more than this has been told.
+    Written(u64),
+}
+
+/// What it is told, and what comes of it.
+#[derive(Debug, Default)]
+struct Slot {
+    order: Option<Order>,
+    /// Whether an order is being carried out.
+    is_at_work: bool,
+    bytes: Option<Vec<u8>>,
+}
+
+/// A slot in the hands of both sides, of which never more than one is at work.
+#[derive(Clone, Debug, Default)]
+struct Desk {
+    slot: Arc<Mutex<Slot>>,
+    /// Whether there are bytes that nobody has taken.
+    is_done: Arc<AtomicBool>,
+}
+
+/// Events further away than this are time-outs of what has long been answered: the fabric is at rest.
+const REST: Span = Span::from_us(1000);
+
+impl Hand {
+    /// A thread of `host`, which keeps a core of it.
+    pub fn new(simulation: &mut Simulation, host: &str) -> Result<Self, AccessError> {
+        let desk = Desk::default();
+        let costs = simulation.costs(host)?;
+        let (orders, store) = (desk.clone(), costs.register_write);
+        let thread = simulation.spawn(host, move |system| serve(system, orders, store))?;
+        Ok(Hand {
+            host: simulation.node(host)?,
+            thread,
+            desk,
+            costs,
+        })
+    }
+
+    /// What the software of its host costs.
+    pub fn costs(&self) -> &DriverParameters {
+        &self.costs
+    }
+
+    /// Loads `len` bytes from `address` across the fabric by one request, while `watch`, asked now and then, says to go on: all ones,
+    /// as a processor has it, if nobody answers.
+    pub fn load(
+        &self,
+        simulation: &mut Simulation,
+        address: u64,
+        len: u32,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<u8>, AccessError> {
+        self.perform(simulation, Order::Load(address, len), watch)
+    }
+
+    /// Loads the word of 8 bytes at `address` so.
+    pub fn load_word(
+        &self,
+        simulation: &mut Simulation,
+        address: u64,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<u64, AccessError> {
+        let bytes = self.load(simulation, address, 8, watch)?;
+        let word = bytes.first_chunk();
+        Ok(word.map_or(u64::MAX, |word| u64::from_le_bytes(*word)))
+    }
+
+    /// Stores `bytes` at `address` across the fabric as one posted write. Time passes until the core can go on.
+    pub fn store(
+        &self,
+        simulation: &mut Simulation,
+        address: u64,
+        bytes: &[u8],
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), AccessError> {
+        let order = Order::Store(address, bytes.to_vec());
+        self.perform(simulation, order, watch).map(drop)
+    }
+
+    /// Works for `span` on its core.
+    pub fn work(
+        &self,
+        simulation: &mut Simulation,
+        span: Span,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<(), AccessError> {
+        if span == Span::ZERO {
+            return Ok(());
+        }
+        self.perform(simulation, Order::Work(span), watch).map(drop)
+    }
+
+    fn perform(
+        &self,
+        simulation: &mut Simulation,
+        order: Order,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<u8>, AccessError> {
+        self.begin(simulation, order);
+        simulation.advance(&[self], watch);
+        self.take().ok_or(AccessError::Interrupted)
+    }
+
+    /// Begins to carry out `order`; time does not move. What it was told before is [done](Self::take), or is done first if somebody
+    /// did not wait for it.
+    pub fn begin(&self, simulation: &mut Simulation, order: Order) {
+        while self.desk.slot().is_at_work && simulation.step_until(Time::NEVER) {}
+        self.take();
+        self.desk.slot().order = Some(order);
+        let now = simulation.now();
+        self.processor(simulation).go_on(self.thread, now);
+        let (host, id) = (self.host, ComponentId(self.host as u32));
+        simulation.models[host].ask(id, &mut simulation.world);
+        simulation.listen();
+    }
+
+    /// What it has loaded, or nothing, once it has carried out its order.
+    pub fn take(&self) -> Option<Vec<u8>> {
+        self.desk.is_done.store(false, Ordering::Relaxed);
+        self.desk.slot().bytes.take()
+    }
+
+    fn is_done(&self) -> bool {
+        self.desk.is_done.load(Ordering::Relaxed)
+    }
+
+    /// Waits for something, no longer than to `limit`, or until the fabric comes to rest if it was not before, while `watch`, asked now and then, says to go on.
+    pub fn wait(
+        &self,
+        simulation: &mut Simulation,
+        until: &Until,
+        limit: Time,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Woken {
+        if let Until::Written(range) = until {
+            self.processor(simulation).look_at(range.clone());
+        }
+        let tells_rest = match until {
+            Until::Limit => false,
+            Until::Written(_) => limit == Time::NEVER,
+            // Once; whoever still waits wants what comes later, too.
+            Until::Interrupt => !simulation.is_at_rest(),
+        };
+        loop {
+            for _ in 0..CHUNK {
+                let processor = self.processor(simulation);
+                let happened = match until {
+                    Until::Limit => false,
+                    Until::Written(_) => processor.is_changed(),
+                    Until::Interrupt => processor.is_interrupted(),
+                };
+                if happened {
+                    return Woken::Happened;
+                }
+                if tells_rest && simulation.is_at_rest() {
+                    return Woken::Quiet;
+                }
+                if !simulation.step_until(limit) {
+                    if limit == Time::NEVER {
+                        return Woken::Quiet;
+                    }
+                    simulation.world.pass_to(limit);
+                    return Woken::Limit;
+                }
+            }
+            if !watch() {
+                return Woken::Broken;
+            }
+        }
+    }
+
+    fn processor<'s>(&self, simulation: &'s mut Simulation) -> &'s mut Processor {
+        match &mut simulation.models[self.host] {
+            Model::Host(root) => root.cpu_mut(),
+            _ => unreachable!("a hand is of a host"),
+        }
+    }
+}
+
+impl Simulation {
+    /// Lets time pass until one of `hands` has carried out its order, while `watch`, asked now and then, says to go on: which one.
+    /// `None` as well when none of them ever will.
+    pub fn advance(&mut self, hands: &[&Hand], watch: &mut dyn FnMut() -> bool) -> Option<usize> {
+        loop {
+            for _ in 0..CHUNK {
+                if let Some(done) = hands.iter().position(|hand| hand.is_done()) {
+                    return Some(done);
+                }
+                if !self.step_until(Time::NEVER) {
+                    return None;
+                }
+            }
+            if !watch() {
+                return None;
+            }
+        }
+    }
+
+    /// Whether nothing is under way in the fabric: no packet, and nothing that happens soon.
+    pub fn is_at_rest(&mut self) -> bool {
+        let soon = self.world.now() + REST;
+        self.world.store.in_use() == 0 && self.world.next_time().is_none_or(|next| next > soon)
+    }
+}
+
+impl Desk {
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Carries out what is ordered; a store holds up the core for `store`.
+async fn serve(system: System, desk: Desk, store: Span) {
+    loop {
+        let order = desk.slot().order.take();
+        desk.slot().is_at_work = order.is_some();
+        let bytes = match order {
+            None => {
+                system.pause().await;
+                continue;
+            }
+            Some(Order::Load(address, len)) => {
+                let mut bytes = system.read(address, len).await;
+                bytes.resize(len as usize, 0xff);
+                bytes
+            }
+            Some(Order::Store(address, bytes)) => {
+                system.store(address, &bytes).await;
+                system.work(store).await;
+                Vec::new()
+            }
+            Some(Order::Work(span)) => {
+                system.work(span).await;
+                Vec::new()
+            }
+            Some(Order::Interrupt(message)) => {
+                system.interrupt(message).await;
+                Vec::new()
+            }
+            Some(Order::Written(address)) => {
+                system.written(address).await;
+                Vec::new()
+            }
+        };
+        let mut slot = desk.slot();
+        slot.bytes = Some(bytes);
+        slot.is_at_work = false;
+        drop(slot);
+        desk.is_done.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,385 @@
+//! Ranks of one job whose programs are outside: what each does next is told when it has done what it was told before.
+//!
+//! Time stands still between the end of a call and the next one of the same rank. Bytes are put to the memory of a rank's host,
+//! and taken from it, without an access: what a program does with its own memory takes the time that it says
+//! ([`Call::Compute`]).
+
+mod call;
+mod program;
+mod staging;
+mod together;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use device::nic::registers::{FUNCTIONS, PAIRS};
+use host::ThreadId;
+use host::ranks::{RankParameters, Seat};
+use kernel::{ComponentId, Parameters, Span, Time, Value};
+use packet::Fault;
+use protocol::QueuePairId;
+
+use crate::model::Model;
+use crate::result::name_of_fault;
+use crate::run::access::AccessError;
+use crate::run::simulation::{CHUNK, Simulation};
+use crate::scenario::nearest;
+use crate::workload::Workload;
+use program::{Bell, Desk, Order, serve};
+use staging::{Staged, Window};
+use together::Together;
+
+pub use call::{Call, CallError, Done, Letter, Refused, Spot, Wanted};
+pub use host::ranks::{Number, Operator};
+pub use together::Collective;
+
+/// The ranks of a job.
+#[derive(Debug)]
+pub struct Job {
+    ranks: Vec<Member>,
+    bell: Arc<Bell>,
+    together: Together,
+    /// What ranks have allocated, `size` after `size`.
+    windows: Vec<Option<Window>>,
+    /// How often any program had gone on when that was last seen to change, and when.
+    stirred: (u64, Time),
+    /// When a program was last seen to have gone on, or a packet to be under way.
+    moved: Time,
+}
+
+/// One rank.
+#[derive(Debug)]
+struct Member {
+    nic: String,
+    function: u8,
+    host: usize,
+    /// Where the memory of its host begins.
+    base: u64,
+    thread: ThreadId,
+    desk: Desk,
+    /// What it is doing.
+    call: Option<Staged>,
+    /// What it has begun and not ended, by number.
+    begun: BTreeMap<u32, Staged>,
+    /// Sends and receives begun, and allocations made.
+    numbers: u32,
+    allocations: usize,
+}
+
+/// When all ranks have waited for so long, and no packet was under way, none of them will go on, although something goes on
+/// happening: links with errors tell their credit for ever.
+const PATIENCE: Span = Span::from_us(100_000);
+
+/// The same where packets are under way, which may stand still.
+const PATIENCE_WITH_PACKETS: Span = Span::from_us(10_000_000);
+
+/// Keys of jobs, one after the other.
+const KEYS: u16 = 0x7a00;
+
+impl Job {
+    /// Begins a rank at each of `nics`, in this order, in queue pairs that nobody else uses.
+    pub fn new(
+        simulation: &mut Simulation,
+        nics: &[&str],
+        parameters: &RankParameters,
+    ) -> Result<Self, AccessError> {
+        let mut ids = Vec::new();
+        for nic in nics {
+            ids.push(simulation.free_pair(nic, &ids)?);
+        }
+        let pair = |id: &QueuePairId| (id.function(), id.pair());
+        let pairs = nics.iter().zip(&ids).map(|(nic, id)| (*nic, pair(id)));
+        let pairs: Vec<_> = pairs.collect();
+        let key = KEYS.wrapping_add(simulation.opened.len() as u16);
+        let seats = simulation.open_seats(&pairs, key, parameters)?;
+        let bell = Arc::default();
+        let begin = |seat: Seat| Member::new(simulation, pairs[seat.rank], seat, &bell);
+        Ok(Self {
+            ranks: seats.into_iter().map(begin).collect::<Result<_, _>>()?,
+            bell,
+            together: Together::of(nics.len()),
+            windows: Vec::new(),
+            stirred: (0, Time::ZERO),
+            moved: Time::ZERO,
+        })
+    }
+
+    /// Has `rank`, which has done what it was told before, do something from now on: the number of what is begun.
+    pub fn call(
+        &mut self,
+        simulation: &mut Simulation,
+        rank: usize,
+        call: Call<'_>,
+    ) -> Result<u32, CallError> {
+        self.check(rank)?;
+        if self.ranks[rank].call.is_some() {
+            return Err(CallError::Busy(rank));
+        }
+        if let Some(collective) = call.collective() {
+            self.check_together(rank, collective)?;
+        }
+        let mut staged = Staged::default();
+        let told = self.order(simulation, rank, call, &mut staged);
+        let (order, number) = match told {
+            Ok(told) => told,
+            Err(error) => {
+                simulation.give_back(self.ranks[rank].host, &staged.taken);
+                return Err(error);
+            }
+        };
+        let member = &mut self.ranks[rank];
+        if let Order::BeginSend(number, _) | Order::BeginReceive(number, _) = order {
+            member.begun.insert(number, std::mem::take(&mut staged));
+        }
+        member.call = Some(staged);
+        member.tell(simulation, order);
+        Ok(number)
+    }
+
+    /// `rank` does nothing any more, not even what others may wait for.
+    pub fn leave(&mut self, simulation: &mut Simulation, rank: usize) -> Result<(), CallError> {
+        self.check(rank)?;
+        self.ranks[rank].tell(simulation, Order::Leave);
+        Ok(())
+    }
+
+    /// Lets time pass until ranks have done what they were told, while `watch`, asked now and then, says to go on: what came of
+    /// it, in the order of ranks. Nothing when none of them will ever have.
+    pub fn advance(
+        &mut self,
+        simulation: &mut Simulation,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<Done>, Refused> {
+        loop {
+            for _ in 0..CHUNK {
+                if self.bell.rung.swap(false, Ordering::Relaxed) {
+                    return self.take_done(simulation);
+                }
+                if !simulation.step_until(Time::NEVER) {
+                    return Ok(Vec::new());
+                }
+            }
+            if !watch() || self.is_stuck(simulation) {
+                return Ok(Vec::new());
+            }
+        }
+    }
+
+    /// How many bytes a rank has allocated.
+    pub fn window_size(&self, window: usize) -> Result<u64, CallError> {
+        Ok(self.window(window)?.size)
+    }
+
+    /// Puts `bytes` into a rank's own window, without an access.
+    pub fn store(
+        &self,
+        simulation: &mut Simulation,
+        spot: Spot,
+        bytes: &[u8],
+    ) -> Result<(), CallError> {
+        let (rank, address) = self.place(spot, bytes.len() as u64)?;
+        self.ranks[rank].put(simulation, address, bytes);
+        Ok(())
+    }
+
+    /// The `len` bytes in a rank's own window, without an access.
+    pub fn load(
+        &self,
+        simulation: &Simulation,
+        spot: Spot,
+        len: u64,
+    ) -> Result<Vec<u8>, CallError> {
+        let (rank, address) = self.place(spot, len)?;
+        Ok(self.ranks[rank].bytes(simulation, address, len))
+    }
+
+    /// What the controllers have stopped of what the ranks asked for, and how often. Nothing, unless the layer is wrong.
+    pub fn faults(&self, simulation: &Simulation) -> Result<Vec<(String, u64)>, AccessError> {
+        let mut stopped = Vec::new();
+        for member in &self.ranks {
+            let counts = simulation.faults(&member.nic, member.function)?;
+            let counts = Fault::ALL.iter().zip(counts);
+            let faults = counts.filter(|(_, count)| *count > 0);
+            let named = faults.map(|(fault, count)| {
+                let name = name_of_fault(*fault);
+                (format!("{}: {name}", member.nic), count)
+            });
+            stopped.extend(named);
+        }
+        Ok(stopped)
+    }
+
+    fn check(&self, rank: usize) -> Result<(), CallError> {
+        let size = self.ranks.len();
+        let is_there = rank < size;
+        is_there
+            .then_some(())
+            .ok_or_else(|| CallError::NoRank(rank, size.saturating_sub(1)))
+    }
+
+    fn check_together(&mut self, rank: usize, call: Collective) -> Result<(), CallError> {
+        let called = self.together.call(rank, call);
+        called.map_err(|(number, first, other)| CallError::Different {
+            number,
+            rank,
+            call,
+            first,
+            other,
+        })
+    }
+
+    fn take_done(&mut self, simulation: &mut Simulation) -> Result<Vec<Done>, Refused> {
+        let mut all = Vec::new();
+        for (rank, member) in self.ranks.iter_mut().enumerate() {
+            let Some(answer) = member.desk.slot().answer.take() else {
+                continue;
+            };
+            let staged = member.call.take().unwrap_or_default();
+            let status = answer.map_err(|fault| Refused { rank, fault })?;
+            let (from, tag, len) = status.map_or((0, 0, 0), |one| (one.from, one.tag, one.len));
+            let item = staged.yields_of(len);
+            all.push(Done {
+                rank,
+                from,
+                tag,
+                len: u64::from(len),
+                bytes: member.bytes(simulation, item.address, u64::from(item.len)),
+            });
+            simulation.give_back(member.host, &staged.taken);
+        }
+        Ok(all)
+    }
+
+    /// Whether all ranks have waited for so long that they will for ever.
+    fn is_stuck(&mut self, simulation: &Simulation) -> bool {
+        let (now, stirs) = (simulation.now(), self.bell.stirs.load(Ordering::Relaxed));
+        if self.stirred.0 != stirs {
+            self.stirred = (stirs, now);
+        }
+        if self.stirred.1 == now || simulation.packets_in_use() > 0 {
+            self.moved = now;
+        }
+        let waits = |member: &Member| simulation.waits(member.host, member.thread);
+        let is_late = now > self.moved + PATIENCE || now > self.stirred.1 + PATIENCE_WITH_PACKETS;
+        is_late && self.ranks.iter().all(waits)
+    }
+}
+
+impl Member {
+    /// The rank at `seat`, whose program begins now.
+    fn new(
+        simulation: &mut Simulation,
+        (nic, (function, _)): (&str, (u8, u8)),
+        seat: Seat,
+        bell: &Arc<Bell>,
+    ) -> Result<Self, AccessError> {
+        let name = simulation.host_of(nic)?;
+        let host = simulation.node(&name)?;
+        let desk = Desk::default();
+        let (slot, bell) = (desk.clone(), bell.clone());
+        let thread = simulation.spawn(&name, |system| serve(system, seat, slot, bell))?;
+        let memory = simulation.plan().nodes[host].memory;
+        Ok(Self {
+            nic: nic.to_owned(),
+            function,
+            host,
+            base: memory.map_or(0, |memory| memory.base),
+            thread,
+            desk,
+            call: None,
+            begun: BTreeMap::new(),
+            numbers: 0,
+            allocations: 0,
+        })
+    }
+
+    /// Tells its program what to do, now.
+    fn tell(&self, simulation: &mut Simulation, order: Order) {
+        self.desk.slot().order = Some(order);
+        simulation.go_on(self.host, self.thread);
+    }
+
+    fn number(&mut self) -> u32 {
+        self.numbers = self.numbers.wrapping_add(1);
+        self.numbers
+    }
+
+    fn bytes(&self, simulation: &Simulation, address: u64, len: u64) -> Vec<u8> {
+        let mut bytes = vec![0; len as usize];
+        if let Some(memory) = simulation.models[self.host].memory()
+            && len > 0
+        {
+            memory.read(address - self.base, &mut bytes);
+        }
+        bytes
+    }
+}
+
+impl Simulation {
+    /// The first queue pair of `nic` that is not open, of a function that no workload uses and none of `beside`.
+    fn free_pair(&self, nic: &str, beside: &[QueuePairId]) -> Result<QueuePairId, AccessError> {
+        let node = &self.plan().nodes[self.node(nic)?];
+        let processor = self.attachment(nic)?.processor;
+        let used = self.plan().workloads.iter();
+        let used = used.flat_map(|one| match &one.workload {
+            Workload::Message(messages) => {
+                vec![messages.message.from.id, messages.message.to.id]
+            }
+            Workload::Offer(offer) => offer.sources.iter().map(|source| source.pair.id).collect(),
+            _ => Vec::new(),
+        });
+        let used: Vec<QueuePairId> = used.chain(beside.iter().copied()).collect();
+        let pairs = (0..FUNCTIONS as u8)
+            .filter(|function| node.doorbells(*function).is_some())
+            .map(|function| QueuePairId::new(processor, function, 0))
+            .filter(|id| {
+                used.iter()
+                    .all(|used| used.number() >> 2 != id.number() >> 2)
+            })
+            .flat_map(|id| {
+                (0..PAIRS as u8).map(move |pair| QueuePairId::new(processor, id.function(), pair))
+            });
+        let mut closed = pairs.filter(|id| !self.opened.contains(id));
+        closed
+            .next()
+            .ok_or_else(|| AccessError::NoFunctionLeft(nic.to_owned()))
+    }
+
+    /// Has a program of a host go on that has paused.
+    fn go_on(&mut self, host: usize, thread: ThreadId) {
+        let now = self.now();
+        if let Model::Host(root) = &mut self.models[host] {
+            root.cpu_mut().go_on(thread, now);
+        }
+        self.models[host].ask(ComponentId(host as u32), &mut self.world);
+        self.listen();
+    }
+
+    fn waits(&self, host: usize, thread: ThreadId) -> bool {
+        match &self.models[host] {
+            Model::Host(root) => root.cpu().is_waiting(thread),
+            _ => true,
+        }
+    }
+}
+
+/// The parameters that `settings` say, above the defaults.
+pub fn parameters<'a>(
+    settings: impl IntoIterator<Item = (&'a str, Value<'a>)>,
+) -> Result<RankParameters, String> {
+    let mut parameters = RankParameters::default();
+    for (key, value) in settings {
+        let known = parameters.set(key, &value);
+        if known.map_err(|message| format!("{key}: {message}"))? {
+            continue;
+        }
+        let keys = parameters.keys();
+        let hint = nearest(key, keys).map_or_else(
+            || format!("they are {}", keys.join(", ")),
+            |near| format!("did you mean {near:?}?"),
+        );
+        return Err(format!("unknown parameter {key:?} of ranks; {hint}"));
+    }
+    Ok(parameters)
+}

@@ -1,0 +1,271 @@
+//! Where the bytes of calls are: memory of the rank's host that is taken for as long as the call lasts.
+
+use device::nic::descriptor::Item;
+use kernel::Time;
+
+use super::call::{Call, CallError, Letter, Spot, Wanted};
+use super::program::{self, Order};
+use super::{Job, Member};
+use crate::run::access::AccessError;
+use crate::run::simulation::Simulation;
+
+/// Memory that holds what a call sends, or takes what it receives.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Staged {
+    pub(super) taken: Vec<Item>,
+    /// What the outside gets at the end.
+    yields: Yields,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Yields {
+    #[default]
+    Nothing,
+    /// All of it.
+    All(Item),
+    /// As much of it as a message has brought.
+    Message(Item),
+}
+
+/// Memory of a rank that all may write and read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    rank: usize,
+    address: u64,
+    pub(super) size: u64,
+}
+
+/// No bytes.
+const NOTHING: Item = Item { address: 0, len: 0 };
+
+/// Bytes of a message at most.
+const LONGEST: u64 = 1 << 30;
+
+/// Nobody waits longer.
+const LATEST: Time = Time::from_fs(10_000_000_000_000_000_000);
+
+impl Staged {
+    /// Where the bytes are that the outside gets, when a message of so many has come.
+    pub(super) fn yields_of(&self, len: u32) -> Item {
+        match self.yields {
+            Yields::Nothing => NOTHING,
+            Yields::All(item) => item,
+            Yields::Message(item) => Item {
+                len: len.min(item.len),
+                ..item
+            },
+        }
+    }
+}
+
+impl Job {
+    /// What the program of `rank` is told, and the number of what that begins. Memory is taken for it, whether it can be told or
+    /// not.
+    pub(super) fn order(
+        &mut self,
+        simulation: &mut Simulation,
+        rank: usize,
+        call: Call<'_>,
+        staged: &mut Staged,
+    ) -> Result<(Order, u32), CallError> {
+        let order = match call {
+            Call::Send(letter) => Order::Send(self.letter(simulation, rank, letter, staged)?),
+            Call::Receive(wanted) => Order::Receive(self.wanted(simulation, rank, wanted, staged)?),
+            Call::BeginSend(letter) => {
+                let letter = self.letter(simulation, rank, letter, staged)?;
+                let number = self.ranks[rank].number();
+                return Ok((Order::BeginSend(number, letter), number));
+            }
+            Call::BeginReceive(wanted) => {
+                let wanted = self.wanted(simulation, rank, wanted, staged)?;
+                let number = self.ranks[rank].number();
+                return Ok((Order::BeginReceive(number, wanted), number));
+            }
+            Call::End(number) => {
+                let begun = self.ranks[rank].begun.remove(&number);
+                *staged = begun.ok_or(CallError::NotBegun(number))?;
+                Order::End(number)
+            }
+            Call::SendReceive(letter, wanted) => {
+                let letter = self.letter(simulation, rank, letter, staged)?;
+                Order::SendReceive(letter, self.wanted(simulation, rank, wanted, staged)?)
+            }
+            Call::Barrier => Order::Barrier,
+            Call::Broadcast { root, len, bytes } => {
+                self.check(root)?;
+                let item = if root == rank {
+                    self.stage(simulation, rank, bytes, staged)?
+                } else {
+                    self.room(simulation, rank, len, staged)?
+                };
+                staged.yields = Yields::All(item);
+                Order::Broadcast(root, item)
+            }
+            Call::AllReduce {
+                number,
+                operator,
+                bytes,
+            } => {
+                let len = bytes.len() as u64;
+                if !len.is_multiple_of(number.bytes()) {
+                    return Err(CallError::Elements(len, number.bytes()));
+                }
+                let item = self.stage(simulation, rank, bytes, staged)?;
+                staged.yields = Yields::All(item);
+                Order::AllReduce(item, number.combine(operator))
+            }
+            Call::Allocate(size) => {
+                let Item { address, .. } = self.room(simulation, rank, size, staged)?;
+                // It is nobody else's from now on.
+                staged.taken.clear();
+                let window = Window {
+                    rank,
+                    address,
+                    size,
+                };
+                self.ranks[rank].put(simulation, address, &vec![0; size as usize]);
+                return Ok((Order::Barrier, self.open(window)));
+            }
+            Call::Put(spot, bytes) => {
+                let (to, target) = self.place(spot, bytes.len() as u64)?;
+                let source = self.stage(simulation, rank, bytes, staged)?;
+                Order::Put(to, source, target)
+            }
+            Call::Get(spot, len) => {
+                let (from, source) = self.place(spot, len)?;
+                let item = self.room(simulation, rank, len, staged)?;
+                staged.yields = Yields::All(item);
+                Order::Get(from, source, item)
+            }
+            Call::Compute(span) => {
+                let is_late = simulation.now() + span > LATEST;
+                if is_late {
+                    return Err(CallError::TooLate);
+                }
+                Order::Compute(span)
+            }
+        };
+        Ok((order, 0))
+    }
+
+    fn letter(
+        &self,
+        simulation: &mut Simulation,
+        rank: usize,
+        letter: Letter<'_>,
+        staged: &mut Staged,
+    ) -> Result<program::Letter, CallError> {
+        self.check(letter.to)?;
+        let source = self.stage(simulation, rank, letter.bytes, staged)?;
+        Ok((letter.to, letter.tag, source))
+    }
+
+    fn wanted(
+        &self,
+        simulation: &mut Simulation,
+        rank: usize,
+        wanted: Wanted,
+        staged: &mut Staged,
+    ) -> Result<program::Wanted, CallError> {
+        wanted.from.map_or(Ok(()), |from| self.check(from))?;
+        let target = self.room(simulation, rank, wanted.room, staged)?;
+        staged.yields = Yields::Message(target);
+        Ok((wanted.from, wanted.tag, target))
+    }
+
+    /// Puts `bytes` to the memory of `rank`.
+    fn stage(
+        &self,
+        simulation: &mut Simulation,
+        rank: usize,
+        bytes: &[u8],
+        staged: &mut Staged,
+    ) -> Result<Item, CallError> {
+        let item = self.room(simulation, rank, bytes.len() as u64, staged)?;
+        self.ranks[rank].put(simulation, item.address, bytes);
+        Ok(item)
+    }
+
+    /// Takes room for `len` bytes of the memory of `rank`.
+    fn room(
+        &self,
+        simulation: &mut Simulation,
+        rank: usize,
+        len: u64,
+        staged: &mut Staged,
+    ) -> Result<Item, CallError> {
+        if len == 0 {
+            return Ok(NOTHING);
+        }
+        if len > LONGEST {
+            return Err(CallError::TooLong(len));
+        }
+        let host = self.ranks[rank].host;
+        let Some(address) = simulation.spare[host].take(len) else {
+            let name = simulation.plan.nodes[host].name.clone();
+            return Err(AccessError::NoRoom(name, len).into());
+        };
+        let item = Item {
+            address,
+            len: len as u32,
+        };
+        staged.taken.push(item);
+        Ok(item)
+    }
+
+    /// What a rank allocates: its number, behind that of the first rank's.
+    fn open(&mut self, window: Window) -> u32 {
+        let size = self.ranks.len();
+        let member = &mut self.ranks[window.rank];
+        let first = member.allocations * size;
+        member.allocations += 1;
+        let all = self.windows.len().max(first + size);
+        self.windows.resize(all, None);
+        self.windows[first + window.rank] = Some(window);
+        first as u32
+    }
+
+    pub(super) fn window(&self, number: usize) -> Result<Window, CallError> {
+        let window = self.windows.get(number).copied().flatten();
+        window.ok_or(CallError::NoWindow(number))
+    }
+
+    /// Whose the `len` bytes at `spot` are, and their address.
+    pub(super) fn place(&self, spot: Spot, len: u64) -> Result<(usize, u64), CallError> {
+        let Window {
+            rank,
+            address,
+            size,
+        } = self.window(spot.window)?;
+        let offset = spot.offset;
+        if offset.checked_add(len).is_none_or(|end| end > size) {
+            return Err(CallError::Outside {
+                rank,
+                size,
+                offset,
+                len,
+            });
+        }
+        Ok((rank, address + offset))
+    }
+}
+
+impl Member {
+    /// Puts `bytes` to `address` of its memory.
+    pub(super) fn put(&self, simulation: &mut Simulation, address: u64, bytes: &[u8]) {
+        if let Some(memory) = simulation.models[self.host].memory_mut()
+            && !bytes.is_empty()
+        {
+            memory.write(address - self.base, bytes);
+        }
+    }
+}
+
+impl Simulation {
+    /// Memory of a host is nobody's any more.
+    pub(super) fn give_back(&mut self, host: usize, items: &[Item]) {
+        for item in items {
+            self.spare[host].give_back(item.address, u64::from(item.len));
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! A fabric that runs: by itself, and driven from outside by accesses, programs, host threads and jobs of ranks.
+
+pub(crate) mod access;
+pub(crate) mod cards;
+mod configuration;
+pub(crate) mod hand;
+pub mod job;
+mod programs;
+pub(crate) mod simulation;
+mod spare;

@@ -1,0 +1,259 @@
+//! Programs of one's own on the hosts of a simulation, with memory and queue pairs.
+
+use std::sync::Arc;
+
+use host::queue_pair::{ENTRIES, Place, area};
+use host::ranks::{self, RankParameters, SCRATCH, Seat};
+use host::{DriverParameters, System, ThreadId};
+use kernel::ComponentId;
+use protocol::QueuePairId;
+use transaction::Backing;
+
+use crate::model::Model;
+use crate::plan::Attachment;
+use crate::run::access::AccessError;
+use crate::run::simulation::Simulation;
+use crate::scenario::NodeKind;
+use crate::workload::message;
+
+impl Simulation {
+    /// Begins a program on `host` now.
+    pub fn spawn<F>(
+        &mut self,
+        host: &str,
+        program: impl FnOnce(System) -> F,
+    ) -> Result<ThreadId, AccessError>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.start();
+        let node = self.node(host)?;
+        let now = self.now();
+        let Model::Host(root) = &mut self.models[node] else {
+            return Err(AccessError::NoProcessor(host.to_owned()));
+        };
+        let thread = root.cpu_mut().spawn(now, program);
+        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        self.listen();
+        Ok(thread)
+    }
+
+    /// What the software of `host` costs.
+    pub fn costs(&self, host: &str) -> Result<DriverParameters, AccessError> {
+        match &self.plan().nodes[self.node(host)?].kind {
+            NodeKind::Host(_, costs) => Ok(costs.clone()),
+            _ => Err(AccessError::NoProcessor(host.to_owned())),
+        }
+    }
+
+    /// The address of `size` bytes of the memory of `host` that nobody else uses, from a page on.
+    pub fn allocate(&mut self, host: &str, size: u64) -> Result<u64, AccessError> {
+        let node = self.node(host)?;
+        let taken = self.spare[node].take(size);
+        taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
+    }
+
+    /// The same from a multiple of `alignment` on, which is a power of two.
+    pub fn allocate_aligned(
+        &mut self,
+        host: &str,
+        size: u64,
+        alignment: u64,
+    ) -> Result<u64, AccessError> {
+        let node = self.node(host)?;
+        let taken = self.spare[node].take_aligned(size, alignment);
+        taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
+    }
+
+    /// The `size` bytes at `address`, which were allocated, are free again.
+    pub fn free(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
+        let node = self.node(host)?;
+        self.spare[node].give_back(address, size);
+        Ok(())
+    }
+
+    /// From now on the `size` bytes of the memory of `host` at `address`, which were allocated, are those of `backing`; both are
+    /// multiples of [`Memory::SHARED_PAGE`].
+    pub fn share(
+        &mut self,
+        host: &str,
+        address: u64,
+        size: u64,
+        backing: &Arc<dyn Backing>,
+    ) -> Result<(), AccessError> {
+        let (node, offset) = self.locate(host, address, size)?;
+        if let Some(memory) = self.models[node].memory_mut() {
+            memory.share(offset, size, backing);
+        }
+        Ok(())
+    }
+
+    /// They are the host's own again, and zero.
+    pub fn unshare(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
+        let (node, offset) = self.locate(host, address, size)?;
+        if let Some(memory) = self.models[node].memory_mut() {
+            memory.unshare(offset, size);
+        }
+        Ok(())
+    }
+
+    /// What the function of `device` writes to interrupt its host: none while it may not.
+    pub fn interrupt_message(&self, device: &str, vector: u8) -> Result<Option<u32>, AccessError> {
+        let functions = self.models[self.node(device)?].functions();
+        let message = functions.space(transaction::Place::Own).msi(vector);
+        Ok(message.map(|(_, message)| message))
+    }
+
+    /// Where the addresses of `to`, which is a host, an I/O port or a device below either, begin for loads and stores of the host
+    /// `from`: in the window of a network interface controller there whose crossbar leads to it.
+    pub fn window(&self, from: &str, to: &str) -> Result<u64, AccessError> {
+        let (own, other) = (self.node(from)?, self.node(to)?);
+        self.plan()
+            .window(own, other)
+            .map(|(base, _)| base)
+            .ok_or_else(|| AccessError::NoWindow(from.to_owned(), to.to_owned()))
+    }
+
+    /// Opens queue pair `pair` (0..=3) of `function` (0..=7) of a network interface controller with the key `key`, as the driver
+    /// of its host does: with descriptors, rings and 64 buffers in the memory of that host.
+    pub fn open_pair(&mut self, nic: &str, pair: (u8, u8), key: u16) -> Result<Place, AccessError> {
+        self.open_wide_pair(nic, pair, key, ENTRIES)
+    }
+
+    /// Opens queue pair `pair` of each of `nics`, with the key `key`, for programs on their hosts that are the ranks of one job, in
+    /// this order: the place of each.
+    pub fn open_ranks(
+        &mut self,
+        nics: &[&str],
+        pair: (u8, u8),
+        key: u16,
+        parameters: &RankParameters,
+    ) -> Result<Vec<Seat>, AccessError> {
+        let pairs: Vec<_> = nics.iter().map(|nic| (*nic, pair)).collect();
+        self.open_seats(&pairs, key, parameters)
+    }
+
+    /// The same with a queue pair of its own for each.
+    pub(crate) fn open_seats(
+        &mut self,
+        pairs: &[(&str, (u8, u8))],
+        key: u16,
+        parameters: &RankParameters,
+    ) -> Result<Vec<Seat>, AccessError> {
+        self.check_ways(pairs)?;
+        let buffers = ranks::entries(pairs.len(), parameters);
+        let open = |(nic, pair): &(&str, _)| self.open_wide_pair(nic, *pair, key, buffers);
+        let places: Vec<Place> = pairs.iter().map(open).collect::<Result<_, _>>()?;
+        let all: Arc<[QueuePairId]> = places.iter().map(|place| place.id).collect();
+        let seats = places.into_iter().enumerate();
+        seats
+            .map(|(rank, place)| {
+                let host = self.host_of(pairs[rank].0)?;
+                Ok(Seat {
+                    rank,
+                    place,
+                    all: all.clone(),
+                    scratch: self.allocate(&host, SCRATCH)?,
+                    costs: self.costs(&host)?,
+                    parameters: parameters.clone(),
+                })
+            })
+            .collect()
+    }
+
+    /// Whether each of these network interface controllers can send to each.
+    fn check_ways(&self, pairs: &[(&str, (u8, u8))]) -> Result<(), AccessError> {
+        let places = pairs.iter().map(|(nic, _)| self.attachment(nic));
+        let places: Vec<Attachment> = places.collect::<Result<_, _>>()?;
+        for (from, here) in places.iter().enumerate() {
+            let own = &self.plan().controllers[here.controller];
+            let is_far = |there: &Attachment| own.port_to(there.processor).is_none();
+            if let Some(to) = places.iter().position(is_far) {
+                let name = |rank: usize| pairs[rank].0.to_owned();
+                return Err(AccessError::NoWay(name(from), name(to)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the network interface controller `nic` is.
+    pub(crate) fn attachment(&self, nic: &str) -> Result<Attachment, AccessError> {
+        let place = self.plan().nodes[self.node(nic)?].attachment;
+        place.ok_or_else(|| AccessError::NoNic(nic.to_owned()))
+    }
+
+    /// The host that a node is below.
+    pub(crate) fn host_of(&self, node: &str) -> Result<String, AccessError> {
+        let root = self.plan().nodes[self.node(node)?].root;
+        Ok(self.plan().nodes[root].name.clone())
+    }
+
+    /// Opens a queue pair with so many buffers, a multiple of 16.
+    fn open_wide_pair(
+        &mut self,
+        nic: &str,
+        pair: (u8, u8),
+        key: u16,
+        entries: u64,
+    ) -> Result<Place, AccessError> {
+        let node = self.node(nic)?;
+        let place = self.place(nic, pair, key, entries)?;
+        self.start();
+        self.opened.push(place.id);
+        message::open(&self.plan, node, &place, &mut self.models);
+        self.models[node].ask(ComponentId(node as u32), &mut self.world);
+        Ok(place)
+    }
+
+    /// Where a queue pair is that a program [opens](host::queue_pair::QueuePair::open) itself, with memory for 64 buffers.
+    pub fn place_of_pair(
+        &mut self,
+        nic: &str,
+        pair: (u8, u8),
+        key: u16,
+    ) -> Result<Place, AccessError> {
+        self.place(nic, pair, key, ENTRIES)
+    }
+
+    fn place(
+        &mut self,
+        nic: &str,
+        (function, pair): (u8, u8),
+        key: u16,
+        entries: u64,
+    ) -> Result<Place, AccessError> {
+        let node = self.node(nic)?;
+        let place = self.attachment(nic)?;
+        let id = QueuePairId::new(place.processor, function, pair);
+        let page = self.plan().nodes[node].doorbells(id.function());
+        let page = page.ok_or_else(|| AccessError::NoFunction(nic.to_owned(), function))?;
+        let host = self.host_of(nic)?;
+        let area = self.allocate(&host, area(entries))?;
+        Ok(Place {
+            id,
+            page,
+            area,
+            entries,
+            requests: self.plan().nodes[node].requests(),
+            key,
+        })
+    }
+
+    /// Lets the program of a host know how often devices write the byte at `address` of its memory.
+    pub fn watch(&mut self, host: &str, address: u64) -> Result<(), AccessError> {
+        let node = self.node(host)?;
+        match &mut self.models[node] {
+            Model::Host(root) => root.cpu_mut().watch(address),
+            _ => return Err(AccessError::NoProcessor(host.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// How often the controller `nic` has stopped something of `function`, by [`packet::Fault::ALL`].
+    pub fn faults(&self, nic: &str, function: u8) -> Result<Vec<u64>, AccessError> {
+        match &self.models[self.node(nic)?] {
+            Model::Nic(nic) => Ok(nic.faults(function & 7).to_vec()),
+            _ => Err(AccessError::NoNic(nic.to_owned())),
+        }
+    }
+}

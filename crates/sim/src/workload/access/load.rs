@@ -1,0 +1,82 @@
+//! How accesses are given to those who make them.
+
+use host::accesses as host_accesses;
+use kernel::{Span, Stream};
+use packet::FlowId;
+use transaction::{AccessOrder, Accesses, Pattern};
+
+use crate::build::fill_pattern;
+use crate::model::Model;
+use crate::plan::Plan;
+use crate::scenario::Order;
+
+use super::{AccessPlan, Loading, Own};
+
+/// Fills a buffer with what reads are checked against.
+pub(super) fn fill(number: usize, plan: &Plan, models: &mut [Model]) {
+    let buffer = &plan.buffers[number];
+    let base = plan.nodes[buffer.host]
+        .memory
+        .map_or(0, |memory| memory.base);
+    let memory = models[buffer.host].memory_mut().expect("a host has memory");
+    let pattern = pattern(plan, number);
+    fill_pattern(pattern, buffer.size, buffer.address - base, memory);
+}
+
+/// The pattern in a buffer. Its number is that of no workload.
+fn pattern(plan: &Plan, buffer: usize) -> Pattern {
+    plan.pattern(u32::MAX - buffer as u32)
+}
+
+/// Gives the accesses to those who make them.
+pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
+    let plan = to.plan;
+    let buffer = &plan.buffers[access.buffer];
+    for (core, id) in access.cores.clone().zip(own.flows()) {
+        let what = accesses(plan, access, (core, id), to.up);
+        match &mut to.models[access.by] {
+            Model::Accelerator(accelerator) => {
+                if access.warm_translations {
+                    buffer
+                        .mappings()
+                        .for_each(|mapping| accelerator.warm(mapping));
+                }
+                accelerator.add_accesses(what);
+            }
+            Model::BlockDma(engine) => engine.add_accesses(what),
+            _ => {
+                to.spawn(access.by, what.start, |system, costs| {
+                    host_accesses::run(system, core, costs.timed_access, what)
+                });
+            }
+        }
+    }
+}
+
+fn accesses(plan: &Plan, access: &AccessPlan, (core, flow): (usize, FlowId), up: Span) -> Accesses {
+    let buffer = &plan.buffers[access.buffer];
+    let stream = || Stream::named(plan.seed, &format!("accesses {} {core}", access.id));
+    Accesses {
+        flow,
+        kind: access.kind.0,
+        address: if plan.nodes[access.by].has_virtual_addresses() {
+            buffer.virtual_address
+        } else {
+            buffer.address
+        },
+        region: buffer.size,
+        size: access.size,
+        count: access.count,
+        warm_up: access.warm_up,
+        order: match access.order {
+            Order::Sequential => AccessOrder::Sequential,
+            Order::Random => AccessOrder::Random(stream()),
+            Order::Local => AccessOrder::Local,
+        },
+        start: access.start + up,
+        interval: access.interval,
+        turnaround: access.turnaround,
+        pattern: pattern(plan, access.buffer),
+        check: access.check,
+    }
+}

@@ -1,0 +1,202 @@
+//! The accesses of a scenario, with those who make them found.
+
+use kernel::{Bytes, Time};
+use transaction::AccessKind;
+
+use crate::scenario::{Access, DeviceParameters, Lines, NodeKind, Scenario, ScenarioError};
+
+use crate::plan::BufferPlan;
+use crate::plan::address::show;
+use crate::plan::buffers::buffer_of;
+use crate::plan::planner::{Planner, taken};
+use crate::plan::tree::known;
+
+use super::AccessPlan;
+
+impl Planner<'_> {
+    /// The accesses to those buffers.
+    pub(crate) fn accesses(
+        &self,
+        buffers: &[BufferPlan],
+    ) -> Result<Vec<AccessPlan>, ScenarioError> {
+        let all = &self.scenario.accesses;
+        if let Some((number, message)) = taken(all.iter().map(|access| &access.id)) {
+            return Err(access_error(self.scenario, &all[number], "id", &message));
+        }
+        let mut plans = Vec::new();
+        for access in all {
+            plans.push(self.access(access, buffers)?);
+        }
+        let written: Vec<usize> = plans
+            .iter()
+            .filter(|plan: &&AccessPlan| plan.kind.0 != AccessKind::Read)
+            .map(|plan| plan.buffer)
+            .collect();
+        for plan in &mut plans {
+            plan.check = !written.contains(&plan.buffer);
+        }
+        Ok(plans)
+    }
+
+    fn access(&self, access: &Access, buffers: &[BufferPlan]) -> Result<AccessPlan, ScenarioError> {
+        let parameters = &access.parameters;
+        let error = |key: &str, message: &str| access_error(self.scenario, access, key, message);
+        let buffer = buffer_of(&access.buffer.value, buffers);
+        let buffer = buffer.map_err(|message| error("buffer", &message))?;
+        let by = self.accessor(&access.by.value, &buffers[buffer]);
+        let by = by.map_err(|message| error("by", &message))?;
+        if buffers[buffer].moves.is_some() && !self.nodes[by].asks_for_translations() {
+            let message = format!(
+                "{} has physical addresses, and its buffer moves; write an accelerator with virtual_addresses = true, or moves = 0",
+                self.nodes[by].name
+            );
+            return Err(error("by", &message));
+        }
+        self.check_size(access, by, &buffers[buffer])?;
+        let Bytes(size) = parameters.size;
+        let first = parameters.first_core as usize;
+        let cores = first..first + parameters.cores as usize;
+        self.check_cores(by, cores.end, &access.lines)
+            .map_err(|(key, message)| error(key, &message))?;
+        if parameters.warm_translations && self.is_block_dma(by) {
+            let message = format!("{} has physical addresses; leave it out", access.by.value);
+            return Err(error("warm_translations", &message));
+        }
+        Ok(AccessPlan {
+            id: access.id.value.clone(),
+            by,
+            cores,
+            buffer,
+            kind: parameters.kind,
+            size,
+            count: parameters.count,
+            warm_up: parameters.warm_up,
+            order: parameters.order,
+            start: Time::from_fs(parameters.start.as_fs()),
+            interval: parameters.interval,
+            turnaround: parameters.turnaround,
+            warm_translations: parameters.warm_translations,
+            check: false,
+        })
+    }
+
+    pub(crate) fn is_block_dma(&self, node: usize) -> bool {
+        let kind = &self.nodes[node].kind;
+        matches!(kind, NodeKind::Device(_, DeviceParameters::BlockDma(_)))
+    }
+
+    /// Checks that an access is within the buffer, and that there are atomic operations of its size.
+    fn check_size(
+        &self,
+        access: &Access,
+        by: usize,
+        buffer: &BufferPlan,
+    ) -> Result<(), ScenarioError> {
+        let Bytes(size) = access.parameters.size;
+        let error = |message: &str| Err(access_error(self.scenario, access, "size", message));
+        if size > buffer.size {
+            return error(&format!(
+                "{} are more than its buffer has; write {} at most",
+                show(size),
+                show(buffer.size)
+            ));
+        }
+        let AccessKind::Atomic(kind) = access.parameters.kind.0 else {
+            return Ok(());
+        };
+        let (of, widest) = if self.is_block_dma(by) {
+            (" of PCI Express", kind.operation().widest().into())
+        } else {
+            ("", 16)
+        };
+        if matches!(size, 4 | 8 | 16) && size <= widest {
+            return Ok(());
+        }
+        let right = if widest == 16 {
+            "4 B, 8 B or 16 B"
+        } else {
+            "4 B or 8 B"
+        };
+        let name = access.parameters.kind.name();
+        error(&format!(
+            "an {name}{of} is not on {}; write {right}",
+            show(size)
+        ))
+    }
+
+    /// Whether whoever makes accesses has that many cores; a device has none, and no key about them.
+    pub(crate) fn check_cores(
+        &self,
+        by: usize,
+        end: usize,
+        lines: &Lines,
+    ) -> Result<(), (&'static str, String)> {
+        if let NodeKind::Host(_, costs) = &self.nodes[by].kind {
+            if end <= costs.cores as usize {
+                return Ok(());
+            }
+            let (name, most) = (&self.nodes[by].name, costs.cores);
+            return Err(("cores", format!("{name} has {most} cores; write fewer")));
+        }
+        for key in ["cores", "first_core"] {
+            if lines.has(key) {
+                return Err((key, "a device has no cores; leave it out".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Who makes accesses: the host of the buffer, or an accelerator or an engine for blocks below it.
+    pub(crate) fn accessor(&self, name: &str, buffer: &BufferPlan) -> Result<usize, String> {
+        let Some(&by) = self.names.get(name) else {
+            let advice = known(self.scenario, name, |node| makes_accesses(&node.kind));
+            return Err(format!(
+                "there is no host, accelerator or block-dma {name:?}; {advice}"
+            ));
+        };
+        let host = &self.nodes[buffer.host];
+        let kind = &self.nodes[by].kind;
+        if !makes_accesses(kind) {
+            return Err(format!(
+                "{name} makes no accesses; write a host, or a device with model = \"accelerator\" or \"block-dma\""
+            ));
+        }
+        if self.nodes[by].root != buffer.host {
+            return Err(format!(
+                "the memory of {}, where {} is, is not in its address space; write {}, or an accelerator or block-dma below it",
+                host.name, buffer.name, host.name
+            ));
+        }
+        if matches!(kind, NodeKind::Host(..)) && !host.coherence.coherent {
+            return Err(format!(
+                "the cores of {name} have no caches; write coherent = true there"
+            ));
+        }
+        Ok(by)
+    }
+}
+
+/// Whether a node of that kind makes accesses to buffers.
+fn makes_accesses(kind: &NodeKind) -> bool {
+    matches!(
+        kind,
+        NodeKind::Host(..)
+            | NodeKind::Device(
+                _,
+                DeviceParameters::Accelerator(_) | DeviceParameters::BlockDma(_)
+            )
+    )
+}
+
+fn access_error(scenario: &Scenario, access: &Access, key: &str, message: &str) -> ScenarioError {
+    let line = match key {
+        "id" => access.id.line,
+        "by" => access.by.line,
+        "buffer" => access.buffer.line,
+        _ => access.lines.of(key),
+    };
+    scenario.error(
+        line,
+        format!("accesses {:?}, {key}: {message}", access.id.value),
+    )
+}

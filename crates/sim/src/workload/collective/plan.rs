@@ -1,0 +1,406 @@
+//! Collectives: what each node sends, and what it waits for, step by step.
+
+use std::collections::BTreeMap;
+
+use device::RouterParameters;
+use device::router::program::{Message, Step};
+use kernel::{Bytes, Quantity, Time};
+
+use crate::scenario::{
+    Algorithm, Collective, NetworkParameters, Operation, Scenario, ScenarioError, Sides,
+};
+
+use crate::plan::NodePlan;
+use crate::plan::network::{NetworkPlan, Networks};
+
+use super::{CollectivePlan, Face};
+
+/// The collectives of `scenario`, each in memory of its own.
+pub(crate) fn plan(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+    networks: &Networks,
+) -> Result<Vec<CollectivePlan>, ScenarioError> {
+    let mut plans: Vec<CollectivePlan> = Vec::with_capacity(scenario.collectives.len());
+    let mut used = vec![0; networks.all.len()];
+    for collective in &scenario.collectives {
+        let planner = Planner {
+            scenario,
+            collective,
+        };
+        let id = collective.id.value.as_str();
+        if plans.iter().any(|plan| plan.id == id) {
+            return Err(planner.error("id", "this id is already taken; write another one"));
+        }
+        let (network, shape) = planner.network(networks)?;
+        let mut builder = Builder::new(&shape.size, shape.shape.wraps(), used[network]);
+        planner.build(&mut builder)?;
+        let memory = (used[network], builder.top - used[network]);
+        planner.check_memory(nodes, &networks.all[network], builder.top)?;
+        used[network] = builder.top.next_multiple_of(PAGE);
+        let parameters = &collective.parameters;
+        plans.push(CollectivePlan {
+            id: id.to_owned(),
+            network,
+            operation: parameters.operation,
+            algorithm: parameters.algorithm,
+            size: parameters.size.0,
+            start: Time::from_fs(parameters.start.as_fs()),
+            memory,
+            programs: builder.programs,
+            faces: builder.faces,
+        });
+    }
+    Ok(plans)
+}
+
+const PAGE: u64 = 4096;
+
+struct Planner<'a> {
+    scenario: &'a Scenario,
+    collective: &'a Collective,
+}
+
+impl<'a> Planner<'a> {
+    fn error(&self, key: &str, message: &str) -> ScenarioError {
+        let line = match key {
+            "network" => self.collective.network.line,
+            "id" => self.collective.id.line,
+            _ => self.collective.lines.of(key),
+        };
+        let message = format!(
+            "collective {:?}, {key}: {message}",
+            self.collective.id.value
+        );
+        self.scenario.error(line, message)
+    }
+
+    fn network(
+        &self,
+        networks: &Networks,
+    ) -> Result<(usize, &'a NetworkParameters), ScenarioError> {
+        let name = self.collective.network.value.as_str();
+        let mut generated = self.scenario.networks.iter();
+        let found = generated.find(|network| network.name.value == name);
+        let index = networks.all.iter().position(|network| network.name == name);
+        found
+            .zip(index)
+            .map(|(network, index)| (index, &network.parameters))
+            .ok_or_else(|| {
+                let names = self.scenario.networks.iter();
+                let names: Vec<&str> = names.map(|network| network.name.value.as_str()).collect();
+                let there = match names.as_slice() {
+                    [] => "there is none; write [networks.NAME]".to_owned(),
+                    names => format!("there are {}", names.join(", ")),
+                };
+                self.error(
+                    "network",
+                    &format!("there is no generated network {name:?}; {there}"),
+                )
+            })
+    }
+
+    fn check_memory(
+        &self,
+        nodes: &[NodePlan],
+        network: &NetworkPlan,
+        needed: u64,
+    ) -> Result<(), ScenarioError> {
+        if needed > network.window.aperture() {
+            let right = needed.next_power_of_two();
+            let right = if right <= RouterParameters::LARGEST_APERTURE.0 {
+                format!(
+                    "write aperture = {:?} for its routers, or a smaller size",
+                    Bytes(right).show()
+                )
+            } else {
+                "write a smaller size".to_owned()
+            };
+            let message = format!(
+                "{} of memory are needed in each router, and other nodes see {}; {right}",
+                Bytes(needed).show(),
+                Bytes(network.window.aperture()).show()
+            );
+            return Err(self.error("size", &message));
+        }
+        let has_less =
+            |router: &&usize| nodes[**router].bars[0].is_none_or(|bar| bar.size < needed);
+        let small = network.routers.iter().find(has_less);
+        small.map_or(Ok(()), |router| {
+            let message = format!(
+                "{} of memory are needed in each router, and {} has less; write bar = {:?} for its routers, or a smaller size",
+                Bytes(needed).show(),
+                nodes[*router].name,
+                Bytes(needed.next_power_of_two()).show()
+            );
+            Err(self.error("size", &message))
+        })
+    }
+
+    fn build(&self, builder: &mut Builder) -> Result<(), ScenarioError> {
+        let parameters = &self.collective.parameters;
+        let Bytes(size) = parameters.size;
+        match parameters.operation {
+            Operation::Halo if self.collective.lines.has("algorithm") => {
+                let message =
+                    "a halo exchange has none; leave it out, or write operation = \"all-reduce\"";
+                return Err(self.error("algorithm", message));
+            }
+            Operation::Halo => builder.halo(size, parameters.iterations),
+            Operation::AllReduce => {
+                let rings = match parameters.algorithm {
+                    Algorithm::Ring => builder.one_ring(),
+                    Algorithm::DimensionWise => builder.rings(),
+                };
+                let parts = 4 * builder.count as u64;
+                if !size.is_multiple_of(parts) {
+                    let right = Bytes(size.next_multiple_of(parts)).show();
+                    let message = format!(
+                        "{} are no whole number of 32-bit words for each of {} nodes; write {right:?}",
+                        Bytes(size).show(),
+                        builder.count
+                    );
+                    return Err(self.error("size", &message));
+                }
+                if parameters.iterations > 1 {
+                    let message =
+                        "an all-reduce is made once; leave it out, or write another collective";
+                    return Err(self.error("iterations", message));
+                }
+                builder.all_reduce(size, &rings);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A ring of nodes, in order. For each node its place in its ring and that ring.
+type Rings = Vec<Vec<usize>>;
+
+struct Builder<'a> {
+    sides: &'a Sides,
+    wraps: bool,
+    count: usize,
+    programs: Vec<Vec<Step>>,
+    faces: Vec<Face>,
+    /// Bytes that each node will have received from others by the end of the steps so far.
+    expected: Vec<BTreeMap<u16, u64>>,
+    base: u64,
+    top: u64,
+}
+
+impl<'a> Builder<'a> {
+    fn new(sides: &'a Sides, wraps: bool, base: u64) -> Self {
+        let count = sides.nodes();
+        Builder {
+            sides,
+            wraps,
+            count,
+            programs: vec![Vec::new(); count],
+            faces: Vec::new(),
+            expected: vec![BTreeMap::new(); count],
+            base,
+            top: base,
+        }
+    }
+
+    /// The neighbours of a node, up and down each dimension.
+    fn neighbours(&self, node: usize) -> Vec<usize> {
+        let place = self.sides.coordinates(node);
+        let mut step = 1;
+        let mut all = Vec::new();
+        for (here, side) in place.iter().zip(&self.sides.0) {
+            let (here, side) = (usize::from(*here), usize::from(*side));
+            let origin = node - here * step;
+            for there in [(here + 1, here + 1 < side), (here + side - 1, here > 0)] {
+                if side > 1 && (self.wraps || there.1) {
+                    all.push(origin + there.0 % side * step);
+                }
+            }
+            step *= side;
+        }
+        all
+    }
+
+    /// Each node has a face for each neighbour, and behind these room for one from each.
+    fn halo(&mut self, size: u64, iterations: u32) {
+        let neighbours: Vec<Vec<usize>> =
+            (0..self.count).map(|node| self.neighbours(node)).collect();
+        let most = neighbours.iter().map(Vec::len).max().unwrap_or(0) as u64;
+        // Whole pages and words, so that no message begins in the middle of either.
+        let slot = size.next_multiple_of(64);
+        self.top = self.base + 2 * most * slot;
+        let base = self.base;
+        // The n-th fibre from a to b ends at the n-th fibre from b to a, counted from the other side.
+        let mut pairs: BTreeMap<(usize, usize), Vec<u64>> = BTreeMap::new();
+        for (node, all) in neighbours.iter().enumerate() {
+            for (face, there) in (0..).zip(all) {
+                pairs.entry((node, *there)).or_default().push(face);
+            }
+        }
+        for iteration in 0..iterations {
+            for (node, all) in neighbours.iter().enumerate() {
+                let mut step = Step::default();
+                let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
+                for (face, there) in (0..).zip(all) {
+                    let which = taken.entry(*there).or_default();
+                    let far = &pairs[&(*there, node)];
+                    let into = far[far.len() - 1 - *which];
+                    *which += 1;
+                    let from = base + face * slot;
+                    let to = base + (most + into) * slot;
+                    step.sends.push(Message {
+                        to: *there as u16,
+                        from_offset: from,
+                        to_offset: to,
+                        len: size,
+                        sum: false,
+                    });
+                    if iteration == 0 {
+                        self.faces.push(Face {
+                            from: (node, from),
+                            to: (*there, to),
+                        });
+                    }
+                    *self.expected[node].entry(*there as u16).or_default() += size;
+                }
+                self.programs[node].push(step);
+            }
+            for (program, expected) in self.programs.iter_mut().zip(&self.expected) {
+                if let Some(step) = program.last_mut() {
+                    step.awaits = expected
+                        .iter()
+                        .map(|(node, bytes)| (*node, *bytes))
+                        .collect();
+                }
+            }
+        }
+    }
+
+    /// All nodes in one ring, each beside the next where the network allows it: every other line backwards.
+    fn one_ring(&self) -> Vec<Rings> {
+        let mut order: Vec<usize> = Vec::with_capacity(self.count);
+        let mut block = 1;
+        order.push(0);
+        for side in &self.sides.0 {
+            let line = order.clone();
+            for turn in 1..usize::from(*side) {
+                let next = line.iter().map(|node| node + turn * block);
+                if turn % 2 == 1 {
+                    order.extend(next.rev());
+                } else {
+                    order.extend(next);
+                }
+            }
+            block *= usize::from(*side);
+        }
+        vec![vec![order]]
+    }
+
+    /// The rings of each dimension, where it has more than one node.
+    fn rings(&self) -> Vec<Rings> {
+        let mut all = Vec::new();
+        let mut step = 1;
+        for side in &self.sides.0 {
+            let side = usize::from(*side);
+            let first = |node: &usize| (node / step).is_multiple_of(side);
+            let ring = |node: usize| (0..side).map(|place| node + place * step).collect();
+            if side > 1 {
+                all.push((0..self.count).filter(first).map(ring).collect());
+            }
+            step *= side;
+        }
+        all
+    }
+
+    /// Sums up around the rings of one dimension after the other, each node keeping one part of what it had; then hands the
+    /// sums out in the opposite order.
+    fn all_reduce(&mut self, size: u64, dimensions: &[Rings]) {
+        self.top = self.base + size;
+        // What each node has a part in: first byte and length.
+        let mut held = vec![(self.base, size); self.count];
+        let mut before = Vec::with_capacity(dimensions.len());
+        for rings in dimensions {
+            before.push(held.clone());
+            for ring in rings {
+                self.around(ring, &held, true);
+                for (place, node) in ring.iter().enumerate() {
+                    held[*node] = part(held[*node], ring.len(), place + 1);
+                }
+            }
+        }
+        for (rings, held) in dimensions.iter().zip(before).rev() {
+            for ring in rings {
+                self.around(ring, &held, false);
+            }
+        }
+    }
+
+    /// The steps of one ring: each node sends a part to the next and waits for one from the node before, which it sends on.
+    fn around(&mut self, ring: &[usize], held: &[(u64, u64)], sum: bool) {
+        let count = ring.len();
+        for turn in 0..count - 1 {
+            for (place, node) in ring.iter().enumerate() {
+                let (next, last) = (ring[(place + 1) % count], ring[(place + count - 1) % count]);
+                let first = if sum { place } else { place + 1 };
+                let (offset, len) = part(held[*node], count, first + count - turn);
+                let message = Message {
+                    to: next as u16,
+                    from_offset: offset,
+                    to_offset: offset,
+                    len,
+                    sum,
+                };
+                let expected = self.expected[*node].entry(last as u16).or_default();
+                *expected += len;
+                self.programs[*node].push(Step {
+                    sends: vec![message],
+                    awaits: vec![(last as u16, *expected)],
+                });
+            }
+        }
+    }
+}
+
+/// Part `number` (modulo `count`) of a range.
+fn part((first, len): (u64, u64), count: usize, number: usize) -> (u64, u64) {
+    let each = len / count as u64;
+    (first + each * (number % count) as u64, each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_through_a_torus_goes_from_neighbour_to_neighbour() {
+        let sides = Sides(vec![4, 4]);
+        let builder = Builder::new(&sides, true, 0);
+        let ring = &builder.one_ring()[0][0];
+        assert_eq!(ring.len(), 16);
+        for (place, node) in ring.iter().enumerate() {
+            let next = ring[(place + 1) % 16];
+            assert!(
+                builder.neighbours(*node).contains(&next),
+                "{node} to {next}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_node_of_a_ring_sums_every_part_but_its_own() {
+        let sides = Sides(vec![4]);
+        let mut builder = Builder::new(&sides, true, 0);
+        let rings = builder.rings();
+        builder.all_reduce(64, &rings);
+        for program in &builder.programs {
+            assert_eq!(program.len(), 6);
+            assert_eq!(program[0].awaits[0].1, 16);
+            assert_eq!(program[5].awaits[0].1, 96);
+        }
+        let first = builder.programs[1][0].sends[0];
+        assert_eq!((first.to, first.from_offset, first.sum), (2, 16, true));
+        let handed_out = builder.programs[1][3].sends[0];
+        assert_eq!((handed_out.from_offset, handed_out.sum), (32, false));
+    }
+}

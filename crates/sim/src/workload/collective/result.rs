@@ -1,0 +1,89 @@
+//! What a run measured of collectives.
+
+use kernel::Quantity;
+use serde::Serialize;
+
+use crate::model::Model;
+use crate::observe::meter::FlowMeter;
+use crate::plan::Plan;
+use crate::scenario::Operation;
+
+use super::{CollectivePlan, Own, Seen, begun_with};
+
+/// What a collective reached.
+#[derive(Clone, Debug, Serialize)]
+pub struct CollectiveResult {
+    /// Its name.
+    pub id: String,
+    /// The network whose nodes took part.
+    pub network: String,
+    /// "halo" or "all-reduce".
+    pub operation: String,
+    /// "ring" or "dimension-wise", of an all-reduce.
+    pub algorithm: String,
+    /// Nodes that took part.
+    pub nodes: usize,
+    /// Bytes of each node's vector, or of each message to a neighbour.
+    pub size: u64,
+    /// From the beginning until the last node was done.
+    pub time_ns: Option<f64>,
+    /// Bytes that went from node to node.
+    pub moved_bytes: u64,
+    /// Whether all nodes were done.
+    pub completed: bool,
+    /// Whether every node has in the end what it should have, byte for byte.
+    pub correct: bool,
+}
+
+/// The outcome of `one`.
+pub(super) fn of(one: &CollectivePlan, own: &Own, seen: &Seen<'_>) -> CollectiveResult {
+    let meters = || seen.meters(own);
+    let completed = meters().all(FlowMeter::is_complete);
+    let done = meters().filter_map(|meter| meter.returned).max();
+    let begun = meters().filter_map(|meter| meter.called).min();
+    let time = begun.zip(done.filter(|_| completed));
+    CollectiveResult {
+        id: one.id.clone(),
+        network: seen.plan.networks[one.network].name.clone(),
+        operation: one.operation.show(),
+        algorithm: one.algorithm.show(),
+        nodes: one.programs.len(),
+        size: one.size,
+        time_ns: time.map(|(begun, done)| done.since(begun).as_ns()),
+        moved_bytes: meters().map(|meter| meter.delivered).sum(),
+        completed,
+        correct: completed && is_correct(seen.plan, one, seen.models),
+    }
+}
+
+/// Whether every node has what it should: the sums, or the faces of its neighbours.
+fn is_correct(plan: &Plan, one: &CollectivePlan, models: &[Model]) -> bool {
+    let routers = &plan.networks[one.network].routers;
+    let holds = |node: usize, offset: u64, wanted: &[u8]| {
+        let mut found = vec![0; wanted.len()];
+        let memory = models[routers[node]].memory();
+        memory.is_some_and(|memory| {
+            memory.read(offset, &mut found);
+            found == wanted
+        })
+    };
+    let begun = |node: usize| begun_with(plan, one, node as u32);
+    match one.operation {
+        Operation::Halo => one.faces.iter().all(|face| {
+            let (node, offset) = face.from;
+            let first = (offset - one.memory.0) as usize;
+            let sent = &begun(node)[first..first + one.size as usize];
+            holds(face.to.0, face.to.1, sent)
+        }),
+        Operation::AllReduce => {
+            let mut sums = vec![0_u32; one.memory.1 as usize / 4];
+            for node in 0..routers.len() {
+                for (sum, word) in sums.iter_mut().zip(begun(node).as_chunks::<4>().0) {
+                    *sum = sum.wrapping_add(u32::from_le_bytes(*word));
+                }
+            }
+            let bytes: Vec<u8> = sums.into_iter().flat_map(u32::to_le_bytes).collect();
+            (0..routers.len()).all(|node| holds(node, one.memory.0, &bytes))
+        }
+    }
+}

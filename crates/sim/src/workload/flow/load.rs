@@ -1,0 +1,112 @@
+//! How flows are given to their requesters, or to the drivers of their engines.
+
+use device::sg_dma::registers::REPLY;
+use host::{Transfer, driver};
+use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place};
+
+use crate::build::fill_pattern;
+use crate::model::Model;
+use crate::plan::Plan;
+use crate::scenario::{Direction, NodeKind};
+
+use super::{Amount, FlowPlan, Loading, Own, TransferPlan};
+
+/// Gives a flow to its requester.
+pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
+    let pattern = to.plan.pattern(flow.pattern);
+    let ways: &[Way] = match flow.direction {
+        Direction::Write => &[Way::Write],
+        Direction::Read => &[Way::Read],
+        Direction::Both => &[Way::Write, Way::Read],
+        Direction::RoundTrip => &[Way::RoundTrip],
+    };
+    for (way, id) in ways.iter().zip(own.flows()) {
+        let request_size = if *way == Way::Read {
+            flow.read_size
+        } else {
+            flow.write_size
+        };
+        let part = Flow {
+            id,
+            direction: *way,
+            address: flow.address,
+            region: flow.window,
+            extent: match flow.amount {
+                Amount::Bytes(bytes) => Extent::Bytes(bytes),
+                Amount::Requests(count) => Extent::Bytes(count.saturating_mul(request_size)),
+                Amount::Lasting(span) => Extent::Lasting(span),
+            },
+            request_size: flow.sized.then_some(request_size),
+            start: flow.start + to.up,
+            interval: flow.interval,
+            content: Content::Pattern(pattern),
+            spread: None,
+        };
+        let function = flow.function.filter(|(node, _)| *node == flow.from);
+        to.models[flow.from].add_flow(function.map_or(0, |(_, number)| number), part);
+    }
+}
+
+/// Gives the host of a flow that a driver moves a thread that makes the call: the threads that begin at the same time wait
+/// at a barrier, which lets them go one after the other.
+pub(super) fn spawn_call(
+    flow: &FlowPlan,
+    transfer: &TransferPlan,
+    own: &Own,
+    to: &mut Loading<'_>,
+) {
+    let plan = to.plan;
+    let engine = &plan.nodes[flow.from];
+    let NodeKind::Host(_, costs) = &plan.nodes[engine.root].kind else {
+        panic!("a host is at the root of every tree");
+    };
+    let together = |other: &&FlowPlan| {
+        let same_host = plan.nodes[other.from].root == engine.root;
+        same_host && other.transfer.is_some() && other.start == flow.start
+    };
+    let earlier = plan.flows().take(own.number as usize);
+    let order = earlier.filter(together).count();
+    let function = engine.functions.space(Place::Own);
+    let (_, interrupt) = function
+        .msi(transfer.unit.vector())
+        .expect("firmware gives an engine an interrupt for each unit");
+    let job = Transfer {
+        flow: own.first(),
+        unit: transfer.unit,
+        registers: engine.bars[2].map_or(0, |bar| bar.base),
+        interrupt,
+        address: flow.address,
+        len: flow.window,
+        payload: transfer.payload,
+        list: transfer.list,
+        reply: flow.to.zip(flow.reply).map(|(reflector, to)| {
+            let registers = plan.nodes[reflector].bars[2].map_or(0, |bar| bar.base);
+            (registers + REPLY, to)
+        }),
+        lock: interrupt,
+        after: transfer
+            .after
+            .and_then(|after| to.calls.get(&after).copied()),
+    };
+    let start = flow.start + to.up + costs.thread_wake * order as u64;
+    let thread = to.spawn(engine.root, start, |system, costs| {
+        driver::call(system, costs, job)
+    });
+    to.calls.insert(own.number, thread);
+}
+
+/// Puts what a flow will read where it will read it.
+pub(super) fn fill(flow: &FlowPlan, plan: &Plan, models: &mut [Model]) {
+    let pattern: Pattern = plan.pattern(flow.pattern);
+    let Some(to) = flow.to else { return };
+    let own = match flow.function {
+        Some((node, number)) if node == to => number.checked_sub(1),
+        _ => None,
+    };
+    let behind = own.and_then(|number| models[to].virtual_memory_mut(number.into()));
+    if let Some((memory, base)) = behind {
+        return fill_pattern(pattern, flow.window, base + flow.offset, memory);
+    }
+    let memory = models[to].memory_mut().expect("a flow ends at memory");
+    fill_pattern(pattern, flow.window, flow.offset, memory);
+}

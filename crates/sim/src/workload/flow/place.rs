@@ -1,0 +1,108 @@
+//! Which bytes of its target a flow has: where they begin, and how many are used again and again.
+
+use kernel::Bytes;
+
+use crate::scenario::{Flow, ScenarioError, Target};
+
+use crate::plan::address::{Region, show};
+use crate::plan::planner::Planner;
+
+use super::Amount;
+
+/// Bytes that a flow of some duration uses where nothing is written.
+const LASTING_WINDOW: u64 = 1 << 20;
+
+impl Planner<'_> {
+    /// How far into `region` the flow begins, and how many bytes from there on it uses.
+    pub(crate) fn place(
+        &mut self,
+        flow: &Flow,
+        to: Option<usize>,
+        region: Region,
+        amount: Amount,
+        request: u64,
+    ) -> Result<(u64, u64), ScenarioError> {
+        let written = flow.parameters.offset.map(|Bytes(offset)| offset);
+        let begin = written.unwrap_or(0);
+        if begin >= region.size {
+            let (offset, size) = (show(begin), show(region.size));
+            let message =
+                format!("{offset} is beyond the end of the target; write less than {size}");
+            return Err(self.error(flow, "offset", &message));
+        }
+        let window = self.window(flow, amount, request, region.size - begin)?;
+        let from = self.names[flow.from.value.as_str()];
+        if let (None, Some(to), Some(_)) = (written, to, self.nodes[from].engine())
+            && to == self.nodes[from].root
+            && self.claims.taken(to) + window > region.size
+        {
+            let (window, name) = (show(window), &self.nodes[to].name);
+            let message = format!(
+                "the flows above leave no {window} in the memory of {name}; write a larger memory, or an offset"
+            );
+            return Err(self.error(flow, "size", &message));
+        }
+        Ok(match (written, to) {
+            (None, Some(to)) => (self.claims.free(to, region, window), window),
+            _ => (begin, window),
+        })
+    }
+
+    /// What limits the room of a flow.
+    fn larger(&self, flow: &Flow, from: usize) -> &'static str {
+        let to = match &flow.to.value {
+            Target::Node(name) => self.names.get(name.as_str()),
+            Target::Address(_) => None,
+        };
+        if to.is_some_and(|to| self.nodes[*to].root != self.nodes[from].root) {
+            "bar, memory or aperture (of the routers between)"
+        } else {
+            "bar or memory"
+        }
+    }
+
+    /// How many bytes the flow uses of the `room` there is.
+    fn window(
+        &self,
+        flow: &Flow,
+        amount: Amount,
+        request: u64,
+        room: u64,
+    ) -> Result<u64, ScenarioError> {
+        let (key, once) = match amount {
+            Amount::Bytes(size) => ("size", Some(size)),
+            Amount::Requests(count) => ("count", Some(count.saturating_mul(request))),
+            Amount::Lasting(_) => ("duration", None),
+        };
+        let from = self.names[flow.from.value.as_str()];
+        let is_router = self.networks.members[from].is_some();
+        let (key, wanted) = match (flow.parameters.window, once) {
+            // Messages come one after the other into one place, which a page holds.
+            (None, _) if is_router => ("size", request.min(once.unwrap_or(request))),
+            (Some(Bytes(window)), once) => ("window", window.min(once.unwrap_or(window))),
+            (None, Some(once)) => (key, once),
+            (None, None) => (key, LASTING_WINDOW.min(room)),
+        };
+        if wanted > room {
+            let (wanted, room) = (show(wanted), show(room));
+            let again = match self.nodes[self.names[flow.from.value.as_str()]].engine() {
+                Some(_) => String::new(),
+                None => format!(", or window = {room:?}"),
+            };
+            let message = format!(
+                "{wanted} is more than the {room} there are; write less, or a larger {}{again}",
+                self.larger(flow, from)
+            );
+            return Err(self.error(flow, key, &message));
+        }
+        if once == Some(wanted) {
+            return Ok(wanted);
+        }
+        if wanted < request {
+            let (wanted, request) = (show(wanted), show(request));
+            let message = format!("{wanted} holds no request; write {request} at least");
+            return Err(self.error(flow, key, &message));
+        }
+        Ok(wanted - wanted % request)
+    }
+}

@@ -1,0 +1,256 @@
+//! Flows that a driver moves: which unit of the engine, whose bytes, and where the list is.
+
+use device::SgDmaParameters;
+use device::sg_dma::registers::{DESCRIPTOR, Unit};
+use host::driver::pages;
+use kernel::{Bytes, Span};
+
+use crate::plan::NodePlan;
+use crate::plan::address::show;
+use crate::plan::planner::Planner;
+use crate::scenario::{Clock, Direction, Flow, ScenarioError};
+use crate::workload::Workload;
+
+use super::{FlowPlan, TransferPlan};
+
+impl Planner<'_> {
+    /// Refuses what only a driver can do of a flow that none moves, and what a driver cannot of one that it does.
+    pub(crate) fn check_driven(&self, flow: &Flow, from: &NodePlan) -> Result<(), ScenarioError> {
+        let parameters = &flow.parameters;
+        let driven = from.engine().is_some();
+        if !driven {
+            let keys = [
+                ("carries", parameters.carries.is_some()),
+                ("after", parameters.after.is_some()),
+                ("clock", parameters.clock == Clock::Application),
+            ];
+            return match keys.iter().find(|(_, set)| *set) {
+                Some((key, _)) => Err(self.error(flow, key, NO_DRIVER)),
+                None => Ok(()),
+            };
+        }
+        if parameters.direction == Direction::Both {
+            return Err(self.error(flow, "direction", ONE_WAY));
+        }
+        let keys = [
+            ("count", parameters.count.is_some()),
+            ("duration", parameters.duration.is_some()),
+            ("interval", parameters.interval > Span::ZERO),
+            ("window", parameters.window.is_some()),
+        ];
+        match keys.iter().find(|(_, set)| *set) {
+            Some((key, _)) => Err(self.error(flow, key, ONE_BUFFER)),
+            None => Ok(()),
+        }
+    }
+
+    /// How a driver moves `plan`, if it does; `earlier` are the flows above it.
+    pub(crate) fn transfer(
+        &mut self,
+        flow: &Flow,
+        plan: &FlowPlan,
+        earlier: &[Workload],
+    ) -> Result<Option<TransferPlan>, ScenarioError> {
+        let from = &self.nodes[plan.from];
+        let Some(engine) = from.engine() else {
+            return Ok(None);
+        };
+        let to_host = plan.to == Some(from.root);
+        let unit = match plan.direction {
+            Direction::Read => Unit::Read,
+            _ if to_host => Unit::Write,
+            _ => Unit::Peer,
+        };
+        if unit == Unit::Peer && plan.window > u64::from(u32::MAX) {
+            let message = "a command moves less than 4 GiB; write less";
+            return Err(self.error(flow, "size", message));
+        }
+        self.check_carried(flow, plan, earlier)?;
+        self.check_reflector(flow, plan, earlier)?;
+        let payload = self.payload(flow, unit)?;
+        let packet = u64::from(from.max_payload);
+        if plan.direction == Direction::RoundTrip && plan.window > packet {
+            let message = format!(
+                "one packet makes a round trip; write {} at most",
+                show(packet)
+            );
+            return Err(self.error(flow, "size", &message));
+        }
+        let after = flow.parameters.after.as_deref();
+        let after = after.map(|id| self.above(flow, "after", id, earlier));
+        let after = after.transpose()?;
+        if after.is_some_and(|(_, after)| after.transfer.is_none()) {
+            return Err(self.error(flow, "after", NO_DRIVER));
+        }
+        let list = match unit {
+            Unit::Peer => None,
+            _ => self.list(flow, plan, engine)?,
+        };
+        Ok(Some(TransferPlan {
+            unit,
+            payload,
+            list,
+            after: after.map(|(number, _)| number),
+        }))
+    }
+
+    /// The flow whose bytes `flow` carries: its own, where `None`.
+    pub(crate) fn carried(
+        &self,
+        flow: &Flow,
+        from: &NodePlan,
+        earlier: &[Workload],
+    ) -> Result<Option<u32>, ScenarioError> {
+        let Some(engine) = from.engine() else {
+            return Ok(None);
+        };
+        let by_fifo = flow.parameters.direction == Direction::Write && !engine.user.never_stalls();
+        match &flow.parameters.carries {
+            Some(id) if by_fifo => {
+                let (_, carried) = self.above(flow, "carries", id, earlier)?;
+                Ok(Some(carried.pattern))
+            }
+            Some(_) => Err(self.error(flow, "carries", OWN_BYTES)),
+            None if by_fifo => Err(self.error(flow, "from", BYTES_OF_ANOTHER)),
+            None => Ok(None),
+        }
+    }
+
+    /// What comes by a FIFO goes once, and all of it.
+    fn check_carried(
+        &self,
+        flow: &Flow,
+        plan: &FlowPlan,
+        earlier: &[Workload],
+    ) -> Result<(), ScenarioError> {
+        let carried = earlier.get(plan.pattern as usize);
+        let Some(carried) = carried.and_then(Workload::flow) else {
+            return Ok(());
+        };
+        if carried.window != plan.window {
+            let message = format!(
+                "{} of the {} that {:?} brings; write the same size",
+                show(plan.window),
+                show(carried.window),
+                carried.id
+            );
+            return Err(self.error(flow, "size", &message));
+        }
+        let again = |other: &&FlowPlan| {
+            other.from == plan.from
+                && other.pattern == plan.pattern
+                && other.direction != Direction::Read
+        };
+        let mut earlier = earlier.iter().filter_map(Workload::flow);
+        earlier.find(again).map_or(Ok(()), |other| {
+            let message = format!(
+                "{:?} carries these bytes from here already, and they come once; write another flow to carry",
+                other.id
+            );
+            Err(self.error(flow, "carries", &message))
+        })
+    }
+
+    /// A reflector has one register for the address that it sends to.
+    fn check_reflector(
+        &self,
+        flow: &Flow,
+        plan: &FlowPlan,
+        earlier: &[Workload],
+    ) -> Result<(), ScenarioError> {
+        let others = |other: &&FlowPlan| {
+            plan.reply.is_some()
+                && other.reply.is_some()
+                && other.to == plan.to
+                && other.from != plan.from
+        };
+        let mut earlier = earlier.iter().filter_map(Workload::flow);
+        earlier.find(others).map_or(Ok(()), |other| {
+            let message = format!(
+                "{:?} has it send back to {}, and it sends to one address; write another reflector",
+                other.id, self.nodes[other.from].name
+            );
+            Err(self.error(flow, "to", &message))
+        })
+    }
+
+    fn above<'e>(
+        &self,
+        flow: &Flow,
+        key: &str,
+        id: &str,
+        earlier: &'e [Workload],
+    ) -> Result<(u32, &'e FlowPlan), ScenarioError> {
+        let mut all = (0..).zip(earlier.iter().filter_map(Workload::flow));
+        let found = all.find(|(_, other)| other.id == id);
+        found.ok_or_else(|| {
+            let message =
+                format!("there is no flow {id:?} above this one; write the id of one that is");
+            self.error(flow, key, &message)
+        })
+    }
+
+    /// The packets that the driver sets: whole dwords, within the max payload size.
+    fn payload(&self, flow: &Flow, unit: Unit) -> Result<u32, ScenarioError> {
+        let Some(Bytes(wanted)) = flow.parameters.request_size else {
+            return Ok(0);
+        };
+        if unit == Unit::Read {
+            return Err(self.error(flow, "request_size", READ_SIZE));
+        }
+        let largest = self.nodes[self.names[flow.from.value.as_str()]].max_payload;
+        if wanted % 4 != 0 || wanted > u64::from(largest) {
+            let message = format!(
+                "{} is no packet of this engine; write whole dwords up to its max payload size of {}",
+                show(wanted),
+                show(largest.into())
+            );
+            return Err(self.error(flow, "request_size", &message));
+        }
+        Ok(wanted as u32)
+    }
+
+    /// Where the list of a buffer is kept in memory, if the engine fetches it; otherwise it must fit into the engine.
+    fn list(
+        &mut self,
+        flow: &Flow,
+        plan: &FlowPlan,
+        engine: &SgDmaParameters,
+    ) -> Result<Option<u64>, ScenarioError> {
+        let count = pages(plan.address, plan.window);
+        let from = &self.nodes[plan.from];
+        if !engine.descriptor_fetch {
+            if count > u64::from(engine.descriptors) {
+                let message = format!(
+                    "{} takes {count} descriptors, a page each, and the memory of {} holds {}; write less, more descriptors, or descriptor_fetch = true",
+                    show(plan.window),
+                    from.name,
+                    engine.descriptors
+                );
+                return Err(self.error(flow, "size", &message));
+            }
+            return Ok(None);
+        }
+        let host = from.root;
+        let room = self.nodes[host].region().and_then(|memory| {
+            let offset = self.claims.keep_list(host, memory, count * DESCRIPTOR)?;
+            Some(memory.base + offset)
+        });
+        room.map(Some).ok_or_else(|| {
+            let message = format!(
+                "the list of its {count} descriptors has no room in the memory of {}; write a larger memory there",
+                self.nodes[host].name
+            );
+            self.error(flow, "size", &message)
+        })
+    }
+}
+
+const NO_DRIVER: &str = "no driver moves this flow; write it only where the flow is from a device with model = \"sg-dma\"";
+const ONE_WAY: &str = "an sg-dma device moves a buffer one way; write \"write\" or \"read\", and a second flow for the other way";
+const ONE_BUFFER: &str =
+    "a driver moves one buffer once; write its size alone, such as size = \"4 MiB\"";
+const OWN_BYTES: &str = "these bytes do not come through a FIFO; write it only for writes of a device with user = \"loopback\" or \"matrix\"";
+const BYTES_OF_ANOTHER: &str = "this device sends what its FIFOs bring; write carries = \"ID\" of the flow above whose bytes they are";
+const READ_SIZE: &str =
+    "read requests are as large as max_read_request and the FIFO allow; leave it out";

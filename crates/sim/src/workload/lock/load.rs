@@ -1,0 +1,100 @@
+//! How work under locks is given to those who do it.
+
+use host::locked;
+use kernel::{Stream, Time};
+use locktable::Owner;
+use packet::FlowId;
+use transaction::{LockedWork, Under, Update};
+
+use crate::model::Model;
+use crate::plan::{BufferPlan, Plan};
+use crate::scenario::NodeKind;
+
+use super::{Loading, LockPlan, Own, UnderPlan};
+
+/// Gives the work to those who do it.
+pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
+    let plan = to.plan;
+    for (number, flow) in own.flows().enumerate() {
+        let work = work(plan, locked, number, flow);
+        let start = work.start + to.up;
+        let work = LockedWork { start, ..work };
+        if let Model::Accelerator(accelerator) = &mut to.models[locked.by] {
+            if locked.warm_translations {
+                let buffers = locked.buffers().map(|buffer| &plan.buffers[buffer]);
+                let mappings = buffers.flat_map(BufferPlan::mappings);
+                mappings.for_each(|mapping| accelerator.warm(mapping));
+            }
+            let owner = work.owner;
+            accelerator.add_locked(work);
+            sweep(plan, locked, (owner, flow), to);
+        } else {
+            let core = locked.cores.start + number;
+            to.spawn(locked.by, start, |system, _| {
+                locked::run(system, core, work)
+            });
+        }
+    }
+}
+
+/// Has the host take its locks from an accelerator whose link fails.
+fn sweep(plan: &Plan, locked: &LockPlan, owner: (Owner, FlowId), to: &mut Loading<'_>) {
+    let node = &plan.nodes[locked.by];
+    let fails_at = node.upstream.map(|link| plan.links[link].fails_at);
+    let table = &plan.buffers[locked.table];
+    let NodeKind::Host(_, costs) = &plan.nodes[table.host].kind else {
+        return;
+    };
+    if let Some(fails_at) = fails_at
+        && fails_at < Time::NEVER
+    {
+        let locks = locked.table_at(table.address);
+        let known = fails_at + costs.failure_latency;
+        to.spawn(table.host, known, |system, _| {
+            locked::sweep(system, 0, locks, owner)
+        });
+    }
+}
+
+/// The work of one core, or of an accelerator.
+fn work(plan: &Plan, locked: &LockPlan, number: usize, flow: FlowId) -> LockedWork {
+    let is_virtual = plan.nodes[locked.by].has_virtual_addresses();
+    let base = |buffer: usize| {
+        let buffer = &plan.buffers[buffer];
+        if is_virtual {
+            buffer.virtual_address
+        } else {
+            buffer.address
+        }
+    };
+    let under = match &locked.under {
+        UnderPlan::Hold(span, records) => Under::Hold {
+            span: *span,
+            records: *records,
+        },
+        UnderPlan::Update(update) => Under::Update(Update {
+            rows: base(update.buffer),
+            own: update.own[number].clone(),
+            contention: update.contention,
+            lock: update.lock.0,
+            work: update.work,
+        }),
+    };
+    let owner = locked.owners().nth(number);
+    LockedWork {
+        flow,
+        owner: owner.expect("every core is an owner"),
+        table: locked.table_at(base(locked.table)),
+        under,
+        stream: Stream::named(
+            plan.seed,
+            &format!("{} {} {number}", locked.kind(), locked.id),
+        ),
+        count: locked.count,
+        start: locked.start,
+        interval: locked.interval,
+        random_intervals: locked.random_intervals,
+        software: locked.software,
+        poll: locked.poll,
+    }
+}

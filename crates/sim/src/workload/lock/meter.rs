@@ -1,0 +1,241 @@
+//! What owners of locks are told: how long they took, and whether any lock ever had two holders or passed somebody by.
+
+use std::collections::BTreeMap;
+
+use kernel::Time;
+use packet::{FlowId, Observation};
+use transaction::LockNote;
+
+use crate::observe::latency::Latencies;
+use crate::plan::Plan;
+use crate::workload::{Watcher, Workload};
+
+/// All work under locks of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct LockMeter {
+    /// The flow of the first owner; those of the others follow.
+    first: u32,
+    makers: Vec<Maker>,
+    /// By the number of the workload.
+    works: BTreeMap<u32, WorkMeter>,
+    /// By buffer.
+    tables: BTreeMap<usize, Record>,
+}
+
+/// One owner.
+#[derive(Clone, Debug)]
+struct Maker {
+    work: u32,
+    table: usize,
+    owner: u16,
+    /// Since when it has a place in a queue, and behind whom.
+    placed: Option<(Time, Option<u16>)>,
+}
+
+/// What one entry has reached, all its owners together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WorkMeter {
+    /// The compare-and-swaps that placed owners, with what came before.
+    pub requests: Latencies,
+    /// From a place in a queue to the lock, of those that waited.
+    pub waits: Latencies,
+    /// Compare-and-swaps of requests.
+    pub attempts: u64,
+    /// Requests that waited.
+    pub waited: u64,
+    /// Requests that found their lock taken at least once, whether they waited then or not.
+    pub conflicts: u64,
+    /// When the first piece of work began, and the last ended.
+    pub span: Option<(Time, Time)>,
+}
+
+/// Who holds each lock of a table, as its owners know it.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    locks: BTreeMap<u64, Lock>,
+    /// Of each lock, who was taken out of its queue, and behind whom.
+    removed: BTreeMap<(u64, u16), Option<u16>>,
+    violations: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Lock {
+    holder: Option<u16>,
+    /// Who held it last.
+    last: Option<u16>,
+}
+
+impl Record {
+    /// An owner holds a lock for which it stood behind another, or behind nobody.
+    fn hold(&mut self, bucket: u64, owner: u16, mut behind: Option<u16>) {
+        let lock = self.locks.entry(bucket).or_default();
+        while let Some(before) = behind.filter(|_| behind != lock.last)
+            && let Some(next) = self.removed.get(&(bucket, before))
+        {
+            behind = *next;
+        }
+        let is_passed_by = behind.is_some() && lock.last != behind;
+        if lock.holder.is_some() || is_passed_by {
+            self.violations += 1;
+        }
+        let owner = Some(owner);
+        *lock = Lock {
+            holder: owner,
+            last: owner,
+        };
+    }
+
+    /// An owner is taken out of a queue, where it stands behind another, or behind nobody. It may be told more than once.
+    fn remove(&mut self, bucket: u64, owner: u16, behind: Option<u16>) {
+        let lock = self.locks.entry(bucket).or_default();
+        lock.holder.take_if(|holder| *holder == owner);
+        self.removed.insert((bucket, owner), behind);
+    }
+
+    fn release(&mut self, bucket: u64, owner: u16) {
+        let lock = self.locks.entry(bucket).or_default();
+        if lock.holder.take() != Some(owner) {
+            self.violations += 1;
+        }
+    }
+}
+
+impl LockMeter {
+    /// The meter of all work under locks in `plan`, if there is any.
+    pub(in crate::workload) fn of(plan: &Plan) -> Option<Box<dyn Watcher>> {
+        let (mut first, mut makers) = (None, Vec::new());
+        let (mut works, mut tables) = (BTreeMap::new(), BTreeMap::new());
+        for one in &plan.workloads {
+            let Workload::Lock(locked) = &one.workload else {
+                continue;
+            };
+            first.get_or_insert(one.own.parts.start);
+            works.insert(one.own.number, WorkMeter::default());
+            tables.insert(locked.table, Record::default());
+            makers.extend(locked.owners().map(|owner| Maker {
+                work: one.own.number,
+                table: locked.table,
+                owner: owner.id(),
+                placed: None,
+            }));
+        }
+        let first = first?;
+        Some(Box::new(LockMeter {
+            first,
+            makers,
+            works,
+            tables,
+        }))
+    }
+
+    /// What an entry has reached.
+    pub(super) fn work(&self, number: u32) -> &WorkMeter {
+        &self.works[&number]
+    }
+
+    /// How often a lock of the table in that buffer had two holders, passed somebody by, or was not what it must be.
+    pub(super) fn violations(&self, table: usize) -> u64 {
+        self.tables.get(&table).map_or(0, |table| table.violations)
+    }
+
+    fn stand(&mut self, flow: FlowId, note: LockNote, now: Time) {
+        let maker = &mut self.makers[(flow.0 - self.first) as usize];
+        let work = self.works.entry(maker.work).or_default();
+        let table = self.tables.entry(maker.table).or_default();
+        match note {
+            LockNote::Placed { behind, .. } => {
+                maker.placed = Some((now, behind));
+                work.waited += u64::from(behind.is_some());
+            }
+            LockNote::Requested { swaps, took } => {
+                work.attempts += u64::from(swaps);
+                // The first compare-and-swap fails where the queue is not empty, and only there.
+                work.conflicts += u64::from(swaps > 1);
+                work.requests.record(took);
+            }
+            LockNote::Held { bucket } => {
+                let placed = maker.placed.take();
+                let (since, behind) = placed.expect("who holds a lock had a place in its queue");
+                if behind.is_some() {
+                    work.waits.record(now.since(since));
+                }
+                table.hold(bucket, maker.owner, behind);
+            }
+            LockNote::Releasing { bucket } => table.release(bucket, maker.owner),
+            LockNote::Removing { bucket, behind } => table.remove(bucket, maker.owner, behind),
+            LockNote::Lost { .. } => table.violations += 1,
+        }
+    }
+}
+
+impl Watcher for LockMeter {
+    fn observe(&mut self, now: Time, what: &Observation) {
+        match *what {
+            Observation::Own { flow, note } => {
+                if let Some(note) = note.get() {
+                    self.stand(flow, note, now);
+                }
+            }
+            Observation::Delivered { flow, born, .. } => {
+                let maker = flow.0.checked_sub(self.first);
+                if let Some(maker) = maker.and_then(|index| self.makers.get(index as usize)) {
+                    let span = &mut self.works.entry(maker.work).or_default().span;
+                    let begin = span.map_or(born, |(begin, _)| begin.min(born));
+                    *span = Some((begin, now));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_goes_from_each_to_the_next_in_its_queue() {
+        let mut record = Record::default();
+        for (owner, behind) in [(1, None), (2, Some(1)), (3, Some(2)), (1, None)] {
+            record.hold(7, owner, behind);
+            record.release(7, owner);
+        }
+        assert_eq!(record.violations, 0);
+    }
+
+    #[test]
+    fn two_holders_are_told() {
+        let mut record = Record::default();
+        record.hold(7, 1, None);
+        record.hold(8, 2, None);
+        assert_eq!(record.violations, 0);
+        record.hold(7, 3, None);
+        assert_eq!(record.violations, 1);
+        // The first gives up what it does not hold any more.
+        record.release(7, 1);
+        assert_eq!(record.violations, 2);
+    }
+
+    #[test]
+    fn who_stands_behind_one_that_was_removed_is_next() {
+        let mut record = Record::default();
+        record.hold(7, 1, None);
+        record.remove(7, 1, None);
+        record.hold(7, 3, Some(1));
+        // The second of these waited, and the first of them is behind the holder.
+        record.remove(7, 2, Some(3));
+        record.release(7, 3);
+        record.hold(7, 4, Some(2));
+        assert_eq!(record.violations, 0);
+    }
+
+    #[test]
+    fn who_is_passed_by_is_told() {
+        let mut record = Record::default();
+        for (owner, behind) in [(1, None), (3, None), (2, Some(1))] {
+            record.hold(7, owner, behind);
+            record.release(7, owner);
+        }
+        assert_eq!(record.violations, 1);
+    }
+}

@@ -1,0 +1,232 @@
+//! Work under locks: whose it is, in which buffers the locks and rows are, and what those who share them must agree on.
+
+use kernel::{Span, Time};
+use locktable::{Owner, Table, Width};
+use protocol::coherence::LINE_BYTES;
+use transaction::Rights;
+
+use crate::scenario::{
+    Locked, LockedParameters, NodeKind, ScenarioError, TransactionParameters, UnderWritten,
+};
+
+use crate::plan::BufferPlan;
+use crate::plan::address::show;
+use crate::plan::buffers::buffer_of;
+use crate::plan::planner::{Planner, taken};
+use crate::workload::access::AccessPlan;
+
+use super::sharing::{check_accesses, check_sharing};
+use super::{LockPlan, UnderPlan, UpdatePlan};
+
+/// Why a key cannot have the value that it has.
+pub(super) type Wrong = (&'static str, String);
+
+impl Planner<'_> {
+    /// The work under locks. Who writes one of its buffers besides is refused; nothing else is put there.
+    pub(crate) fn locked(
+        &self,
+        buffers: &[BufferPlan],
+        accesses: &mut [AccessPlan],
+    ) -> Result<Vec<LockPlan>, ScenarioError> {
+        for update in [false, true] {
+            let all = self.scenario.locked.iter();
+            let all = all.filter(|one| matches!(one.under, UnderWritten::Update(..)) == update);
+            let all: Vec<&Locked> = all.collect();
+            if let Some((number, message)) = taken(all.iter().map(|one| &one.id)) {
+                return Err(self.locked_error(all[number], ("id", message)));
+            }
+        }
+        let mut plans: Vec<LockPlan> = Vec::new();
+        for locked in &self.scenario.locked {
+            let next_owner = plans.last().map_or(1, LockPlan::next_owner);
+            let plan = self.locked_work(locked, buffers, next_owner);
+            let plan = plan.and_then(|plan| {
+                check_sharing(&plan, &plans, buffers)?;
+                check_accesses(&plan, accesses, buffers)?;
+                Ok(plan)
+            });
+            plans.push(plan.map_err(|wrong| self.locked_error(locked, wrong))?);
+        }
+        for plan in &plans {
+            for access in accesses.iter_mut() {
+                access.check &= plan.buffers().all(|buffer| buffer != access.buffer);
+            }
+        }
+        self.deal_rows(&mut plans)?;
+        Ok(plans)
+    }
+
+    fn locked_work(
+        &self,
+        locked: &Locked,
+        buffers: &[BufferPlan],
+        first_owner: u32,
+    ) -> Result<LockPlan, Wrong> {
+        let parameters = &locked.parameters;
+        let key = match locked.under {
+            UnderWritten::Hold(_) => "buffer",
+            UnderWritten::Update(..) => "locks",
+        };
+        let table = buffer_of(&locked.table.value, buffers).map_err(|message| (key, message))?;
+        let by = self.accessor(&locked.by.value, &buffers[table]);
+        let by = by.map_err(|message| ("by", message))?;
+        if self.is_block_dma(by) {
+            let message = format!(
+                "{} has no lock engine; write a host or an accelerator",
+                locked.by.value
+            );
+            return Err(("by", message));
+        }
+        self.check_buffer(by, key, &buffers[table])?;
+        let first = parameters.first_core as usize;
+        let cores = first..first + parameters.cores as usize;
+        self.check_cores(by, cores.end, &locked.lines)?;
+        let is_host = matches!(self.nodes[by].kind, NodeKind::Host(..));
+        if !is_host && locked.lines.has("software") {
+            let message = "an accelerator has no software; leave it out".to_owned();
+            return Err(("software", message));
+        }
+        Owner::new(first_owner + cores.len() as u32 - 1)
+            .map_err(|error| ("by", format!("{error}; write fewer")))?;
+        let under = match &locked.under {
+            UnderWritten::Hold(own) => UnderPlan::Hold(own.hold, own.records),
+            UnderWritten::Update(rows, own) => {
+                UnderPlan::Update(self.update(&rows.value, own, by, buffers)?)
+            }
+        };
+        Ok(LockPlan {
+            id: locked.id.value.clone(),
+            by,
+            cores,
+            first_owner,
+            table,
+            buckets: parameters.buckets,
+            width: width(parameters, &buffers[table])?,
+            under,
+            count: parameters.count,
+            start: Time::from_fs(parameters.start.as_fs()),
+            interval: parameters.interval,
+            random_intervals: parameters.random_intervals,
+            software: if is_host {
+                parameters.software
+            } else {
+                Span::ZERO
+            },
+            poll: parameters.poll,
+            warm_translations: parameters.warm_translations,
+        })
+    }
+
+    fn update(
+        &self,
+        name: &str,
+        own: &TransactionParameters,
+        by: usize,
+        buffers: &[BufferPlan],
+    ) -> Result<UpdatePlan, Wrong> {
+        let buffer = buffer_of(name, buffers).map_err(|message| ("buffer", message))?;
+        let there = &buffers[buffer];
+        let same = self.accessor(&self.nodes[by].name, there);
+        same.map_err(|message| ("buffer", message))?;
+        self.check_buffer(by, "buffer", there)?;
+        if own.rows * LINE_BYTES as u64 > there.size {
+            return Err(("rows", too_many("rows", own.rows, there)));
+        }
+        Ok(UpdatePlan {
+            buffer,
+            rows: own.rows,
+            own: Vec::new(),
+            lock: own.lock,
+            contention: own.contention,
+            work: own.work,
+        })
+    }
+
+    /// Whether whoever works there may write a buffer, and it stays where it is.
+    fn check_buffer(&self, by: usize, key: &'static str, buffer: &BufferPlan) -> Result<(), Wrong> {
+        if buffer.moves.is_some() {
+            let message = format!(
+                "{} moves, and locks do not; write moves = 0 there",
+                buffer.name
+            );
+            return Err((key, message));
+        }
+        if self.nodes[by].has_virtual_addresses() && buffer.rights == Rights::Read {
+            let message = format!(
+                "devices may only read {}; write rights = \"read-write\" there",
+                buffer.name
+            );
+            return Err((key, message));
+        }
+        Ok(())
+    }
+
+    /// Gives each core rows that nobody else updates: an equal share of all but the first.
+    fn deal_rows(&self, plans: &mut [LockPlan]) -> Result<(), ScenarioError> {
+        let all = plans.iter();
+        let all = all.map(|plan| (plan.update().map(|one| one.buffer), plan.cores.len() as u64));
+        let all: Vec<(Option<usize>, u64)> = all.collect();
+        for (number, plan) in plans.iter_mut().enumerate() {
+            let UnderPlan::Update(update) = &mut plan.under else {
+                continue;
+            };
+            let with = |plans: &[(Option<usize>, u64)]| -> u64 {
+                let here = |(buffer, _): &&(_, _)| *buffer == Some(update.buffer);
+                plans.iter().filter(here).map(|(_, cores)| cores).sum()
+            };
+            let (before, total) = (with(&all[..number]), with(&all));
+            if total >= update.rows {
+                let message = format!(
+                    "{} are too few for all who update them; write {} or more",
+                    update.rows,
+                    total + 1
+                );
+                return Err(self.locked_error(&self.scenario.locked[number], ("rows", message)));
+            }
+            let first = |core: u64| 1 + core * (update.rows - 1) / total;
+            let cores = before..before + all[number].1;
+            update.own = cores.map(|core| first(core)..first(core + 1)).collect();
+        }
+        Ok(())
+    }
+
+    /// An error in the entry that is written there.
+    fn locked_error(&self, locked: &Locked, (key, message): Wrong) -> ScenarioError {
+        let (kind, table, rows) = match &locked.under {
+            UnderWritten::Hold(_) => ("locks", "buffer", None),
+            UnderWritten::Update(rows, _) => ("transactions", "locks", Some(rows.line)),
+        };
+        let line = match (key, rows) {
+            ("id", _) => locked.id.line,
+            ("by", _) => locked.by.line,
+            ("buffer", Some(line)) => line,
+            _ if key == table => locked.table.line,
+            _ => locked.lines.of(key),
+        };
+        let message = format!("{kind} {:?}, {key}: {message}", locked.id.value);
+        self.scenario.error(line, message)
+    }
+}
+
+/// The bits of a table's buckets, for which there is room.
+fn width(parameters: &LockedParameters, buffer: &BufferPlan) -> Result<Width, Wrong> {
+    let width = if parameters.width == 64 {
+        Width::Bits64
+    } else {
+        Width::Bits128
+    };
+    let table = Table::new(0, parameters.buckets, width);
+    let table = table.map_err(|error| ("buckets", error.to_string()))?;
+    if table.addresses().end > buffer.size {
+        return Err(("buckets", too_many("buckets", parameters.buckets, buffer)));
+    }
+    Ok(width)
+}
+
+fn too_many(what: &str, count: u64, buffer: &BufferPlan) -> String {
+    format!(
+        "{count} {what} of 64 B have no room in {}, of {}; write fewer, or a larger size there",
+        buffer.name,
+        show(buffer.size)
+    )
+}

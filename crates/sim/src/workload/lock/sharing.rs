@@ -1,0 +1,85 @@
+//! What those who share buffers with locks and rows must agree on.
+
+use transaction::AccessKind;
+
+use crate::plan::BufferPlan;
+use crate::workload::access::AccessPlan;
+
+use super::plan::Wrong;
+use super::{LockPlan, UnderPlan};
+
+/// Whether work fits with that of others in the same buffers.
+pub(crate) fn check_sharing(
+    plan: &LockPlan,
+    others: &[LockPlan],
+    buffers: &[BufferPlan],
+) -> Result<(), Wrong> {
+    let (table, rows) = match plan.under {
+        UnderPlan::Hold(..) => ("buffer", "buffer"),
+        UnderPlan::Update(_) => ("locks", "buffer"),
+    };
+    let both = |key, buffer: usize| {
+        let message = format!(
+            "{} cannot hold locks and rows; write another buffer",
+            buffers[buffer].name
+        );
+        Err((key, message))
+    };
+    for other in others.iter().chain([plan]) {
+        let differs = |key: &'static str, there: String| {
+            let message = format!("{} has {there}, and they share it; write that", other.id);
+            Err((key, message))
+        };
+        if plan.update().is_some_and(|one| one.buffer == other.table) {
+            return both(rows, other.table);
+        }
+        if other.update().is_some_and(|one| one.buffer == plan.table) {
+            return both(table, plan.table);
+        }
+        if plan.table == other.table && plan.buckets != other.buckets {
+            return differs("buckets", other.buckets.to_string());
+        }
+        if plan.table == other.table && plan.width != other.width {
+            return differs("width", (other.width.bytes() * 8).to_string());
+        }
+        let (Some(one), Some(two)) = (plan.update(), other.update()) else {
+            continue;
+        };
+        if one.buffer != two.buffer {
+            continue;
+        }
+        if plan.table != other.table {
+            return differs("locks", format!("{:?}", buffers[other.table].name));
+        }
+        if one.rows != two.rows {
+            return differs("rows", two.rows.to_string());
+        }
+        if one.lock != two.lock {
+            return differs("lock", format!("{:?}", two.lock.name()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether nobody else writes its buffers.
+pub(crate) fn check_accesses(
+    plan: &LockPlan,
+    accesses: &[AccessPlan],
+    buffers: &[BufferPlan],
+) -> Result<(), Wrong> {
+    let writes = |access: &&AccessPlan| {
+        access.kind.0 != AccessKind::Read && plan.buffers().any(|one| one == access.buffer)
+    };
+    let Some(access) = accesses.iter().find(writes) else {
+        return Ok(());
+    };
+    let key = match plan.under {
+        UnderPlan::Update(_) if access.buffer == plan.table => "locks",
+        _ => "buffer",
+    };
+    let message = format!(
+        "the accesses {:?} write to {}; write another buffer, or kind = \"read\" there",
+        access.id, buffers[access.buffer].name
+    );
+    Err((key, message))
+}

@@ -1,0 +1,83 @@
+//! How messages are given to the programs at both ends.
+
+use host::message::{self, MessageExtent, Messages};
+use host::queue_pair::Place;
+use kernel::Stream;
+
+use crate::build::fill_pattern;
+use crate::model::Model;
+use crate::plan::Plan;
+use crate::workload::flow::Amount;
+
+use super::{Loading, MessagePlan, Own};
+
+/// Puts what messages carry where they take it from, and opens the queue pairs at both ends.
+pub(super) fn prepare(messages: &MessagePlan, plan: &Plan, models: &mut [Model]) {
+    let MessagePlan { flow, message, .. } = messages;
+    let (sender, _) = messages.hosts(plan);
+    let base = plan.nodes[sender].memory.map_or(0, |memory| memory.base);
+    if let Some(memory) = models[sender].memory_mut() {
+        let pattern = plan.pattern(flow.pattern);
+        fill_pattern(pattern, flow.window, message.source - base, memory);
+    }
+    if let Some(to) = flow.to {
+        open(plan, flow.from, &message.from, models);
+        open(plan, to, &message.to, models);
+    }
+}
+
+/// Opens a queue pair of a network interface controller, as its driver does.
+pub(crate) fn open(plan: &Plan, node: usize, place: &Place, models: &mut [Model]) {
+    let root = plan.nodes[node].root;
+    let base = plan.nodes[root].memory.map_or(0, |memory| memory.base);
+    if let Model::Host(host) = &mut models[root] {
+        let (address, buffers) = place.buffers();
+        host.memory_mut().write(address - base, &buffers);
+        place.watch(host.cpu_mut());
+    }
+    if let Model::Nic(nic) = &mut models[node] {
+        for (register, value) in place.opening() {
+            nic.set(place.id.function(), register, value);
+        }
+    }
+}
+
+/// Gives the messages to the programs at their ends.
+pub(super) fn load(planned: &MessagePlan, own: &Own, to: &mut Loading<'_>) {
+    let MessagePlan { flow, message, .. } = planned;
+    let start = flow.start + to.up;
+    let messages = Messages {
+        flow: own.first(),
+        message: message.clone(),
+        drawn: planned.smallest.map(|least| {
+            let name = format!("sizes {}", flow.id);
+            (least, Stream::named(to.plan.seed, &name))
+        }),
+        window: flow.window,
+        extent: match flow.amount {
+            Amount::Bytes(bytes) => MessageExtent::Bytes(bytes),
+            Amount::Requests(count) => MessageExtent::Bytes(count.saturating_mul(message.size)),
+            Amount::Lasting(span) => MessageExtent::Until(start + span),
+        },
+    };
+    let (_, receiver) = planned.hosts(to.plan);
+    let asking = to.plan.nodes[flow.from].root;
+    let (sends, notices) = (messages.clone(), messages);
+    let is_noticed = notices.drawn.is_none() || notices.message.primitive.is_nap();
+    to.spawn(asking, start, |system, costs| {
+        message::send(system, costs, sends)
+    });
+    if !is_noticed {
+        return;
+    }
+    if !notices.message.primitive.is_nap()
+        && let Model::Host(host) = &mut to.models[receiver]
+    {
+        for address in notices.last_bytes() {
+            host.cpu_mut().watch(address);
+        }
+    }
+    to.spawn(receiver, start, |system, costs| {
+        message::notice(system, costs, notices)
+    });
+}

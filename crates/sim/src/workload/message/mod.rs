@@ -1,0 +1,74 @@
+//! Messages: from the queue pair of one network interface controller to that of another.
+
+mod load;
+pub(crate) mod plan;
+
+use host::message::{Message, Primitive};
+use kernel::Time;
+
+use crate::model::Model;
+use crate::observe::meter::Meter;
+use crate::plan::Plan;
+
+use super::flow::FlowPlan;
+use super::{Kind, Loading, Own, Progress, Seen, WorkloadResult, flow};
+
+pub(crate) use load::open;
+
+/// A flow of messages.
+#[derive(Clone, Debug)]
+pub struct MessagePlan {
+    /// Who sends to whom, how much, and when.
+    pub flow: FlowPlan,
+    /// What each message is.
+    pub message: Message,
+    /// Its least bytes, where sizes are drawn.
+    pub smallest: Option<u64>,
+}
+
+impl MessagePlan {
+    /// The hosts that have the bytes, and where they go.
+    fn hosts(&self, plan: &Plan) -> (usize, usize) {
+        let asking = plan.nodes[self.flow.from].root;
+        let asked = self.flow.to.map_or(asking, |to| plan.nodes[to].root);
+        match self.message.primitive {
+            Primitive::Get => (asked, asking),
+            _ => (asking, asked),
+        }
+    }
+}
+
+impl Kind for MessagePlan {
+    fn id(&self) -> &str {
+        &self.flow.id
+    }
+
+    fn parts(&self) -> usize {
+        1
+    }
+
+    fn is_measured_together(&self) -> bool {
+        false
+    }
+
+    fn pattern(&self, _number: u32) -> Option<u32> {
+        Some(self.flow.pattern)
+    }
+
+    fn prepare(&self, _own: &Own, plan: &Plan, models: &mut [Model]) {
+        load::prepare(self, plan, models);
+    }
+
+    fn load(&self, own: &Own, to: &mut Loading<'_>) {
+        load::load(self, own, to);
+    }
+
+    fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
+        self.flow.progress_of(own, meter, now)
+    }
+
+    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
+        let primitive = self.message.primitive.name();
+        WorkloadResult::Flow(flow::result_of(&self.flow, primitive, own, seen))
+    }
+}

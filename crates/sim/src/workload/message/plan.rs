@@ -1,0 +1,364 @@
+//! Flows of messages: from the queue pair of one network interface controller to that of another.
+
+use std::collections::BTreeMap;
+
+use device::nic::descriptor::Descriptor;
+use device::nic::registers::{FUNCTIONS, PAIRS};
+use host::message::{Message, Primitive};
+use host::queue_pair::{AREA, ENTRIES, Place};
+use kernel::{Bytes, Span, Time};
+use protocol::QueuePairId;
+
+use crate::plan::NodePlan;
+use crate::plan::address::show;
+use crate::plan::planner::Planner;
+use crate::scenario::{Direction, Flow, ScenarioError, Target};
+use crate::workload::Workload;
+use crate::workload::flow::{Amount, FlowPlan};
+
+use super::MessagePlan;
+
+/// The queue pairs of each node that flows have taken, and how many requests each may have under way.
+pub(crate) type TakenPairs = BTreeMap<usize, Vec<(QueuePairId, u32)>>;
+
+/// Bytes of a PUT or GET at most: 255 items of 2 MiB fit a descriptor, and this is far below.
+const LARGEST: u64 = 128 << 20;
+
+/// Messages under way where nothing is written.
+const OUTSTANDING: u32 = 8;
+
+impl Planner<'_> {
+    /// A flow between network interface controllers; nothing if it is another one.
+    pub(crate) fn message_flow(
+        &mut self,
+        flow: &Flow,
+        from: usize,
+        earlier: &[Workload],
+    ) -> Result<Option<MessagePlan>, ScenarioError> {
+        let to = match &flow.to.value {
+            Target::Node(name) => self.names.get(name.as_str()).copied(),
+            Target::Address(_) => None,
+        };
+        let is_nic = |node: usize| self.nodes[node].attachment.is_some();
+        let to = match to {
+            Some(to) if is_nic(from) && is_nic(to) => to,
+            Some(to) if is_nic(to) => {
+                let message = format!(
+                    "{} takes messages from nic devices only; write one of those in from, or its host in to",
+                    self.nodes[to].name
+                );
+                return Err(self.error(flow, "to", &message));
+            }
+            _ if is_nic(from) => {
+                if let Target::Node(name) = &flow.to.value {
+                    self.find(flow, "to", name)?;
+                }
+                let message = format!(
+                    "{} sends messages to nic devices only; write the nic of the host that is meant",
+                    self.nodes[from].name
+                );
+                return Err(self.error(flow, "to", &message));
+            }
+            _ => return self.check_no_messages(flow).map(|()| None),
+        };
+        self.check_ends(flow, from, to)?;
+        let primitive = self.primitive(flow)?;
+        self.check_keys(flow)?;
+        let amount = self.amount(flow)?;
+        let size = self.message_size(flow, primitive, amount)?;
+        let amount = match amount {
+            Amount::Requests(count) => Amount::Bytes(count.saturating_mul(size)),
+            other => other,
+        };
+        let window = self.message_window(flow, size)?;
+        let (asking, asked) = (self.nodes[from].root, self.nodes[to].root);
+        let (sender, receiver) = match primitive {
+            Primitive::Get => (asked, asking),
+            _ => (asking, asked),
+        };
+        let function = flow.parameters.function.map(|function| function as u8);
+        let key = KEYS ^ earlier.len() as u16;
+        let parameters = &flow.parameters;
+        let outstanding = parameters.outstanding.unwrap_or(OUTSTANDING);
+        let from_pair = self.queue_pair(flow, from, (function, outstanding), key)?;
+        // Functions have owners, and those of one number are likely to be of one: one that is there and free is taken.
+        let alike = from_pair.id.function();
+        let alike = self.nodes[to].doorbells(alike).map(|_| alike);
+        let has_alike = alike.filter(|function| {
+            let taken = self.pairs.get(&to).map_or(&[][..], Vec::as_slice);
+            let beside = taken.iter().filter(|(id, _)| id.function() == *function);
+            beside.count() < PAIRS
+        });
+        let to_pair = self.queue_pair(flow, to, (has_alike, 0), key)?;
+        let source = self.buffer(flow, sender, window)?;
+        let target = if primitive.is_nap() {
+            to_pair.area
+        } else {
+            self.buffer(flow, receiver, window)?
+        };
+        let planned = FlowPlan {
+            id: flow.id.value.clone(),
+            from,
+            to: Some(to),
+            address: target,
+            function: None,
+            offset: 0,
+            window,
+            reply: None,
+            direction: match primitive {
+                Primitive::Get => Direction::Read,
+                _ => Direction::Write,
+            },
+            amount,
+            sized: true,
+            write_size: size,
+            read_size: size,
+            start: Time::from_fs(parameters.start.as_fs()),
+            interval: parameters.interval,
+            clock: parameters.clock,
+            pattern: earlier.len() as u32,
+            transfer: None,
+        };
+        Ok(Some(MessagePlan {
+            flow: planned,
+            message: Message {
+                primitive,
+                from: from_pair,
+                to: to_pair,
+                source,
+                target,
+                size,
+                outstanding,
+            },
+            smallest: self.smallest(flow, size)?,
+        }))
+    }
+
+    /// Whether nothing is written that only messages have.
+    fn check_no_messages(&self, flow: &Flow) -> Result<(), ScenarioError> {
+        for key in ["primitive", "outstanding", "smallest"] {
+            if flow.lines.has(key) {
+                let message =
+                    "this flow has no messages; write it only where the flow is from a nic device";
+                return Err(self.error(flow, key, message));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_ends(&self, flow: &Flow, from: usize, to: usize) -> Result<(), ScenarioError> {
+        let (source, target) = (&self.nodes[from], &self.nodes[to]);
+        if from == to {
+            let message = format!(
+                "{} is also where it comes from; write another nic",
+                target.name
+            );
+            return Err(self.error(flow, "to", &message));
+        }
+        let way = source.attachment.zip(target.attachment);
+        let way = way
+            .and_then(|(here, there)| self.controllers[here.controller].port_to(there.processor));
+        if way.is_none() {
+            let message = format!(
+                "no cables lead from the controller of {} to that of {}; write [[cables]] between them",
+                source.name, target.name
+            );
+            return Err(self.error(flow, "to", &message));
+        }
+        Ok(())
+    }
+
+    fn primitive(&self, flow: &Flow) -> Result<Primitive, ScenarioError> {
+        let parameters = &flow.parameters;
+        let by_direction = match parameters.direction {
+            Direction::Write => Primitive::Put,
+            Direction::Read => Primitive::Get,
+            Direction::Both | Direction::RoundTrip => {
+                let message = "messages go one way; write \"write\" or \"read\", and a second flow for the other way";
+                return Err(self.error(flow, "direction", message));
+            }
+        };
+        let primitive = parameters.primitive.unwrap_or(by_direction);
+        if flow.lines.has("direction")
+            && (primitive == Primitive::Get) != (by_direction == Primitive::Get)
+        {
+            let message = format!(
+                "{:?} goes the other way; leave out direction, or write another primitive",
+                primitive.name()
+            );
+            return Err(self.error(flow, "direction", &message));
+        }
+        Ok(primitive)
+    }
+
+    /// Keys that mean nothing to messages.
+    fn check_keys(&self, flow: &Flow) -> Result<(), ScenarioError> {
+        for key in ["offset", "carries", "after"] {
+            if flow.lines.has(key) {
+                let message =
+                    "messages have buffers of their own, one after the other; leave it out";
+                return Err(self.error(flow, key, message));
+            }
+        }
+        if flow.lines.has("clock") {
+            let message = "latencies of messages count from when a program begins; leave it out";
+            return Err(self.error(flow, "clock", message));
+        }
+        if flow.parameters.interval > Span::ZERO {
+            let message = "messages follow each other as fast as outstanding allows; leave it out";
+            return Err(self.error(flow, "interval", message));
+        }
+        Ok(())
+    }
+
+    fn message_size(
+        &self,
+        flow: &Flow,
+        primitive: Primitive,
+        amount: Amount,
+    ) -> Result<u64, ScenarioError> {
+        let most = if primitive.is_nap() {
+            Descriptor::MAX_NAP
+        } else {
+            LARGEST
+        };
+        let (key, size) = match (flow.parameters.request_size, amount) {
+            (Some(Bytes(size)), _) => ("request_size", size),
+            (None, Amount::Bytes(all)) => ("request_size", all.min(most)),
+            (None, _) => ("request_size", DEFAULT_SIZE),
+        };
+        if size == 0 || size > most {
+            let message = format!(
+                "{} is no message of a {}; write 1 B to {}",
+                show(size),
+                primitive.name(),
+                show(most)
+            );
+            return Err(self.error(flow, key, &message));
+        }
+        Ok(size)
+    }
+
+    fn smallest(&self, flow: &Flow, size: u64) -> Result<Option<u64>, ScenarioError> {
+        let Some(Bytes(smallest)) = flow.parameters.smallest else {
+            return Ok(None);
+        };
+        if (1..=size).contains(&smallest) {
+            return Ok(Some(smallest));
+        }
+        let (smallest, size) = (show(smallest), show(size));
+        let message =
+            format!("{smallest} is no size of a message up to {size}; write 1 B to {size}");
+        Err(self.error(flow, "smallest", &message))
+    }
+
+    fn message_window(&self, flow: &Flow, size: u64) -> Result<u64, ScenarioError> {
+        let Some(Bytes(window)) = flow.parameters.window else {
+            return Ok(size);
+        };
+        if window < size {
+            let (window, size) = (show(window), show(size));
+            let message = format!("{window} hold no message of {size}; write {size} at least");
+            return Err(self.error(flow, "window", &message));
+        }
+        Ok(window - window % size)
+    }
+
+    /// A queue pair of `node` that no flow has taken, of `function` if one is meant.
+    fn queue_pair(
+        &mut self,
+        flow: &Flow,
+        node: usize,
+        (function, requests): (Option<u8>, u32),
+        key: u16,
+    ) -> Result<Place, ScenarioError> {
+        let nic = &self.nodes[node];
+        if let Some(function) = function
+            && nic.doorbells(function).is_none()
+        {
+            let message = format!(
+                "{} has no function {function}; write a smaller one, or virtual_functions = {function} or more there",
+                nic.name
+            );
+            return Err(self.error(flow, "function", &message));
+        }
+        let taken = self.pairs.entry(node).or_default();
+        let Some(id) = free_pair(taken, nic, (function, requests)) else {
+            let message = match function {
+                Some(_) => {
+                    "other flows have its 4 queue pairs, or the 32 requests that it may have under way; write another function, or a smaller outstanding"
+                }
+                None => {
+                    "other flows have all queue pairs of the nic, 4 of each function, or the 32 requests that each may have under way; write virtual_functions = 7 for it, fewer flows or a smaller outstanding"
+                }
+            };
+            let name = if function.is_some() {
+                "function"
+            } else {
+                "from"
+            };
+            return Err(self.error(flow, name, message));
+        };
+        let area = self.buffer(flow, nic.root, AREA)?;
+        Ok(place(id, &self.nodes[node], area, key))
+    }
+
+    /// The address of `size` bytes of a host's memory that nothing else uses.
+    fn buffer(&mut self, flow: &Flow, host: usize, size: u64) -> Result<u64, ScenarioError> {
+        let memory = self.nodes[host].memory;
+        let place =
+            memory.and_then(|memory| Some(memory.base + self.claims.claim(host, memory, size)?));
+        place.ok_or_else(|| {
+            let message = format!(
+                "its messages need {} more than there are in the memory of {}; write a larger memory there, or less",
+                show(size),
+                self.nodes[host].name
+            );
+            self.error(flow, "from", &message)
+        })
+    }
+}
+
+/// A queue pair of `nic` that is not `taken`, of `function` if one is meant, whose function may have so many more requests
+/// under way. From now on it is taken.
+pub(crate) fn free_pair(
+    taken: &mut Vec<(QueuePairId, u32)>,
+    nic: &NodePlan,
+    (function, requests): (Option<u8>, u32),
+) -> Option<QueuePairId> {
+    let processor = nic.attachment?.processor;
+    let functions = match function {
+        Some(function) => function..function + 1,
+        None => 0..FUNCTIONS as u8,
+    };
+    let has_room = |function: &u8| {
+        let beside = taken.iter().filter(|(id, _)| id.function() == *function);
+        let under_way: u32 = beside.map(|(_, requests)| requests).sum();
+        nic.doorbells(*function).is_some() && under_way + requests <= nic.requests()
+    };
+    let there = functions.filter(has_room);
+    let pairs = there.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
+    let mut ids = pairs.map(|(function, pair)| QueuePairId::new(processor, function, pair));
+    let id = ids.find(|id| taken.iter().all(|(other, _)| other != id))?;
+    taken.push((id, requests));
+    Some(id)
+}
+
+/// The queue pair `id` of `nic`, with its descriptors, rings and buffers at `area`.
+pub(crate) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> Place {
+    let page = nic.doorbells(id.function());
+    Place {
+        id,
+        page: page.expect("a queue pair is one of a function that is there"),
+        area,
+        entries: ENTRIES,
+        requests: nic.requests(),
+        key,
+    }
+}
+
+/// Bytes of a message where neither they nor an amount are written.
+const DEFAULT_SIZE: u64 = 2048;
+
+/// Keys differ from flow to flow.
+const KEYS: u16 = 0x5a5a;

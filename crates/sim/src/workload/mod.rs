@@ -1,0 +1,287 @@
+//! What a fabric is to do: a folder for each kind of workload, with its plan, how it is loaded, its progress and its result.
+//!
+//! A new kind is a folder, and a line in the list of kinds below.
+
+pub mod access;
+pub mod collective;
+pub mod flow;
+pub mod lock;
+pub mod message;
+pub mod offer;
+pub mod traffic;
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use host::{DriverParameters, System, ThreadId};
+use kernel::{Span, Time};
+use packet::{FlowId, Observation};
+
+use crate::model::Model;
+use crate::observe::latency::Latencies;
+use crate::observe::meter::{FlowMeter, Meter};
+use crate::plan::Plan;
+use crate::scenario::NodeKind;
+
+use access::{AccessPlan, AccessResult};
+use collective::{CollectivePlan, CollectiveResult};
+use flow::{FlowPlan, FlowResult};
+use lock::{LockPlan, LockResult, TransactionResult};
+use message::MessagePlan;
+use offer::OfferPlan;
+use traffic::{TrafficPlan, TrafficResult};
+
+/// What each kind of workload can do.
+pub(crate) trait Kind {
+    /// Its name in the scenario.
+    fn id(&self) -> &str;
+
+    /// How many parts it has. Each part is a flow to whoever moves it and to the meters.
+    fn parts(&self) -> usize;
+
+    /// Whether latencies are taken of all its parts together, and not of each.
+    fn is_measured_together(&self) -> bool {
+        true
+    }
+
+    /// The number of the pattern that its payload is checked against by whoever receives it, if anybody does. `number` is that
+    /// of the workload.
+    fn pattern(&self, _number: u32) -> Option<u32> {
+        None
+    }
+
+    /// Fills memories and opens queue pairs, before time begins.
+    fn prepare(&self, _own: &Own, _plan: &Plan, _models: &mut [Model]) {}
+
+    /// Gives its parts to whoever moves them.
+    fn load(&self, own: &Own, to: &mut Loading<'_>);
+
+    /// How far it is at `now`.
+    fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress;
+
+    /// What came of it.
+    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult;
+}
+
+macro_rules! kinds {
+    ($($(#[doc = $help:literal])+ $kind:ident($plan:ty) $(watched by $watcher:ty)?;)+) => {
+        /// A workload of any kind.
+        #[derive(Clone, Debug)]
+        pub enum Workload { $($(#[doc = $help])+ $kind($plan),)+ }
+
+        $(impl From<$plan> for Workload {
+            fn from(plan: $plan) -> Self {
+                Workload::$kind(plan)
+            }
+        })+
+
+        impl Workload {
+            pub(crate) fn kind(&self) -> &dyn Kind {
+                match self { $(Workload::$kind(plan) => plan,)+ }
+            }
+        }
+
+        /// The watchers of the kinds that have one and are in the plan.
+        fn watchers(plan: &Plan) -> Vec<Box<dyn Watcher>> {
+            let all: [Option<Box<dyn Watcher>>; _] = [$($(<$watcher>::of(plan),)?)+];
+            all.into_iter().flatten().collect()
+        }
+    };
+}
+
+kinds! {
+    /// Requests from one end to another.
+    Flow(FlowPlan);
+    /// Messages between queue pairs.
+    Message(MessagePlan);
+    /// An open-loop workload of a network.
+    Traffic(TrafficPlan);
+    /// An open-loop workload of a controller.
+    Offer(OfferPlan);
+    /// What the nodes of a network do together.
+    Collective(CollectivePlan);
+    /// Accesses to a buffer.
+    Access(AccessPlan);
+    /// Work under locks.
+    Lock(LockPlan) watched by lock::LockMeter;
+}
+
+impl Workload {
+    /// The flow, if it is one, or one of messages.
+    pub fn flow(&self) -> Option<&FlowPlan> {
+        match self {
+            Workload::Flow(flow) => Some(flow),
+            Workload::Message(messages) => Some(&messages.flow),
+            _ => None,
+        }
+    }
+}
+
+/// The numbers that belong to one workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// Its place among all workloads.
+    pub number: u32,
+    /// Those of its parts, as flows of the run.
+    pub parts: Range<u32>,
+}
+
+impl Own {
+    /// Its parts.
+    pub fn flows(&self) -> impl Iterator<Item = FlowId> + Clone + use<> {
+        self.parts.clone().map(FlowId)
+    }
+
+    /// Its first part.
+    pub fn first(&self) -> FlowId {
+        FlowId(self.parts.start)
+    }
+
+    /// What the meter has of each part.
+    pub(crate) fn meters<'m>(
+        &self,
+        meter: &'m Meter,
+    ) -> impl Iterator<Item = &'m FlowMeter> + use<'m> {
+        self.flows().map(|flow| meter.flow(flow))
+    }
+}
+
+/// A workload with its numbers.
+#[derive(Clone, Debug)]
+pub struct PlannedWorkload {
+    /// The workload.
+    pub workload: Workload,
+    /// Its numbers.
+    pub own: Own,
+}
+
+impl PlannedWorkload {
+    /// The name of the workload in the scenario.
+    pub fn id(&self) -> &str {
+        self.workload.kind().id()
+    }
+}
+
+/// Gives each workload its number, and its parts theirs, in this order.
+pub(crate) fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<PlannedWorkload> {
+    let mut next = 0;
+    let numbered = (0..).zip(workloads).map(|(number, workload)| {
+        let begin = next;
+        next += workload.kind().parts() as u32;
+        let own = Own {
+            number,
+            parts: begin..next,
+        };
+        PlannedWorkload { workload, own }
+    });
+    numbered.collect()
+}
+
+/// What workloads are loaded into.
+pub(crate) struct Loading<'a> {
+    pub(crate) plan: &'a Plan,
+    /// When the links are up: everything begins so much later than planned.
+    pub(crate) up: Span,
+    pub(crate) models: &'a mut [Model],
+    /// The threads that make the calls of flows, by the number of the flow.
+    pub(crate) calls: BTreeMap<u32, ThreadId>,
+}
+
+impl Loading<'_> {
+    /// Begins a program on `host` at `start`, with what the software of that host costs.
+    pub(crate) fn spawn<F>(
+        &mut self,
+        host: usize,
+        start: Time,
+        program: impl FnOnce(System, DriverParameters) -> F,
+    ) -> ThreadId
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (NodeKind::Host(_, costs), Model::Host(host)) =
+            (&self.plan.nodes[host].kind, &mut self.models[host])
+        else {
+            panic!("programs run on hosts");
+        };
+        host.cpu_mut()
+            .spawn(start, |system| program(system, costs.clone()))
+    }
+}
+
+/// How far a workload is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Progress {
+    /// The share that is done, 0 to 1, if it can be told.
+    pub(crate) done: Option<f64>,
+    /// Until when it is no failure that nothing arrives.
+    pub(crate) patient_until: Time,
+}
+
+/// When no payload has arrived for so long, none will: of what may wait for reads that time out, and of networks.
+pub(crate) const PATIENCE: Span = Span::from_us(100_000);
+pub(crate) const NETWORK_PATIENCE: Span = Span::from_us(10_000);
+
+/// Watches what components tell of the workloads of one kind.
+pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
+    /// A component has told `what` for the time `now`.
+    fn observe(&mut self, now: Time, what: &Observation);
+}
+
+/// All watchers of a run.
+#[derive(Debug)]
+pub(crate) struct Watchers(Vec<Box<dyn Watcher>>);
+
+impl Watchers {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Watchers(watchers(plan))
+    }
+
+    #[inline]
+    pub(crate) fn observe(&mut self, now: Time, what: &Observation) {
+        for watcher in &mut self.0 {
+            watcher.observe(now, what);
+        }
+    }
+
+    /// The watcher of that type.
+    pub(crate) fn get<W: Watcher>(&self) -> &W {
+        let mut all = self.0.iter();
+        let found = all.find_map(|watcher| (&**watcher as &dyn Any).downcast_ref());
+        found.expect("a kind of workload that is in the plan has its watcher")
+    }
+}
+
+/// What was seen of a run.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) models: &'a [Model],
+    pub(crate) meter: &'a Meter,
+    pub(crate) watchers: &'a Watchers,
+    pub(crate) now: Time,
+}
+
+impl<'a> Seen<'a> {
+    /// What the meter has of each part.
+    pub(crate) fn meters(&self, own: &Own) -> impl Iterator<Item = &'a FlowMeter> + use<'a> {
+        own.meters(self.meter)
+    }
+
+    /// The latencies of all parts of a workload together.
+    pub(crate) fn latencies(&self, own: &Own) -> &'a Latencies {
+        self.meter.latencies(own.first())
+    }
+}
+
+/// What came of a workload, in the section of results that it belongs to.
+#[derive(Clone, Debug)]
+pub(crate) enum WorkloadResult {
+    Flow(FlowResult),
+    Traffic(TrafficResult),
+    Collective(CollectiveResult),
+    Access(AccessResult),
+    Lock(LockResult),
+    Transaction(TransactionResult),
+}

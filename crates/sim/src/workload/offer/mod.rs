@@ -1,0 +1,132 @@
+//! Open-loop workloads of controllers: every processor offers PUTs to others.
+
+pub(crate) mod plan;
+
+use std::sync::Arc;
+
+use host::message::{self, Offer};
+use host::queue_pair::Place;
+use kernel::{Span, Stream, Time};
+use transaction::{Arrivals, Spread};
+
+use crate::build::fill_pattern;
+use crate::model::Model;
+use crate::observe::meter::Meter;
+use crate::plan::Plan;
+use crate::scenario::TrafficPattern;
+
+use super::message::open;
+use super::traffic::result::{self, Offered};
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult};
+
+/// One workload.
+#[derive(Clone, Debug)]
+pub struct OfferPlan {
+    /// Its name, the only one of it.
+    pub id: String,
+    /// The controller that it goes through.
+    pub controller: usize,
+    /// Who sends to whom.
+    pub pattern: TrafficPattern,
+    /// Payload that each processor offers a second.
+    pub load: u64,
+    /// Payload of one message.
+    pub message: u64,
+    /// Each processor's part of it, in the order of their ports.
+    pub sources: Vec<OfferSource>,
+    /// How messages follow one another.
+    pub arrivals: Arrivals,
+    /// When the first are offered.
+    pub start: Time,
+    /// How long they are.
+    pub duration: Span,
+}
+
+/// What one processor sends, and takes in.
+#[derive(Clone, Debug)]
+pub struct OfferSource {
+    /// Its network interface controller.
+    pub nic: usize,
+    /// The queue pair that sends and receives.
+    pub pair: Place,
+    /// Where its messages are.
+    pub source: u64,
+    /// Where those of others go.
+    pub target: u64,
+    /// To whom it sends: numbers of other parts, of which each message draws one.
+    pub to: Arc<[u64]>,
+    /// One of those that is drawn more often, and the probability.
+    pub favoured: Option<(u64, f64)>,
+}
+
+impl Kind for OfferPlan {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn parts(&self) -> usize {
+        self.sources.len()
+    }
+
+    fn pattern(&self, number: u32) -> Option<u32> {
+        Some(number)
+    }
+
+    fn prepare(&self, own: &Own, plan: &Plan, models: &mut [Model]) {
+        let pattern = plan.pattern(own.number);
+        for part in &self.sources {
+            open(plan, part.nic, &part.pair, models);
+            let host = plan.nodes[part.nic].root;
+            let base = plan.nodes[host].memory.map_or(0, |memory| memory.base);
+            if let Some(memory) = models[host].memory_mut() {
+                fill_pattern(pattern, self.message, part.source - base, memory);
+            }
+        }
+    }
+
+    fn load(&self, own: &Own, to: &mut Loading<'_>) {
+        let targets = self.sources.iter().map(|part| (part.pair, part.target));
+        let targets: Arc<[_]> = targets.collect();
+        for (part, flow) in self.sources.iter().zip(own.flows()) {
+            let nic = &to.plan.nodes[part.nic];
+            let name = format!("traffic {} {}", self.id, nic.name);
+            let start = self.start + to.up;
+            let offered = Offer {
+                flow,
+                from: part.pair,
+                source: part.source,
+                size: self.message,
+                targets: targets.clone(),
+                spread: Spread {
+                    targets: part.to.clone(),
+                    favoured: part.favoured,
+                    arrivals: self.arrivals,
+                    stream: Stream::named(to.plan.seed, &name),
+                },
+                during: (start, start + self.duration),
+            };
+            to.spawn(nic.root, start, |system, costs| {
+                message::offer(system, costs, offered)
+            });
+        }
+    }
+
+    fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
+        let offered_until = self.start + self.duration;
+        Progress {
+            done: None,
+            patient_until: offered_until.max(meter.progress()) + NETWORK_PATIENCE,
+        }
+    }
+
+    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
+        let offered = Offered {
+            id: &self.id,
+            network: &seen.plan.controllers[self.controller].name,
+            pattern: self.pattern,
+            load: self.load,
+            duration: self.duration,
+        };
+        WorkloadResult::Traffic(result::of(&offered, own, seen))
+    }
+}

@@ -1,0 +1,142 @@
+//! Open-loop workloads of a controller: every processor offers PUTs to others.
+
+use std::sync::Arc;
+
+use host::queue_pair::AREA;
+use kernel::{Bytes, Time};
+
+use crate::plan::ControllerPlan;
+use crate::plan::address::show;
+use crate::plan::planner::Planner;
+use crate::scenario::{ScenarioError, Traffic, TrafficPattern};
+use crate::workload::message::plan as message;
+use crate::workload::traffic::plan::{Written, error};
+
+use super::{OfferPlan, OfferSource};
+
+/// Whether a workload is one of a controller.
+pub(crate) fn is_offer(controllers: &[ControllerPlan], traffic: &Traffic) -> bool {
+    find(controllers, traffic).is_some()
+}
+
+fn find(controllers: &[ControllerPlan], traffic: &Traffic) -> Option<usize> {
+    let name = &traffic.network.value;
+    controllers.iter().position(|one| one.name == *name)
+}
+
+impl Planner<'_> {
+    /// The workloads of controllers, below all flows.
+    pub(crate) fn offers(
+        &mut self,
+        controllers: &[ControllerPlan],
+    ) -> Result<Vec<OfferPlan>, ScenarioError> {
+        let mut plans = Vec::new();
+        for traffic in &self.scenario.traffic {
+            if let Some(controller) = find(controllers, traffic) {
+                plans.push(self.offer(traffic, controller, &controllers[controller])?);
+            }
+        }
+        Ok(plans)
+    }
+
+    fn offer(
+        &mut self,
+        traffic: &Traffic,
+        number: usize,
+        controller: &ControllerPlan,
+    ) -> Result<OfferPlan, ScenarioError> {
+        let parameters = &traffic.parameters;
+        for key in ["from", "to"] {
+            if traffic.lines.has(key) {
+                let message = "only hosts send and receive through a controller; leave it out";
+                return Err(self.traffic_error(traffic, key, message));
+            }
+        }
+        let written = Written::of(self.scenario, traffic)?;
+        let cycle = controller.parameters.crossbar_clock.period();
+        let Bytes(message) = parameters.message;
+        Ok(OfferPlan {
+            id: traffic.id.value.clone(),
+            controller: number,
+            pattern: parameters.pattern,
+            load: written.load.0,
+            message,
+            sources: self.offer_sources(traffic, controller, message)?,
+            arrivals: written.arrivals(cycle)?,
+            start: Time::from_fs(parameters.start.as_fs()),
+            duration: written.duration,
+        })
+    }
+
+    fn offer_sources(
+        &mut self,
+        traffic: &Traffic,
+        controller: &ControllerPlan,
+        message: u64,
+    ) -> Result<Vec<OfferSource>, ScenarioError> {
+        let count = controller.ports.len();
+        if count < 2 {
+            let message = format!(
+                "{} has {count} processors, and messages go from one to another; write two nic devices or more",
+                controller.name
+            );
+            return Err(self.traffic_error(traffic, "network", &message));
+        }
+        let favoured = Written::of(self.scenario, traffic)?.hot_node(count, "port")?;
+        let favoured = favoured.map(|(port, share)| (port as u64, share));
+        let everybody: Arc<[u64]> = (0..count as u64).collect();
+        let mut sources = Vec::with_capacity(count);
+        for (port, nic) in controller.ports.iter().enumerate() {
+            let root = self.nodes[*nic].root;
+            let taken = self.pairs.entry(*nic).or_default();
+            let requests = self.nodes[*nic].requests();
+            let Some(id) = message::free_pair(taken, &self.nodes[*nic], (None, requests)) else {
+                let message = format!(
+                    "no function of {} has a queue pair and {requests} requests left; write virtual_functions = 7 for it, or fewer flows",
+                    self.nodes[*nic].name
+                );
+                return Err(self.traffic_error(traffic, "network", &message));
+            };
+            let mut place = |size: u64| {
+                let memory = self.nodes[root].memory?;
+                Some(memory.base + self.claims.claim(root, memory, size)?)
+            };
+            let places = place(AREA).zip(place(message)).zip(place(message));
+            let Some(((area, source), target)) = places else {
+                let message = format!(
+                    "its messages of {} have no room in the memory of {}; write a larger memory there, or less",
+                    show(message),
+                    self.nodes[root].name
+                );
+                return Err(self.traffic_error(traffic, "message", &message));
+            };
+            sources.push(OfferSource {
+                nic: *nic,
+                pair: message::place(id, &self.nodes[*nic], area, OFFERS),
+                source,
+                target,
+                to: match traffic.parameters.pattern {
+                    TrafficPattern::Uniform | TrafficPattern::HotSpot => everybody.clone(),
+                    TrafficPattern::Neighbour => Arc::new([((port + 1) % count) as u64]),
+                    TrafficPattern::Tornado => {
+                        let half = count.div_ceil(2) - 1;
+                        Arc::new([((port + half.max(1)) % count) as u64])
+                    }
+                    TrafficPattern::Transpose => {
+                        let message = "ports have no coordinates; write \"uniform\", \"hot-spot\", \"neighbour\" or \"tornado\"";
+                        return Err(self.traffic_error(traffic, "pattern", message));
+                    }
+                },
+                favoured,
+            });
+        }
+        Ok(sources)
+    }
+
+    fn traffic_error(&self, traffic: &Traffic, key: &str, message: &str) -> ScenarioError {
+        error(self.scenario, traffic, key, message)
+    }
+}
+
+/// The key of all queue pairs of a workload.
+const OFFERS: u16 = 0x0ffe;

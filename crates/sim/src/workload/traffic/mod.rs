@@ -1,0 +1,109 @@
+//! Open-loop workloads of networks: each node offers messages to others at a rate that does not depend on what arrives.
+
+pub(crate) mod plan;
+pub(super) mod result;
+
+use std::sync::Arc;
+
+use kernel::{Span, Stream, Time};
+use transaction::{Arrivals, Content, Direction, Extent, Flow, Spread};
+
+use crate::observe::meter::Meter;
+use crate::scenario::TrafficPattern;
+
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult};
+
+pub use result::TrafficResult;
+
+/// One workload.
+#[derive(Clone, Debug)]
+pub struct TrafficPlan {
+    /// Its name, the only one of it.
+    pub id: String,
+    /// The network that it goes through.
+    pub network: usize,
+    /// What it is called by: "uniform" and so on.
+    pub pattern: TrafficPattern,
+    /// Payload that each node offers a second.
+    pub load: u64,
+    /// Payload of one message.
+    pub message: u64,
+    /// Each node's part of it, by number in the network.
+    pub sources: Vec<SourcePlan>,
+    /// How messages follow one another.
+    pub arrivals: Arrivals,
+    /// When the first are offered.
+    pub start: Time,
+    /// How long they are.
+    pub duration: Span,
+}
+
+/// What one node sends.
+#[derive(Clone, Debug)]
+pub struct SourcePlan {
+    /// Who makes the requests.
+    pub node: usize,
+    /// First addresses that they go to, of which each request draws one.
+    pub targets: Arc<[u64]>,
+    /// One of those that is drawn more often, and the probability.
+    pub favoured: Option<(u64, f64)>,
+}
+
+impl Kind for TrafficPlan {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn parts(&self) -> usize {
+        self.sources.len()
+    }
+
+    fn pattern(&self, number: u32) -> Option<u32> {
+        Some(number)
+    }
+
+    fn load(&self, own: &Own, to: &mut Loading<'_>) {
+        let pattern = to.plan.pattern(own.number);
+        for (source, id) in self.sources.iter().zip(own.flows()) {
+            let name = format!("traffic {} {}", self.id, to.plan.nodes[source.node].name);
+            let flow = Flow {
+                id,
+                direction: Direction::Write,
+                address: source.targets[0],
+                region: self.message,
+                extent: Extent::Lasting(self.duration),
+                request_size: Some(self.message),
+                start: self.start + to.up,
+                interval: Span::ZERO,
+                content: Content::Pattern(pattern),
+                spread: Some(Spread {
+                    targets: source.targets.clone(),
+                    favoured: source.favoured,
+                    arrivals: self.arrivals,
+                    stream: Stream::named(to.plan.seed, &name),
+                }),
+            };
+            to.models[source.node].add_flow(0, flow);
+        }
+    }
+
+    fn progress(&self, _own: &Own, meter: &Meter, now: Time) -> Progress {
+        let passed = now.as_ns() - self.start.as_ns();
+        let offered_until = self.start + self.duration;
+        Progress {
+            done: Some(passed.max(0.0) / self.duration.as_ns()),
+            patient_until: offered_until.max(meter.progress()) + NETWORK_PATIENCE,
+        }
+    }
+
+    fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult {
+        let offered = result::Offered {
+            id: &self.id,
+            network: &seen.plan.networks[self.network].name,
+            pattern: self.pattern,
+            load: self.load,
+            duration: self.duration,
+        };
+        WorkloadResult::Traffic(result::of(&offered, own, seen))
+    }
+}

@@ -1,0 +1,331 @@
+//! Open-loop workloads: who sends to whom, and how often.
+
+use std::sync::Arc;
+
+use kernel::{Bandwidth, Bytes, Quantity, Span, Time};
+use transaction::Arrivals;
+
+use crate::scenario::{ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic, TrafficPattern};
+
+use crate::plan::network::{Networks, port_to};
+use crate::plan::{ControllerPlan, NodePlan};
+use crate::workload::offer::plan::is_offer;
+
+use super::{SourcePlan, TrafficPlan};
+
+/// The workloads of `scenario` between `nodes`.
+pub(crate) fn plan(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+    networks: &mut Networks,
+    controllers: &[ControllerPlan],
+) -> Result<Vec<TrafficPlan>, ScenarioError> {
+    let mut plans: Vec<TrafficPlan> = Vec::with_capacity(scenario.traffic.len());
+    for (index, traffic) in scenario.traffic.iter().enumerate() {
+        let id = traffic.id.value.as_str();
+        let mut above = scenario.traffic[..index].iter();
+        let taken = scenario.flows.iter().any(|flow| flow.id.value == id)
+            || above.any(|other| other.id.value == id);
+        if taken {
+            let message = format!("traffic {id:?}: this id is already taken; write another one");
+            return Err(scenario.error(traffic.id.line, message));
+        }
+        if is_offer(controllers, traffic) {
+            continue;
+        }
+        plans.push(
+            Planner {
+                scenario,
+                traffic,
+                nodes,
+            }
+            .plan(networks)?,
+        );
+    }
+    Ok(plans)
+}
+
+/// What every workload says, checked: how much it is, how long, and whom it favours.
+pub(crate) struct Written<'a> {
+    scenario: &'a Scenario,
+    traffic: &'a Traffic,
+    pub(crate) load: Bandwidth,
+    pub(crate) duration: Span,
+}
+
+impl<'a> Written<'a> {
+    pub(crate) fn of(scenario: &'a Scenario, traffic: &'a Traffic) -> Result<Self, ScenarioError> {
+        let parameters = &traffic.parameters;
+        let missing = |key: &str, is_there: bool, right: &str| {
+            let is = if is_there {
+                "it is 0, and must be more"
+            } else {
+                "there is none"
+            };
+            error(scenario, traffic, key, &format!("{is}; write {right}"))
+        };
+        let load = parameters.load.filter(|load| load.0 > 0);
+        let duration = parameters.duration.filter(|span| *span > Span::ZERO);
+        Ok(Self {
+            scenario,
+            traffic,
+            load: load.ok_or_else(|| {
+                let right = "load = \"1 GB/s\" that each node offers";
+                missing("load", parameters.load.is_some(), right)
+            })?,
+            duration: duration.ok_or_else(|| {
+                let right = "duration = \"100 us\"";
+                missing("duration", parameters.duration.is_some(), right)
+            })?,
+        })
+    }
+
+    /// How messages follow one another, where a trial of a Bernoulli process takes a `cycle`.
+    pub(crate) fn arrivals(&self, cycle: Span) -> Result<Arrivals, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        let mean = self.load.time_of(parameters.message.0);
+        Ok(match parameters.arrivals {
+            ArrivalKind::Poisson => Arrivals::Poisson(mean),
+            ArrivalKind::Even => Arrivals::Even(mean),
+            ArrivalKind::Bernoulli => {
+                let probability = cycle.as_fs() as f64 / mean.as_fs().max(1) as f64;
+                if probability > 1.0 {
+                    let message = "a trial each cycle can't make so many messages; write less, or arrivals = \"poisson\"";
+                    return Err(error(self.scenario, self.traffic, "load", message));
+                }
+                Arrivals::Bernoulli(cycle, probability)
+            }
+        })
+    }
+
+    /// Which of `count` nodes, or whatever they are called, is favoured, and by which share of the messages.
+    pub(crate) fn hot_node(
+        &self,
+        count: usize,
+        noun: &str,
+    ) -> Result<Option<(usize, f64)>, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        if parameters.pattern != TrafficPattern::HotSpot {
+            let written = |key: &&str| self.traffic.lines.has(key);
+            let idle = ["hot_node", "hot_share"].into_iter().find(written);
+            return idle.map_or(Ok(None), |key| {
+                let message =
+                    "there is one only where pattern = \"hot-spot\"; write that, or leave it out";
+                Err(error(self.scenario, self.traffic, key, message))
+            });
+        }
+        let hot = parameters.hot_node as usize;
+        if hot < count {
+            return Ok(Some((hot, parameters.hot_share)));
+        }
+        let message = format!(
+            "there is no {noun} {hot}; write one from 0 to {}",
+            count - 1
+        );
+        Err(error(self.scenario, self.traffic, "hot_node", &message))
+    }
+}
+
+/// What is wrong with the key of a workload.
+pub(crate) fn error(
+    scenario: &Scenario,
+    traffic: &Traffic,
+    key: &str,
+    message: &str,
+) -> ScenarioError {
+    let line = match key {
+        "network" => traffic.network.line,
+        _ => traffic.lines.of(key),
+    };
+    let message = format!("traffic {:?}, {key}: {message}", traffic.id.value);
+    scenario.error(line, message)
+}
+
+struct Planner<'a> {
+    scenario: &'a Scenario,
+    traffic: &'a Traffic,
+    nodes: &'a [NodePlan],
+}
+
+impl Planner<'_> {
+    fn error(&self, key: &str, message: &str) -> ScenarioError {
+        error(self.scenario, self.traffic, key, message)
+    }
+
+    fn plan(&self, networks: &mut Networks) -> Result<TrafficPlan, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        let network = self.network(networks)?;
+        let written = Written::of(self.scenario, self.traffic)?;
+        let Bytes(message) = parameters.message;
+        self.check_message(networks, network, message)?;
+        let cycle = networks.all[network].optical.cycle();
+        let arrivals = written.arrivals(cycle)?;
+        Ok(TrafficPlan {
+            id: self.traffic.id.value.clone(),
+            network,
+            pattern: parameters.pattern,
+            load: written.load.0,
+            message,
+            sources: self.sources(networks, network)?,
+            arrivals,
+            start: Time::from_fs(parameters.start.as_fs()),
+            duration: written.duration,
+        })
+    }
+
+    fn network(&self, networks: &Networks) -> Result<usize, ScenarioError> {
+        let name = self.traffic.network.value.as_str();
+        let by_name = networks.all.iter().position(|network| network.name == name);
+        let by_router = || {
+            let node = self.nodes.iter().position(|node| node.name == name)?;
+            networks.members[node].map(|(network, _)| network)
+        };
+        by_name.or_else(by_router).ok_or_else(|| {
+            let names: Vec<&str> = networks.all.iter().map(|one| one.name.as_str()).collect();
+            let there = match names.as_slice() {
+                [] => "there is none; write [networks.NAME] or [controllers.NAME]".to_owned(),
+                names => format!("there are {}", names.join(", ")),
+            };
+            self.error("network", &format!("there is no network {name:?}; {there}"))
+        })
+    }
+
+    fn check_message(
+        &self,
+        networks: &Networks,
+        network: usize,
+        message: u64,
+    ) -> Result<(), ScenarioError> {
+        let network = &networks.all[network];
+        let parameters = &self.traffic.parameters;
+        let most = match parameters.from {
+            Side::Routers => network.optical.packet_size.0,
+            Side::Hosts => network.window.aperture(),
+        };
+        if message > most {
+            let message = format!(
+                "{} is over the {} that one packet of these routers carries (packet_size), or that an aperture shows; write less",
+                Bytes(message).show(),
+                Bytes(most).show()
+            );
+            return Err(self.error("message", &message));
+        }
+        let targets = network.routers.iter().map(|router| match parameters.to {
+            Side::Routers => *router,
+            Side::Hosts => self.nodes[*router].root,
+        });
+        for target in targets {
+            let node = &self.nodes[target];
+            let room = node.region().map_or(0, |region| region.size);
+            if message > room {
+                let message = format!(
+                    "{} is more than the {} of {}, where it goes; write less, or a larger bar or memory there",
+                    Bytes(message).show(),
+                    Bytes(room).show(),
+                    node.name
+                );
+                return Err(self.error("message", &message));
+            }
+        }
+        Ok(())
+    }
+
+    fn sources(
+        &self,
+        networks: &mut Networks,
+        network: usize,
+    ) -> Result<Vec<SourcePlan>, ScenarioError> {
+        let parameters = &self.traffic.parameters;
+        let count = networks.all[network].routers.len();
+        let ports = self.ports(networks, network)?;
+        let window = networks.all[network].window;
+        let bases: Vec<u64> = (0..count)
+            .map(|node| window.base(node as u16, ports[node]))
+            .collect();
+        let hot = Written::of(self.scenario, self.traffic)?.hot_node(count, "node")?;
+        let mut shared: Option<(u64, Arc<[u64]>)> = None;
+        let mut sources = Vec::with_capacity(count);
+        for number in 0..count {
+            let router = networks.all[network].routers[number];
+            let (node, base) = match parameters.from {
+                Side::Routers => (router, 0),
+                Side::Hosts => {
+                    let bar = self.nodes[router].bars[2];
+                    (self.nodes[router].root, bar.map_or(0, |bar| bar.base))
+                }
+            };
+            let all = matches!(
+                parameters.pattern,
+                TrafficPattern::Uniform | TrafficPattern::HotSpot
+            );
+            let targets = if all {
+                match &shared {
+                    Some((known, targets)) if *known == base => targets.clone(),
+                    _ => {
+                        let targets: Arc<[u64]> = bases.iter().map(|one| base + one).collect();
+                        shared = Some((base, targets.clone()));
+                        targets
+                    }
+                }
+            } else {
+                let to = self.partner(networks.all[network].sides.as_ref(), number)?;
+                Arc::new([base + bases[to]])
+            };
+            let favoured = hot.map(|(node, share)| (base + bases[node], share));
+            sources.push(SourcePlan {
+                node,
+                targets,
+                favoured,
+            });
+        }
+        Ok(sources)
+    }
+
+    /// The port of each node that messages go to.
+    fn ports(&self, networks: &mut Networks, network: usize) -> Result<Vec<u8>, ScenarioError> {
+        let plan = &mut networks.all[network];
+        let mut ports = Vec::with_capacity(plan.routers.len());
+        for (number, router) in plan.routers.iter().enumerate() {
+            ports.push(match self.traffic.parameters.to {
+                Side::Routers => 0,
+                Side::Hosts => {
+                    let host = self.nodes[*router].root;
+                    let port = port_to(&mut plan.targets[number], host);
+                    port.ok_or_else(|| {
+                        let message = format!("{} leads to too many targets already; write fewer flows to what is below {}", self.nodes[*router].name, self.nodes[host].name);
+                        self.error("to", &message)
+                    })?
+                }
+            });
+        }
+        Ok(ports)
+    }
+
+    /// The only node that one sends to.
+    fn partner(&self, sides: Option<&Sides>, number: usize) -> Result<usize, ScenarioError> {
+        let Some(sides) = sides else {
+            let message = "this network has no coordinates; write \"uniform\" or \"hot-spot\", or a [networks.NAME] with a size";
+            return Err(self.error("pattern", message));
+        };
+        let mut place = sides.coordinates(number);
+        match self.traffic.parameters.pattern {
+            TrafficPattern::Transpose => {
+                if sides.0.len() < 2 || sides.0[0] != sides.0[1] {
+                    let message = "only a network whose first two sides are equal can be transposed; write another pattern, or such a size";
+                    return Err(self.error("pattern", message));
+                }
+                place.swap(0, 1);
+            }
+            TrafficPattern::Tornado => {
+                for (here, side) in place.iter_mut().zip(&sides.0) {
+                    *here = (*here + side.div_ceil(2) - 1) % side;
+                }
+            }
+            _ => place[0] = (place[0] + 1) % sides.0[0],
+        }
+        let steps = place.iter().zip(&sides.0).rev();
+        Ok(steps.fold(0, |number, (here, side)| {
+            number * usize::from(*side) + usize::from(*here)
+        }))
+    }
+}

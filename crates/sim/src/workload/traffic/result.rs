@@ -1,0 +1,97 @@
+//! What a run measured of open-loop workloads.
+
+use kernel::{Quantity, Span};
+use serde::Serialize;
+
+use crate::observe::latency::Latency;
+use crate::observe::meter::FlowMeter;
+use crate::scenario::TrafficPattern;
+use crate::workload::{Own, Seen};
+
+/// What a workload reached.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrafficResult {
+    /// Its name.
+    pub id: String,
+    /// The network that it went through.
+    pub network: String,
+    /// Where its messages went.
+    pub pattern: String,
+    /// Nodes that sent.
+    pub nodes: usize,
+    /// Payload that each of them offered a second.
+    pub offered_bytes_per_second: f64,
+    /// Payload of each that arrived a second, in the mean: within `[measure]`, or else while they were
+    /// offered or arrived.
+    pub accepted_bytes_per_second: Option<f64>,
+    /// The same of the node with the least, and of the one with the most.
+    pub node_bytes_per_second: Option<(f64, f64)>,
+    /// Jain's index of fairness over the nodes: 1 where all have the same.
+    pub fairness: Option<f64>,
+    /// From the time a message was due to its last byte at its target; of those due within `[measure]`, if there is one.
+    pub latency_ns: Option<Latency>,
+    /// Bytes that arrived.
+    pub bytes: u64,
+    /// Whether all that was sent has arrived or was lost with an error.
+    pub completed: bool,
+    /// Whether every byte arrived, exactly once, as it was sent.
+    pub intact: bool,
+}
+
+/// What an open-loop workload was to be, of a network or of a controller.
+pub(in crate::workload) struct Offered<'a> {
+    pub(in crate::workload) id: &'a str,
+    /// The network or controller.
+    pub(in crate::workload) network: &'a str,
+    pub(in crate::workload) pattern: TrafficPattern,
+    pub(in crate::workload) load: u64,
+    pub(in crate::workload) duration: Span,
+}
+
+pub(in crate::workload) fn of(traffic: &Offered<'_>, own: &Own, seen: &Seen<'_>) -> TrafficResult {
+    let meter = seen.meter;
+    let meters = || seen.meters(own);
+    let counted: Vec<u64> = match meter.window() {
+        Some(_) => meters().map(|meter| meter.steady.1).collect(),
+        None => meters().map(|meter| meter.delivered).collect(),
+    };
+    let arrived = || meters().filter_map(|meter| meter.arrived);
+    let first = arrived().map(|(first, _)| first).min();
+    let last = arrived().map(|(_, last)| last).max();
+    let arriving = first.zip(last).map(|(first, last)| last.since(first));
+    // What a full network still held when the last message was offered took its time, too.
+    let under_way = arriving.unwrap_or_default().max(traffic.duration);
+    let span = meter
+        .window()
+        .map_or(under_way, |(from, until)| until.since(from));
+    let seconds = span.as_ns() / 1e9;
+    let rates: Vec<f64> = counted
+        .iter()
+        .map(|bytes| *bytes as f64 / seconds)
+        .collect();
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| {
+        (sum + rate, squares + rate * rate)
+    });
+    let any = sum > 0.0;
+    let count = rates.len() as f64;
+    TrafficResult {
+        id: traffic.id.to_owned(),
+        network: traffic.network.to_owned(),
+        pattern: traffic.pattern.show(),
+        nodes: rates.len(),
+        offered_bytes_per_second: traffic.load as f64,
+        accepted_bytes_per_second: any.then_some(sum / count),
+        node_bytes_per_second: any.then(|| {
+            rates
+                .iter()
+                .fold((f64::INFINITY, 0.0), |(least, most), rate| {
+                    (rate.min(least), rate.max(most))
+                })
+        }),
+        fairness: any.then(|| sum * sum / (count * squares)),
+        latency_ns: seen.latencies(own).told(),
+        bytes: meters().map(|meter| meter.delivered).sum(),
+        completed: meters().all(FlowMeter::is_accounted_for),
+        intact: meters().all(FlowMeter::is_whole),
+    }
+}
