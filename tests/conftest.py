@@ -115,7 +115,7 @@ def scenario(tmp_path: Path) -> Write:
 @pytest.fixture(scope="session")
 def table3() -> Report:
     """The figure of rosta that takes seconds, reproduced once for all tests."""
-    return reproduce("rosta", only="table3", sensitivity=False)
+    return reproduce("rosta", only="table3")
 
 
 def line_of(path: Path, text: str) -> int:

@@ -30,12 +30,12 @@ def supernode(processors: int = 2) -> Fabric:
 
 @pytest.fixture(scope="module")
 def table2() -> Report:
-    return reproduce("chpp", only="table2", sensitivity=False)
+    return reproduce("chpp", only="table2")
 
 
 @pytest.fixture(scope="module")
 def fig5() -> Report:
-    return reproduce("chpp", only="fig5", sensitivity=False)
+    return reproduce("chpp", only="fig5")
 
 
 def simulated(report: Report, under: str) -> dict[str, float]:
@@ -122,12 +122,12 @@ def test_a_get_is_a_put_and_76_ns(table2: Report) -> None:
 
 @pytest.mark.parametrize("figure", ["fig16", "fig17", "fig18", "fig19", "fig20", "eq2", "deadlock"])
 def test_a_figure_of_chpp_holds(figure: str) -> None:
-    report = reproduce("chpp", only=figure, sensitivity=False)
+    report = reproduce("chpp", only=figure)
     assert [row.id for row in report.rows if not row.passes] == []
 
 
 def test_the_stages_of_a_message_are_all_of_it() -> None:
-    report = reproduce("chpp", only="fig18", sensitivity=False)
+    report = reproduce("chpp", only="fig18")
     rows = {row.id: row.simulated or 0.0 for row in report.rows}
     for primitive in ("nap-immediate", "put"):
         stages = {name: value for name, value in rows.items() if f"/{primitive}/" in name}
@@ -137,7 +137,7 @@ def test_the_stages_of_a_message_are_all_of_it() -> None:
 
 
 def test_without_a_channel_for_gets_both_sides_wait_for_ever() -> None:
-    report = reproduce("chpp", only="deadlock", sensitivity=False)
+    report = reproduce("chpp", only="deadlock")
     rows = {row.id: row.simulated for row in report.rows}
     assert rows["deadlock/with-channel/arrived"] == 100
     assert rows["deadlock/without-channel/arrived"] != 100
@@ -179,7 +179,7 @@ def test_the_model_with_measured_parameters_is_a_message_that_is_alone(fig5: Rep
 
 
 def test_what_limits_small_messages_is_the_reading_of_descriptors_and_then_the_program() -> None:
-    put = simulated(reproduce("chpp", only="loggp", sensitivity=False), "loggp/put/")
+    put = simulated(reproduce("chpp", only="loggp"), "loggp/put/")
     assert put["g"] == pytest.approx(put["g-all"], rel=0.01)
     assert put["g-all/16-descriptors"] < put["o-send"] < put["g/16-descriptors"] < put["g"]
 

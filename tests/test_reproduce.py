@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import tomllib
+from importlib import import_module
 from importlib.resources import files
-from typing import Any
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import ValidationError
+from rich.console import Console
 
+from peerlane.cli.console import progress
+from peerlane.cli.tables.report import report as report_table
+from peerlane.cli.tables.report import summary
 from peerlane.reproduction.calibration import moved, quantity, setting
 from peerlane.reproduction.catalogue import system_fabric, systems
 from peerlane.reproduction.expected import Expected, ExpectedRow
+from peerlane.reproduction.jobs import SHORT_S, Job, Pace, Progress, run
 from peerlane.reproduction.report import Report, Row
 from peerlane.reproduction.reproduce import _error_percent, reproduce
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 ROW: dict[str, Any] = {
     "id": "f/1",
@@ -109,7 +119,7 @@ def test_rosta_has_every_published_row() -> None:
     ["chain", "fetch", "fig3", "fig4", "fig5", "latency", "loopback", "table1", "table2"],
 )
 def test_a_figure_of_rosta_holds(figure: str) -> None:
-    assert reproduce("rosta", only=figure, sensitivity=False).passes
+    assert reproduce("rosta", only=figure).passes
 
 
 def test_rosta_table3_holds(table3: Report) -> None:
@@ -126,7 +136,7 @@ def test_rosta_is_mostly_predicted() -> None:
 
 
 def test_each_predicted_row_says_how_it_depends_on_each_fitted_parameter() -> None:
-    report = reproduce("rosta", only="peer_read")
+    report = reproduce("rosta", only="peer_read", sensitivity=True)
     names = {entry.name for entry in report.calibration}
     assert report.rows
     for row in report.rows:
@@ -149,3 +159,93 @@ def test_a_parameter_is_moved_by_a_tenth_or_to_the_next_whole_number() -> None:
         assert share == 1
         assert "idle_cycles = 2" in system_fabric("rosta").to_toml()
     assert "idle_cycles = 1" in system_fabric("rosta").to_toml()
+
+
+def shown(table: RenderableType) -> str:
+    text = StringIO()
+    Console(file=text, width=200).print(table)
+    return text.getvalue()
+
+
+def report(*rows: Row) -> Report:
+    return Report(system="s", title="a machine", source="", rows=rows, calibration=())
+
+
+ROWS = (
+    row(id="f/other", published=None, error_percent=None),
+    row(id="f/near", error_percent=-1.5),
+    row(id="f/gap", kind="gap", error_percent=50),
+    row(id="f/range", published=None, published_range=(100, 200), error_percent=0),
+)
+
+
+def test_rows_with_a_published_value_are_shown_and_the_others_counted() -> None:
+    text = shown(report_table(report(*ROWS), every=False))
+    assert "f/other" not in text
+    assert "rows without a published value: 1 (--all shows them)" in text
+    assert "2 of 2 rows within tolerance; 1 without a published value; 1 not reproduced" in text
+    all_ = shown(report_table(report(*ROWS), every=True))
+    ids = ("f/near", "f/gap", "f/range", "f/other")
+    assert sorted(ids, key=all_.index) == list(ids)
+    assert "--all" not in all_
+
+
+def test_rows_of_a_figure_without_any_published_value_are_shown() -> None:
+    assert "f/other" in shown(report_table(report(ROWS[0]), every=False))
+
+
+def test_the_summary_has_a_line_for_each_system_and_names_what_is_missed() -> None:
+    good, bad = report(*ROWS), report(*ROWS, row(id="f/far", error_percent=-7))
+    lines = shown(summary([good, bad])).splitlines()
+    first, second = (line.split() for line in lines if line.lstrip().startswith("s  "))
+    assert first == ["s", "a", "machine", "2", "2", "0", "-1.50", "%", "f/near"]
+    assert second == ["s", "a", "machine", "3", "2", "0", "-7.00", "%", "f/far"]
+    assert "s: f/far is off by -7.00 %" in [line.strip() for line in lines]
+    assert not any("f/gap" in line for line in lines)
+
+
+def test_jobs_of_several_systems_run_the_longest_first_and_report_progress() -> None:
+    jobs = [Job("tsukuba", "table3"), Job("rosta", "latency"), Job("ccix", "exp3")]
+    assert max(Job("ccix", "exp1").seconds, SHORT_S) > Job("ccix", "exp3").seconds == SHORT_S
+    heard: list[Progress] = []
+    outcomes = run(jobs, heard.append)
+    assert outcomes.keys() == set(jobs)
+    assert outcomes[jobs[0]].values == {}
+    assert outcomes[jobs[1]].values.keys() == {"latency/1-switch", "latency/3-switches"}
+    shares = [state.share for state in heard]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert heard[-1].remaining_s == 0
+
+
+def test_a_job_that_takes_longer_than_expected_makes_all_others_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow, other = Job("ccix", "exp1"), Job("pac", "sweep")
+    pace = Pace([slow, other], workers=2)
+    pace._began = {slow: 100.0, other: 100.0}
+    monkeypatch.setattr("time.monotonic", lambda: 100.0 + slow.seconds / 2)
+    before = pace.progress()
+    assert before.remaining_s == pytest.approx(slow.seconds / 2)
+    monkeypatch.setattr("time.monotonic", lambda: 100.0 + 3 * slow.seconds)
+    after = pace.progress()
+    assert before.share < after.share < 1
+    assert after.remaining_s > 0.05 * slow.seconds
+
+
+@pytest.mark.parametrize("name", systems())
+def test_what_is_said_to_take_long_is_a_figure(name: str) -> None:
+    seconds = import_module(f"peerlane.systems.{name}.experiments").__dict__.get("SECONDS", {})
+    assert seconds.keys() <= Expected.load(files("peerlane.systems") / name).by_figure().keys()
+
+
+def test_progress_is_a_line_every_few_seconds_where_nobody_sees_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with progress("work", lines=True) as bar:
+        bar("early", 0.1, 100)
+        monkeypatch.setattr("peerlane.cli.console.EVERY_S", 0.0)
+        bar("late", 0.5, 75)
+        bar("later", 0.75)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["late: 50 % done, about 1 min 15 s left", "later: 75 % done"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -16,7 +17,7 @@ from rich.text import Text
 from peerlane.fabric.simulation import ScenarioWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
 
@@ -85,18 +86,58 @@ def _mark(message: str, word: str, style: str) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(line)
 
 
+class Bar(Protocol):
+    """A bar that work moves."""
+
+    def __call__(self, now: str, share: float, remaining_s: float | None = None, /) -> None:
+        """Shows the name of the work, the share that is done, and the time left where known."""
+
+
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[str, float], None]]:
-    """A bar on standard error while work lasts, and only where somebody can see it."""
+def progress(what: str, *, lines: bool = False) -> Iterator[Bar]:
+    """A bar on standard error while work lasts.
+
+    Where nobody can see a bar, nothing is shown; with `lines`, a line every few seconds.
+    """
     if not sys.stderr.isatty():
-        yield lambda _what, _fraction: None
+        yield _lines() if lines else lambda _now, _share, _remaining_s=None: None
         return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda now, fraction: bar.update(task, description=now, completed=fraction)
+        task = bar.add_task(what, total=1.0, left="")
+
+        def update(now: str, share: float, remaining_s: float | None = None) -> None:
+            bar.update(task, description=now, completed=share, left=_left(remaining_s))
+
+        yield update
+
+
+EVERY_S = 5.0
+"""Between two lines of progress."""
+
+
+def _lines() -> Bar:
+    last = time.monotonic()
+
+    def line(now: str, share: float, remaining_s: float | None = None) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY_S:
+            last = time.monotonic()
+            left = _left(remaining_s)
+            say(f"{now}: {100 * share:.0f} % done" + (f", {left}" if left else ""))
+
+    return line
+
+
+def _left(remaining_s: float | None) -> str:
+    """The time left in words."""
+    if remaining_s is None:
+        return ""
+    minutes, seconds = divmod(round(remaining_s), 60)
+    return f"about {minutes} min {seconds} s left" if minutes else f"about {seconds} s left"

@@ -9,9 +9,10 @@ import typer
 from peerlane.cli.console import emit, progress
 from peerlane.cli.options import FAILED, JsonTo
 from peerlane.cli.tables.cells import stack
-from peerlane.cli.tables.report import report as table
+from peerlane.cli.tables.report import report as report_table
+from peerlane.cli.tables.report import summary
 from peerlane.reproduction.catalogue import systems
-from peerlane.reproduction.reproduce import reproduce as reproduce_system
+from peerlane.reproduction.reproduce import reproduce_all
 
 
 def reproduce(
@@ -25,26 +26,37 @@ def reproduce(
     ] = None,
     json_to: JsonTo = None,
     *,
-    no_sensitivity: Annotated[
-        bool, typer.Option("--no-sensitivity", help="Run each figure once, as published.")
+    every: Annotated[
+        bool, typer.Option("--all", help="Show the rows without a published value, too.")
+    ] = False,
+    sensitivity: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity",
+            help="Run each figure with predicted rows again with each fitted parameter 10 % "
+            "larger, to see what depends on it. Takes several times as long.",
+        ),
     ] = False,
 ) -> None:
     """Run a published system's experiments and hold them against its published figures.
 
-    Figures with predicted rows are run again with each fitted parameter 10 % larger, to see what
-    depends on it: the table shows what moves a row most, JSON all of them in percent. JSON also has
-    a note on each row, such as the arithmetic behind a limit.
+    Without SYSTEM all of them run, and one line sums up each. With it, the rows with a published
+    value are shown and the others counted. JSON has every row, with a note such as the arithmetic
+    behind a limit, and with --sensitivity by how many percent each parameter moves it.
 
     The exit status is 1 when a row is further from the published value than its tolerance.
     """
-    reports = []
-    for name in systems() if system is None else [system]:
-        with progress(f"reproducing {name}") as bar:
-            reports.append(
-                reproduce_system(name, only=figure, sensitivity=not no_sensitivity, progress=bar)
-            )
+    names = [system] if system else list(systems())
+    with progress("reproducing", lines=True) as bar:
+        reports = reproduce_all(
+            names,
+            only=figure,
+            sensitivity=sensitivity,
+            progress=lambda state: bar(f"reproducing {state.now}", state.share, state.remaining_s),
+        )
     documents = [report.to_json() for report in reports]
-    shown = stack([table(report) for report in reports])
+    tables = [report_table(report, every=every) for report in reports if system or every]
+    shown = stack(tables if system else [*tables, summary(reports)])
     emit(documents[0] if system else {"systems": documents}, shown, json_to)
     if not all(report.passes for report in reports):
         raise typer.Exit(FAILED)

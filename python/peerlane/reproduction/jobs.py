@@ -1,26 +1,36 @@
-"""The simulations behind a report, on every processor."""
+"""The simulations behind reports, on every processor, the longest first."""
 
 from __future__ import annotations
 
 import os
+import time
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from peerlane.reproduction.calibration import moved, setting
 from peerlane.reproduction.catalogue import scenario_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 Measurements = Iterator[tuple[str, float]]
 """What a function of `experiments.py` gives: a row's id and its simulated value, row by row."""
 
 STEP = 0.1
 """The share by which a parameter is moved."""
+
+SHORT_S = 0.3
+"""Seconds that a figure takes which is not in the `SECONDS` of its `experiments.py`."""
+
+_TICK_S = 0.25
+"""Between two reports of progress."""
+
+_NEARLY = 0.95
+"""How far a job is, at most, that has taken as long as was expected: a share of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,13 @@ class Job:
 
     system: str
     figure: str
-    where: tuple[str, ...]
+    where: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """The time that it is expected to take, on one processor."""
+        known: dict[str, float] = getattr(_experiments(self.system), "SECONDS", {})
+        return known.get(self.figure, SHORT_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +56,89 @@ class Outcome:
     share: float
 
 
-def in_parallel(jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
-    """Each job with its outcome, in the order in which they are there; on every processor."""
-    pool = ThreadPoolExecutor(os.cpu_count())
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The job that runs and was begun last, the share of all work that is done, the time left."""
+
+    now: str
+    share: float
+    remaining_s: float
+
+
+def run(
+    jobs: Sequence[Job], progress: Callable[[Progress], object] | None = None
+) -> dict[Job, Outcome]:
+    """Runs all jobs, as many at once as there are processors.
+
+    Args:
+        jobs: All different.
+        progress: Called several times a second.
+    """
+    workers = os.cpu_count() or 1
+    pace = Pace(jobs, workers)
+    pool = ThreadPoolExecutor(workers)
     try:
-        running = {pool.submit(_simulate, job): job for job in jobs}
-        for done in as_completed(running):
-            yield running[done], done.result()
+        longest_first = sorted(jobs, key=lambda job: -job.seconds)
+        running = {pool.submit(pace.timed, job): job for job in longest_first}
+        left = set(running)
+        while left:
+            done, left = wait(left, _TICK_S, FIRST_COMPLETED)
+            for future in done:
+                future.result()
+            if progress is not None:
+                progress(pace.progress())
+        return {job: future.result() for future, job in running.items()}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+class Pace:
+    """How far jobs are and how long the others will take, by what was expected of each."""
+
+    def __init__(self, jobs: Sequence[Job], workers: int) -> None:
+        self._expected = {job: job.seconds for job in jobs}
+        self._workers = workers
+        self._began: dict[Job, float] = {}
+        self._took: dict[Job, float] = {}
+        self._share = 0.0
+
+    def timed(self, job: Job) -> Outcome:
+        """Runs a job."""
+        self._began[job] = time.monotonic()
+        outcome = _simulate(job)
+        self._took[job] = time.monotonic() - self._began[job]
+        return outcome
+
+    def progress(self) -> Progress:
+        """The state of things at this moment; the share never becomes less."""
+        now = time.monotonic()
+        took = self._took.copy()
+        running = {job: now - began for job, began in self._began.copy().items() if job not in took}
+        ended = sum(self._expected[job] for job in took)
+        by_ended = sum(took.values()) / ended if ended else 1.0
+        by_running = (spent / (_NEARLY * self._expected[job]) for job, spent in running.items())
+        slower = max(by_ended, *by_running, 0.0)
+        done, longest = ended, 0.0
+        for job, spent in running.items():
+            done += spent / slower
+            longest = max(longest, self._expected[job] - spent / slower)
+        total = sum(self._expected.values())
+        self._share = max(self._share, done / total)
+        remaining = slower * max((total - done) / self._workers, longest)
+        latest = min(running, key=running.__getitem__, default=None)
+        return Progress(
+            f"{latest.system} {latest.figure}" if latest else "", self._share, remaining
+        )
+
+
 def _simulate(job: Job) -> Outcome:
-    experiments = import_module(f"peerlane.systems.{job.system}.experiments")
-    figure: Callable[[], Measurements] = getattr(experiments, job.figure)
+    figure: Callable[[], Measurements] = getattr(_experiments(job.system), job.figure)
     if not job.where:
         return Outcome(dict(figure()), 0)
     value = setting(tomllib.loads(scenario_text(job.system)), job.where[0])
     with moved(value, job.where, STEP) as share:
         return Outcome(dict(figure()), share)
+
+
+def _experiments(system: str) -> Any:  # noqa: ANN401 - a module
+    return import_module(f"peerlane.systems.{system}.experiments")

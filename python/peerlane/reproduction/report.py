@@ -28,10 +28,14 @@ class Row:
     """By how many percent the value moves when each calibration parameter grows by 10 %."""
 
     @property
+    def is_published(self) -> bool:
+        """Whether the source has a value, or a range of values."""
+        return self.published is not None or self.published_range is not None
+
+    @property
     def is_judged(self) -> bool:
         """Whether there is a published value to be close to, or no simulated one."""
-        published = self.published is not None or self.published_range is not None
-        return published or self.simulated is None
+        return self.is_published or self.simulated is None
 
     @property
     def passes(self) -> bool:
@@ -68,6 +72,22 @@ class Report:
     def passes(self) -> bool:
         """Whether every row is within its tolerance."""
         return all(row.passes for row in self.rows)
+
+    @property
+    def judged(self) -> tuple[Row, ...]:
+        """The rows that are held against the source."""
+        return tuple(row for row in self.rows if row.kind != "gap" and row.is_judged)
+
+    @property
+    def missed(self) -> tuple[Row, ...]:
+        """The rows that are further from the source than their tolerance."""
+        return tuple(row for row in self.judged if not row.passes)
+
+    @property
+    def worst(self) -> Row | None:
+        """The row with the largest error, if any row is held against the source."""
+        known = [row for row in self.judged if row.error_percent is not None]
+        return max(known, key=lambda row: abs(row.error_percent or 0), default=None)
 
     def to_json(self) -> dict[str, Any]:
         """The report as the command line writes it."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from peerlane.reproduction.calibration import quantity, setting
 from peerlane.reproduction.catalogue import folder_of, scenario_text, systems
 from peerlane.reproduction.expected import Expected
-from peerlane.reproduction.jobs import STEP, Job, Outcome, in_parallel
+from peerlane.reproduction.jobs import STEP, Job, Outcome, run
 from peerlane.reproduction.report import CalibrationEntry, Report, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from peerlane.reproduction.expected import ExpectedRow
+    from peerlane.reproduction.jobs import Progress
 
 
 class UnknownNameError(LookupError):
@@ -26,8 +27,8 @@ def reproduce(
     system: str,
     *,
     only: str | None = None,
-    sensitivity: bool = True,
-    progress: Callable[[str, float], object] | None = None,
+    sensitivity: bool = False,
+    progress: Callable[[Progress], object] | None = None,
 ) -> Report:
     """Runs the experiments of `system`.
 
@@ -36,46 +37,70 @@ def reproduce(
         only: Runs one figure of the source instead of all.
         sensitivity: Runs each figure with predicted rows once more for each calibration parameter,
             with the parameter moved by 10 %.
-        progress: Hears the name of each figure as it is simulated, and the fraction done.
+        progress: Called several times a second, with what is done and how long the rest will take.
 
     Raises:
         UnknownNameError: There is no such system or figure.
     """
-    _known("system", system, systems())
-    folder = folder_of(system)
-    expected = Expected.load(folder)
-    figures = expected.by_figure()
-    if only is not None:
-        only = only.replace("-", "_")
-        _known("figure", only, figures)
-        figures = {only: figures[only]}
-    moved_too = [entry.where for entry in expected.calibration] if sensitivity else []
-    jobs = [
-        Job(system, name, where)
-        for name, wanted in figures.items()
-        for where in [(), *(moved_too if any(row.kind == "predicted" for row in wanted) else ())]
-    ]
-    total = sum(len(figures[job.figure]) for job in jobs)
-    done = 0
-    outcomes: dict[Job, Outcome] = {}
-    for job, outcome in in_parallel(jobs):
-        outcomes[job] = outcome
-        done += len(figures[job.figure])
-        if progress is not None:
-            progress(job.figure, done / total)
-    rows: list[Row] = []
-    for name, wanted in figures.items():
-        simulated = outcomes[Job(system, name, ())].values
-        _same_rows(name, wanted, simulated)
-        known = [_row(name, row, simulated.get(row.id)) for row in wanted]
-        moved_figures = {
-            entry.name: outcomes[job]
-            for entry in expected.calibration
-            if (job := Job(system, name, entry.where)) in outcomes
-        }
-        rows += [_with_sensitivity(row, moved_figures) for row in known]
-    calibration = _calibration(system, expected)
-    return Report(system, expected.title, expected.source, tuple(rows), calibration)
+    (report,) = reproduce_all([system], only=only, sensitivity=sensitivity, progress=progress)
+    return report
+
+
+def reproduce_all(
+    names: Iterable[str],
+    *,
+    only: str | None = None,
+    sensitivity: bool = False,
+    progress: Callable[[Progress], object] | None = None,
+) -> list[Report]:
+    """Runs the experiments of several systems side by side, as `reproduce` runs those of one."""
+    wanted = [_Wanted.of(name, only) for name in names]
+    jobs = [job for one in wanted for job in one.jobs(sensitivity=sensitivity)]
+    outcomes = run(jobs, progress)
+    return [one.report(outcomes) for one in wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A system, and the rows that are wanted of it, by figure."""
+
+    system: str
+    expected: Expected
+    figures: Mapping[str, list[ExpectedRow]]
+
+    @classmethod
+    def of(cls, system: str, only: str | None) -> _Wanted:
+        _known("system", system, systems())
+        expected = Expected.load(folder_of(system))
+        figures = expected.by_figure()
+        if only is not None:
+            only = only.replace("-", "_")
+            _known("figure", only, figures)
+            figures = {only: figures[only]}
+        return cls(system, expected, figures)
+
+    def jobs(self, *, sensitivity: bool) -> Iterator[Job]:
+        for name, wanted in self.figures.items():
+            yield Job(self.system, name)
+            if sensitivity and any(row.kind == "predicted" for row in wanted):
+                for entry in self.expected.calibration:
+                    yield Job(self.system, name, entry.where)
+
+    def report(self, outcomes: Mapping[Job, Outcome]) -> Report:
+        rows: list[Row] = []
+        for name, wanted in self.figures.items():
+            simulated = outcomes[Job(self.system, name)].values
+            _same_rows(name, wanted, simulated)
+            moved_figures = {
+                entry.name: outcomes[job]
+                for entry in self.expected.calibration
+                if (job := Job(self.system, name, entry.where)) in outcomes
+            }
+            known = (_row(name, row, simulated.get(row.id)) for row in wanted)
+            rows += [_with_sensitivity(row, moved_figures) for row in known]
+        calibration = _calibration(self.system, self.expected)
+        expected = self.expected
+        return Report(self.system, expected.title, expected.source, tuple(rows), calibration)
 
 
 def _known(what: str, name: str, names: Iterable[str]) -> None:

@@ -18,19 +18,21 @@ VISIBLE = 0.05
 """Percent that are not shown as nothing."""
 
 
-def report(outcome: Report) -> RenderableType:
-    """A system's rows, its calibration, and the verdict."""
-    rows = blank("row", "what")
-    numbers(rows, "published", "simulated")
-    rows.add_column("unit")
-    numbers(rows, "error", "within")
-    rows.add_column("kind")
-    sensitive = any(row.sensitivity for row in outcome.rows)
-    if sensitive:
-        rows.add_column("most sensitive to (10 % more)")
-    for row in outcome.rows:
-        rows.add_row(*_row(row), *[_sensitivity(row)] * sensitive)
-    parts: list[RenderableType] = [Text(f"{outcome.system}: {outcome.title}", style="bold"), rows]
+def report(outcome: Report, *, every: bool) -> RenderableType:
+    """A system's rows, its calibration, and the verdict.
+
+    Rows with a published value come first; the others only where `every` row is wanted, or where
+    the source has no value at all.
+    """
+    published = [row for row in outcome.rows if row.is_published]
+    others = [row for row in outcome.rows if not row.is_published]
+    shown = [*published, *others] if every or not published else published
+    parts: list[RenderableType] = [
+        Text(f"{outcome.system}: {outcome.title}", style="bold"),
+        _rows(shown),
+    ]
+    if left := len(outcome.rows) - len(shown):
+        parts.append(Text(f"rows without a published value: {left} (--all shows them)\n"))
     if outcome.calibration:
         fitted = blank("calibrated", "value", "meaning", "from")
         for entry in outcome.calibration:
@@ -38,14 +40,65 @@ def report(outcome: Report) -> RenderableType:
             value = number(entry.value) + unit
             fitted.add_row(entry.name, value, entry.meaning, entry.origin)
         parts.append(fitted)
-    return Group(*parts, _verdict(outcome.rows))
+    return Group(*parts, _verdict(outcome))
+
+
+def summary(outcomes: Sequence[Report]) -> RenderableType:
+    """A line for each system, the rows that are not within their tolerance, and what to do next."""
+    table = blank("system", "what")
+    numbers(table, "rows judged", "within tolerance", "fitted parameters", "worst error")
+    table.add_column("of row")
+    for outcome in outcomes:
+        judged, missed, worst = outcome.judged, outcome.missed, outcome.worst
+        table.add_row(
+            outcome.system,
+            outcome.title,
+            str(len(judged)),
+            Text(str(len(judged) - len(missed)), style=STYLE[not missed]),
+            str(len(outcome.calibration)),
+            "-" if worst is None else error_of(worst),
+            "" if worst is None else worst.id,
+        )
+    parts: list[RenderableType] = [table]
+    parts += [
+        Text(f"{outcome.system}: {row.id} is off by {error_of(row)}", "bold red")
+        for outcome in outcomes
+        for row in outcome.missed
+    ]
+    return Group(*parts, Text(NEXT))
+
+
+NEXT = """\
+Where to look next:
+  peerlane reproduce SYSTEM           the rows of one system beside the published values
+  peerlane list systems               the systems; each has a README.md in python/peerlane/systems/
+  peerlane show FILE, run FILE        a scenario of your own; begin with a copy from scenarios/
+  peerlane --help                     all commands"""
+
+
+def error_of(row: Row) -> str:
+    """The error of a row in percent; a dash where the source has no value."""
+    return "-" if row.error_percent is None else f"{row.error_percent:+.2f} %"
+
+
+def _rows(shown: Sequence[Row]) -> RenderableType:
+    table = blank("row", "what")
+    numbers(table, "published", "simulated")
+    table.add_column("unit")
+    numbers(table, "error", "within")
+    table.add_column("kind")
+    sensitive = any(row.sensitivity for row in shown)
+    if sensitive:
+        table.add_column("most sensitive to (10 % more)")
+    for row in shown:
+        table.add_row(*_row(row), *[_sensitivity(row)] * sensitive)
+    return table
 
 
 def _row(row: Row) -> list[RenderableType]:
     published = number(row.published)
     if row.published_range is not None:
         published = "..".join(map(number, row.published_range))
-    error = "-" if row.error_percent is None else f"{row.error_percent:+.2f} %"
     is_judged = row.is_judged and row.kind != "gap"
     within = f"{number(row.tolerance_percent)} %" if is_judged else "-"
     style = "dim" if row.kind == "gap" else STYLE[row.passes]
@@ -55,7 +108,7 @@ def _row(row: Row) -> list[RenderableType]:
         published,
         number(row.simulated),
         row.unit,
-        Text(error, style=style),
+        Text(error_of(row), style=style),
         within,
         row.kind,
     ]
@@ -69,15 +122,14 @@ def _sensitivity(row: Row) -> str:
     return f"{name} {percent:+.1f} %" if abs(percent) >= VISIBLE else "nothing fitted"
 
 
-def _verdict(rows: Sequence[Row]) -> Text:
-    claimed = [row for row in rows if row.kind != "gap"]
-    held = [row for row in claimed if row.is_judged]
-    missed = [row.id for row in held if not row.passes]
+def _verdict(outcome: Report) -> Text:
+    held, missed = outcome.judged, [row.id for row in outcome.missed]
     verdict = Text(f"{len(held) - len(missed)} of {len(held)} rows within tolerance", "bold")
     if missed:
         verdict.append(f"; not {', '.join(missed)}", "bold red")
-    if unjudged := len(claimed) - len(held):
+    gaps = sum(row.kind == "gap" for row in outcome.rows)
+    if unjudged := len(outcome.rows) - gaps - len(held):
         verdict.append(f"; {unjudged} without a published value")
-    if gaps := len(rows) - len(claimed):
+    if gaps:
         verdict.append(f"; {gaps} not reproduced (gap)")
     return verdict

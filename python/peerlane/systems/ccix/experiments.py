@@ -32,6 +32,9 @@ __all__ = [
     "packets",
 ]
 
+SECONDS = {"exp1": 36, "exp1_vck5000": 30, "exp2": 6, "packets": 3, "exp4": 1.3}
+"""About how long figures take on one processor; the longest are begun first."""
+
 _Found = TypeVar("_Found")
 
 HOST = "n1sdp"

@@ -32,6 +32,9 @@ __all__ = [
     "table3",
 ]
 
+SECONDS = {"fig20": 24, "fig19": 11, "fig16": 2.4, "eq2": 0.8, "fig5": 0.7}
+"""About how long figures take on one processor; the longest are begun first."""
+
 NAPS = PRIMITIVES[:2]
 SIZES = (1, 64, 256, 1024, 2048)
 

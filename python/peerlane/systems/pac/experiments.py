@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["efficiency", "fig3", "frame", "loopback", "sweep", "table2", "usage", "video"]
 
+SECONDS = {"sweep": 28, "video": 7, "fig3": 3, "efficiency": 2.3}
+"""About how long figures take on one processor; the longest are begun first."""
+
 KIB, GIB = 1 << 10, 1 << 30
 
 DIRECTIONS = ("host-to-fpga", "fpga-to-host")
