@@ -24,7 +24,7 @@ def test_a_sweep_without_a_window_leaves_out_the_filling() -> None:
 @pytest.mark.parametrize("load", [float("nan"), float("inf"), True, None])
 def test_a_load_that_is_none_is_refused(load: Any) -> None:
     fabric = Fabric("ring").network("n", shape="ring", size=4)
-    with pytest.raises(ScenarioError, match=f"load: {load!r} is no bandwidth; write one like"):
+    with pytest.raises(ScenarioError, match=f"load: {load!r} is not a bandwidth; write one like"):
         fabric.traffic("n", load=load, duration="1 us")
 
 

@@ -251,7 +251,7 @@ def test_a_load_is_read_as_a_scenario_s_is() -> None:
     assert bytes_per_second(2.5e8) == 250_000_000
     assert even_loads(3e9, 3) == [1e9, 2e9, 3e9]
     for wrong in ("", "fast", "1 ns", "0 GB/s", 0, -1, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match="is no load: ") as raised:
+        with pytest.raises(ValueError, match="is not a load: ") as raised:
             bytes_per_second(wrong)
         assert "<load>" not in str(raised.value)
 
@@ -448,10 +448,10 @@ def test_a_sweep_that_loses_packets_fails(peerlane: Run, scenario: Write) -> Non
 
 
 WRONG_SWEEPS = {
-    "no load": (["--loads", "fast"], ["'fast' is no load", "GB/s"]),
-    "an empty load": (["--loads", "1 GB/s,"], ["'' is no load"]),
-    "a load of nothing": (["--loads", "0 B/s"], ["no load"]),
-    "a load in another unit": (["--to", "1 ns"], ["'1 ns' is no load"]),
+    "no load": (["--loads", "fast"], ["'fast' is not a load", "GB/s"]),
+    "an empty load": (["--loads", "1 GB/s,"], ["'' is not a load"]),
+    "a load of nothing": (["--loads", "0 B/s"], ["is not a load"]),
+    "a load in another unit": (["--to", "1 ns"], ["'1 ns' is not a load"]),
     "both": (["--loads", "1 GB/s", "--to", "1 GB/s"], ["--loads", "--to"]),
     "no steps": (["--steps", "0"], ["steps"]),
     "an unknown workload": (["--traffic", "x"], ["no traffic 'x'", "traffic-1"]),

@@ -17,12 +17,12 @@ def median_fabric(endpoints: int, tlps: int, repeat: int) -> dict[str, Any]:
 
 
 def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
-    """The same of a torus of `side` times `side` routers."""
+    """The median run of a torus of `side` times `side` routers, as `median_fabric` gives it."""
     return _median(lambda: _core.bench_network(side, hops), repeat) | {"side": side}
 
 
 def median_messages(hosts: int, size: int, repeat: int) -> dict[str, Any]:
-    """The same of PUTs of `size` bytes between each two of `hosts` hosts."""
+    """The median run of PUTs of `size` bytes between each two of `hosts` hosts."""
     return _median(lambda: _core.bench_messages(hosts, size), repeat) | {"hosts": hosts}
 
 

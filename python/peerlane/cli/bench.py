@@ -109,7 +109,7 @@ def bench_messages(
 def _of_each(
     text: str, what: str, measure: Callable[[int], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """What is measured of each of the numbers that `text` lists."""
+    """The measurements for each number in the list `text`."""
     counts = _counts(text)
     runs: list[dict[str, Any]] = []
     with progress("benchmark") as bar:
@@ -125,7 +125,9 @@ def _of_each(
 def _counts(text: str) -> list[int]:
     parts = text.split(",")
     if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
-        raise typer.BadParameter(f"{text!r}: say one or more numbers, such as 1,64,512")
+        raise typer.BadParameter(
+            f"{text!r} is not a list of numbers; write one or more, such as 1,64,512"
+        )
     return [int(part) for part in parts]
 
 

@@ -1,4 +1,4 @@
-"""Where the command line prints: tables and JSON to standard output, the rest to standard error."""
+"""Output of the command line: tables and JSON to standard output, the rest to standard error."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def progress(what: str, *, lines: bool = False) -> Iterator[Bar]:
 
 
 EVERY_S = 5.0
-"""Between two lines of progress."""
+"""Seconds between two lines of progress."""
 
 
 def _lines() -> Bar:

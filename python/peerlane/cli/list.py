@@ -17,7 +17,7 @@ from peerlane.reproduction.catalogue import systems
 
 
 class Topic(StrEnum):
-    """What `list` can tell about."""
+    """A topic of `peerlane list`."""
 
     MODELS = "models"
     PROFILES = "profiles"

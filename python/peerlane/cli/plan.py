@@ -1,4 +1,4 @@
-"""The commands of `peerlane plan`: what would fit on a fabric, by what is measured on it."""
+"""`peerlane plan`: finds out what fits on a fabric, from its measured rates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 plan_app = group("Find out what would fit on a fabric.")
 
 TRANSFER = 4 << 30
-"""Bytes: a rate is that of a transfer so long that its beginning and end do not count."""
+"""Bytes of the transfer that is measured: so many that its beginning and end do not count."""
 
 
 @plan_app.command()

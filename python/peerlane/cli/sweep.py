@@ -68,7 +68,7 @@ def sweep(  # noqa: PLR0913 - each is an option
     """
     if loads is not None and (to is not None or steps is not None):
         other = "--steps" if to is None else "--to"
-        raise typer.BadParameter(f"say either --loads or {other}, not both")
+        raise typer.BadParameter(f"--loads and {other} exclude each other; write one of them")
     tree = Simulation.open(file).tree()
     workload = the_workload(tree, traffic)
     try:

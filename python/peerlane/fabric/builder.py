@@ -1,4 +1,4 @@
-"""The same fabric as in a scenario file, built in code.
+"""Fabrics built in code, with the same meaning as in scenario files.
 
 A fabric is only a scenario in the making: it is written as TOML and read by the simulator's one
 parser, so that a name, a unit or a default means the same in both.
@@ -50,7 +50,7 @@ class Fabric:
 
         Args:
             text: The scenario, as TOML.
-            source: What to call it in messages, usually its file name.
+            source: The name of the scenario in messages, usually its file name.
 
         Raises:
             ScenarioError: It is not TOML.

@@ -28,7 +28,7 @@ _LINK_KEYS = (
 
 
 def written(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not left at its default, all of it something that can be written as TOML."""
+    """The fields that have a value, each as a type that TOML has."""
     return {key: _plain(key, value) for key, value in fields.items() if value is not None}
 
 
@@ -50,7 +50,7 @@ def rate(load: Setting) -> str:
         return load
     if load is None or isinstance(load, bool) or not isfinite(load):
         right = 'write one like "1 GB/s", or a number of bytes a second'
-        raise ScenarioError(f"load: {load!r} is no bandwidth; {right}")
+        raise ScenarioError(f"load: {load!r} is not a bandwidth; {right}")
     return f"{round(load)} B/s"
 
 
@@ -80,5 +80,5 @@ def upstream_of(name: str, node: Mapping[str, Any]) -> dict[str, Any]:
     """
     upstream = node.get("upstream")
     if upstream is None:
-        raise ScenarioError(f"{name!r} has no link above it; set that of a node below")
+        raise ScenarioError(f"{name!r} has no link above it; set the link of a node below it")
     return upstream if isinstance(upstream, dict) else {"to": upstream}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ScenarioWarning(UserWarning):
-    """What may go wrong with a scenario and need not: `FILE:LINE: what; what would be safe`."""
+    """A risk of a scenario, such as a deadlock: `FILE:LINE: the risk; what would be safe`."""
 
 
 _warns: ContextVar[bool] = ContextVar("warns", default=True)
@@ -48,7 +48,7 @@ class Simulation:
         ScenarioError: The scenario cannot be built.
 
     Warns:
-        ScenarioWarning: It can, and something may go wrong, such as a deadlock.
+        ScenarioWarning: The scenario can be built, but has a risk, such as a deadlock.
     """
 
     def __init__(self, text: str, *, source: str = "<text>", seed: int | None = None) -> None:
@@ -77,7 +77,7 @@ class Simulation:
         return self._core.measure_ns()
 
     def warnings(self) -> list[str]:
-        """What may go wrong and need not, as it was warned of when the simulation was made."""
+        """The texts of the warnings that were given when the simulation was made."""
         return self._core.warnings()
 
     def tree(self) -> Tree:
@@ -103,7 +103,7 @@ class Simulation:
         self._core.watch_coherence(every)
 
     def run(self, progress: Callable[[float], object] | None = None) -> RunResult:
-        """Runs until nothing is left to happen; `progress` hears the fraction done, 0 to 1."""
+        """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1."""
         return RunResult.from_json(self._core.run(progress))
 
     def run_until(self, time_ns: float) -> bool:
@@ -127,7 +127,7 @@ class Simulation:
         return self._core.read(requester, address, length)
 
     def window(self, host: str, to: str) -> int:
-        """Where the addresses of another host, or of an I/O port, begin for loads of `host`.
+        """The address at which `host` sees the addresses of another host, or of an I/O port.
 
         What it stores at `window(host, to) + address` is stored at `address` there; `to` may be
         `host` itself.
@@ -146,10 +146,10 @@ class Simulation:
         self._core.fill(node, address, data)
 
     def interrupts(self, host: str) -> dict[int, int]:
-        """The interrupts that reached `host` and no driver of the scenario waits for.
+        """The interrupts that reached `host` and that no driver of the scenario waits for.
 
-        Each is told once: the data of the message, as in the MSI capability of its function, and
-        how often it came since the last call.
+        Each entry is the data of the message, as in the MSI capability of its function, and the
+        number of times that it came since the last call.
         """
         return self._core.interrupts(host)
 
@@ -183,7 +183,7 @@ class Simulation:
         self._core.free(host, address, size)
 
     def hand(self, host: str) -> Hand:
-        """A thread of `host` that is told from outside what to do; it keeps a core.
+        """A new thread of `host`, driven from outside; the thread occupies a core.
 
         Raises:
             ValueError: There is no such host.
@@ -195,7 +195,7 @@ class Simulation:
         return _core.advance(self._core, hands)
 
     def cards(self) -> list[dict[str, Any]]:
-        """What is known of all FPGA cards: `peerlane.opae.accelerators`."""
+        """All FPGA cards, with fields as in `peerlane.opae.Place`."""
         found: list[dict[str, Any]] = json.loads(_core.cards(self._core))
         return [card | {"interrupts": tuple(card["interrupts"])} for card in found]
 
@@ -210,7 +210,7 @@ class Simulation:
     def begin_ranks(
         self, nics: Sequence[str], parameters: Mapping[str, str | float | None]
     ) -> _core.Job:
-        """The ranks of a job, in the hands of who runs their programs: `peerlane.run_ranks`."""
+        """A job whose ranks are driven from outside: `peerlane.run_ranks` drives them."""
         given = [(key, value) for key, value in parameters.items() if value is not None]
         return _core.Job(self._core, list(nics), given)
 
@@ -219,7 +219,7 @@ class Simulation:
         return self._core.lspci()
 
     def result(self) -> RunResult:
-        """What has been measured so far."""
+        """The measurements up to now."""
         return RunResult.from_json(self._core.result())
 
 

@@ -23,7 +23,7 @@ class Upstream(Document):
     """GT/s, which an extended speed mode makes more than the generation's."""
     lanes: int
     socket: int | None
-    """Of the port above, where that is a root port of a host with several sockets."""
+    """The socket of the port above, if that is a root port of a host with several sockets."""
 
 
 @dataclass(frozen=True, slots=True)

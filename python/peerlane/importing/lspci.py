@@ -1,4 +1,4 @@
-"""What `lspci -vvv` printed, read into the functions of a machine.
+"""Reads the output of `lspci -vvv` into the functions of a machine.
 
 Unknown lines are passed over, for every version of lspci prints a few of its own. The structure is
 not: a listing that was cut, filtered or made without root would give another machine.
@@ -270,7 +270,7 @@ def _express(record: _Record) -> Express | None:
 
 
 def _tags(registers: dict[str, str]) -> int:
-    """How many tags a requester may use (PCIe Base 2.2.6.2)."""
+    """The number of tags that a requester may use (PCIe Base 2.2.6.2)."""
     # The lines of Device Control 2 after AtomicOpsCtl: seem to belong to that.
     control2 = registers.get("DevCtl2", "") + registers.get("AtomicOpsCtl", "")
     if "10BitTagReq+" in control2:

@@ -260,7 +260,7 @@ def _needs_a_parent(function: Function) -> bool:
 
 
 def _link(lower: Express, upper: Express) -> Link | None:
-    """What the two ends trained to: the lower one says it, the upper one where it does not."""
+    """The trained link: as its lower end says, or else its upper end."""
     ends = [end for end in (lower.trained, upper.trained) if end and end.lanes in WIDTHS]
     if not ends:
         return None

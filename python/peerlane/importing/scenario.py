@@ -59,7 +59,7 @@ def scenario_of(listing: Listing) -> str:
 
 
 class _Names:
-    """What the nodes are called: by their slots, so that they are found again in the listing."""
+    """The names of the nodes, made from their slots, which the listing has."""
 
     def __init__(self, listing: Listing) -> None:
         self._domains = any(function.slot.has_domain for function in listing.functions)
@@ -199,7 +199,7 @@ def _payload(supported: int, max_payload: int, chosen: int) -> Iterator[str]:
 
 
 def _supported(express: Express) -> int:
-    """What a function supports, which is what it is set to where that is more."""
+    """The payload that a function supports, or is set to, whichever is more."""
     return max(express.max_payload_supported, express.max_payload)
 
 

@@ -1,4 +1,4 @@
-"""What a network of routers can carry at most: arithmetic on what its tree says, without a run.
+"""Upper bounds of the throughput of a network, computed from its tree, without a run.
 
 Everything is payload in bytes a second for each node that sends: the load at which a link, the
 router's own port or a fibre is full. DLLPs, ordered sets, credits and memories are left out, so
@@ -49,13 +49,13 @@ class Bounds:
 
     @property
     def least(self) -> float:
-        """What no network of this kind carries more than, in bytes a second for each node."""
+        """The smallest bound, in bytes a second for each node."""
         rate: float = getattr(self, self.binding)
         return rate
 
 
 def bounds(tree: Tree, traffic: Traffic) -> Bounds:
-    """What `traffic`, one of `tree`, can reach.
+    """The bounds of `traffic`, which is a workload of `tree`.
 
     Where routers hang below different links, the slowest counts. Through a controller the engines
     are the limit on either side, but for who gets more than an even share.
@@ -86,7 +86,7 @@ def bounds(tree: Tree, traffic: Traffic) -> Bounds:
 
 
 def _busiest_port(controller: Controller, traffic: Traffic) -> float:
-    """What the busiest port takes in when each offers one unit."""
+    """The load of the busiest port when each port offers one unit."""
     if traffic.hot_share is None:
         return 1.0
     return 1.0 + (len(controller.ports) - 1) * traffic.hot_share
@@ -114,7 +114,7 @@ def _out_of(tree: Tree, router: Node) -> int:
 
 
 def _link_rate(tree: Tree, router: Node, packets: Packets, address: int) -> float:
-    """Of the slowest link between a router and its host."""
+    """The payload rate of the slowest link between a router and its host."""
     packets = Packets(packets.payloads, _core.write_header_bytes(address))
     node, rates = router, []
     while link := node.upstream:
@@ -124,7 +124,7 @@ def _link_rate(tree: Tree, router: Node, packets: Packets, address: int) -> floa
 
 
 def _busiest_receiver(network: Network, traffic: Traffic) -> float:
-    """What arrives at one node when every node offers one unit."""
+    """The load of the busiest receiver when every node offers one unit."""
     if traffic.hot_share is None:
         return 1
     return 1 - traffic.hot_share + traffic.hot_share * len(network.routers)

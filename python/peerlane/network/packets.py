@@ -17,14 +17,14 @@ DWORD = 4
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """What becomes of one message: the payloads of its packets, and a TLP's header in each."""
+    """The packets of one message: their payloads, and the TLP header in each, in bytes."""
 
     payloads: tuple[int, ...]
     header: int
 
     @property
     def payload(self) -> int:
-        """All of it, in bytes."""
+        """The payload of the message, in bytes."""
         return sum(self.payloads)
 
 

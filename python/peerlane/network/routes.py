@@ -1,7 +1,7 @@
 """The load of the busiest fibre, by the routes that messages take.
 
 It is that of Dally and Towles, "Principles and Practices of Interconnection Networks", chapters 3
-and 8: what the busiest fibre carries when every node offers one unit.
+and 8: the traffic on the busiest fibre when every node offers one unit.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from peerlane.fabric.tree import Network, Traffic
 
 _Direction = tuple[int, int, int]
-"""Of a fibre: the node that it leaves, the dimension, and 1 up it or -1 down it."""
+"""A direction of a fibre: its first node, its dimension, and 1 for up or -1 for down."""
 
 
 def busiest_fibre(network: Network, traffic: Traffic) -> float | None:
-    """What the busiest direction of a fibre carries when every node offers one unit.
+    """The load of the busiest direction of a fibre when every node offers one unit.
 
-    `None` where the ways are not known, and 0 where nothing leaves its node.
+    `None` if the routes are not known, and 0 if nothing leaves its node.
     """
     sides = network.sides
     if sides is None or (network.routing == "adaptive" and traffic.pattern != "uniform"):
@@ -46,7 +46,7 @@ def _uniform_share(traffic: Traffic) -> float:
 
 
 def _uniform_load(network: Network, fibre: _Direction) -> float:
-    """Of one direction of a fibre, under uniform traffic that includes the node itself."""
+    """The load of one direction of a fibre, under uniform traffic that includes the node itself."""
     node, dimension, step = fibre
     sides = network.sides or ()
     side = sides[dimension]

@@ -1,4 +1,4 @@
-"""Latency against offered load: one run of a workload for each load."""
+"""Latency against offered load, with one run of a workload for each load."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from peerlane.results.flows import Latency
 
 SHORTFALL = 0.05
-"""A network is saturated where it accepts so much less than is offered, and not by chance."""
+"""A network is saturated if it accepts less than it is offered by this share, not by chance."""
 _DEVIATIONS = 3
-"""By chance a Poisson process offers less by its standard deviation, a few times."""
+"""Standard deviations of a Poisson process that still count as chance."""
 _DRAIN = 0.25
-"""How long a run goes on after `[measure]`, in parts of it, for messages that are under way."""
+"""Time after `[measure]` for messages under way, as a share of the length of `[measure]`."""
 _FILLING = 1 / 3
 """Without `[measure]` this part of the workload's duration is left out: the network fills."""
 _SYMBOLS_NS = 260.0
@@ -119,7 +119,7 @@ def sweep(
 
     Raises:
         ScenarioError: The fabric cannot be built, or has no such workload.
-        ValueError: A load is none, or there are none.
+        ValueError: A load is wrong, or `loads` is empty.
     """
     simulation = fabric.simulation()
     tree = simulation.tree()
@@ -166,14 +166,14 @@ def bytes_per_second(load: str | float) -> int:
     """A load in whole bytes a second, read as the scenario's key `load` is.
 
     Raises:
-        ValueError: It is none; the message says what would be right.
+        ValueError: The text is not a load; the message says what would be right.
     """
     try:
         found = _core.read_bandwidth(settings.rate(load))
     except ValueError as error:  # a ScenarioError is one
-        raise ValueError(f"{load!r} is no load: {str(error).removeprefix('load: ')}") from None
+        raise ValueError(f"{load!r} is not a load: {str(error).removeprefix('load: ')}") from None
     if not found:
-        raise ValueError(f'{load!r} is no load: write more than nothing, such as "1 GB/s"')
+        raise ValueError(f'{load!r} is not a load: write more than nothing, such as "1 GB/s"')
     return found
 
 
@@ -205,7 +205,7 @@ def _in_parallel(
 
 
 def _full(workload: Traffic) -> tuple[float, float]:
-    """When the network is full of a workload, in nanoseconds."""
+    """The window in which the network is full of a workload, in nanoseconds."""
     end = workload.start_ns + workload.duration_ns
     return workload.start_ns + _FILLING * workload.duration_ns, end
 

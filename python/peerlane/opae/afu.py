@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Shell(Protocol):
-    """What an accelerator sees of the card around it, during one call; not to be kept.
+    """The card around an accelerator, valid during one call of the accelerator.
 
     Addresses of the host are those that `fpgaGetIOAddress` gives. A request to the host is of one
     to four cache lines of 64 bytes, begins at a multiple of 64 and stays within a page of 4 KiB;
@@ -67,10 +67,10 @@ class Afu:
     """
 
     uuid: str = ""
-    """By which software finds it, such as "d8424dc4-a4a3-c413-f89e-433683f9040b"."""
+    """The UUID that software looks for, such as "d8424dc4-a4a3-c413-f89e-433683f9040b"."""
 
     def reset(self) -> None:
-        """Everything is as after configuration; what was asked of the shell is forgotten."""
+        """Returns to the state after configuration; earlier requests to the shell are cancelled."""
 
     def load(self, shell: Shell, offset: int, length: int) -> int:
         """The host loads 4 or 8 bytes at `offset`, a multiple of that: their value."""
@@ -81,13 +81,13 @@ class Afu:
         """The host stores 4, 8 or 64 bytes at `offset`, a multiple of that."""
 
     def read_done(self, shell: Shell, tag: int, data: bytes | None) -> None:
-        """The read with that tag is over: its data, or none if nobody answered it."""
+        """The read with that tag has ended, with its data, or with `None` if nobody answered."""
 
     def write_done(self, shell: Shell, tag: int) -> None:
-        """The write with that tag is off to the wire."""
+        """The write with that tag has left for the wire."""
 
     def wake(self, shell: Shell) -> None:
-        """It can go on: there is room again, or a time that it asked for has come."""
+        """There is room for requests again, or the time of a `wake_after` has come."""
 
 
 def load(place: str) -> Afu:

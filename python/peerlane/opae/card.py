@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from peerlane.programs.hand import Hand
 
 NEXT, LAST, KIND = 16, 40, 60
-"""Where fields of a feature's first word begin: offset of the next, end of list, type."""
+"""First bits of the fields in a feature's first word: next offset, end of list, type."""
 
 
 class Accelerator:
@@ -48,7 +48,7 @@ class Accelerator:
         return await self.load(16) << 64 | await self.load(8)
 
     async def features(self) -> list[tuple[int, tuple[int, int]]]:
-        """All features: where each begins, and both halves of its UUID."""
+        """The offset of each feature, with both halves of its UUID."""
         found = []
         offset = 0
         for _ in range(MOST_FEATURES):
@@ -61,18 +61,18 @@ class Accelerator:
         return found
 
     async def feature(self, uuid: tuple[int, int]) -> int | None:
-        """Where the feature with that UUID begins, if there is one."""
+        """The offset of the feature with that UUID, if there is one."""
         features = await self.features()
         return next((offset for offset, found in features if found == uuid), None)
 
 
 MOST_FEATURES = 64
-"""A longer list is a circle."""
+"""The most features of a list; a longer one is a circle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A card, and where software finds it."""
+    """A card, and the addresses at which software finds it."""
 
     name: str
     host: str
@@ -83,15 +83,15 @@ class Place:
     interface: str
     """The UUID of the interface that accelerators for it are made for."""
     accelerator: str | None
-    """The UUID of what is loaded."""
+    """The UUID of the loaded accelerator."""
     registers: int
-    """Where the registers of that begin."""
+    """Bus address of the accelerator's registers."""
     port_control: int
-    """Where the register is that resets its port."""
+    """Bus address of the register that resets the port."""
     local_memory: int
     """Bytes of its own memory."""
     clock_hz: int
-    """Of the accelerator."""
+    """Clock of the accelerator."""
     interrupts: tuple[int, ...]
     """The message of each interrupt."""
 

@@ -32,14 +32,14 @@ OUT_OF_RESET, START, FORCE_END = 1, 2, 4
 """Bits of the control register."""
 
 STATUS = 0x40
-"""Where the line of status is, from its base."""
+"""Offset of the status line from its base, in bytes."""
 
 CONTINUOUS = 2
 """A bit of the configuration."""
 
 
 class Mode(StrEnum):
-    """What a test does."""
+    """The kind of test."""
 
     READ = "read"
     WRITE = "write"
@@ -48,17 +48,17 @@ class Mode(StrEnum):
 
     @property
     def bits(self) -> int:
-        """In the configuration register."""
+        """The bits of the configuration register."""
         return {"lpbk1": 0, "read": 1, "write": 2, "trput": 3}[self] << 2
 
     @property
     def image(self) -> str:
-        """What must be loaded."""
+        """The name of the image that must be loaded."""
         return "nlb_mode_0" if self is Mode.LOOPBACK else "nlb_mode_3"
 
 
 _REQUEST_BITS = {1: 0, 2: 1 << 5, 4: 3 << 5}
-"""Of the configuration, by the lines of a request."""
+"""Bits of the configuration register, by the lines of a request."""
 
 
 class DiagnosticsError(RuntimeError):
@@ -67,20 +67,20 @@ class DiagnosticsError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What one test measured."""
+    """The measurements of one test."""
 
     mode: str
     lines: int
-    """Of the buffer."""
+    """Lines of the buffer."""
     request_lines: int
     reads: int
     """Lines that were read."""
     writes: int
     cycles: int
-    """Of the accelerator's clock, from the start to the line of status."""
+    """Cycles of the accelerator's clock, from the start to the status line."""
     clock_hz: float
     ns: float
-    """From the start to the end as the program sees it."""
+    """Time from the start to the end as the program sees it."""
 
     @property
     def read_bytes_per_second(self) -> float:

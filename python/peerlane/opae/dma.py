@@ -30,19 +30,19 @@ LINE = 64
 """Bytes: what a transfer is a multiple of."""
 
 UUID = (0xEF82DEF7F6EC40FC, 0xA9149A35BACE01EA)
-"""Of the feature in the accelerator's list: upper and lower 64 bits."""
+"""UUID of the feature in the accelerator's list: upper and lower 64 bits."""
 
 ACCELERATOR = "331db30c-9885-41ea-9081-f88b8f655caa"
 """The memory-mapped DMA sample."""
 
 HOST = 0x2_0000_0000_0000
-"""In an address of a descriptor: memory of the host."""
+"""Bit in an address of a descriptor that means memory of the host."""
 
 HOST_FENCED = 0x3_0000_0000_0000
-"""The same, behind all earlier writes."""
+"""Bit in an address of a descriptor: memory of the host, behind all earlier writes."""
 
 MAGIC_ROM = 0x1_0000_0000_0000
-"""Where the engine reads the word that tells the end."""
+"""Address from which the engine reads the word that marks the end."""
 
 MAGIC = 0x5772745F53796E63
 
@@ -69,7 +69,7 @@ DESCRIPTOR_LAYOUT = "<IIIHBBHHIII"
 
 
 class Chunks(Protocol):
-    """What is to be copied, made chunk by chunk."""
+    """The bytes of a copy, made chunk by chunk."""
 
     def __getitem__(self, number: int, /) -> bytes:
         """Chunk `number`."""

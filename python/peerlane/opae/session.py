@@ -31,7 +31,7 @@ _BETWEEN = {"VALGRIND_OPTS": " ", "ASAN_OPTIONS": ":"}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a program."""
+    """The outcome of a program."""
 
     status: int
     """Its exit status; 128 and the number of the signal that ended it."""
@@ -42,12 +42,12 @@ class Outcome:
 
 
 def library_folder() -> Path:
-    """Where `libopae-c.so` is."""
+    """The folder of `libopae-c.so`."""
     return Path(__file__).parent / "lib"
 
 
 def include_folder() -> Path:
-    """Where the headers `opae/*.h` are."""
+    """The folder above the headers `opae/*.h`."""
     return Path(__file__).parent / "include"
 
 
@@ -100,7 +100,7 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 
 @contextmanager
 def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """What is to end this process, and is not sent to the program as well, goes on to it."""
+    """Passes signals that end this process on to the program, unless it receives them itself."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What was configured into the cards of a scenario, from one command to the next."""
+"""The accelerators that `peerlane opae conf` loaded, kept from one command to the next."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ def loaded(source: str) -> dict[str, bytes]:
 
 
 def load(source: str, card: str, bits: bytes) -> None:
-    """From now on a card has this one."""
+    """Keeps a bitstream as the one that a card has loaded."""
     folder = _folder(source)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{card}.gbs").write_bytes(bits)
 
 
 def forget(source: str, card: str) -> None:
-    """From now on a card has what the scenario says."""
+    """Makes the scenario say again what a card has loaded."""
     (_folder(source) / f"{card}.gbs").unlink(missing_ok=True)
 
 
 def _folder(source: str) -> Path:
-    """Where that is kept for one scenario: in the user's folder for the state of programs."""
+    """The folder of one scenario, in the user's folder for the state of programs."""
     own = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     path = Path(source)
     key = str(path.resolve()) if path.is_file() else source

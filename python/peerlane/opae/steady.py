@@ -1,4 +1,4 @@
-"""Rates of transfers of any size: of large ones as they go on, once that is steady."""
+"""Rates of transfers of any size; large ones are extrapolated once their rate is steady."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 
 SIMULATED = 256 * MIB
-"""Larger transfers go on as the last half of this one does, if that went on as the half before."""
+"""Bytes of the largest simulated transfer; larger ones are extrapolated from its last half."""
 
 STEADY = 0.002
-"""By so much two successive shares of a transfer may differ in their time."""
+"""The most by which the times of two successive parts of a transfer may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def steady_rates(make: Callable[[], Simulation], sizes: Iterable[int]) -> dict[i
 
 
 def _times(simulation: Simulation, size: int) -> tuple[int, float, float]:
-    """How many cards were swept, and nanoseconds each way, until the last of them was done."""
+    """The number of cards, and the nanoseconds each way until the last card was done."""
     swept = sweep(simulation, accelerators(simulation), size)
     if not all(one.intact for one in swept):
         raise RuntimeError("some bytes did not come back as they were sent")
@@ -69,7 +69,7 @@ def _times(simulation: Simulation, size: int) -> tuple[int, float, float]:
 
 
 def _time(times: Mapping[int, float], size: int) -> float:
-    """Nanoseconds of a transfer: simulated, or as the largest one goes on."""
+    """Nanoseconds of a transfer, simulated or extrapolated from the largest simulated one."""
     if size in times:
         return times[size]
     quarter, half, whole = (times[SIMULATED // part] for part in (4, 2, 1))

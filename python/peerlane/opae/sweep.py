@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What one sweep of one card measured."""
+    """The measurements of one sweep of one card."""
 
     card: str
     size: int
     """Bytes each way."""
     host_to_card_ns: float
-    """From the call that copies to the card to its return."""
+    """Time from the call that copies to the card until its return."""
     card_to_host_ns: float
     intact: bool
     """Whether every byte came back as it was sent."""
@@ -54,7 +54,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """What is sent: chunks of a pattern of which no two places are alike."""
+    """The bytes that are sent: chunks of a pattern that never repeats."""
 
     number: int
     size: int
@@ -83,7 +83,9 @@ def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> li
     small = next((card for card in cards if card.place.local_memory < size), None)
     if small is not None:
         held = small.place.local_memory
-        raise ValueError(f"{small.name} has {held} bytes of memory, which {size} do not fit into")
+        raise ValueError(
+            f"{size} bytes do not fit into the memory of {small.name}, which has {held}"
+        )
     patterns = [_Pattern(number, size) for number in range(len(cards))]
     both = list(zip(cards, patterns, strict=True))
     written = run_programs(simulation, [_write(card, pattern) for card, pattern in both])

@@ -1,4 +1,4 @@
-"""Video through a card: what formats need, and what share of measured rates that is."""
+"""Video formats: the bandwidth that they need, as shares of measured rates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIB = 1 << 20
 
 
 class Format(StrEnum):
-    """How many pixels a frame has."""
+    """The pixels of a frame."""
 
     HD_720P = "720p"
     HD_1080P = "1080p"
@@ -30,7 +30,7 @@ class Format(StrEnum):
 
 
 class Chroma(StrEnum):
-    """How colour is sampled: YCbCr with a quarter or a half of the colour samples, or all."""
+    """The sampling of colour: YCbCr with a quarter or a half of the colour samples, or all."""
 
     YUV_420 = "420"
     YUV_422 = "422"
@@ -54,7 +54,7 @@ _HALF_SAMPLES = {Chroma.YUV_420: 3, Chroma.YUV_422: 4, Chroma.RGB_444: 6}
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """A stream of frames, whose samples stand one after the other without gaps.
+    """A stream of frames with their samples packed without gaps.
 
     Args:
         format: Pixels of a frame.
@@ -82,31 +82,31 @@ class Video:
 
     @property
     def bytes_per_second(self) -> float:
-        """What it needs."""
+        """The bandwidth that the video needs."""
         return self.frame_bytes * self.frames_per_second
 
     @property
     def mib_per_second(self) -> float:
-        """The same in units of 2^20 bytes."""
+        """The bandwidth that the video needs, in units of 2^20 bytes."""
         return self.bytes_per_second / MIB
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a video takes of each measured rate."""
+    """The shares of measured rates that a video needs."""
 
     video: Video
     percent: Mapping[str, float]
-    """Of each rate, by its name."""
+    """Percent of each rate, by the name of the rate."""
 
     @property
     def fits(self) -> bool:
-        """Whether it needs no more than any of them."""
+        """Whether the video needs no more than the slowest rate."""
         return all(share <= 100.0 for share in self.percent.values())  # noqa: PLR2004
 
     @property
     def times(self) -> int:
-        """How often what was measured is needed for it: twice is two cards instead of one."""
+        """The number of measured fabrics that the video needs: 2 means two cards instead of one."""
         return math.ceil(max(self.percent.values()) / 100.0)
 
 
@@ -122,6 +122,6 @@ def videos(
 
 
 def use(video: Video, rates: Mapping[str, float]) -> Use:
-    """What `video` takes of `rates`, in bytes per second by name."""
+    """The shares that `video` needs of `rates`, which are in bytes per second, by name."""
     needed = video.bytes_per_second
     return Use(video, {name: 100 * needed / rate for name, rate in rates.items()})

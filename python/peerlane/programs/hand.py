@@ -1,4 +1,4 @@
-"""Programs on simulated hosts, one thread each: enough to write a driver.
+"""Programs on simulated hosts, with one thread each, from which drivers can be written.
 
 A program is an `async` function of a `Hand`. Simulated time passes while it does something, or
 waits, and stands still otherwise: what it computes takes no time unless it says so (`Hand.work`).
@@ -127,12 +127,12 @@ class Hand:
             self._simulation.free(self._host, address, size)
 
     def run(self, program: Coroutine[_core.Hand, bytes, _Result]) -> _Result:
-        """Runs a program of this hand to its end: what it returns."""
+        """Runs a program of this thread to its end; returns its value."""
         return run_programs(self._simulation, [program])[0]
 
 
 class _Done:
-    """To be awaited: what a hand has been told before is done."""
+    """An awaitable that ends when the last request to a host thread is done."""
 
     def __init__(self, core: _core.Hand) -> None:
         self._core = core
@@ -144,10 +144,10 @@ class _Done:
 def run_programs(
     simulation: Machine, programs: Sequence[Coroutine[_core.Hand, bytes, _Result]]
 ) -> list[_Result]:
-    """Runs programs to their ends, side by side, each with a hand of its own: what they return.
+    """Runs programs side by side, each with a thread of its own; returns their values.
 
     Raises:
-        RuntimeError: Some wait for what will never happen.
+        RuntimeError: A program waits, and nothing is left to happen.
     """
     results: dict[int, _Result] = {}
     waiting: dict[int, _core.Hand] = {}
@@ -166,7 +166,9 @@ def run_programs(
             numbers = list(waiting)
             done = simulation.advance([waiting[number] for number in numbers])
             if done is None:
-                raise RuntimeError("nothing is left to happen that a program waits for")
+                raise RuntimeError(
+                    "a program waits, and nothing is left to happen in the simulation"
+                )
             go_on(numbers[done], waiting.pop(numbers[done]).take())
     finally:
         for program in programs:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Measurements = Iterator[tuple[str, float]]
-"""What a function of `experiments.py` gives: a row's id and its simulated value, row by row."""
+"""The output of a function of `experiments.py`: the id and the simulated value of each row."""
 
 STEP = 0.1
 """The share by which a parameter is moved."""
@@ -27,10 +27,10 @@ SHORT_S = 0.3
 """Seconds that a figure takes which is not in the `SECONDS` of its `experiments.py`."""
 
 _TICK_S = 0.25
-"""Between two reports of progress."""
+"""Seconds between two reports of progress."""
 
 _NEARLY = 0.95
-"""How far a job is, at most, that has taken as long as was expected: a share of its time."""
+"""The share that is shown of a job which has taken as long as was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def run(
 
 
 class Pace:
-    """How far jobs are and how long the others will take, by what was expected of each."""
+    """The progress of all jobs and the time left, by the time that is expected of each."""
 
     def __init__(self, jobs: Sequence[Job], workers: int) -> None:
         self._expected = {job: job.seconds for job in jobs}

@@ -25,7 +25,7 @@ class Row:
     kind: Kind
     note: str
     sensitivity: dict[str, float] | None = None
-    """By how many percent the value moves when each calibration parameter grows by 10 %."""
+    """Percent by which the value moves when each calibration parameter grows by 10 %."""
 
     @property
     def is_published(self) -> bool:

@@ -61,7 +61,7 @@ class FlowResult(Document):
 
     @property
     def call_ns(self) -> float | None:
-        """How long the system call took that moved the flow, where a driver did."""
+        """Duration of the system call that moved the flow, if a driver moved it."""
         if self.called_ns is None or self.returned_ns is None:
             return None
         return self.returned_ns - self.called_ns

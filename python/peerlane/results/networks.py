@@ -36,7 +36,7 @@ class TrafficResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class CollectiveResult(Document):
-    """What the nodes of a network did together, in the memory of their user logic.
+    """A collective operation of the nodes of a network, in the memory of their user logic.
 
     `size` is that of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
     goes from the beginning until the last node was done; `moved_bytes` went from node to node.

@@ -10,7 +10,7 @@ from peerlane.results.flows import Latency
 
 @dataclass(frozen=True, slots=True)
 class CacheResult(Document):
-    """What the cache of an accelerator did with lines, over the whole run.
+    """Counters of the cache of an accelerator, over the whole run.
 
     `hits` it served by itself, for `misses` it asked the home agent; `snoops` are the times that
     the home agent asked for a line.

@@ -1,4 +1,4 @@
-"""What experiments read off a run: only what arrived, whole, and was measured."""
+"""Measurements that experiments take from a run: only those of whole, arrived data."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from peerlane.benchmark.cocotbext import job
 
 
 def missing() -> str | None:
-    """What is not installed, if anything."""
+    """The reason why the benchmark cannot run here, if there is one."""
     if find_spec("cocotb_tools") is None or find_spec("cocotbext") is None:
         return "it is not installed (pip install 'peerlane[cocotbext]')"
     if shutil.which("iverilog") is None:

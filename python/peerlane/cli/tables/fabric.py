@@ -53,7 +53,7 @@ def _branch(above: RichTree, fabric: Tree, node: Node) -> None:
 
 
 def _controller(controller: Controller) -> RenderableType:
-    """Who is at the ports of a controller, in their order."""
+    """The devices at the ports of a controller, in the order of the ports."""
     channels = _count(controller.virtual_channels, "virtual channel")
     gets = " and one for GETs" if controller.get_channel else ""
     return Text.assemble(

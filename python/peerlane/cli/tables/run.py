@@ -32,7 +32,7 @@ MOST_ERRORS = 16
 
 
 def run(result: RunResult, fabric: Tree) -> RenderableType:
-    """What a run measured: all its workloads, links, fibres and errors."""
+    """The tables of a run: all its workloads, links, fibres and errors."""
     head = Text(f"{result.name}: {duration(result.simulated_ns)} simulated, seed {result.seed}")
     parts: list[RenderableType] = [head]
     others = (
@@ -161,7 +161,7 @@ def _accesses(result: RunResult) -> Table:
 
 
 def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Text:
-    """What became of the bytes; where packets were lost, some did not arrive."""
+    """The state of the bytes; if packets were lost, some did not arrive."""
     arrived = flow.completed and not lost
     state = "intact" if flow.intact else "differs" if arrived else "incomplete"
     return Text(state, style=STYLE[flow.intact])

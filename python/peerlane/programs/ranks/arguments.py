@@ -1,4 +1,4 @@
-"""What a program gives to the calls of its rank, as the core takes it."""
+"""Checks of the arguments that a program gives to the calls of its rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNSIGNED, _SIGNED, _REAL = "BHILQ", "bhilq", "fd"
 
 
 def as_bytes(data: Buffer) -> bytes:
-    """The bytes of anything that has some."""
+    """The bytes of any object with a buffer."""
     return data if isinstance(data, bytes) else memoryview(data).tobytes()
 
 
@@ -30,7 +30,7 @@ def as_numbers(view: memoryview[Any]) -> tuple[str, str]:
 
 
 def as_any_tag(tag: SupportsIndex | None) -> int | None:
-    """A tag that is wanted; none for any."""
+    """The tag of the wanted message; `None` for any."""
     return None if tag is None else as_tag(tag)
 
 

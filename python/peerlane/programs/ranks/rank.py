@@ -1,4 +1,4 @@
-"""What a parallel program sees of its job: a rank that sends, receives and computes in time."""
+"""A rank: the calls by which a parallel program sends, receives and computes in time."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Ended = tuple[int, int, int, int, bytes]
-"""Rank; source, tag and length of a message; and what the rank has got."""
+"""A rank whose call has ended; source, tag and length of its message; the bytes it received."""
 
 Mail = Counter[tuple[int, int, int]]
-"""Messages that are sent and not received: how many, by source, target and tag."""
+"""The number of messages that are sent and not received, by source, target and tag."""
 
 ROOM = 1 << 20
-"""Bytes that a receive has room for, if it does not say."""
+"""The longest message in bytes that a receive takes if no size is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a rank has received: from whom, with which tag, and its bytes."""
+    """A received message: its source, its tag and its bytes."""
 
     source: int
     tag: int
@@ -57,7 +57,7 @@ class Window:
 
 
 class Operation(Generic[T]):
-    """What a rank is about to do: `await` it at once."""
+    """A call of a rank that has not begun: `await` it at once."""
 
     __slots__ = ("_begin", "_end", "rank", "text")
 
@@ -74,7 +74,7 @@ class Operation(Generic[T]):
 
 
 class Handle(Generic[T]):
-    """What a rank has begun: `await` it once, for its end."""
+    """A call of a rank that has begun: `await` it once, for its end."""
 
     __slots__ = ("_end", "_number", "_rank", "text")
 
@@ -234,7 +234,7 @@ class Rank:
         )
 
     def all_reduce(self, numbers: Buffer, operator: str = "sum") -> Operation[array[Any]]:
-        """What `operator` ("sum", "min", "max") makes of the numbers of all ranks, one by one.
+        """Combines the numbers of all ranks, element by element, by "sum", "min" or "max".
 
         `numbers` is an array of whole or floating-point numbers of 32 or 64 bits, of the same
         type and length in all ranks; whole numbers are added modulo their size. All ranks get the

@@ -29,9 +29,9 @@ _OWN_WAITS = (
     "a rank program waits only for what its rank offers; for time to pass, use rank.compute(...)"
 )
 _NO_LOOP = "no running event loop"
-"""What asyncio says where it is not at home."""
+"""The message of asyncio when one of its functions is awaited outside of its loop."""
 _SHOWN = 16
-"""Ranks, and places, that a message names."""
+"""The most ranks, or places in programs, that one message names."""
 
 
 class Deadlock(RuntimeError):  # noqa: N818 - what it is called
@@ -40,16 +40,16 @@ class Deadlock(RuntimeError):  # noqa: N818 - what it is called
 
 @dataclass(frozen=True, slots=True)
 class RankRun(Generic[T]):
-    """What came of a parallel program.
+    """The outcome of a parallel program.
 
     Attributes:
-        values: What the program of each rank has returned.
-        nics: Where each was.
-        began_ns: When all began, in nanoseconds of simulated time.
-        ended_ns: When each returned.
-        result: What the fabric has done meanwhile: links, errors, workloads of its own.
-        unreceived: Messages that were sent and that no rank has received: how many, by source,
-            target and tag.
+        values: The value that the program of each rank returned.
+        nics: The `nic` device of each rank.
+        began_ns: The time at which all ranks began, in nanoseconds of simulated time.
+        ended_ns: The time at which each rank returned.
+        result: The measurements of the fabric: links, errors, workloads of its own.
+        unreceived: The number of messages that were sent and never received, by source, target
+            and tag.
     """
 
     values: tuple[T, ...]
@@ -61,7 +61,7 @@ class RankRun(Generic[T]):
 
     @property
     def elapsed_ns(self) -> float:
-        """From when all began to when the last has returned."""
+        """The time from the beginning of all ranks to the return of the last one."""
         return max(self.ended_ns) - self.began_ns
 
 
@@ -139,7 +139,7 @@ def run_ranks(
 
 
 class _Thread(Generic[T]):
-    """The program of one rank, on its way."""
+    """The running program of one rank."""
 
     def __init__(self, rank: Rank, program: Callable[[Rank], Coroutine[Any, Any, T]]) -> None:
         self.rank = rank
@@ -153,7 +153,7 @@ class _Thread(Generic[T]):
         self._coroutine: CoroutineType[Any, Any, T] = coroutine
 
     def resume(self, ended: Ended | None) -> bool:
-        """Lets it go on, to its next operation or to its end: whether there is one more."""
+        """Runs the program to its next operation, or to its end and returns false."""
         self.waits, self.rank.is_running = None, True
         try:
             self.waits = self._next(ended)
@@ -167,7 +167,7 @@ class _Thread(Generic[T]):
         return self.waits is not None
 
     def where(self) -> str:
-        """What it waits in, and where that is written."""
+        """The call that the rank waits in, with its file and line."""
         if self.waits is None:
             return "ended"
         frame = self._coroutine.cr_frame
@@ -175,7 +175,7 @@ class _Thread(Generic[T]):
         return f"in {self.waits.text}{line}"
 
     def close(self) -> None:
-        """Ends it, wherever it stands."""
+        """Closes the coroutine of the program."""
         with suppress(Exception):
             self._coroutine.close()
 

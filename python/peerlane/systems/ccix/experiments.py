@@ -44,7 +44,7 @@ SIZES = ("32 B", *(f"{1 << n} B" for n in range(6, 10)), *(f"{1 << n} KiB" for n
 """32 B to 32 KiB."""
 
 BUFFER = "64 MiB"
-"""So large that a random line is in no cache of a card."""
+"""The size of a buffer so large that a random line is in no cache of a card."""
 
 REGISTERS = 4
 """Registers of the DMA engine that a transfer takes: source, destination, length, command."""
@@ -53,7 +53,7 @@ MAKERS: dict[str, tuple[str, dict[str, Setting]]] = {
     "host": (HOST, {"cores": 3}),
     "device": ("u280", {"warm_translations": True}),
 }
-"""Who asks for locks, and how."""
+"""The makers of requests for locks, and their settings."""
 
 HIT = 200
 """Nanoseconds that every access takes longer which leaves the card."""
@@ -75,7 +75,7 @@ def exp1() -> Measurements:
         yield f"exp1/read-throughput-ratio/{size}", ccix / pcie
 
     def longer(kind: str, size: str) -> float:
-        """By how much a coherent access takes longer than one by DMA, in percent."""
+        """Percent by which a coherent access takes longer than an access by DMA."""
         ccix, pcie = (rows[f"exp1/latency/u280/{kind}/{way}/{size}"] for way in ("ccix", "pcie"))
         return 100 * (ccix / pcie - 1)
 
@@ -86,7 +86,7 @@ def exp1() -> Measurements:
 
 
 def exp1_vck5000() -> Measurements:
-    """The same of the VCK5000."""
+    """Reads and writes of 32 B to 32 KiB of the VCK5000, coherent and by DMA, 10,000 of each."""
     yield from _sweep("vck5000")
 
 
@@ -104,7 +104,7 @@ def _sweep(card: str) -> Measurements:
 
 
 def exp2() -> Measurements:
-    """What translations cost: nothing in any cache against a translation that is there."""
+    """The cost of translations: no cache has them, against a card that has them."""
     missed = _missing("64 B", "4 KiB")
     read = mean(_remote("u280", "read", "64 B"))
     asked = translation(missed)
@@ -161,7 +161,7 @@ def exp5() -> Measurements:
 
 
 def packets() -> Measurements:
-    """What the packet format is worth, which the source credits for its short reads, and speed."""
+    """The gain from the packet format, to which the source ascribes short reads, and from speed."""
     unpacked: dict[str, Setting] = {"message_packing": False}
     plain = unpacked | {"packet_header": "compatible"}
     for size in ("64 B", "1 KiB", "16 KiB"):
@@ -293,7 +293,7 @@ def _remote(
 
 
 def _local(card: str, kind: str, size: str) -> AccessResult:
-    """The same place again and again."""
+    """Accesses to one place, again and again."""
     settings: dict[str, Setting] = {"order": "local", "warm_up": 1, "warm_translations": True}
     return _alone(card, kind=kind, size=size, count=SAMPLES, **settings)
 
@@ -353,7 +353,7 @@ def translation(accesses: AccessResult) -> float:
 
 
 def _measured(found: _Found | None, what: str) -> _Found:
-    """What was found out about `what`.
+    """A measurement of `what`, which must have been made.
 
     Raises:
         RuntimeError: Nothing was.

@@ -59,7 +59,7 @@ LARGEST_PUT = "8 KiB"
 """The source says random sizes: 1 byte to this, evenly."""
 
 SHARES_MS = (0.1, 0.5, 1, 2, 3, 4, 5, 6, 8, 10)
-"""When the shares of the functions are looked at."""
+"""The times at which the shares of the functions are read."""
 
 SEEDS = (1, 2, 3, 4)
 """Runs with different sizes: a single one comes near to equal shares, and leaves again."""
@@ -103,7 +103,7 @@ def fig17() -> Measurements:
 
 
 def fig18() -> Measurements:
-    """Where the time of a message of one byte goes, in cycles of the engine."""
+    """The stages of a message of one byte, in cycles of the engine."""
     for primitive in ("nap-immediate", "put"):
         for stage, cycles in stages(machine(), WAY, primitive).items():
             yield f"fig18/{primitive}/{stage}", cycles

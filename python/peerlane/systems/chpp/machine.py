@@ -14,7 +14,7 @@ PRIMITIVES = ("nap-immediate", "nap-indirect", "put", "get")
 WAY = ("n0", "n1")
 
 START = "5 us"
-"""When the controllers have fetched the first addresses of buffers."""
+"""The time at which the controllers have fetched the first addresses of buffers."""
 
 
 def machine() -> Fabric:
@@ -23,6 +23,6 @@ def machine() -> Fabric:
 
 
 def alone_ns(primitive: str, size: int) -> float:
-    """From the store to the doorbell until the other program has seen the end."""
+    """Time from the store to the doorbell until the other program has seen the end."""
     fabric = machine().flow(*WAY, primitive=primitive, size=f"{size} B", start=START)
     return latency(sound(fabric.run()).flows[0])

@@ -1,4 +1,4 @@
-"""Where the time of a message goes, read off the packets on the links of both sides."""
+"""The stages of a message, from the times of packets on the links of both sides."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def stages(fabric: Fabric, way: tuple[str, str], primitive: str) -> dict[str, fl
 
 
 def traced(fabric: Fabric) -> tuple[RunResult, list[Packet]]:
-    """What a run measured, and its packets in the order in which they begin."""
+    """The result of a run, and its packets in the order in which they begin."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.jsonl"
         result = sound(fabric.run(trace=path))
@@ -70,11 +70,11 @@ def traced(fabric: Fabric) -> tuple[RunResult, list[Packet]]:
 
 
 def core_ns(fabric: Fabric) -> float:
-    """From engine to wire, and as long from wire to engine."""
+    """Nanoseconds from engine to wire; the way back takes as long."""
     latency = setting(tomllib.loads(fabric.to_toml()), "profiles.virtex6.send_latency")
     return quantity(latency)[0]
 
 
 def arrival(packet: Packet, core: float) -> float:
-    """When its last bit is through the receive path."""
+    """The time at which the last bit of a packet is through the receive path."""
     return float(packet["ns"]) + float(packet["length_ns"]) + FLIGHT_NS + core

@@ -36,13 +36,13 @@ SIDES: dict[str, tuple[Sides, ...]] = {
 """The networks that are simulated."""
 
 CROWDED: dict[str, Sides] = {"hypercube": (2,) * 6, "torus-2d": (8, 8), "torus-3d": (4, 4, 4)}
-"""Those in which all processors send at once."""
+"""The networks in which all processors send at once."""
 
 PAIR = 2
 """Nodes of a ring that has one cable."""
 
 APART_US = 20
-"""Between the beginnings of two messages, and before the first: each is alone."""
+"""Time before each message, so long that each is alone."""
 
 
 def simulated() -> Measurements:
@@ -141,5 +141,5 @@ def _hops(place: Place, sides: Sides) -> int:
 
 
 def name(kind: str, place: Place) -> str:
-    """Of the host ("h"), the device ("n") or the controller ("c") at a place."""
+    """The name of the host ("h"), the device ("n") or the controller ("c") at a place."""
     return kind + "-".join(map(str, place))

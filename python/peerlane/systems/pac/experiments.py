@@ -28,7 +28,7 @@ KIB, GIB = 1 << 10, 1 << 30
 DIRECTIONS = ("host-to-fpga", "fpga-to-host")
 
 WHOLE = 4 * GIB
-"""What the source sweeps."""
+"""Bytes that the source sweeps."""
 
 SIZES = {
     f"{size}{unit}": size * factor
@@ -39,13 +39,13 @@ SIZES = {
     )
     for size in sizes
 }
-"""Of the transfers of the third figure."""
+"""Sizes of the transfers of the third figure."""
 
 FROM_CARD = 5.9268
 """The rate from the card in the source's first table, in units of 1024 x 10^6 bytes a second."""
 
 PRINTED = 1e6 * 1024
-"""That unit."""
+"""The unit of the source's first table, in bytes a second."""
 
 LANE = 8 * 128 / 130 / 8
 """GB/s of a Gen3 lane after its encoding."""
@@ -103,7 +103,7 @@ def frame() -> Measurements:
 
 
 def table2() -> Measurements:
-    """What 60 of them a second need, in units of 2^20 bytes a second."""
+    """The bandwidth of 60 frames a second, in units of 2^20 bytes a second."""
     for form, chroma in FORMATS:
         yield f"table2/{form}/{chroma}", _printed(Video(form, chroma).mib_per_second, 2)
 

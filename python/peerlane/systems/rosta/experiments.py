@@ -45,7 +45,7 @@ TWO_FIT, THREE_FIT = 2, 3
 """FPGAs that write to the host, and that read from it, at their full rate at once."""
 
 ALL_UNDER_WAY = ("1 ms", "2.5 ms")
-"""From when all lists are written until before the first transfer ends."""
+"""The time in which all transfers are under way: all lists are written, and none has ended."""
 
 LATER = "1 ms"
 """The chain's data starts when every FPGA has its list and its command. It must: what an FPGA sends
@@ -68,7 +68,7 @@ WIDE_HEADERS = {"1": ONE_BOARD["1"], "4": ONE_BOARD["4"], "8.2": TWO_BOARDS["8.2
 """The cases that tell 16-byte headers without pacing from 12-byte headers with it."""
 
 SKEW_US = 10
-"""Between one sender's start and the next, where starts are only nearly simultaneous: the order of
+"""Time between one sender's start and the next, where starts are nearly simultaneous: the order of
 one system call. The source gives no number; the reading shows that it hardly matters."""
 
 
@@ -161,7 +161,7 @@ def chain() -> Measurements:
 
 
 def loopback() -> Measurements:
-    """What is read from memory comes back to it by the FIFOs: 1 when every byte is equal."""
+    """Data that is read from memory comes back by the FIFOs: 1 when every byte is equal."""
     for size, name in ((4 << 10, "4KB"), (4 << 20, "4MB")):
         fabric = machine().set("a1", user="loopback")
         length, behind = f"{size} B", f"{size} B"
@@ -264,7 +264,7 @@ def _call_rate(flow: FlowResult) -> float:
 
 
 def _initial_delay_ms(flow: FlowResult) -> float:
-    """What the system call takes longer than the transfer."""
+    """The time by which the system call takes longer than the transfer."""
     sent = known(flow, flow.sent_last_ns) - known(flow, flow.sent_first_ns)
     return _call_ms(flow) - sent / 1e6
 

@@ -19,7 +19,7 @@ BEAT = "32 B"
 """Payload of the latency measurements: one beat of the FPGA's 256 bits. The source gives none."""
 
 WINDOW = ("100 us", "500 us")
-"""When rates are measured: after the first packets and before the last, in a transfer of 4 MiB."""
+"""The window of rates: after the first packets and before the last, in a transfer of 4 MiB."""
 
 SIZE = "4 MiB"
 
@@ -130,7 +130,7 @@ def _saturation(size: str, case: str, routers: dict[str, Setting]) -> Measuremen
 
 
 HOPS = 4
-"""From node (0, 0) to (2, 2)."""
+"""Hops from node (0, 0) to (2, 2)."""
 
 CYCLE_NS = 6.4
 """66 bits at 10.3125 Gbit/s."""

@@ -34,7 +34,7 @@ OUTSTANDING = 32
 
 WINDOW = ("20 us", "80 us")
 END = "90 us"
-"""When messages are counted, and when no more of them begin."""
+"""The window in which messages are counted, and the time after which none begins."""
 
 SELDOM = {"load": "0.1 MB/s", "message": "1 B", "duration": "300 us"}
 """Messages that meet no other, at all phases of the clock."""
@@ -146,7 +146,7 @@ def _slope_ns(primitive: str) -> float:
 
 
 def _send_ns(primitive: str) -> float:
-    """Between the first two doorbells of a program that has two messages to send."""
+    """Time between the first two doorbells of a program that has two messages to send."""
     fabric = machine().flow(
         *WAY, primitive=primitive, size="2 B", request_size="1 B", outstanding=2, start=START
     )
@@ -160,7 +160,7 @@ def _send_ns(primitive: str) -> float:
 
 
 def _notice_ns() -> float:
-    """From the last byte of a PUT in memory until the program has seen it.
+    """Time from the last byte of a PUT in memory until the program has seen it.
 
     A message of a flow counts from the doorbell until it is seen, one of a workload from when its
     sender begins with it until it is in memory.
@@ -172,7 +172,7 @@ def _notice_ns() -> float:
 
 
 def _between_ns(primitive: str, size: int, *, functions: int = 1, **settings: int) -> float:
-    """Between two messages, where a program for each function sends all it can."""
+    """Time between two messages, where a program for each function sends all it can."""
     fabric = machine().set(WAY[0], **settings).measure(*WINDOW)
     for function in range(functions):
         fabric.flow(

@@ -21,7 +21,7 @@ MESSAGE = 2048
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What equation 1 takes, in nanoseconds, and two things that it leaves out."""
+    """The parameters of equation 1, in nanoseconds, and two that the equation leaves out."""
 
     start_ns: float
     """Oc: the processor starts the transfer."""
@@ -39,10 +39,10 @@ class Parameters:
     """G, for each byte."""
 
     fetch_ns: float = 0.0
-    """From the descriptor to the first packet: with a PUT, another memory read."""
+    """Time from the descriptor to the first packet: with a PUT, another memory read."""
 
     notice_ns: float = 0.0
-    """From the last byte in memory until the program has seen it."""
+    """Time from the last byte in memory until the program has seen it."""
 
     def latency_ns(self, hops: float) -> float:
         """T(P) = Oc + Ods + (M - 1) G + H r + Odr, and what it leaves out."""
