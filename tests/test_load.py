@@ -49,5 +49,5 @@ def test_packets_that_stand_still_are_told() -> None:
     with pytest.warns(ScenarioWarning, match="deadlock"):
         result = fabric.run()
     assert result.standing_packets > 0
-    still = f"{result.standing_packets} packets stand still for ever: a deadlock"
+    still = f"{result.standing_packets} packets are blocked for ever: a deadlock"
     assert still in result.failures

@@ -311,10 +311,10 @@ def test_an_exception_comes_out_with_its_rank_and_others_are_closed() -> None:
         (lambda rank: rank.receive(size=1 << 30), "h0 has no 1073741824 bytes of memory left"),
         (lambda rank: rank.compute(5), 'write "5 ns"'),
         (lambda rank: rank.broadcast(3), "rank 0 is the root of the broadcast; give its bytes"),
-        (lambda rank: rank.all_reduce(b"123"), "knows no numbers of the format 'B'"),
+        (lambda rank: rank.all_reduce(b"123"), "cannot combine numbers of the format 'B'"),
         (lambda rank: rank.all_reduce(array("d", [1]), "xor"), "none of sum, min, max"),
-        (lambda rank: rank.put("there", b""), "no window of this job"),
-        (lambda _: asyncio.sleep(0), "waits only for what its rank offers"),
+        (lambda rank: rank.put("there", b""), "not a window of this job"),
+        (lambda _: asyncio.sleep(0), "may await only calls of its rank"),
     ],
 )
 def test_a_wrong_call_is_told_where_it_is_made(
@@ -379,7 +379,9 @@ def test_a_message_without_room_is_told() -> None:
         else:
             await rank.receive(size=1999)
 
-    with pytest.raises(ValueError, match="2000 bytes from rank 0 with tag 9 has no room in 1999"):
+    with pytest.raises(
+        ValueError, match="2000 bytes from rank 0 with tag 9 does not fit into 1999 bytes"
+    ):
         run_ranks(cluster(), program)
 
 
@@ -422,7 +424,7 @@ def test_windows_and_ranks_belong_to_their_job() -> None:
         await kept[1].barrier()
 
     run_ranks(cluster(1), first)
-    with pytest.raises(ValueError, match="no window of this job"):
+    with pytest.raises(ValueError, match="not a window of this job"):
         run_ranks(cluster(1), put)
     with pytest.raises(RuntimeError, match="only the program of <rank 0 of 1> can await this"):
         run_ranks(cluster(1), borrow)

@@ -36,9 +36,11 @@ def bench_fabric(
             help="Endpoints that share the work: one on x16, more on x1; 16 a switch, 64 a host.",
         ),
     ] = "1",
-    tlps: Annotated[int, typer.Option(min=1, metavar="N", help="Posted writes in all.")] = 32768,
+    tlps: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Total number of posted writes.")
+    ] = 32768,
     repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each; the median one is reported.")
+        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
     ] = 5,
     peer: Annotated[
         Peer | None, typer.Option(help="Let this simulator do the same job in the same run.")
@@ -72,10 +74,10 @@ def bench_network(
         str, typer.Option(metavar="N[,N...]", help="Routers along each side of the torus.")
     ] = "4,8,16,32",
     hops: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Hops of all messages, about.")
+        int, typer.Option(min=1, metavar="N", help="Approximate number of hops of all messages.")
     ] = 500_000,
     repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each; the median one is reported.")
+        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
     ] = 3,
     json_to: JsonTo = None,
 ) -> None:
@@ -92,9 +94,10 @@ def bench_messages(
     hosts: Annotated[
         str, typer.Option(metavar="N[,N...]", help="Hosts, each with a nic at one controller.")
     ] = "2,4,8,16",
-    size: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Of each message.")] = 1 << 20,
+    size: Annotated[int, typer.Option(min=1, metavar="BYTES", help="Size of each message.")] = 1
+    << 20,
     repeat: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Runs of each; the median one is reported.")
+        int, typer.Option(min=1, metavar="N", help="Runs of each case; the median run is reported.")
     ] = 3,
     json_to: JsonTo = None,
 ) -> None:

@@ -21,7 +21,7 @@ def import_lspci(
         str,
         typer.Argument(
             metavar="FILE|-",
-            help="What `sudo lspci -vvv` printed; - is standard input.",
+            help="The output of `sudo lspci -vvv`; - is standard input.",
         ),
     ],
     output: Annotated[
@@ -31,7 +31,7 @@ def import_lspci(
             "-o",
             metavar="FILE|-",
             callback=writable,
-            help="Where the scenario goes; standard output, if absent.",
+            help="The scenario to write; standard output, if absent.",
         ),
     ] = None,
 ) -> None:

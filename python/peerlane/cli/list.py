@@ -26,9 +26,7 @@ class Topic(StrEnum):
 
 
 def list_(
-    topic: Annotated[
-        Topic | None, typer.Argument(help="Only these; everything, if absent.")
-    ] = None,
+    topic: Annotated[Topic | None, typer.Argument(help="The topic; all topics, if absent.")] = None,
     json_to: JsonTo = None,
 ) -> None:
     """List device models, profiles, every parameter with its unit and default, and systems."""

@@ -22,7 +22,7 @@ def lspci(
     file: Scenario,
     arguments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ARGS]...", help="For lspci; -tv, if absent."),
+        typer.Argument(metavar="[ARGS]...", help="Arguments of lspci; -tv, if absent."),
     ] = None,
     *,
     after_run: Annotated[
@@ -65,7 +65,7 @@ def _lspci_on(dump: str, arguments: Sequence[str]) -> int:
 
 
 class MissingLspciError(Exception):
-    """There is no lspci on this system."""
+    """The program lspci is not installed."""
 
     def __init__(self) -> None:
         super().__init__("lspci is missing; install the package pciutils")

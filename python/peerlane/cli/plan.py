@@ -30,21 +30,26 @@ TRANSFER = 4 << 30
 def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="The scenario; without it, the published card."),
+        typer.Argument(metavar="[FILE]", help="The scenario; the published card, if absent."),
     ] = None,
     formats: Annotated[
-        list[Format] | None, typer.Option("--format", help="Pixels of a frame; all without it.")
+        list[Format] | None,
+        typer.Option("--format", help="Pixels of a frame; all formats, if absent."),
     ] = None,
     chromas: Annotated[
-        list[Chroma] | None, typer.Option("--chroma", help="Sampling of colour; all without it.")
+        list[Chroma] | None, typer.Option("--chroma", help="Sampling of colour; all, if absent.")
     ] = None,
     depths: Annotated[
         list[int] | None,
-        typer.Option("--depth", min=1, max=16, metavar="BITS", help="Bits of a sample; 10."),
+        typer.Option(
+            "--depth", min=1, max=16, metavar="BITS", help="Bits of a sample; the default is 10."
+        ),
     ] = None,
     frame_rates: Annotated[
         list[float] | None,
-        typer.Option("--fps", min=1, max=1000, metavar="N", help="Frames in a second; 60."),
+        typer.Option(
+            "--fps", min=1, max=1000, metavar="N", help="Frames in a second; the default is 60."
+        ),
     ] = None,
     json_to: JsonTo = None,
 ) -> None:

@@ -30,7 +30,7 @@ def run(
             min=0,
             max=2**64 - 1,
             metavar="N",
-            help="Of all random streams; replaces the scenario's own.",
+            help="Seed of all random streams; replaces the scenario's own.",
         ),
     ] = None,
     trace: Annotated[
@@ -49,7 +49,7 @@ def run(
         typer.Option(
             min=1,
             metavar="EVENTS",
-            help="Look at the lines in all caches after every so many events: one writer, or "
+            help="Check the lines in all caches after every so many events: one writer, or "
             "readers of the same bytes. Slow.",
         ),
     ] = None,

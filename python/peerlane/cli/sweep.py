@@ -33,18 +33,21 @@ def sweep(  # noqa: PLR0913 - each is an option
     steps: Annotated[
         int | None,
         typer.Option(
-            min=1, max=1000, metavar="N", help="Without --loads: even steps up to --to; 10 of them."
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Number of even steps up to --to, without --loads; the default is 10.",
         ),
     ] = None,
     to: Annotated[
         str | None,
         typer.Option(
-            metavar="LOAD", help="Where these steps end; a fifth over the bound, if absent."
+            metavar="LOAD", help="The highest load of the steps; a fifth over the bound, if absent."
         ),
     ] = None,
     traffic: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Which workload; not needed where there is only one."),
+        typer.Option(metavar="ID", help="The workload to sweep; needed only if there are several."),
     ] = None,
     json_to: JsonTo = None,
 ) -> None:

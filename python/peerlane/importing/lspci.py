@@ -302,7 +302,9 @@ def _kind(record: _Record, number: int, text: str) -> Kind:
         if kind == name:
             return kind
     known = ", ".join(Kind)
-    raise record.error(f"{name!r} is no type of a PCI Express function; there are {known}", number)
+    raise record.error(
+        f"{name!r} is not a type of PCI Express function; the types are {known}", number
+    )
 
 
 def _link(found: re.Match[str]) -> Link:

@@ -54,7 +54,7 @@ def scenario_of(listing: Listing) -> str:
     try:
         Simulation(text, source="the scenario")
     except ScenarioError as error:
-        raise ListingError(f"{listing.source}: this machine is none to simulate: {error}") from None
+        raise ListingError(f"{listing.source}: this machine cannot be simulated: {error}") from None
     return text
 
 

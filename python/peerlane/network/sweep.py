@@ -156,9 +156,13 @@ def the_workload(tree: Tree, traffic: str | None) -> Traffic:
     if not known:
         raise ScenarioError(f"{tree.name}: there is no workload to sweep; write [[traffic]]")
     if traffic is None and len(known) > 1:
-        raise ScenarioError(f"{tree.name}: say which workload to sweep: {', '.join(known)}")
+        raise ScenarioError(
+            f"{tree.name} has several workloads; name the one to sweep: {', '.join(known)}"
+        )
     if traffic is not None and traffic not in known:
-        raise ScenarioError(f"{tree.name}: no traffic {traffic!r}; there is {', '.join(known)}")
+        raise ScenarioError(
+            f"{tree.name}: there is no traffic {traffic!r}; write one of {', '.join(known)}"
+        )
     return tree.traffic[traffic or 0]
 
 

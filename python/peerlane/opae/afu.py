@@ -106,18 +106,19 @@ def load(place: str) -> Afu:
     if wanted:
         classes = [found for found in classes if found.__name__ == wanted]
     if len(classes) != 1:
-        some = "several accelerators: name one of them, as" if classes else "no"
-        raise ValueError(f"{name} has {some} class {wanted or '...'} that is a peerlane.opae.Afu")
+        found = "several classes" if classes else "no class"
+        right = f"write {name}:CLASS" if classes or wanted else "write one"
+        raise ValueError(f"{name} has {found} derived from peerlane.opae.Afu; {right}")
     return classes[0]()
 
 
 def _module(path: Path) -> ModuleType:
     if path.suffix != ".py" or not path.is_file():
-        raise ValueError(f"{path} is no Python file")
+        raise ValueError(f"{path} is not a Python file")
     name = f"peerlane_afu_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{path} is no Python file")
+        raise ValueError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -33,5 +33,5 @@ def bitstream(image: str) -> bytes:
     try:
         _core.read_bitstream(found)
     except ValueError as error:
-        raise ValueError(f"{image} is no bitstream: {error}") from None
+        raise ValueError(f"{image} is not a bitstream: {error}") from None
     return found

@@ -152,7 +152,7 @@ async def diagnose(
         _, failures, cycles, reads, writes = struct.unpack_from("<IIQII", word)
         is_copy = mode is Mode.LOOPBACK and not continuous_ns
         if failures or (is_copy and hand.look(source, size) != hand.look(target, size)):
-            raise DiagnosticsError(f"{card.name}: {mode} did not move its bytes as they were")
+            raise DiagnosticsError(f"{card.name}: {mode} changed the bytes that it moved")
         clock = card.place.clock_hz
         return Diagnosis(mode, lines, request_lines, reads, writes, cycles, clock, ended - began)
 

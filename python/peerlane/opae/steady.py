@@ -63,7 +63,7 @@ def _times(simulation: Simulation, size: int) -> tuple[int, float, float]:
     """The number of cards, and the nanoseconds each way until the last card was done."""
     swept = sweep(simulation, accelerators(simulation), size)
     if not all(one.intact for one in swept):
-        raise RuntimeError("some bytes did not come back as they were sent")
+        raise RuntimeError("some bytes came back changed")
     to_cards = max(one.host_to_card_ns for one in swept)
     return len(swept), to_cards, max(one.card_to_host_ns for one in swept)
 

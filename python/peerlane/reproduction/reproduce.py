@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class UnknownNameError(LookupError):
-    """There is no such system, or no such figure in it; the message says which there are."""
+    """There is no such system or figure; the message names those that there are."""
 
 
 def reproduce(
@@ -105,7 +105,7 @@ class _Wanted:
 
 def _known(what: str, name: str, names: Iterable[str]) -> None:
     if name not in names:
-        raise UnknownNameError(f"no {what} {name!r}; there is {', '.join(names)}")
+        raise UnknownNameError(f"there is no {what} {name!r}; write one of {', '.join(names)}")
 
 
 def _same_rows(figure: str, expected: list[ExpectedRow], simulated: dict[str, float]) -> None:

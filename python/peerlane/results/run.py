@@ -19,7 +19,7 @@ from peerlane.results.sharing import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_NOT_INTACT = "its bytes did not all arrive, once, as they were sent"
+_NOT_INTACT = "not every byte arrived exactly once, as it was sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +94,16 @@ class RunResult(Document):
             if not one.correct
         ]
         missed += [
-            f"accesses {one.id}: {one.failed} of {one.count} led nowhere, or were not allowed"
+            f"accesses {one.id}: {one.failed} of {one.count} had no target or no permission"
             for one in self.accesses
             if one.failed
         ]
         missed += [
-            f"what {line.by} had written at {line.address:#x} of {line.host} is lost"
+            f"the line that {line.by} had written at {line.address:#x} of {line.host} is lost"
             for line in self.lost_lines
         ]
         missed += [
-            f"locks {one.id}: {one.violations} times not one holder"
+            f"locks {one.id}: a lock had two holders or passed a waiter by, {one.violations} times"
             if one.violations
             else f"locks {one.id}: did not complete"
             for one in self.locks
@@ -111,12 +111,12 @@ class RunResult(Document):
         ]
         missed += [
             f"transactions {one.id}: "
-            + ("the versions differ" if one.completed else "did not complete")
+            + ("rows have the wrong number of versions" if one.completed else "did not complete")
             for one in self.transactions
             if not one.intact
         ]
         if self.incoherence:
             missed.append(f"not coherent: {self.incoherence}")
         if self.standing_packets:
-            missed.append(f"{self.standing_packets} packets stand still for ever: a deadlock")
+            missed.append(f"{self.standing_packets} packets are blocked for ever: a deadlock")
         return faults + missed

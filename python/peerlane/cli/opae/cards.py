@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 Scenario = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE", help="The fabric; without it, the published card in a server (`pac`)."
+        metavar="FILE", help="The scenario; the published card in a server (`pac`), if absent."
     ),
 ]
 
 Card = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Which card of the fabric; without it, the first one."),
+    typer.Option(metavar="NAME", help="The card of the fabric; the first one, if absent."),
 ]
 
 

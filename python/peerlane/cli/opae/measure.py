@@ -20,13 +20,13 @@ from peerlane.opae.sweep import Sweep, sweep
 def diag(  # noqa: PLR0913 - a command has the options that it has
     modes: Annotated[
         list[Mode] | None,
-        typer.Argument(metavar="[MODE]...", help="read, write, trput, lpbk1; all without it."),
+        typer.Argument(metavar="[MODE]...", help="read, write, trput or lpbk1; all, if absent."),
     ] = None,
     *,
     scenario: Scenario = None,
     card: Card = None,
     lines: Annotated[
-        int, typer.Option(min=1, max=1 << 24, metavar="N", help="Lines of 64 bytes.")
+        int, typer.Option(min=1, max=1 << 24, metavar="N", help="Number of lines of 64 bytes.")
     ] = 16384,
     request_lines: Annotated[
         int, typer.Option("--multi-cl", metavar="1|2|4", help="Lines of a request.")
@@ -77,7 +77,7 @@ def dma_test(
         swept = sweep(simulation, accelerators(simulation), number)
     emit([one.to_json() for one in swept], _sweeps(swept), json_to)
     if not all(one.intact for one in swept):
-        raise RuntimeError("some bytes did not come back as they were sent")
+        raise RuntimeError("some bytes came back changed")
 
 
 def _sweeps(swept: list[Sweep]) -> Table:

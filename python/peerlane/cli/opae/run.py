@@ -16,16 +16,23 @@ from peerlane.opae.session import run_program
 
 
 def run(  # noqa: PLR0913 - a command has the options that it has
-    program: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...", help="What to run.")],
+    program: Annotated[
+        list[str],
+        typer.Argument(metavar="PROGRAM [ARGS]...", help="The program, with its arguments."),
+    ],
     *,
     scenario: Scenario = None,
     host: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The host that it runs on; the first with a card."),
+        typer.Option(
+            metavar="NAME", help="The host that runs it; the first one with a card, if absent."
+        ),
     ] = None,
     afu: Annotated[
         str | None,
-        typer.Option(metavar="IMAGE", help="Load this before: a name, a .gbs file or FILE.py."),
+        typer.Option(
+            metavar="IMAGE", help="The image to load before: a name, a .gbs file or FILE.py."
+        ),
     ] = None,
     card: Card = None,
     wall: Annotated[

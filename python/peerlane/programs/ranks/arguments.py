@@ -26,7 +26,7 @@ def as_numbers(view: memoryview[Any]) -> tuple[str, str]:
         if code in {*codes} and view.itemsize in {4, 8}:
             return code, f"{kind}{8 * view.itemsize}"
     right = "give whole or floating-point ones of 32 or 64 bits, such as array('d', [1.5])"
-    raise ValueError(f"all_reduce knows no numbers of the format {view.format!r}; {right}")
+    raise ValueError(f"all_reduce cannot combine numbers of the format {view.format!r}; {right}")
 
 
 def as_any_tag(tag: SupportsIndex | None) -> int | None:

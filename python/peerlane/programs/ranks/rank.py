@@ -241,7 +241,7 @@ class Rank:
         same bits, whatever the rounding.
 
         Raises:
-            ValueError: These are no such numbers, or those of others are not alike.
+            ValueError: The array has another type of numbers, or differs from those of other ranks.
         """
         view = memoryview(numbers)
         code, number = as_numbers(view)
@@ -355,7 +355,7 @@ class Rank:
         self._mail[source, self.number, tag] -= 1
         if length > room:
             what = f"a message of {length} bytes from rank {source} with tag {tag}"
-            raise ValueError(f"{what} has no room in {room}; write size={length} or more")
+            raise ValueError(f"{what} does not fit into {room} bytes; write size={length} or more")
         return Message(source, tag, data)
 
     def _rank(self, number: SupportsIndex) -> int:
@@ -366,13 +366,15 @@ class Rank:
 
     def _window(self, window: Window) -> int:
         if getattr(window, "job", None) is not self._job:
-            raise ValueError(f"{window} is no window of this job; allocate gives them")
+            raise ValueError(
+                f"{window} is not a window of this job; use one that rank.allocate returned"
+            )
         return window.number
 
     def _own(self, window: Window) -> int:
         number = self._window(window)
         if window.rank != self.number:
-            raise ValueError(f"{window} is another rank's; use put and get")
+            raise ValueError(f"{window} belongs to another rank; use put and get")
         return number
 
     def _range(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _OWN_WAITS = (
-    "a rank program waits only for what its rank offers; for time to pass, use rank.compute(...)"
+    "a rank program may await only calls of its rank; to let time pass, use rank.compute(...)"
 )
 _NO_LOOP = "no running event loop"
 """The message of asyncio when one of its functions is awaited outside of its loop."""
@@ -101,7 +101,7 @@ def run_ranks(
 
     Raises:
         ScenarioError: The fabric cannot be built, or there is no such parameter.
-        ValueError: There are no such nics, or the ranks have no room there.
+        ValueError: There are no such nics, or they have too few functions for the ranks.
         Deadlock: Ranks wait for ever; the message says in which calls.
         RuntimeError: A program awaits what it should not, or does not await what it should.
 

@@ -58,7 +58,7 @@ def sweep() -> Measurements:
     simulation = _fabric().simulation()
     (swept,) = sweep_cards(simulation, accelerators(simulation), WHOLE)
     if not swept.intact:
-        raise RuntimeError("some bytes did not come back as they were sent")
+        raise RuntimeError("some bytes came back changed")
     for direction, rate in zip(DIRECTIONS, (swept.host_to_card, swept.card_to_host), strict=True):
         yield f"sweep/{direction}", rate / 1e6
         yield f"reading/sweep/{direction}/2^20", rate / MIB
