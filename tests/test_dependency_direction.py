@@ -128,6 +128,13 @@ def test_modules_of_the_package_do_not_import_each_other_in_a_circle() -> None:
         pytest.fail(" <- ".join(error.args[1]))
 
 
+def test_only_the_entry_point_needs_the_command_line() -> None:
+    graph = module_dependencies(PACKAGE)
+    others = {name: needs for name, needs in graph.items() if not name.startswith("peerlane.cli")}
+    users = {name for name, needs in others.items() if any("peerlane.cli" in one for one in needs)}
+    assert users == {"peerlane.__main__"}
+
+
 def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
     package = tmp_path / "p"
     (package / "room").mkdir(parents=True)

@@ -54,6 +54,14 @@ def rate(load: Setting) -> str:
     return f"{round(load)} B/s"
 
 
+def size(count: int) -> str:
+    """A number of bytes as the scenario has it, exactly, in the largest unit that divides it."""
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= scale and count % scale == 0:
+            return f"{count // scale} {unit}"
+    return f"{count} B"
+
+
 def attached(to: str, settings: Mapping[str, Setting]) -> dict[str, Any]:
     """The settings of a node below `to`, with those of its link in a table of their own."""
     link, own = split(settings)

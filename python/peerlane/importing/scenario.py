@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerlane._core import ScenarioError
-from peerlane.cli.tables.cells import size
+from peerlane.fabric.settings import size
 from peerlane.fabric.simulation import Simulation
 from peerlane.importing.listing import Kind, Listing, ListingError
 from peerlane.importing.machine import Device, Host, Part, Port, Switch, assemble
