@@ -39,10 +39,11 @@ def import_lspci(
 
     `sudo lspci -vvv | peerlane import lspci - -o machine.toml`
 
-    Each PCI domain is a host. Links are as they were trained; max payload and max read request
-    sizes, tags, ACS redirection, BARs and the read completion boundary as they are set. What a
-    listing does not tell, such as buffers and latencies, keeps its default. Comments mark what is
-    left out: functions beyond 0, integrated endpoints, conventional PCI, links that are down.
+    Each PCI domain becomes a host. Links have their trained width and speed; max payload and max
+    read request sizes, tags, ACS redirection, BARs and the read completion boundary are as set.
+    Parameters that a listing does not have, such as buffers and latencies, keep their defaults.
+    Comments mark what is left out: functions beyond 0, integrated endpoints, conventional PCI,
+    links that are down.
     """
     scenario = scenario_of(load(file)).encode()
     if output is None or output == "-":

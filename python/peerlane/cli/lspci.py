@@ -31,7 +31,7 @@ def lspci(
 ) -> None:
     """Run the real lspci on the configuration spaces of a scenario's fabric.
 
-    `peerlane lspci FILE -vvv -s 01:00.0`; after `--` whatever lspci knows.
+    `peerlane lspci FILE -vvv -s 01:00.0`; all options after `--` go to lspci.
 
     The registers are as enumeration leaves them. After a run those of Advanced Error Reporting and
     Device Status tell what went wrong where. Each host is a PCI domain. The exit status is that of

@@ -68,10 +68,10 @@ def run(
       bit on the wire and the last byte at its destination; "sender" the first and the last bit of
       its requests on the wire; "application" the system call that moves it and its return. JSON has
       the readings as `first_byte_ns` and `last_byte_ns`.
-    - call: how long that system call took, where a driver moves the flow (a device with model
+    - call: duration of that system call, if a driver moves the flow (a device with model
       "sg-dma").
-    - steady: the rate within `[measure]`; nothing (JSON: null) when the flow was not under way all
-      that time.
+    - steady: the rate within `[measure]`; empty (JSON: null) if the flow was not under way all that
+      time.
     - direction "both": `size` each way, and one row for both together. Write two flows to see them
       apart.
     - data: "intact" when every byte arrived, exactly once, as it was sent; "incomplete" when some
@@ -84,19 +84,19 @@ def run(
       packets sent again.
     - DLLPs, ordered sets: bytes of acknowledgements and credits; bytes that keep the lanes in step.
     - replays: TLPs sent again.
-    - stalled: time in which a packet waited for nothing but credit.
+    - stalled: time in which a packet waited for credit alone.
 
     Of traffic, the workload of a network, payload for each node:
 
-    - offered, accepted: what each node was to send, and what of it arrived within `[measure]` a
-      second, in the mean; least and most of one node.
-    - fairness: Jain's index over the nodes, 1 where all have the same.
+    - offered, accepted: the rate that each node should send, and the rate that arrived within
+      `[measure]`: the mean over the nodes, and the least and the most of one node.
+    - fairness: Jain's index over the nodes, 1 if all have the same rate.
     - latency: from the time a message was due to its last byte at its target.
 
-    Of each direction of a fibre: frames are what a packet travels in; overhead is all else of their
-    cycles, and frames sent again; control is credits, acknowledgements and pauses in cycles of
-    their own. A network with more than 16 fibres has one line for all of them together; of more
-    than 64 directions of links the busiest 16 are shown. JSON has every one.
+    Of each direction of a fibre: a packet travels in frames; overhead is the rest of their cycles,
+    and frames sent again; control is credits, acknowledgements and pauses in cycles of their own. A
+    network with more than 16 fibres has one line for all of them together; of more than 64
+    directions of links the busiest 16 are shown. JSON has every one.
 
     Flows begin when every link is up: `start` and `[measure]` count from there. The times in
     results count from the beginning of the run, link initialisation included.

@@ -87,18 +87,18 @@ class Simulation:
     def trace_to(self, path: str | PathLike[str]) -> None:
         """Writes every TLP and DLLP from now on to `path`, one JSON object a line.
 
-        `ns` is when its first bit takes the wire, `length_ns` how long a TLP is there, `length` the
-        bytes that a request carries or asks for. The lines of each direction of each link are in
-        the order of time; those of different links interleave.
+        `ns` is the time of the first bit on the wire, `length_ns` the time that a TLP takes there,
+        and `length` the bytes that a request carries or asks for. The lines of one direction of one
+        link are in the order of time; lines of different links interleave.
         """
         self._core.trace_to(str(path))
 
     def watch_coherence(self, *, every: int = 1000) -> None:
-        """Looks at all caches after every `every` events from now on.
+        """Checks all caches after every `every` events from now on.
 
-        Whoever may write a line must hold it alone, and all who may read it must have the same
-        bytes, which are those of memory once nobody has written them. What does not hold is among
-        the `failures` of the result. Slow: a look goes through every line in any cache.
+        A cache that may write a line must hold it alone; caches that may read a line must have the
+        same bytes, and those of memory if no cache has written them. A violation is among the
+        `failures` of the result. Slow: each check goes through every line of every cache.
         """
         self._core.watch_coherence(every)
 
@@ -111,7 +111,7 @@ class Simulation:
         return self._core.run_until(time_ns)
 
     def step(self) -> bool:
-        """Lets one event happen; false when there is none."""
+        """Runs one event; false if there is none."""
         return self._core.step()
 
     def write(self, requester: str, address: int, data: bytes) -> None:
@@ -129,8 +129,8 @@ class Simulation:
     def window(self, host: str, to: str) -> int:
         """The address at which `host` sees the addresses of another host, or of an I/O port.
 
-        What it stores at `window(host, to) + address` is stored at `address` there; `to` may be
-        `host` itself.
+        A store of `host` to `window(host, to) + address` is a store to `address` of `to`, which may
+        be `host` itself.
 
         Raises:
             ValueError: No network interface controllers (`nic`) of both share a controller.
@@ -138,7 +138,7 @@ class Simulation:
         return self._core.window(host, to)
 
     def memory(self, node: str, address: int, length: int) -> bytes:
-        """Looks at the bytes of `node` at a bus address without simulating anything."""
+        """The bytes of `node` at a bus address, without simulating anything."""
         return self._core.memory(node, address, length)
 
     def fill(self, node: str, address: int, data: bytes) -> None:
@@ -156,8 +156,8 @@ class Simulation:
     def config_read(self, host: str, function: str, offset: int, *, size: int = 4) -> int:
         """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".
 
-        The processor of `host` asks by a configuration request, and time passes until its
-        completion is back; all ones are what it gets when nobody answers.
+        The processor of `host` sends a configuration request, and time passes until its completion
+        is back. If nobody answers, the value is all ones.
 
         Raises:
             ValueError: There is no such host, or `function` or `offset` name no register.
@@ -174,12 +174,12 @@ class Simulation:
         """The address of `size` bytes of the memory of `host` that nobody else uses.
 
         Raises:
-            ValueError: There is no such host, or it has no `size` bytes left together.
+            ValueError: There is no such host, or it has no `size` contiguous bytes left.
         """
         return self._core.allocate(host, size, alignment)
 
     def free(self, host: str, address: int, size: int) -> None:
-        """Takes back what was allocated."""
+        """Frees memory that `allocate` returned."""
         self._core.free(host, address, size)
 
     def hand(self, host: str) -> Hand:

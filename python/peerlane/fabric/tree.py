@@ -1,4 +1,4 @@
-"""The fabric as enumeration left it: who is where, how wide, how fast, at which addresses."""
+"""The fabric after enumeration: its nodes and links, their widths, rates and addresses."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Region(Document):
 class Node(Document):
     """A host, switch or device after enumeration; payload and request sizes in bytes.
 
-    `id` is its function, a device's physical one, besides which it may have `virtual_functions`;
-    `processor` the number by which the others at controllers know a `nic` or an I/O port.
+    `id` is the function of the node, for a device its physical function; a device may have
+    `virtual_functions`, too. `processor` is the number of a `nic` or an I/O port at controllers.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Fibre(Document):
 class IoPort(Document):
     """A port of a controller, with an endpoint whose functions belong to hosts.
 
-    `owners` are those of its physical function and of its virtual ones, in order.
+    `owners` are the hosts of its physical function and of its virtual functions, in this order.
     """
 
     name: str

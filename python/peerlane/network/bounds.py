@@ -31,10 +31,10 @@ class Bounds:
 
     `injection` is the way from a node into the network and `ejection` the way out of it, by PCI
     Express for hosts and by the router's own port for user logic. `bisection` is the busiest fibre
-    under dimension-order routing, which uniform traffic finds in the middle of the longest side;
-    `None` where the way is not known: in networks of single fibres, and, other than for uniform
-    traffic, under adaptive routing. Where one node or fibre is full before all others, as at a hot
-    spot, the mean over the nodes may go on to grow a little.
+    under dimension-order routing; under uniform traffic it is in the middle of the longest side. It
+    is `None` if the routes are not known: in networks of single fibres, and under adaptive routing
+    with traffic that is not uniform. If one node or fibre is full before all others, as at a hot
+    spot, the mean over the nodes may still grow a little.
     """
 
     injection: float

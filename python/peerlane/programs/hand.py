@@ -1,7 +1,7 @@
 """Programs on simulated hosts, with one thread each, from which drivers can be written.
 
-A program is an `async` function of a `Hand`. Simulated time passes while it does something, or
-waits, and stands still otherwise: what it computes takes no time unless it says so (`Hand.work`).
+A program is an `async` function of a `Hand`. Simulated time passes only while the program awaits a
+call of its `Hand`; its own computing takes no time unless it calls `Hand.work`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 PAGE = 4096
-"""Bytes."""
+"""Bytes of a page of the host."""
 
 
 class Machine(Protocol):
@@ -63,17 +63,17 @@ class Hand:
         return int.from_bytes(await _Done(self._core), "little")
 
     async def store(self, address: int, value: int, length: int = 8) -> None:
-        """Stores 1 to 64 bytes, little-endian, by one posted write, and is held up as a core is."""
+        """Stores 1 to 64 bytes, little-endian, by one posted write, which can stall the core."""
         self._core.begin_store(address, value.to_bytes(length, "little"))
         await _Done(self._core)
 
     async def work(self, ns: float) -> None:
-        """Works for so many nanoseconds."""
+        """Occupies the core for so many nanoseconds."""
         self._core.begin_work(ns)
         await _Done(self._core)
 
     async def system_call(self) -> None:
-        """Works as long as a system call takes: `system_call` of the host."""
+        """Occupies the core for the time of a system call: `system_call` of the host."""
         await self.work(self._costs["system_call"])
 
     async def put(self, address: int, data: bytes) -> None:
@@ -99,7 +99,7 @@ class Hand:
         await self.work(pages * self._costs[cost])
 
     async def written(self, address: int) -> None:
-        """Polls until a device writes this byte once more than it was waited for."""
+        """Polls a byte until a device writes it; each write ends one call."""
         self._core.begin_written(address)
         await _Done(self._core)
         await self.work(self._costs["poll"])
@@ -113,10 +113,10 @@ class Hand:
 
     @asynccontextmanager
     async def pinned(self, size: int, alignment: int = PAGE) -> AsyncIterator[int]:
-        """Memory of the host that devices may use, for a while: its address.
+        """Allocates and pins memory of the host for devices, for a while; yields its address.
 
         Raises:
-            ValueError: The host has no `size` bytes left together.
+            ValueError: The host has no `size` contiguous bytes left.
         """
         address = self._simulation.allocate(self._host, size, alignment)
         try:

@@ -11,8 +11,8 @@ from peerlane.results.document import Document, renamed
 class Latency(Document):
     """Quantiles over the requests, round trips or messages of a flow or workload, in nanoseconds.
 
-    From the making of a request, so that its wait for the wire is in it, to its last byte: at the
-    target for writes, back at the requester for reads and round trips.
+    A latency begins when a request is made, so it includes the wait for the wire, and ends with the
+    last byte: at the target for writes, at the requester for reads and round trips.
     """
 
     min: float
@@ -34,9 +34,10 @@ class FlowResult(Document):
     scenario's `[measure]`, and `None` when the flow was not under way all that time. Times count
     from the beginning of the run, link initialisation included.
 
-    `completed` says that everything asked for arrived or ended with an error, `intact` that every
-    byte arrived, exactly once, as it was sent. What was never seen is `None`: the times of a flow
-    that was not sent, the rate of one whose bytes did not arrive, the call of one without driver.
+    `completed` means that every request arrived or ended with an error, `intact` that every byte
+    arrived, exactly once, as it was sent. A value that was never observed is `None`: the times of a
+    flow that was not sent, the rate of a flow whose bytes did not arrive, the system call of a flow
+    without a driver.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")
@@ -71,9 +72,9 @@ class FlowResult(Document):
 class LinkResult(Document):
     """One direction of one link, `down` from the root or `up`, over the whole run.
 
-    `utilisation` is the share of the time that anything was on the wire. `overhead_bytes` are
-    headers, framing, link CRC, and packets sent again, of which `replays` counts the TLPs. During
-    `credit_stall_ns` a packet waited for nothing but credit.
+    `utilisation` is the share of the time that anything was on the wire. `overhead_bytes` counts
+    headers, framing, link CRC, and packets sent again; `replays` counts the TLPs sent again.
+    `credit_stall_ns` is the time in which a packet waited for credit alone.
     """
 
     id: str

@@ -12,12 +12,12 @@ from peerlane.results.flows import Latency
 class TrafficResult(Document):
     """One open-loop workload of a network: rates are of payload, for each of its `nodes`.
 
-    `accepted_bytes_per_second` is the mean over the nodes of what arrived within the scenario's
-    `[measure]`, or, without one, of all that arrived while messages were offered or arrived;
-    `node_bytes_per_second` has the node of which least, and that of which most arrived. `fairness`
-    is Jain's index over the nodes: 1 where all have the same, 1 / `nodes` where one has it all. The
-    latency counts from the time at which a message was due, so that its wait at a full source is in
-    it. What was never seen is `None`. `completed` and `intact` are as for a flow.
+    `accepted_bytes_per_second` is the payload that arrived within the scenario's `[measure]`, or,
+    without one, while messages were offered or arrived: the mean over the nodes.
+    `node_bytes_per_second` is the least and the most of one node. `fairness` is Jain's index over
+    the nodes: 1 if all nodes have the same rate, 1 / `nodes` if one node has it all. The latency
+    counts from the time at which a message was due, so it includes the wait at a full source. A
+    value that was never observed is `None`. `completed` and `intact` are as for a flow.
     """
 
     id: str
@@ -38,9 +38,9 @@ class TrafficResult(Document):
 class CollectiveResult(Document):
     """A collective operation of the nodes of a network, in the memory of their user logic.
 
-    `size` is that of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
-    goes from the beginning until the last node was done; `moved_bytes` went from node to node.
-    `correct` tells that every node has in the end what it should have, byte for byte.
+    `size` is the size of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
+    is the time from the beginning until the last node was done; `moved_bytes` counts the bytes that
+    went from node to node. `correct` means that every node ends with the right bytes.
     """
 
     id: str
@@ -60,10 +60,10 @@ class FibreResult(Document):
     """One direction of one fibre, `from` (`source`) to `to` (`target`), over the whole run.
 
     `utilisation` is the share of the time that frames or control blocks were on it.
-    `overhead_bytes` are all else of the cycles of frames: envelopes, TLP headers, separator blocks,
-    gaps, and frames sent again, of which `replays` counts the frames; `control_bytes` are credits,
-    acknowledgements and pauses that had a cycle of their own. During `credit_stall_ns` a packet
-    waited for nothing but room at the far end.
+    `overhead_bytes` counts the rest of the cycles of frames: envelopes, TLP headers, separator
+    blocks, gaps, and frames sent again; `replays` counts the frames sent again. `control_bytes`
+    counts credits, acknowledgements and pauses in cycles of their own. `credit_stall_ns` is the
+    time in which a packet waited for space at the far end alone.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")

@@ -24,7 +24,7 @@ _NOT_INTACT = "not every byte arrived exactly once, as it was sent"
 
 @dataclass(frozen=True, slots=True)
 class Fault(Document):
-    """Something that the fabric answered with an error, such as an unsupported request."""
+    """An error that the fabric answered with, such as an unsupported request, and its count."""
 
     where: str
     what: str
@@ -35,8 +35,8 @@ class Fault(Document):
 class RunResult(Document):
     """Everything that one run measured.
 
-    `incoherence` says which invariant of coherence did not hold first, if they were watched.
-    `standing_packets` stood still in the end, with nothing left that could move them: a deadlock.
+    `incoherence` names the first invariant of coherence that did not hold, if coherence was
+    watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
     """
 
     name: str
@@ -65,7 +65,7 @@ class RunResult(Document):
         return encode(self)
 
     def to_pandas(self) -> DataFrame:
-        """The flows, one line for each; the other collections have one of their own.
+        """The flows, one line for each; the other collections have a `to_pandas` of their own.
 
         Raises:
             ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -74,7 +74,7 @@ class RunResult(Document):
 
     @property
     def failures(self) -> list[str]:
-        """Why this run did not do what was asked of it; empty when it did."""
+        """The reasons why this run failed; empty if it succeeded."""
         faults = [
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]

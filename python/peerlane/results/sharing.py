@@ -12,8 +12,8 @@ from peerlane.results.flows import Latency
 class CacheResult(Document):
     """Counters of the cache of an accelerator, over the whole run.
 
-    `hits` it served by itself, for `misses` it asked the home agent; `snoops` are the times that
-    the home agent asked for a line.
+    `hits` are lines that the cache had, `misses` lines that it requested from the home agent, and
+    `snoops` requests of the home agent for a line of the cache.
     """
 
     hits: int
@@ -25,7 +25,7 @@ class CacheResult(Document):
 class TranslationResult(Document):
     """Translations that an accelerator asked its host for, over the whole run.
 
-    `mean_ns` goes from a request at the core of the accelerator to its answer there.
+    `mean_ns` is the mean time from a request at the core of the accelerator to its answer there.
     """
 
     count: int
@@ -36,12 +36,12 @@ class TranslationResult(Document):
 class AccessResult(Document):
     """Accesses to a buffer, one after the other, each measured until its last byte.
 
-    `count` of them have ended, `failed` of those led nowhere, or to where they were not allowed.
-    `histogram_ns` counts latencies in steps of 10 ns, by their lower bounds. `bytes_per_second` is
-    what an access moves in its mean latency and the turnaround, of all cores together. `cache`
-    and `translations` are of the accelerator, all its accesses together, and `None` of others.
-    `intact` says that none failed, and that what was read was what stood there, where nobody
-    writes.
+    `count` is the number of accesses that have ended; `failed` of them had no target or no
+    permission. `histogram_ns` counts latencies in steps of 10 ns, by the lower bound of each step.
+    `bytes_per_second` is the size of an access over its mean latency and the turnaround, for all
+    cores together. `cache` and `translations` count all accesses of an accelerator, and are `None`
+    for other makers. `intact` means that no access failed and that reads of memory which nobody
+    writes returned its bytes.
     """
 
     id: str
@@ -64,11 +64,12 @@ class AccessResult(Document):
 class LockResult(Document):
     """Requests for locks of a table, one after the other.
 
-    `count` of them have ended, with the release of the lock. `request_ns` is the one
-    compare-and-swap of each that placed its owner, with what software took before; `histogram_ns`
-    counts these in steps of 10 ns, by their lower bounds. `attempts` are all compare-and-swaps of
-    requests. `waited` of them found the lock taken, and `waiting_ns` is how long they waited.
-    `violations` says how often a lock of the table had two holders or passed somebody by.
+    `count` is the number of requests that have ended, with the release of the lock. `request_ns` is
+    the latency of the compare-and-swap that placed the owner, with the software before it;
+    `histogram_ns` counts it in steps of 10 ns, by the lower bound of each step. `attempts` counts
+    all compare-and-swaps of requests. `waited` requests found the lock taken, and `waiting_ns` is
+    the time that they waited. `violations` counts the times that a lock of the table had two
+    holders or passed a waiter by.
     """
 
     id: str
@@ -88,10 +89,11 @@ class LockResult(Document):
 class TransactionResult(Document):
     """Transactions that update rows of a database under locks.
 
-    `committed_per_second` is over the time from the first begin to the last end; `conflicts` of
-    them found their lock taken. `latency_ns` goes from the begin of each to the release of its
-    lock, and `histogram_ns` counts it in steps of 10 ns, by their lower bounds. `intact` says that
-    all have committed, and that the rows have as many versions.
+    `committed_per_second` is the rate from the first begin to the last end; `conflicts` counts the
+    transactions that found their lock taken. `latency_ns` is the time from the begin of a
+    transaction to the release of its lock, and `histogram_ns` counts it in steps of 10 ns, by the
+    lower bound of each step. `intact` means that all transactions have committed, and that the
+    versions of the rows add up to their number.
     """
 
     id: str
@@ -111,9 +113,9 @@ class TransactionResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class LostLine(Document):
-    """A line that an accelerator, `by`, had written and not given back when its link failed.
+    """A line that the accelerator `by` had written and not written back when its link failed.
 
-    The memory of `host` has what was there before, at `address`.
+    The memory of `host` has the older bytes at `address`.
     """
 
     host: str

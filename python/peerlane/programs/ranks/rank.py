@@ -87,19 +87,18 @@ class Handle(Generic[T]):
 
 
 class Rank:
-    """A program's hold on the job that it is a rank of. `number` counts from 0 to `size` - 1.
+    """One rank of a job, as its program sees it. `number` counts from 0 to `size` - 1.
 
     Every call is awaited, and takes as long as the software, the controllers and the links of the
-    simulated hosts take; between two calls of a program no time passes, so what it computes
-    itself is free unless it says `compute`. What it sends is any object with a buffer (bytes,
-    `array.array`, numpy arrays), what it receives is bytes; to put these into the host's memory
-    and to take them from there costs nothing, but for the copies that the layer says it makes
-    (`copy_rate`).
+    simulated hosts take. Between two calls no time passes: the program's own computing is free
+    unless it calls `compute`. A program sends any object with a buffer (bytes, `array.array`, numpy
+    arrays) and receives bytes. Moving them into and out of the host's memory takes no time, except
+    for the copies of the message layer (`copy_rate`).
 
-    A rank has one thread: while its program computes, or has ended, it takes nothing in. Messages
-    up to `eager_limit` go without being asked for, as far as `share` allows; longer ones begin to
-    move when both sides are in a call. Ranges of memory that do not fit, ranks that are not there
-    and the like are a `ValueError` in the program before anything goes.
+    A rank has one thread: while its program computes, or has ended, it receives nothing. Messages
+    up to `eager_limit` are sent at once, as far as `share` allows; longer messages begin to move
+    when both sides are in a call. Wrong ranks or ranges of memory raise `ValueError` in the program
+    before anything is sent.
     """
 
     def __init__(
