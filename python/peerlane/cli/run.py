@@ -95,7 +95,7 @@ def run(
 
     Of each direction of a fibre: a packet travels in frames; overhead is the rest of their cycles,
     and frames sent again; control is credits, acknowledgements and pauses in cycles of their own. A
-    network with more than 16 fibres has one line for all of them together; of more than 64
+    network with more than 16 fibres has one line for all of them together; of more than 32
     directions of links the busiest 16 are shown. JSON has every one.
 
     Flows begin when every link is up: `start` and `[measure]` count from there. The times in
