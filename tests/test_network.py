@@ -262,7 +262,7 @@ def test_a_sweep_needs_a_workload_and_loads() -> None:
         sweep(fabric, [1e9], "x")
     with pytest.raises(ScenarioError, match="there is no workload"):
         sweep(fabric.copy().without_flows(), [1e9])
-    with pytest.raises(ScenarioError, match="say which workload to sweep: w, v"):
+    with pytest.raises(ScenarioError, match="several workloads; name the one to sweep: w, v"):
         sweep(fabric.copy().traffic("n", id="v", load=1e9, duration="1 us"), [1e9])
     with pytest.raises(ValueError, match="there are no loads"):
         sweep(fabric, [])
