@@ -1,4 +1,4 @@
-//! Names the library as programs that are linked with it look for it.
+//! Sets the name of the library for which linked programs search.
 
 fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libopae-c.so.2");

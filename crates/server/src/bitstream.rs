@@ -1,40 +1,42 @@
-//! What a file with an accelerator holds: a header, metadata as JSON, and bits that mean something to an FPGA alone.
+//! The file of an accelerator: a header, metadata as JSON, and configuration bits for a real FPGA.
 //!
-//! The format is that of Intel's green bitstreams (`.gbs`): 16 bytes that say so, the length of the metadata as 32 bits,
+//! The format is that of Intel's green bitstreams (`.gbs`): 16 bytes of magic number, the length of the metadata as 32 bits,
 //! little-endian, the metadata, the bits.
 
 use serde::Deserialize;
 use serde_json::json;
 use thiserror::Error;
 
-/// The first bytes of every such file.
+/// The magic number at the beginning of the file.
 const MAGIC: [u8; 16] = *b"XeonFPGA\xb7GBSv001";
 
-/// The longest metadata: real ones have less than a kilobyte.
+/// Longest metadata in bytes: real metadata has less than a kilobyte.
 const LONGEST: usize = 1 << 20;
 
-/// Why a file is no bitstream.
+/// The reason why a file is not a bitstream.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BitstreamError {
-    /// It is too short, or does not begin as one.
-    #[error("it does not begin with \"XeonFPGA\u{b7}GBSv001\"")]
+    /// The file is too short, or has another magic number.
+    #[error("the file does not begin with \"XeonFPGA\u{b7}GBSv001\"")]
     Magic,
-    /// Its metadata is longer than the rest of it.
-    #[error("its metadata is said to be {0} bytes long, which it is too short for")]
+    /// The metadata would be longer than the rest of the file.
+    #[error(
+        "the length field of the metadata says {0} bytes, which is more than the rest of the file or than 1 MiB"
+    )]
     Length(usize),
-    /// Its metadata makes no sense.
-    #[error("its metadata: {0}")]
+    /// The metadata is invalid.
+    #[error("the metadata is invalid: {0}")]
     Metadata(String),
 }
 
-/// What such a file holds.
+/// The metadata of a bitstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// The ID of the accelerator's function, as text.
+    /// The UUID of the accelerator, as text.
     pub accelerator: String,
-    /// The ID of the interface that it is made for, as text.
+    /// The UUID of the interface that it was made for, as text.
     pub interface: String,
-    /// Where the model of an accelerator of one's own is, if it is one: `FILE.py` or `FILE.py:CLASS`.
+    /// The model of a user's accelerator, if it is one: `FILE.py` or `FILE.py:CLASS`.
     pub model: Option<String>,
 }
 
@@ -66,7 +68,7 @@ struct Own {
 }
 
 impl Image {
-    /// An image of an accelerator for the cards there are, of which only the metadata mean anything here.
+    /// An image of an accelerator for the model's cards; it has metadata only.
     pub fn new(accelerator: String, model: Option<String>) -> Self {
         Image {
             accelerator,
@@ -75,7 +77,7 @@ impl Image {
         }
     }
 
-    /// Its bytes, with the accelerator's name.
+    /// The bytes of the file; `name` is the accelerator's name in the metadata.
     pub fn emit(&self, name: &str) -> Vec<u8> {
         let mut metadata = json!({
             "version": 1,

@@ -1,4 +1,4 @@
-//! Memory that processes share with devices: files that are mapped here and stand for a part of the host's memory.
+//! Memory that processes share with devices: files mapped in the simulation in place of a part of the host's memory.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -8,20 +8,20 @@ use rustix::fs::ftruncate;
 use session::{Failure, SharedMemory};
 use sim::{Backing, Memory, Simulation};
 
-/// A part of the host's memory that is a process's, too.
+/// A part of the host's memory that a process shares.
 #[derive(Debug)]
 pub(crate) struct Buffer {
-    /// What was opened, for which it is.
+    /// The handle that it belongs to.
     pub(crate) handle: u64,
-    /// Where devices see it.
+    /// Its address for devices.
     pub(crate) address: u64,
-    /// Bytes of memory that it takes.
+    /// Size of the allocated memory in bytes.
     taken: u64,
-    /// Bytes that were asked for.
+    /// Requested size in bytes.
     pub(crate) size: u64,
 }
 
-/// All of them, by number.
+/// All buffers, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     all: BTreeMap<u64, Buffer>,
@@ -41,8 +41,8 @@ impl Backing for Mapped {
 }
 
 impl Buffers {
-    /// Shares the first `size` bytes of `file`, in pages of `page` bytes, for what was opened as `handle`: the number of the buffer, and
-    /// its address.
+    /// Shares the first `size` bytes of `file`, in pages of `page` bytes, for `handle`; returns the number of the buffer and its
+    /// address.
     pub(crate) fn pin(
         &mut self,
         simulation: &mut Simulation,
@@ -69,7 +69,7 @@ impl Buffers {
             simulation.share(host, address, taken, &backing).ok()
         });
         if shared.is_none() {
-            // It was allocated just now.
+            // The memory was allocated just before, so this succeeds.
             let _ = simulation.free(host, address, taken);
             return Err(Failure::NoMemory);
         }
@@ -84,12 +84,12 @@ impl Buffers {
         Ok((self.last, address))
     }
 
-    /// The buffer with that number, if it is for that handle.
+    /// The buffer `number`.
     pub(crate) fn find(&self, number: u64) -> Result<&Buffer, Failure> {
         self.all.get(&number).ok_or(Failure::NotFound)
     }
 
-    /// Ends the sharing of a buffer.
+    /// Ends the sharing of buffer `number`, which must belong to `handle`.
     pub(crate) fn unpin(
         &mut self,
         simulation: &mut Simulation,
@@ -108,7 +108,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Ends the sharing of all buffers that are for `handle`.
+    /// Ends the sharing of all buffers of `handle`.
     pub(crate) fn unpin_all(&mut self, simulation: &mut Simulation, host: &str, handle: u64) {
         let own = self
             .all
@@ -116,11 +116,11 @@ impl Buffers {
             .filter(|(_, buffer)| buffer.handle == handle);
         let own: Vec<u64> = own.map(|(number, _)| *number).collect();
         for number in own {
-            // It is there, and for that handle.
+            // The buffer exists and belongs to this handle.
             let _ = self.unpin(simulation, host, (handle, number));
         }
     }
 }
 
-/// The smallest page.
+/// Size of the smallest page in bytes.
 const SMALL: u64 = 4096;

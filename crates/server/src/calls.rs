@@ -1,28 +1,28 @@
-//! What the server does for each call of a process.
+//! The server's work for each call of a process.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use kernel::Span;
-use session::{Call, Clock, Costs, Failure, Reply, Request, Until, VERSION, Welcome, Why};
+use session::{Call, Clock, Costs, Failure, Reply, Request, Until, VERSION, WaitEnd, Welcome};
 use sim::Woken;
 use sim::card_registers::PORT_CONTROL;
 
 use crate::cards;
-use crate::opened::State;
+use crate::handles::State;
 use crate::server::Server;
 
-/// Real time that one wait takes at most, before others have their turn.
+/// Longest real time of one wait, before other processes are served.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// Bytes of the largest bitstream that is taken.
+/// Size of the largest accepted bitstream in bytes.
 const LARGEST_BITSTREAM: u64 = 1 << 28;
 
-/// Bits of the register that controls a port: it is to be in reset, and it is.
+/// Bits of the port's control register: the reset request, and its acknowledgement.
 const IN_RESET: u64 = 1;
 const RESET_DONE: u64 = 1 << 4;
 
-/// A port that does not say within so many looks that it is in reset never will.
+/// Number of reads of the control register after which a reset is given up.
 const RESET_LOOKS: u32 = 1000;
 
 impl Server {
@@ -48,16 +48,16 @@ impl Server {
         match call.request {
             Request::Hello { .. } => Err(Failure::Invalid),
             Request::Objects => {
-                let objects = cards::objects(&self.simulation, &self.cards, &self.opened);
+                let objects = cards::objects(&self.simulation, &self.cards, &self.handles);
                 Ok(Reply::Objects(objects))
             }
             Request::Open { object, shared } => {
                 let what = cards::named(object, &self.cards)?;
-                let handle = self.opened.open(client, what, shared)?;
+                let handle = self.handles.open(client, what, shared)?;
                 Ok(Reply::Opened { handle })
             }
             Request::Close { handle } => {
-                self.opened.of(client, handle)?;
+                self.handles.of(client, handle)?;
                 self.close(handle);
                 Ok(Reply::Done)
             }
@@ -79,7 +79,7 @@ impl Server {
                 stored.map(|()| Reply::Done).map_err(|_| Failure::Exception)
             }
             Request::Pin { handle, size, page } => {
-                self.opened.of(client, handle)?;
+                self.handles.of(client, handle)?;
                 let file = file.ok_or(Failure::Invalid)?;
                 let simulation = &mut self.simulation;
                 let pinned =
@@ -93,7 +93,7 @@ impl Server {
                 Ok(Reply::Pinned { buffer, address })
             }
             Request::Unpin { handle, buffer } => {
-                self.opened.of(client, handle)?;
+                self.handles.of(client, handle)?;
                 let named = (handle, buffer);
                 self.buffers
                     .unpin(&mut self.simulation, &self.host, named)?;
@@ -102,11 +102,11 @@ impl Server {
             }
             Request::Listen { handle, event } => {
                 let file = file.ok_or(Failure::Invalid)?;
-                self.opened.of(client, handle)?.listen(event, file)?;
+                self.handles.of(client, handle)?.listen(event, file)?;
                 Ok(Reply::Done)
             }
             Request::Ignore { handle, event } => {
-                self.opened.of(client, handle)?.ignore(event)?;
+                self.handles.of(client, handle)?.ignore(event)?;
                 Ok(Reply::Done)
             }
             Request::LoadErrors { object, register } => {
@@ -151,20 +151,20 @@ impl Server {
         }
     }
 
-    /// Time passes while a process works.
+    /// Lets time pass while a process works.
     pub(crate) fn pass(&mut self, span: Span, watch: &mut dyn FnMut() -> bool) {
-        // Only who does not go on any more does not wait for its end.
+        // The only error is an interruption by `watch`; the work then ends before the next access.
         let _ = self.hand.work(&mut self.simulation, span, watch);
     }
 
-    /// Where the `len` bytes of registers at `offset` are: of an accelerator, aligned.
+    /// The address of `len` bytes of an accelerator's registers at `offset`, which must be aligned.
     fn register(
         &mut self,
         client: u64,
         handle: u64,
         (offset, len): (u64, u64),
     ) -> Result<u64, Failure> {
-        let opened = self.opened.of(client, handle)?;
+        let opened = self.handles.of(client, handle)?;
         if !opened.is_accelerator {
             return Err(Failure::NotSupported);
         }
@@ -190,14 +190,14 @@ impl Server {
         loaded.map(Reply::Bytes).map_err(|_| Failure::Exception)
     }
 
-    /// Puts the port of an accelerator into reset and out of it again, as its driver does.
+    /// Puts the port of an accelerator into reset and releases it, as its driver does.
     pub(crate) fn reset(
         &mut self,
         client: u64,
         handle: u64,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
-        let opened = self.opened.of(client, handle)?;
+        let opened = self.handles.of(client, handle)?;
         if !opened.is_accelerator {
             return Err(Failure::NotSupported);
         }
@@ -220,7 +220,7 @@ impl Server {
     pub(crate) fn close(&mut self, handle: u64) {
         self.buffers
             .unpin_all(&mut self.simulation, &self.host, handle);
-        self.opened.close(handle);
+        self.handles.close(handle);
     }
 
     fn configure(
@@ -230,7 +230,7 @@ impl Server {
         (file, size): (&OwnedFd, u64),
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
-        let opened = self.opened.of(client, handle)?;
+        let opened = self.handles.of(client, handle)?;
         let (number, is_accelerator) = (opened.card, opened.is_accelerator);
         if is_accelerator {
             return Err(Failure::NotSupported);
@@ -238,7 +238,7 @@ impl Server {
         if slot > 0 || size == 0 || size > LARGEST_BITSTREAM {
             return Err(Failure::Invalid);
         }
-        if self.opened.state(number, true) != State::Free && !force {
+        if self.handles.state(number, true) != State::Free && !force {
             return Err(Failure::Busy);
         }
         let held = session::SharedMemory::map(file, size).map_err(|_| Failure::Invalid)?;
@@ -261,7 +261,7 @@ impl Server {
         limit: u64,
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
-        // Beyond the end of time there is none.
+        // A limit beyond the largest time saturates.
         let limit = self.began + Span::from_fs(limit);
         let what = match until {
             Until::Limit => sim::Until::Limit,
@@ -274,7 +274,7 @@ impl Server {
                 let buffer = self.buffers.find(buffer)?;
                 let end = offset.checked_add(len).filter(|end| *end <= buffer.size);
                 let end = end.ok_or(Failure::Invalid)?;
-                self.opened.of(client, buffer.handle)?;
+                self.handles.of(client, buffer.handle)?;
                 sim::Until::Written(buffer.address + offset..buffer.address + end)
             }
         };
@@ -286,16 +286,16 @@ impl Server {
                 .wait(&mut self.simulation, &what, limit, &mut watch);
             let why = match woken {
                 Woken::Happened if what == sim::Until::Interrupt => {
-                    if !self.tell_interrupts().contains(&client) {
+                    if !self.signal_interrupts().contains(&client) {
                         continue;
                     }
                     self.pass(self.hand.costs().interrupt_latency, &mut watch);
-                    Why::Happened
+                    WaitEnd::Happened
                 }
-                Woken::Happened => Why::Happened,
-                Woken::Limit => Why::Limit,
-                Woken::Quiet => Why::Quiet,
-                Woken::Broken => Why::Interrupted,
+                Woken::Happened => WaitEnd::Happened,
+                Woken::Limit => WaitEnd::Limit,
+                Woken::Quiet => WaitEnd::Quiet,
+                Woken::Broken => WaitEnd::Interrupted,
             };
             return Ok(Reply::Woken(why));
         }

@@ -1,4 +1,4 @@
-//! The cards of a host as processes see them, and what is loaded in them.
+//! The cards of a host as processes see them, and the accelerators in them.
 
 use std::fmt::Debug;
 
@@ -6,38 +6,40 @@ use session::{Failure, Kind, Object};
 use sim::{Afu, AfuId, BuiltInAfu, CardPlace, Simulation};
 
 use crate::bitstream::Image;
-use crate::opened::{State, Table};
+use crate::handles::{OpenHandles, State};
 
-/// Who makes models of accelerators of one's own.
+/// The source of models of users' accelerators.
 pub trait Loader: Debug + Send {
-    /// The model that is at `place`, which a bitstream names.
+    /// The model at `place`, which a bitstream names.
     fn load(&self, place: &str) -> Result<Box<dyn Afu>, String>;
 }
 
-/// Nobody does.
+/// A loader without models.
 #[derive(Clone, Copy, Debug)]
 pub struct NoLoader;
 
 impl Loader for NoLoader {
     fn load(&self, place: &str) -> Result<Box<dyn Afu>, String> {
-        Err(format!("nobody here makes a model of {place}"))
+        Err(format!(
+            "this session cannot load the model {place}; use a built-in accelerator"
+        ))
     }
 }
 
-/// A card, and where it is.
+/// A card and its location.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
     pub(crate) place: CardPlace,
 }
 
-/// Interrupts that the port of a card gives processes.
+/// Number of interrupts of a card's port that processes can use.
 pub(crate) const INTERRUPTS: u32 = sim::INTERRUPTS as u32;
 
-/// Ranges of registers that it gives them.
+/// Number of register ranges that processes can use.
 const RANGES: u32 = 1;
 
 impl Card {
-    /// All cards below `host`, or below the first host that has any.
+    /// All cards below `host`, or below the first host with a card.
     pub(crate) fn all(simulation: &Simulation, host: Option<&str>) -> Vec<Self> {
         let mut places = simulation.cards();
         if let Some(host) = host.or(places.first().map(|first| first.host.clone()).as_deref()) {
@@ -46,15 +48,15 @@ impl Card {
         places.into_iter().map(|place| Card { place }).collect()
     }
 
-    /// Its device and its accelerator, as the objects number `first` and the one after it.
+    /// The card's device and accelerator; their indices are `first` and the one after it.
     fn objects(
         &self,
         simulation: &Simulation,
-        (number, opened): (usize, &Table),
+        (number, handles): (usize, &OpenHandles),
         first: u32,
     ) -> [Object; 2] {
         let place = &self.place;
-        let state = |is_accelerator| opened.state(number, is_accelerator) == State::Taken;
+        let state = |is_accelerator| handles.state(number, is_accelerator) == State::Taken;
         let device = Object {
             kind: Kind::Device,
             parent: None,
@@ -94,21 +96,25 @@ impl Card {
         [device, accelerator]
     }
 
-    /// Where the registers of the accelerator begin.
+    /// Address of the accelerator's registers.
     pub(crate) fn registers(&self) -> u64 {
         self.place.registers
     }
 }
 
-/// The objects of all cards: two for each.
-pub(crate) fn objects(simulation: &Simulation, cards: &[Card], opened: &Table) -> Vec<Object> {
+/// The objects of all cards, two for each.
+pub(crate) fn objects(
+    simulation: &Simulation,
+    cards: &[Card],
+    handles: &OpenHandles,
+) -> Vec<Object> {
     let all = cards.iter().enumerate();
     let pairs =
-        all.map(|(number, card)| card.objects(simulation, (number, opened), 2 * number as u32));
+        all.map(|(number, card)| card.objects(simulation, (number, handles), 2 * number as u32));
     pairs.flatten().collect()
 }
 
-/// Which card, and whether the accelerator in it, object number `object` is.
+/// The index of the card of object `object`, and whether the object is the accelerator.
 pub(crate) fn named(object: u32, cards: &[Card]) -> Result<(usize, bool), Failure> {
     let card = object as usize / 2;
     if card >= cards.len() {
@@ -117,7 +123,7 @@ pub(crate) fn named(object: u32, cards: &[Card]) -> Result<(usize, bool), Failur
     Ok((card, object % 2 == 1))
 }
 
-/// The accelerator that a bitstream for `card` holds, or why there is none.
+/// The accelerator of a bitstream for the card at `place`, or an error.
 pub(crate) fn accelerator(
     bytes: &[u8],
     place: &CardPlace,
@@ -128,7 +134,7 @@ pub(crate) fn accelerator(
     let (interface, own) = (id(&image.interface)?, place.interface);
     if interface != own {
         return Err(format!(
-            "it is made for the interface {interface}, and {} has {own}",
+            "the bitstream is for the interface {interface}, but the card {} has {own}",
             place.name
         ));
     }
@@ -137,18 +143,18 @@ pub(crate) fn accelerator(
         Some(model) => loader.load(&model)?,
         None => BuiltInAfu::of(accelerator)
             .and_then(BuiltInAfu::make)
-            .ok_or_else(|| format!("there is no model of the accelerator {accelerator}"))?,
+            .ok_or_else(|| format!("the accelerator {accelerator} is not built in, and the bitstream names no model"))?,
     };
     if afu.id() != accelerator {
         return Err(format!(
-            "its model has the ID {}, not {accelerator}",
+            "the bitstream names the accelerator {accelerator}, but its model has the ID {}",
             afu.id()
         ));
     }
     Ok(afu)
 }
 
-/// Loads a bitstream into the card with that name, in no time. If that cannot be, why.
+/// Loads a bitstream into the card `card`, in no simulated time.
 pub fn load_image(
     simulation: &mut Simulation,
     card: &str,
@@ -160,14 +166,14 @@ pub fn load_image(
     let place = place.ok_or_else(|| {
         let names: Vec<&str> = cards.iter().map(|place| place.name.as_str()).collect();
         let there_are = names.join(", ");
-        format!("there is no card {card:?}; there are: {there_are}")
+        format!("there is no card {card:?}; use one of: {there_are}")
     })?;
     let afu = accelerator(bitstream, place, loader)?;
     let done = simulation.load_afu(card, afu);
     done.map_err(|error| error.to_string())
 }
 
-/// The bytes of a UUID in the order in which it is written.
+/// The bytes of a UUID, in the order of its text.
 fn bytes(id: AfuId) -> [u8; 16] {
     id.0.to_be_bytes()
 }

@@ -7,15 +7,15 @@ use session::{Call, Channel, ChannelError};
 /// A process that has connected.
 #[derive(Debug)]
 pub(crate) struct Client {
-    /// A number that no other has, nor had.
+    /// A unique number, which is not reused.
     pub(crate) number: u64,
     pub(crate) channel: Channel,
-    /// Whether it has said [hello](session::Request::Hello) as one should.
+    /// Whether its [hello](session::Request::Hello) was accepted.
     pub(crate) is_welcome: bool,
 }
 
 impl Client {
-    /// What it asks for next, with the file that comes with it.
+    /// The next call, with its file.
     pub(crate) fn receive(&self) -> Result<(Call, Option<OwnedFd>), ChannelError> {
         self.channel.receive()
     }

@@ -1,4 +1,4 @@
-//! The registers of a card that record errors, as its driver shows them.
+//! The error registers of a card, as its driver shows them.
 
 use session::{ErrorRegister, Failure, Reply};
 use sim::{CardPlace, card_registers as registers};
@@ -6,7 +6,7 @@ use sim::{CardPlace, card_registers as registers};
 use crate::cards;
 use crate::server::Server;
 
-/// Which register of which object, by its place in the list.
+/// The index of an object in the list, and one of its error registers.
 type Named = (u32, ErrorRegister);
 
 impl Server {
@@ -46,7 +46,7 @@ impl Server {
     }
 }
 
-/// Where a register is, and whether it is the port's.
+/// The address of a register, and whether it belongs to the port.
 fn address(place: &CardPlace, register: ErrorRegister) -> (u64, bool) {
     let management = |offset| (place.management + offset, false);
     let port = |offset| (place.port + offset, true);

@@ -1,7 +1,7 @@
-//! A simulated host that real processes run on: who has which card open, shared memory, interrupts, time.
+//! A simulated host for real processes: open handles, shared memory, interrupts, time.
 //!
-//! A process makes calls over a [`session`]; here they become loads and stores of a [`Hand`](sim::Hand) of the host, and simulated
-//! time passes only for them. With the clock of the wall the simulation also goes on by itself, as fast as it can.
+//! A process makes calls over a [`session`]. They become loads and stores of a [`Hand`](sim::Hand) of the host, and simulated time
+//! passes only for them. With the wall clock the simulation also runs between calls, as fast as it can.
 
 mod bitstream;
 mod buffers;
@@ -9,7 +9,7 @@ mod calls;
 mod cards;
 mod client;
 mod errors;
-mod opened;
+mod handles;
 mod server;
 
 pub use bitstream::{BitstreamError, Image};

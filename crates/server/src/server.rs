@@ -1,4 +1,4 @@
-//! The calls of all processes, one after the other.
+//! The server of a session: it serves the calls of all processes one after the other.
 
 use std::path::Path;
 
@@ -12,29 +12,29 @@ use thiserror::Error;
 use crate::buffers::Buffers;
 use crate::cards::{self, Card, Loader};
 use crate::client::Client;
-use crate::opened::Table;
+use crate::handles::OpenHandles;
 
-/// Why there is no session.
+/// The reason why a session cannot start or continue.
 #[derive(Debug, Error)]
 pub enum ServerError {
-    /// The scenario does not have what is asked for.
+    /// The scenario has no such host.
     #[error("{0}")]
     Access(#[from] AccessError),
-    /// No host has a card.
-    #[error("{0} has no card below it; write a device with model = \"fpga-card\"")]
+    /// The host, or the whole scenario, has no card.
+    #[error("{0} has no FPGA card; write a device with model = \"fpga-card\"")]
     NoCards(String),
-    /// The socket cannot be made.
+    /// The socket cannot be created.
     #[error("{0}")]
     Channel(#[from] ChannelError),
-    /// The system refuses something else.
+    /// The operating system returned another error.
     #[error("the session's socket: {0}")]
     System(#[from] Errno),
 }
 
-/// How a session is.
+/// The settings of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Whether processes read the clock of the machine, while the simulation runs as fast as it can; else that of the simulation.
+    /// Whether processes read the wall clock, while the simulation runs as fast as it can; otherwise they read simulated time.
     pub is_wall: bool,
     /// The real time at its beginning, in nanoseconds since 1970.
     pub realtime: u64,
@@ -42,26 +42,26 @@ pub struct Settings {
     pub monotonic: u64,
 }
 
-/// A host that processes run on.
+/// A host on which processes run.
 #[derive(Debug)]
 pub struct Server {
     pub(crate) simulation: Simulation,
     pub(crate) hand: Hand,
     pub(crate) host: String,
     pub(crate) settings: Settings,
-    /// When the session began.
+    /// The simulated time at which the session began.
     pub(crate) began: Time,
     listener: Listener,
     pub(crate) clients: Vec<Client>,
-    /// How many there have been.
+    /// Number of processes so far.
     known: u64,
     pub(crate) cards: Vec<Card>,
-    pub(crate) opened: Table,
+    pub(crate) handles: OpenHandles,
     pub(crate) buffers: Buffers,
     pub(crate) loader: Box<dyn Loader>,
 }
 
-/// Real time between two looks at whether to stop.
+/// Real time between two checks of whether to stop.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
@@ -71,11 +71,11 @@ const AT_ONCE: Timespec = Timespec {
     tv_nsec: 0,
 };
 
-/// Simulated time by which the fabric goes on by itself between two looks at the processes, with the clock of the wall.
+/// With the wall clock, the simulated time that passes between two checks for calls.
 const STRIDE: Span = Span::from_us(20);
 
 impl Server {
-    /// A session on `host` of `simulation`, or on the first one with a card, at the socket `path`.
+    /// A session on `host` of `simulation`, or on the first host with a card; its socket is at `path`.
     pub fn new(
         mut simulation: Simulation,
         host: Option<&str>,
@@ -84,8 +84,11 @@ impl Server {
         loader: Box<dyn Loader>,
     ) -> Result<Self, ServerError> {
         let cards = Card::all(&simulation, host);
-        let nobody = || ServerError::NoCards(host.unwrap_or("no host").to_owned());
-        let first = cards.first().ok_or_else(nobody)?;
+        let no_cards = || {
+            let host = host.map(|host| format!("the host {host:?}"));
+            ServerError::NoCards(host.unwrap_or("the scenario".to_owned()))
+        };
+        let first = cards.first().ok_or_else(no_cards)?;
         let host = first.place.host.clone();
         let hand = Hand::new(&mut simulation, &host)?;
         Ok(Server {
@@ -98,7 +101,7 @@ impl Server {
             settings,
             clients: Vec::new(),
             known: 0,
-            opened: Table::default(),
+            handles: OpenHandles::default(),
             buffers: Buffers::default(),
             loader,
         })
@@ -109,12 +112,12 @@ impl Server {
         self.simulation.now().since(self.began)
     }
 
-    /// Loads a bitstream into the card with that name, in no time, as if somebody had before the session began.
+    /// Loads a bitstream into the card `card`, in no simulated time, as if it had been loaded before the session began.
     pub fn load_image(&mut self, card: &str, bitstream: &[u8]) -> Result<(), String> {
         cards::load_image(&mut self.simulation, card, bitstream, self.loader.as_ref())
     }
 
-    /// Answers calls while `watch`, asked now and then, says to go on.
+    /// Serves calls while `watch`, which is called regularly, returns true.
     pub fn serve(&mut self, watch: &mut dyn FnMut() -> bool) -> Result<(), ServerError> {
         while watch() {
             let is_moving = self.settings.is_wall && !self.simulation.is_at_rest();
@@ -123,18 +126,18 @@ impl Server {
                 self.admit()?;
             }
             for number in ready.into_iter().filter(|number| *number > 0) {
-                self.attend(number, watch);
+                self.serve_client(number, watch);
             }
             if is_moving {
                 let limit = self.simulation.now() + STRIDE;
                 self.simulation.run_until(limit, &mut || true);
-                self.tell_interrupts();
+                self.signal_interrupts();
             }
         }
         Ok(())
     }
 
-    /// Who wants something, within that time: 0 who wants in, others by their number.
+    /// The processes with a call, after at most `patience`: 0 is a new connection, others are numbers of processes.
     fn ready(&self, patience: &Timespec) -> Result<Vec<u64>, Errno> {
         let listener = PollFd::new(&self.listener, PollFlags::IN);
         let channels = self.clients.iter();
@@ -162,8 +165,8 @@ impl Server {
         Ok(())
     }
 
-    /// Answers the call of a process, or lets go of it.
-    fn attend(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
+    /// Serves the call of a process, or removes the process.
+    fn serve_client(&mut self, number: u64, watch: &mut dyn FnMut() -> bool) {
         let Some(place) = self
             .clients
             .iter()
@@ -173,22 +176,22 @@ impl Server {
         };
         let said = self.clients[place].receive();
         let Ok((call, file)) = said else {
-            return self.dismiss(place, watch);
+            return self.remove_client(place, watch);
         };
         if !self.settings.is_wall {
             let left = Time::NEVER.since(self.simulation.now()).as_fs() / 2;
-            // Nobody works until time ends, whatever he says.
+            // A limit of the work, so that time does not reach its end.
             self.pass(Span::from_fs(call.worked.min(left)), watch);
         }
         let outcome = self.answer(place, call, file, watch);
-        self.tell_interrupts();
+        self.signal_interrupts();
         let answer = Answer {
             now: self.now(),
             active: !self.simulation.is_at_rest(),
             outcome,
         };
         if self.clients[place].channel.send(&answer, None).is_err() {
-            self.dismiss(place, watch);
+            self.remove_client(place, watch);
         }
     }
 
@@ -196,37 +199,37 @@ impl Server {
         self.elapsed().as_fs()
     }
 
-    /// A process is gone, and all that it had.
-    fn dismiss(&mut self, place: usize, watch: &mut dyn FnMut() -> bool) {
+    /// Removes a process, with its handles.
+    fn remove_client(&mut self, place: usize, watch: &mut dyn FnMut() -> bool) {
         let client = self.clients.remove(place);
-        for handle in self.opened.handles_of(client.number) {
-            // The port of an accelerator whose process has died is reset, as its driver does.
+        for handle in self.handles.handles_of(client.number) {
+            // The port of a dead process's accelerator is reset, as its driver does.
             let _ = self.reset(client.number, handle, watch);
             self.close(handle);
         }
     }
 
-    /// Tells processes of the interrupts that they listen to: which of them.
-    pub(crate) fn tell_interrupts(&mut self) -> Vec<u64> {
-        // The host is there.
+    /// Signals interrupts to the processes that have subscribed; returns the numbers of these processes.
+    pub(crate) fn signal_interrupts(&mut self) -> Vec<u64> {
+        // The host exists.
         let came = self
             .simulation
             .take_interrupts(&self.host)
             .unwrap_or_default();
-        let mut told = Vec::new();
+        let mut signalled = Vec::new();
         for (message, count) in came {
-            for opened in self.opened.iter() {
+            for opened in self.handles.iter() {
                 let card = &self.cards[opened.card].place.name;
                 for (vector, file) in &opened.listening {
                     let own = self.simulation.interrupt_message(card, *vector);
                     if own.ok().flatten() == Some(message) {
-                        // Whoever has closed its end does not want to know.
+                        // A write fails only if the process has closed its end.
                         let _ = rustix::io::write(file, &u64::from(count).to_ne_bytes());
-                        told.push(opened.client);
+                        signalled.push(opened.client);
                     }
                 }
             }
         }
-        told
+        signalled
     }
 }

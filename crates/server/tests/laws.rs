@@ -10,7 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use server::{NoLoader, Server, Settings};
 use session::{
     Answer, Call, Channel, ErrorRegister, Event, Failure, Kind, Object, Reply, Request,
-    SharedMemory, Until, VERSION, Why,
+    SharedMemory, Until, VERSION, WaitEnd,
 };
 use sim::Simulation;
 
@@ -254,7 +254,7 @@ fn time_passes_for_what_a_process_does_and_for_nothing_else() {
     let until = Until::Limit;
     let limit = before + 5_000_000_000;
     let woken = process.call(0, Request::Wait { until, limit }, None);
-    assert_eq!(woken.outcome, Ok(Reply::Woken(Why::Limit)));
+    assert_eq!(woken.outcome, Ok(Reply::Woken(WaitEnd::Limit)));
     assert_eq!(woken.now, limit);
 }
 
@@ -265,7 +265,7 @@ fn nobody_takes_a_session_beyond_the_end_of_time() {
     let until = Until::Limit;
     let limit = u64::MAX - 1;
     let woken = process.ask(Request::Wait { until, limit });
-    assert_eq!(woken, Ok(Reply::Woken(Why::Quiet)));
+    assert_eq!(woken, Ok(Reply::Woken(WaitEnd::Quiet)));
     let before = process.now();
     let worked = process.call(u64::MAX, Request::Objects, None);
     assert!(worked.now > before && worked.outcome.is_ok());
@@ -296,19 +296,19 @@ fn a_wait_ends_when_a_device_writes_and_an_interrupt_is_told() {
     };
     let limit = u64::MAX;
     let woken = process.ask(Request::Wait { until, limit });
-    assert_eq!(woken, Ok(Reply::Woken(Why::Happened)));
+    assert_eq!(woken, Ok(Reply::Woken(WaitEnd::Happened)));
     let mut word = [0; 8];
     memory.read(64, &mut word);
     assert_eq!(u64::from_le_bytes(word), 0x5772_745f_5379_6e63);
     let until = Until::Interrupt;
     let woken = process.ask(Request::Wait { until, limit });
-    assert_eq!(woken, Ok(Reply::Woken(Why::Happened)));
+    assert_eq!(woken, Ok(Reply::Woken(WaitEnd::Happened)));
     let mut count = [0; 8];
     assert_eq!(rustix::io::read(&event, &mut count), Ok(8));
     assert_eq!(u64::from_ne_bytes(count), 1);
     assert_eq!(
         process.ask(Request::Wait { until, limit }),
-        Ok(Reply::Woken(Why::Quiet))
+        Ok(Reply::Woken(WaitEnd::Quiet))
     );
 }
 
@@ -341,7 +341,7 @@ fn who_listens_to_errors_is_told_of_those_that_are_injected() {
     assert_eq!(other.ask(injected), Ok(Reply::Done));
     let (until, limit) = (Until::Interrupt, u64::MAX);
     let woken = process.ask(Request::Wait { until, limit });
-    assert_eq!(woken, Ok(Reply::Woken(Why::Happened)));
+    assert_eq!(woken, Ok(Reply::Woken(WaitEnd::Happened)));
     let mut count = [0; 8];
     assert_eq!(rustix::io::read(&event, &mut count), Ok(8));
     assert_eq!(

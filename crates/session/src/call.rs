@@ -1,288 +1,287 @@
-//! What a process asks for, and what it is told.
+//! The calls of a process, and their answers.
 
 use serde::{Deserialize, Serialize};
 
-/// One call.
+/// A call of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// How long the process has worked since its last call, in femtoseconds of simulated time: it passes before the request is
-    /// looked at.
+    /// Simulated time, in femtoseconds, that the process has worked since its last call; it passes before the request is served.
     pub worked: u64,
-    /// What it asks for.
+    /// The request.
     pub request: Request,
 }
 
-/// What a process asks for. Handles and buffers are numbers that it was given before.
+/// A request of a process. Handles and buffers are numbers from earlier replies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// The first call: [`Reply::Welcome`].
+    /// The first call; the reply is [`Reply::Welcome`].
     Hello {
-        /// The [version](crate::VERSION) of what it says.
+        /// The process's [version](crate::VERSION) of the protocol.
         version: u32,
     },
-    /// What there is: [`Reply::Objects`].
+    /// Asks for the list of objects; the reply is [`Reply::Objects`].
     Objects,
-    /// To open one of them, by its place in the list: [`Reply::Opened`].
+    /// Opens an object; the reply is [`Reply::Opened`].
     Open {
-        /// Its place in the list.
+        /// Index of the object in the list.
         object: u32,
-        /// Whether others may open it at the same time.
+        /// Whether others may open the object at the same time.
         shared: bool,
     },
-    /// To close it. Buffers and interrupts go with it.
+    /// Closes a handle, with its buffers and interrupts.
     Close {
-        /// What was opened.
+        /// The handle.
         handle: u64,
     },
-    /// To reset the port of an accelerator.
+    /// Resets the port of an accelerator.
     Reset {
-        /// What was opened.
+        /// The handle.
         handle: u64,
     },
-    /// To load from the registers: [`Reply::Bytes`].
+    /// Loads from the registers; the reply is [`Reply::Bytes`].
     Load {
-        /// What was opened.
+        /// The handle.
         handle: u64,
-        /// Where, from the beginning of its registers.
+        /// Offset from the first register.
         offset: u64,
-        /// How many bytes: 4, 8 or 64, at a multiple of that.
+        /// Number of bytes: 4, 8 or 64; `offset` is a multiple of it.
         len: u32,
     },
-    /// To store to the registers.
+    /// Stores to the registers.
     Store {
-        /// What was opened.
+        /// The handle.
         handle: u64,
-        /// Where, from the beginning of its registers.
+        /// Offset from the first register.
         offset: u64,
-        /// What: 4, 8 or 64 bytes, at a multiple of that.
+        /// The data: 4, 8 or 64 bytes; `offset` is a multiple of their number.
         bytes: Vec<u8>,
     },
-    /// To share memory with devices, which comes with the call as a file: [`Reply::Pinned`].
+    /// Shares memory with devices; the call has it as a file. The reply is [`Reply::Pinned`].
     Pin {
-        /// What was opened.
+        /// The handle.
         handle: u64,
-        /// Bytes, a multiple of `page`, at the beginning of the file.
+        /// Number of bytes at the beginning of the file, a multiple of `page`.
         size: u64,
-        /// The size of the pages that it is in, of which its address there is a multiple.
+        /// Page size of the memory in the process; the address for devices will be a multiple of it.
         page: u64,
     },
-    /// To end that.
+    /// Ends the sharing of a buffer.
     Unpin {
-        /// What was opened.
+        /// The handle.
         handle: u64,
-        /// What was pinned.
+        /// The buffer.
         buffer: u64,
     },
-    /// To hear of an event by an `eventfd`, which comes with the call.
+    /// Subscribes to an event; the call has the `eventfd` that signals it.
     Listen {
-        /// What was opened.
+        /// The handle.
         handle: u64,
-        /// What may happen to it.
+        /// The event.
         event: Event,
     },
-    /// To hear of it no more.
+    /// Ends the subscription to an event.
     Ignore {
-        /// What was opened.
+        /// The handle.
         handle: u64,
-        /// What may happen to it.
+        /// The event.
         event: Event,
     },
-    /// What a register says that records errors: [`Reply::Value`].
+    /// Loads an error register; the reply is [`Reply::Value`].
     LoadErrors {
-        /// The place of the object in the list.
+        /// Index of the object in the list.
         object: u32,
-        /// Which register of it.
+        /// The register.
         register: ErrorRegister,
     },
-    /// To store to it: to take errors back that were recorded, by ones, or to inject some.
+    /// Stores to an error register: ones clear recorded errors, or inject errors.
     StoreErrors {
-        /// The place of the object in the list.
+        /// Index of the object in the list.
         object: u32,
-        /// Which register of it.
+        /// The register.
         register: ErrorRegister,
-        /// What.
+        /// The value.
         value: u64,
     },
-    /// To load a bitstream, which comes with the call as a file, into a slot.
+    /// Loads a bitstream into a slot; the call has it as a file.
     Configure {
-        /// What was opened: a device.
+        /// The handle of a device.
         handle: u64,
-        /// Which slot.
+        /// Number of the slot.
         slot: u32,
-        /// The bytes of the bitstream.
+        /// Size of the bitstream in bytes.
         size: u64,
-        /// Whether it may replace an accelerator that is open.
+        /// Whether it may replace an open accelerator.
         force: bool,
     },
-    /// To wait: [`Reply::Woken`].
+    /// Waits; the reply is [`Reply::Woken`].
     Wait {
-        /// For what.
+        /// The event to wait for.
         until: Until,
-        /// No longer than to then, in femtoseconds; `u64::MAX` for no end.
+        /// Latest time of the end, in femtoseconds; `u64::MAX` for none.
         limit: u64,
     },
 }
 
-/// What a process may hear of.
+/// An event that a process can subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Event {
-    /// That interrupt of an accelerator.
+    /// An interrupt of an accelerator, by number.
     Interrupt(u32),
-    /// That something new has gone wrong.
+    /// A new error.
     Error,
 }
 
-/// A register that records errors.
+/// An error register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorRegister {
-    /// Of a device: errors of its management.
+    /// Errors of a device's management.
     Management,
-    /// The first of them.
+    /// The first error of a device's management.
     FirstManagement,
-    /// The one after that.
+    /// The next error of a device's management.
     NextManagement,
-    /// Of a device: errors of its link to the host.
+    /// Errors of a device's link to the host.
     Link,
-    /// Those of a second link.
+    /// Errors of a device's second link.
     SecondLink,
-    /// Of a device: what is the matter that is not fatal.
+    /// Non-fatal errors of a device.
     Nonfatal,
-    /// What is.
+    /// Fatal errors of a device.
     Fatal,
-    /// What software has injected.
+    /// Errors of a device that software has injected.
     Injected,
-    /// Of an accelerator: what it has done that its port does not allow.
+    /// Violations of the port's rules by an accelerator.
     Port,
-    /// What came first of it.
+    /// The first violation of the port's rules.
     FirstPort,
-    /// The request that was malformed.
+    /// The last malformed request of an accelerator.
     MalformedRequest,
 }
 
-/// What a process may wait for.
+/// An event that a process can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
-    /// The time.
+    /// The time limit alone.
     Limit,
-    /// That a device writes any of these bytes of a buffer.
+    /// A device writes any of these bytes of a buffer.
     Written {
-        /// What was pinned.
+        /// The buffer.
         buffer: u64,
-        /// The first byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         len: u64,
     },
-    /// That an interrupt is told to this process.
+    /// An interrupt is signalled to this process.
     Interrupt,
 }
 
-/// Why a wait is over.
+/// The reason for the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
-    /// What it was for has happened.
+pub enum WaitEnd {
+    /// The event has happened.
     Happened,
-    /// The time has come.
+    /// The time limit has come.
     Limit,
-    /// Nothing more will happen in the fabric soon, unless somebody does something: a process with threads gives them a moment, and
-    /// who waits for an interrupt again waits for what comes late.
+    /// No event is scheduled in the fabric, unless another process acts. A process with other threads lets them run for a moment;
+    /// if it waits for an interrupt again, it also gets late ones.
     Quiet,
-    /// Another process wants to go on: wait again.
+    /// Another process wants to continue; the process should wait again.
     Interrupted,
 }
 
-/// What comes of a call.
+/// The answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The time, in femtoseconds since the session began.
+    /// Simulated time since the session began, in femtoseconds.
     pub now: u64,
-    /// Whether anything in the fabric is under way that may write to memory or interrupt.
+    /// Whether an operation in the fabric may still write to memory or signal an interrupt.
     pub active: bool,
-    /// What was asked for, or why not.
+    /// The reply, or the failure.
     pub outcome: Result<Reply, Failure>,
 }
 
-/// What was asked for.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// Nothing but that it is done.
+    /// The request is done; there is no data.
     Done,
-    /// How the session is.
+    /// The properties of the session.
     Welcome(Welcome),
-    /// What there is.
+    /// The list of objects.
     Objects(Vec<Object>),
-    /// It is open.
+    /// An object is open.
     Opened {
-        /// As what.
+        /// The new handle.
         handle: u64,
     },
-    /// These bytes.
+    /// The loaded bytes.
     Bytes(Vec<u8>),
-    /// This word.
+    /// The loaded register.
     Value(u64),
     /// Memory is shared.
     Pinned {
-        /// As what.
+        /// The new buffer.
         buffer: u64,
-        /// Where devices see it.
+        /// The address for devices.
         address: u64,
     },
-    /// A wait is over.
-    Woken(Why),
+    /// A wait has ended.
+    Woken(WaitEnd),
 }
 
-/// How a session is.
+/// The properties of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// Whose clock the process reads.
+    /// The clock of the process.
     pub clock: Clock,
     /// The real time at which the session began, in nanoseconds since 1970.
     pub realtime: u64,
     /// The monotonic time at which it began, in nanoseconds.
     pub monotonic: u64,
-    /// What the work of the process costs that is not simulated.
+    /// Costs of work of the process that is not simulated.
     pub costs: Costs,
 }
 
-/// Whose clock a process reads.
+/// The clock of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clock {
-    /// That of the simulation, which stands still while nobody asks for anything.
+    /// Simulated time, which stands still while no process makes a call.
     Virtual,
-    /// That of the machine, while the simulation runs as fast as it can.
+    /// Real time, while the simulation runs as fast as it can.
     Wall,
 }
 
-/// What the work of a process costs that is not simulated, in femtoseconds.
+/// Costs of work of a process that is not simulated, in femtoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Costs {
-    /// To write one byte of a buffer: a page is charged as a whole when it is first touched after a call.
+    /// Write of one byte of a buffer; the first write of a page after a call costs as much as the whole page.
     pub written_byte: u64,
-    /// To read one byte of a buffer: a page that is first read is charged so.
+    /// Read of one byte of a buffer; the first read of a page costs as much as the whole page.
     pub read_byte: u64,
-    /// To read the clock.
+    /// Read of the clock.
     pub clock: u64,
     /// A system call.
     pub system_call: u64,
-    /// To look once more at a byte that a device has written.
+    /// Another read of a byte that a device writes.
     pub poll: u64,
 }
 
-/// What kind of thing an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// The FPGA of a card, with its management.
     Device,
-    /// What is loaded in a slot of it.
+    /// The accelerator in a slot of a device.
     Accelerator,
 }
 
-/// Something that can be opened.
+/// An object that can be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
-    /// What kind of thing it is.
+    /// The kind of the object.
     pub kind: Kind,
-    /// The place of its device in the list, for an accelerator.
+    /// For an accelerator, the index of its device in the list.
     pub parent: Option<u32>,
     /// The name of the card in the scenario.
     pub name: String,
@@ -294,7 +293,7 @@ pub struct Object {
     pub device: u8,
     /// PCI function.
     pub function: u8,
-    /// The socket of the host that it is below.
+    /// The host's socket of the root port above it.
     pub socket: u8,
     /// Vendor ID.
     pub vendor_id: u16,
@@ -304,42 +303,41 @@ pub struct Object {
     pub subsystem_vendor_id: u16,
     /// Subsystem ID.
     pub subsystem_id: u16,
-    /// A number that no other object of the session has.
+    /// A unique number in the session.
     pub object_id: u64,
-    /// Of an accelerator, the ID of its function; of a device, that of its interface for accelerators. The first byte is the one
-    /// that is written first.
+    /// The UUID of an accelerator, or of a device's interface for accelerators; the first byte is the first one in text.
     pub guid: [u8; 16],
-    /// Whether a process has it open for itself alone.
+    /// Whether a process has the object open exclusively.
     pub assigned: bool,
-    /// Ranges of registers.
+    /// Number of register ranges.
     pub mmio: u32,
-    /// Bytes of the first of them.
+    /// Size of the first register range in bytes.
     pub mmio_size: u64,
-    /// Interrupts that a process may listen to.
+    /// Number of interrupts that a process can subscribe to.
     pub interrupts: u32,
-    /// Slots for accelerators.
+    /// Number of slots for accelerators.
     pub slots: u32,
-    /// The ID of the static part of its bitstream.
+    /// ID of the static part of the bitstream.
     pub bitstream_id: u64,
-    /// Bytes of its local memory.
+    /// Size of the local memory in bytes.
     pub local_memory: u64,
 }
 
-/// Why something is not done.
+/// The reason why a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
-    /// Something that was given has no meaning.
+    /// An argument is invalid.
     Invalid,
-    /// Another has it.
+    /// Another process uses the object.
     Busy,
-    /// There is no such thing (any more).
+    /// The object does not exist, or not any longer.
     NotFound,
-    /// There is no room.
+    /// There is not enough memory.
     NoMemory,
-    /// It cannot be done with this thing.
+    /// The object does not support the request.
     NotSupported,
-    /// The fabric answered with an error, or not at all.
+    /// The fabric answered with an error, or did not answer.
     Exception,
-    /// The bitstream is none, or for another device.
+    /// The file is not a bitstream, or is a bitstream for another device.
     NotABitstream,
 }

@@ -1,4 +1,4 @@
-//! The socket between a process and the simulation: packets in order, each with one file at most.
+//! The socket between a process and the simulation: ordered packets, each with at most one file.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -14,24 +14,24 @@ use rustix::net::{
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-/// The longest packet: a list of some hundred objects.
+/// Longest packet in bytes: a list of some hundred objects.
 const LONGEST: usize = 64 * 1024;
 
-/// Processes that may wait to be let in.
+/// Most processes that wait for their connection.
 const BACKLOG: i32 = 64;
 
-/// Why nothing more is said.
+/// The reason why a connection fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ChannelError {
-    /// The other side is gone.
-    #[error("the other side of the session is gone")]
+    /// The other side has closed the connection.
+    #[error("the other side of the session has closed the connection")]
     Closed,
-    /// It says what is no call or answer.
+    /// The packet is not a valid call or answer.
     #[error(
-        "the other side of the session says what makes no sense; are both of the same version?"
+        "the other side of the session sent an invalid packet; use the same version of Peerlane on both sides"
     )]
     Garbled,
-    /// The system refuses.
+    /// The operating system returned an error.
     #[error("the session's socket: {0}")]
     System(Errno),
 }
@@ -47,14 +47,14 @@ impl From<Errno> for ChannelError {
 pub struct Channel(OwnedFd);
 
 impl Channel {
-    /// The end of a process, at the socket at `path`.
+    /// Connects a process to the socket at `path`.
     pub fn connect(path: &Path) -> Result<Self, ChannelError> {
         let socket = new_socket()?;
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         Ok(Channel(socket))
     }
 
-    /// Says `message`, with a file if there is one.
+    /// Sends `message`, with an optional file.
     pub fn send(
         &self,
         message: &impl Serialize,
@@ -78,7 +78,7 @@ impl Channel {
         }
     }
 
-    /// What the other side says next, with its file.
+    /// Receives the next message, with its file.
     pub fn receive<T: DeserializeOwned>(&self) -> Result<(T, Option<OwnedFd>), ChannelError> {
         let mut bytes = vec![0; LONGEST];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -112,12 +112,12 @@ impl AsFd for Channel {
     }
 }
 
-/// Where processes are let in.
+/// A listening socket, to which processes connect.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
 impl Listener {
-    /// A new socket at `path`, where nothing may be yet.
+    /// Creates a socket at `path`, where no file may exist.
     pub fn bind(path: &Path) -> Result<Self, ChannelError> {
         let socket = new_socket()?;
         bind(&socket, &SocketAddrUnix::new(path)?)?;
@@ -125,7 +125,7 @@ impl Listener {
         Ok(Listener(socket))
     }
 
-    /// Lets the next process in.
+    /// Accepts the next connection of a process.
     pub fn accept(&self) -> Result<Channel, ChannelError> {
         Ok(Channel(accept_with(&self.0, SocketFlags::CLOEXEC)?))
     }

@@ -1,9 +1,9 @@
-//! How another process reaches a simulated host: what it asks for, and the socket that takes it there.
+//! The protocol between a process and its simulated host: calls, answers, and their socket.
 //!
-//! A process that runs on a simulated host is a real one. It connects to the [socket](Channel) that [`SOCKET`] names and makes one
-//! call after the other; each is answered before the next. A call says how much simulated time the process has worked since the
-//! last one, and an answer says what time it is now. Memory that the process shares with devices is a file without a name
-//! (`memfd`), mapped here and there.
+//! A process on a simulated host is a real process. It connects to the [socket](Channel) with the path in [`SOCKET`] and makes one
+//! call after the other; each is answered before the next. A call contains the simulated time that the process has worked since the
+//! last call, and an answer contains the current simulated time. Memory that the process shares with devices is an anonymous file
+//! (`memfd`), mapped on both sides.
 
 mod call;
 mod channel;
@@ -11,7 +11,7 @@ mod memory;
 
 pub use call::{
     Answer, Call, Clock, Costs, ErrorRegister, Event, Failure, Kind, Object, Reply, Request, Until,
-    Welcome, Why,
+    WaitEnd, Welcome,
 };
 pub use channel::{Channel, ChannelError, Listener};
 pub use memory::SharedMemory;
@@ -19,5 +19,5 @@ pub use memory::SharedMemory;
 /// The environment variable with the path of the socket.
 pub const SOCKET: &str = "PEERLANE_SESSION";
 
-/// The version of what is said; both sides must have the same.
+/// The version of the protocol, which must be the same on both sides.
 pub const VERSION: u32 = 2;

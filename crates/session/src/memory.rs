@@ -2,7 +2,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "a mapping that another process has, too, is read and written by raw pointers"
+    reason = "a mapping that another process shares is accessed through raw pointers"
 )]
 
 use std::ffi::c_void;
@@ -13,7 +13,7 @@ use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// A mapping of a file without a name. Whoever shares it may write it at any time: it is only ever copied from and to.
+/// A mapping of an anonymous file. The other process may write it at any time, so bytes are only copied from it and to it.
 #[derive(Debug)]
 pub struct SharedMemory {
     base: NonNull<c_void>,
@@ -22,18 +22,18 @@ pub struct SharedMemory {
 
 // SAFETY: the mapping belongs to the process, not to a thread, and no reference into it is ever made.
 unsafe impl Send for SharedMemory {}
-// SAFETY: the same.
+// SAFETY: no reference into the mapping is ever made, so several threads may use it.
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    /// A new file of `size` bytes, zero until written.
+    /// A new anonymous file of `size` bytes, filled with zeros.
     pub fn create(size: u64) -> Result<OwnedFd, Errno> {
         let file = memfd_create("peerlane-buffer", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, size)?;
         Ok(file)
     }
 
-    /// The first `size` bytes of `file`, which must have as many.
+    /// Maps the first `size` bytes of `file`, which must not be shorter.
     pub fn map(file: impl AsFd, size: u64) -> Result<Self, Errno> {
         let held = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
         let size = usize::try_from(size).map_err(|_| Errno::NOMEM)?;
@@ -41,24 +41,24 @@ impl SharedMemory {
             return Err(Errno::INVAL);
         }
         let all = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at an address of the system's choice takes no other's place.
+        // SAFETY: a new mapping at an address that the system chooses does not replace another one.
         let base = unsafe { mmap(std::ptr::null_mut(), size, all, MapFlags::SHARED, file, 0)? };
         let base = NonNull::new(base).ok_or(Errno::NOMEM)?;
         Ok(SharedMemory { base, size })
     }
 
-    /// Its bytes.
+    /// Size in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Copies from `offset` on into `bytes`.
+    /// Copies bytes from `offset` into `bytes`.
     ///
     /// # Panics
-    /// If the range is not within.
+    /// If the range is not within the mapping.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         self.check(offset, bytes.len());
-        // SAFETY: the range is within the mapping, and `bytes` is nobody else's.
+        // SAFETY: the range is within the mapping, and `bytes` does not overlap it.
         unsafe {
             let from = self.base.as_ptr().cast::<u8>().add(offset);
             std::ptr::copy_nonoverlapping(from, bytes.as_mut_ptr(), bytes.len());
@@ -68,10 +68,10 @@ impl SharedMemory {
     /// Copies `bytes` to `offset`.
     ///
     /// # Panics
-    /// If the range is not within.
+    /// If the range is not within the mapping.
     pub fn write(&self, offset: usize, bytes: &[u8]) {
         self.check(offset, bytes.len());
-        // SAFETY: the range is within the mapping, into which there are no references.
+        // SAFETY: the range is within the mapping, and there are no references into it.
         unsafe {
             let to = self.base.as_ptr().cast::<u8>().add(offset);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -82,7 +82,7 @@ impl SharedMemory {
         let end = offset.checked_add(len);
         assert!(
             end.is_some_and(|end| end <= self.size),
-            "{len} bytes at {offset} are not within {}",
+            "{len} bytes at offset {offset} are outside a mapping of {} bytes",
             self.size
         );
     }
@@ -90,7 +90,7 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's, and nothing refers into it.
+        // SAFETY: this value owns the mapping, and there are no references into it.
         let _ = unsafe { munmap(self.base.as_ptr(), self.size) };
     }
 }

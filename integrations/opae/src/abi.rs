@@ -1,30 +1,30 @@
-//! What crosses the C interface: result codes, and that no panic does.
+//! The C interface: result codes, results, and the conversion of panics into errors.
 
-#![expect(unsafe_code, reason = "what a program gives are raw pointers")]
+#![expect(unsafe_code, reason = "programs pass raw pointers")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use session::Failure;
 
-/// `fpga_result`, without `FPGA_OK`.
+/// The values of `fpga_result` except `FPGA_OK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Code {
-    /// A parameter has no meaning.
+    /// A parameter is invalid.
     InvalidParam = 1,
-    /// Another has it.
+    /// Another process uses the object.
     Busy = 2,
-    /// Something went wrong that is nobody's parameter.
+    /// An error that is not caused by a parameter.
     Exception = 3,
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound = 4,
-    /// There is no room.
+    /// There is not enough memory.
     NoMemory = 5,
-    /// This cannot be done.
+    /// The object does not support the function.
     NotSupported = 6,
     /// There is no session.
     NoDriver = 7,
-    /// There was a session, and its other side is gone.
+    /// The session has ended.
     NoDaemon = 8,
 }
 
@@ -41,7 +41,7 @@ impl From<Failure> for Code {
     }
 }
 
-/// What a function of the library does, as a number for C.
+/// Runs the body of a C function; returns its `fpga_result`.
 pub fn entry(body: impl FnOnce() -> Result<(), Code>) -> u32 {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
@@ -50,7 +50,7 @@ pub fn entry(body: impl FnOnce() -> Result<(), Code>) -> u32 {
     }
 }
 
-/// That a program gave a place for a result.
+/// The place for a result at `pointer`, which must not be null.
 pub fn place<T>(pointer: *mut T) -> Result<Place<T>, Code> {
     if pointer.is_null() {
         return Err(Code::InvalidParam);
@@ -58,37 +58,37 @@ pub fn place<T>(pointer: *mut T) -> Result<Place<T>, Code> {
     Ok(Place(pointer))
 }
 
-/// A place for a result. It may be in a guarded page: nobody writes to it who holds the library's lock.
+/// A place for a result. It may be in a guarded page, so it must not be accessed while the library's lock is held.
 pub struct Place<T>(*mut T);
 
 impl<T> Place<T> {
-    /// Puts the result there.
+    /// Writes the result.
     pub fn put(&self, value: T) {
-        // SAFETY: the program says that there is room for a `T`, of which only the alignment is not known.
+        // SAFETY: the program guarantees space for a `T`; its alignment is not known.
         unsafe { self.0.write_unaligned(value) }
     }
 
-    /// What is there.
+    /// The value at this place.
     pub fn take(&self) -> T
     where
         T: Copy,
     {
-        // SAFETY: the program says that there is a `T`.
+        // SAFETY: the program guarantees a `T` there; its alignment is not known.
         unsafe { self.0.read_unaligned() }
     }
 
-    /// The place of the one `index` further on.
+    /// The place `index` elements further on.
     pub fn at(&self, index: usize) -> Place<T> {
         Place(self.0.wrapping_add(index))
     }
 }
 
-/// The bytes at `pointer`, copied; nobody calls this who holds the library's lock.
+/// A copy of the bytes at `pointer`; must not be called while the library's lock is held.
 pub fn bytes<const N: usize>(pointer: *const u8) -> Result<[u8; N], Code> {
     Ok(place(pointer.cast_mut().cast::<[u8; N]>())?.take())
 }
 
-/// As much of `bytes` as there is room for, with a zero behind it.
+/// As much of `bytes` as fits, with a zero after it.
 pub fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut text = [0; N];
     let len = bytes.len().min(N - 1);
@@ -96,7 +96,7 @@ pub fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
     text
 }
 
-/// Puts the text in `bytes` to a place with so much room, with a zero behind it.
+/// Writes the text in `bytes` and a zero to a place with `room` bytes.
 pub fn put_text(bytes: &[u8], to: &Place<u8>, room: usize) {
     let len = bytes
         .iter()

@@ -1,6 +1,6 @@
-//! What devices of a simulation do not have: user clocks, messages without registers, and metrics.
+//! Features that simulated devices do not have: user clocks, messages without registers (`UMsg`), and metrics.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -15,7 +15,7 @@ fn of_handle<T>(handle: usize, result: *mut T, code: Code) -> u32 {
     })
 }
 
-/// A result that is not asked for.
+/// A pointer for a result that nobody uses.
 fn any() -> *mut u8 {
     std::ptr::dangling_mut()
 }

@@ -1,6 +1,6 @@
-//! `fpgaOpen` and what goes with it.
+//! `fpgaOpen`, `fpgaClose` and other functions for handles.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::c_int;
 
@@ -13,24 +13,24 @@ use crate::token::Token;
 const SHARED: c_int = 1;
 const HAS_PARENT: c_int = 2;
 
-/// What a handle stands for.
+/// An open handle.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// What the simulation calls it.
+    /// The handle in the session.
     pub handle: u64,
-    /// What it is, as it was when it was opened.
+    /// The object, as it was when it was opened.
     pub object: Object,
 }
 
 impl Opened {
-    /// What a token of it is.
+    /// A token for the object.
     pub fn token(&self) -> Token {
         Token {
             object_id: self.object.object_id,
         }
     }
 
-    /// It, if it is an accelerator.
+    /// The handle, if it is an accelerator's.
     pub fn accelerator(&self) -> Result<&Self, Code> {
         if self.object.kind != Kind::Accelerator {
             return Err(Code::InvalidParam);
@@ -92,7 +92,7 @@ extern "C" fn fpgaReset(handle: usize) -> u32 {
     })
 }
 
-/// No accelerator here has children.
+/// Accelerators of the model have no children.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetChildren(
     handle: usize,

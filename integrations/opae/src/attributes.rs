@@ -1,5 +1,5 @@
-//! What there is to know about an object beside its properties: attributes, by the names of the files in which drivers of such
-//! cards show them. Where the card's own driver and that of the kernel differ, both names are there.
+//! Attributes: information about an object besides its properties. Their names are those of the files in which drivers of such
+//! cards show them. Where the card's own driver and the kernel's driver use different names, both exist.
 
 use session::{ErrorRegister, Kind, Object, Reply, Request};
 
@@ -10,11 +10,11 @@ use crate::token::Token;
 /// An attribute.
 #[derive(Debug)]
 pub struct Attribute {
-    /// Its path within the object.
+    /// The path of the attribute, relative to the object.
     pub path: &'static str,
     source: Source,
     access: Access,
-    /// Whether it is one of the object's errors, and not another name of one.
+    /// Whether the attribute is one of the object's errors, and not a second name of one.
     is_error: bool,
 }
 
@@ -27,15 +27,15 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Read,
-    /// What was read is written, and taken back.
+    /// Writing the value that was read clears it.
     Clear,
-    /// The same, but it cannot be read here.
+    /// Writing ones clears errors; the attribute cannot be read.
     ClearOnly,
-    /// What is written is injected.
+    /// Writing injects errors.
     Inject,
 }
 
-/// Bits of errors that can be injected.
+/// The bits of errors that software can inject.
 const INJECTABLE: u64 = 7;
 
 const fn text(path: &'static str, text: fn(&Object) -> String) -> Attribute {
@@ -141,7 +141,7 @@ static ACCELERATOR: [Attribute; 6] = [
     other_name("errors/clear", ErrorRegister::Port, Access::ClearOnly),
 ];
 
-/// The attributes of such an object.
+/// The attributes of an object of this kind.
 pub fn attributes(kind: Kind) -> &'static [Attribute] {
     match kind {
         Kind::Device => &DEVICE,
@@ -149,32 +149,32 @@ pub fn attributes(kind: Kind) -> &'static [Attribute] {
     }
 }
 
-/// The errors of such an object, in the order of their numbers.
+/// The errors of an object of this kind, in the order of their numbers.
 pub fn errors(kind: Kind) -> impl Iterator<Item = &'static Attribute> {
     attributes(kind)
         .iter()
         .filter(|attribute| attribute.is_error)
 }
 
-/// A UUID, without anything between its digits.
+/// The hexadecimal digits of a UUID, without separators.
 fn digits(guid: &[u8; 16]) -> String {
     format!("{:032x}", u128::from_be_bytes(*guid))
 }
 
 impl Attribute {
-    /// Its name, which is the last part of its path.
+    /// The name of the attribute: the last part of its path.
     pub fn name(&self) -> &'static str {
         self.path.rsplit('/').next().unwrap_or(self.path)
     }
 
-    /// Whether what it records can be taken back.
+    /// Whether the attribute can be cleared.
     pub fn can_clear(&self) -> bool {
         self.access != Access::Read
     }
 }
 
 impl State {
-    /// What an attribute says now, as the text of its file.
+    /// The current text of an attribute's file.
     pub fn text_of(&mut self, token: Token, attribute: &Attribute) -> Result<String, Code> {
         if attribute.access == Access::ClearOnly {
             return Ok(String::new());
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    /// What an error register says now.
+    /// The current value of an error register.
     pub fn error(&mut self, token: Token, attribute: &Attribute) -> Result<u64, Code> {
         let (object, register) = self.error_register(token, attribute)?;
         match self.call(Request::LoadErrors { object, register }, None)? {
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// Takes back all that an error register says.
+    /// Clears all errors in an error register.
     pub fn clear_error(&mut self, token: Token, attribute: &Attribute) -> Result<(), Code> {
         let value = match attribute.access {
             Access::Read => return Err(Code::NotSupported),
@@ -207,7 +207,7 @@ impl State {
         self.store_errors(token, attribute, value)
     }
 
-    /// Writes to the file of an attribute: its driver takes no other errors back than those that there are.
+    /// Writes to the file of an attribute. As with the driver, only the recorded errors can be cleared.
     pub fn write(&mut self, token: Token, attribute: &Attribute, value: u64) -> Result<(), Code> {
         let is_right = match attribute.access {
             Access::Read => false,

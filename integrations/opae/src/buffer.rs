@@ -1,6 +1,6 @@
-//! `fpgaPrepareBuffer` and what goes with it.
+//! `fpgaPrepareBuffer` and other functions for buffers.
 
-#![expect(unsafe_code, reason = "they are called from C, and map memory")]
+#![expect(unsafe_code, reason = "functions of the C interface, which map memory")]
 
 use std::ffi::c_int;
 use std::os::fd::AsFd;
@@ -23,7 +23,7 @@ const SMALL: u64 = PAGE as u64;
 const LARGE: u64 = 2 << 20;
 const HUGE: u64 = 1 << 30;
 
-/// The page that the original takes for a buffer.
+/// The page size that the original library uses for a buffer of `len` bytes.
 fn page_for(len: u64) -> u64 {
     let pages = [SMALL, LARGE];
     pages.into_iter().find(|&page| len <= page).unwrap_or(HUGE)
@@ -127,11 +127,11 @@ impl State {
     }
 }
 
-/// Copies the program's bytes to the beginning of a file. The system reads them: a wrong address is an error, not a fault.
+/// Copies the program's bytes to the beginning of a file. The system call reads them, so a wrong address is an error, not a fault.
 fn copy_out(base: usize, len: usize, file: impl AsFd) -> Result<(), Code> {
     let mut done = 0;
     while done < len {
-        // SAFETY: the slice goes to the system and no further, and that looks itself whether there is memory.
+        // SAFETY: the slice is only passed to the system call, which checks the memory itself.
         let bytes = unsafe {
             std::slice::from_raw_parts(ptr::with_exposed_provenance(base + done), len - done)
         };
@@ -145,7 +145,7 @@ fn copy_out(base: usize, len: usize, file: impl AsFd) -> Result<(), Code> {
     Ok(())
 }
 
-/// Maps a file for the program, at an address of its own or of the system's choice.
+/// Maps a file for the program, at the address `given` or at an address that the system chooses.
 fn map(given: Option<usize>, len: usize, file: impl AsFd) -> Result<usize, Errno> {
     let all = ProtFlags::READ | ProtFlags::WRITE;
     let fixed = match given {
@@ -153,24 +153,24 @@ fn map(given: Option<usize>, len: usize, file: impl AsFd) -> Result<usize, Errno
         None => MapFlags::SHARED,
     };
     let hint = ptr::with_exposed_provenance_mut(given.unwrap_or(0));
-    // SAFETY: what is replaced is the program's own memory, which it gave for this and of which the file has the bytes.
+    // SAFETY: the replaced mapping is memory that the program gave for this purpose; the file has its bytes.
     unsafe { mmap(hint, len, all, fixed, file, 0) }.map(|base| base as usize)
 }
 
-/// Gives the program its memory back with what is in it now, or takes away what was never its own.
+/// Gives the program its own memory back with the current content, or unmaps memory that the library had mapped.
 fn give_back(mut buffer: Buffer) {
     buffer.let_go();
     let base = ptr::with_exposed_provenance_mut(buffer.base);
     if !buffer.preallocated {
-        // SAFETY: the mapping was made for this buffer, which is no more.
+        // SAFETY: the mapping was made for this buffer, which is released.
         let _ = unsafe { munmap(base, buffer.len) };
         return;
     }
     let all = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-    // SAFETY: what is replaced is the mapping of the buffer; it is as long.
+    // SAFETY: the replaced mapping is the buffer's, of the same length.
     if unsafe { mmap_anonymous(base, buffer.len, all, flags) }.is_ok() {
-        // SAFETY: the mapping has been made, and is the program's to be written to.
+        // SAFETY: the mapping was just made, and the program may write to it.
         let memory = unsafe { std::slice::from_raw_parts_mut(base.cast::<u8>(), buffer.len) };
         buffer.inside.read(0, memory);
     }
@@ -195,7 +195,7 @@ extern "C" fn fpgaGetIOAddress(handle: usize, wsid: u64, ioaddr: *mut u64) -> u3
     })
 }
 
-/// Devices here see addresses of the host, not of a process.
+/// Not supported: devices use addresses of the host, not of a process.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaBindSVA(handle: usize, _pasid: *mut u32) -> u32 {
     entry(|| {
@@ -204,7 +204,7 @@ extern "C" fn fpgaBindSVA(handle: usize, _pasid: *mut u32) -> u32 {
     })
 }
 
-/// Where `len` bytes at `offset` of a buffer are.
+/// The address of `len` bytes at `offset` of a buffer.
 fn bytes_of(handle: usize, wsid: u64, offset: usize, len: usize) -> Result<usize, Code> {
     with(|state| {
         state.handles.find(handle)?;
@@ -227,7 +227,7 @@ extern "C" fn fpgaBufMemSet(
 ) -> u32 {
     entry(|| {
         let to = bytes_of(handle, wsid, offset, len)?;
-        // SAFETY: the range is within the buffer, which is the program's to be written to.
+        // SAFETY: the range is within the buffer, and the program may write to it.
         unsafe { ptr::with_exposed_provenance_mut::<u8>(to).write_bytes(byte as u8, len) };
         Ok(())
     })
@@ -244,7 +244,7 @@ extern "C" fn fpgaBufMemCpyToRemote(
     entry(|| {
         place(from.cast_mut())?;
         let to = bytes_of(handle, wsid, offset, len)?;
-        // SAFETY: the range is within the buffer; that of the program is as long, by its word.
+        // SAFETY: the range is within the buffer; the program guarantees that its own range is as long.
         unsafe { from.copy_to(ptr::with_exposed_provenance_mut(to), len) };
         Ok(())
     })

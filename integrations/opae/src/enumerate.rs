@@ -1,6 +1,6 @@
-//! `fpgaInitialize`, `fpgaEnumerate`, and tokens as a program has them.
+//! `fpgaInitialize`, `fpgaEnumerate`, and the functions for tokens.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::c_char;
 

@@ -1,13 +1,13 @@
-//! Errors of an object by their numbers.
+//! The errors of an object by number.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use crate::abi::{Code, entry, place, text};
 use crate::attributes::{Attribute, errors};
 use crate::state::{State, with};
 use crate::token::Token;
 
-/// Bytes of a name, with the zero at its end.
+/// Size of a name in bytes, with the final zero.
 const NAME: usize = 64;
 
 /// `struct fpga_error_info`.
@@ -18,7 +18,7 @@ pub struct ErrorInfo {
 }
 
 impl State {
-    /// The errors of what a token stands for.
+    /// The errors of the object of a token.
     fn errors(&mut self, token: usize) -> Result<(Token, Vec<&'static Attribute>), Code> {
         let token = *self.tokens.find(token)?;
         let (objects, place) = self.object(token)?;

@@ -1,6 +1,6 @@
-//! Events: an interrupt of an accelerator, and an error of it or of a device, are told by an `eventfd`.
+//! Events: an `eventfd` signals an interrupt of an accelerator, or an error of an accelerator or a device.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -16,10 +16,10 @@ const INTERRUPT: u32 = 0;
 const ERROR: u32 = 1;
 const POWER_THERMAL: u32 = 2;
 
-/// Which descriptors are those of events: the ones after these are taken to be.
+/// A bit for each descriptor that is an event's; larger descriptors count as events.
 static DESCRIPTORS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
-/// Whether a descriptor may be that of an event.
+/// Whether a descriptor may be an event's.
 pub fn may_tell(descriptor: c_int) -> bool {
     let Ok(number) = usize::try_from(descriptor) else {
         return false;
@@ -42,16 +42,16 @@ fn mark(descriptor: c_int, tells: bool) {
     }
 }
 
-/// What an event handle stands for.
+/// An event handle.
 #[derive(Debug)]
 pub struct Event {
     descriptor: OwnedFd,
-    /// The original has no descriptor before an event was registered.
+    /// Whether an event was registered; before that, the original library has no descriptor.
     was_registered: bool,
     heard: Option<Heard>,
 }
 
-/// What is told by it.
+/// The subscription of an event.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     name: usize,
@@ -66,7 +66,7 @@ impl Drop for Event {
 }
 
 impl State {
-    /// What was opened is being closed: its events are told no more.
+    /// Removes the subscriptions of a handle that is closed.
     pub fn forget_events(&mut self, name: usize) {
         for (_, event) in self.events.iter_mut() {
             if event.heard.is_some_and(|heard| heard.name == name) {
@@ -75,7 +75,7 @@ impl State {
         }
     }
 
-    /// Whether a descriptor is that of an event.
+    /// Whether a descriptor is an event's.
     pub fn tells(&mut self, descriptor: c_int) -> bool {
         may_tell(descriptor)
             && self
@@ -84,7 +84,7 @@ impl State {
                 .any(|(_, event)| event.descriptor.as_raw_fd() == descriptor)
     }
 
-    /// Whether anything is told to this process.
+    /// Whether this process has any subscription.
     pub fn hears(&mut self) -> bool {
         self.events
             .iter_mut()
@@ -153,7 +153,7 @@ extern "C" fn fpgaGetOSObjectFromEventHandle(event_handle: usize, fd: *mut c_int
     })
 }
 
-/// The flags of an interrupt are its number.
+/// For an interrupt, `flags` is its number.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaRegisterEvent(
     handle: usize,
@@ -180,7 +180,7 @@ extern "C" fn fpgaRegisterEvent(
                 handle: opened.handle,
                 what,
             };
-            // The lock is held, but the descriptor is only lent while the call is made.
+            // The lock is held; the descriptor is only used during the call.
             let descriptor = event.descriptor.try_clone().map_err(|_| Code::Exception)?;
             let request = Request::Listen {
                 handle: heard.handle,

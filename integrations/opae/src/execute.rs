@@ -1,11 +1,11 @@
-//! Does an instruction at registers of a device: out of line, by the processor itself, with its memory operand replaced.
+//! Execution of an instruction that accesses registers of a device: the processor executes a copy with another memory operand.
 //!
-//! The copy stands in a slot and works on scratch memory beside it. For a load the scratch is filled from the device first, and the
-//! slot ends with a jump to the next instruction. For a store the slot ends with an access to a page at which nothing is: that fault
-//! brings the handler back, which sends what was written. No register and no flag is emulated. String instructions have no operand
-//! that could be replaced: `strings.rs`.
+//! The copy is in a slot and uses scratch memory in the slot. For a load, the scratch memory is filled from the device before, and
+//! the slot ends with a jump to the next instruction. For a store, the slot ends with an access to an unmapped page; its fault
+//! calls the handler again, which sends the written bytes to the device. No register and no flag is emulated. String instructions
+//! have no operand that can be replaced: see `strings.rs`.
 
-#![expect(unsafe_code, reason = "instructions are read, written and run")]
+#![expect(unsafe_code, reason = "instructions are read, written and executed")]
 
 use std::ffi::c_int;
 use std::ptr;
@@ -25,41 +25,41 @@ use crate::state::lock;
 use crate::{strings, valgrind};
 
 const PAGE: usize = 4096;
-/// Slots: an instruction has left its own long before all others have been taken.
+/// Number of slots: large enough that an instruction has left its slot before all others are used.
 const SLOTS: usize = 1024;
-/// Bytes of a slot: the code, scratch memory, and scratch memory for a second run.
+/// Size of a slot in bytes: code, scratch memory, and scratch memory for a second execution.
 const SLOT: usize = 256;
 const SCRATCH: usize = 128;
 const SECOND: usize = 192;
-/// The longest instruction.
+/// Longest instruction in bytes.
 const LONGEST: usize = 15;
-/// The widest memory operand.
+/// Widest memory operand in bytes.
 const WIDEST: usize = 64;
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static BUSY: [AtomicBool; SLOTS] = [const { AtomicBool::new(false) }; SLOTS];
-/// Where the page is at which nothing is, with the slots behind it.
+/// Address of the unmapped page; the slots follow it.
 static TRAP: AtomicUsize = AtomicUsize::new(0);
 static STORES: Lock<[Option<Store>; SLOTS]> = Lock::new([const { None }; SLOTS]);
 
-/// Where slots are, and the page behind them at which nothing is.
+/// The addresses of the unmapped page and of the slots.
 #[derive(Clone, Copy)]
 struct Place {
     slots: usize,
     trap: usize,
 }
 
-/// A store that is being done.
+/// A store in progress.
 #[derive(Clone, Copy)]
 struct Store {
     register: Register,
     len: usize,
     next: usize,
-    /// Whether it was done twice, so that it shows which bytes it writes.
+    /// Whether the instruction is executed twice, to find out which bytes it writes.
     twice: bool,
 }
 
-/// Begins the instruction that the processor is at. Says whether it can be done.
+/// Begins the instruction at the processor's current address; returns whether it is possible.
 pub fn begin(context: &mut Context<'_>) -> bool {
     let Some(instruction) = decode(context.instruction()) else {
         return false;
@@ -84,7 +84,7 @@ pub fn begin(context: &mut Context<'_>) -> bool {
         let bytes = &mut scratch[..operand.len];
         let loaded = lock().map(|mut state| state.load(register, bytes));
         if !matches!(loaded, Some(Ok(()))) {
-            // As when nobody answers on the bus.
+            // All ones, as if no device answered.
             scratch.fill(0xff);
         }
     }
@@ -117,7 +117,7 @@ pub fn begin(context: &mut Context<'_>) -> bool {
     true
 }
 
-/// Sends what a store has written, if that is what the fault at `address` says.
+/// Sends the bytes of a store to the device, if the fault at `address` is the end of a slot.
 pub fn finish(address: usize, context: &mut Context<'_>) -> bool {
     let Some(place) = known_place() else {
         return false;
@@ -144,7 +144,7 @@ pub fn finish(address: usize, context: &mut Context<'_>) -> bool {
                 offset: store.register.offset + at as u64,
                 ..store.register
             };
-            // Nobody hears of a posted write that was lost.
+            // The loss of a posted write is not reported.
             let _ = state.store(register, &first[at..at + len]);
             at += len.max(1);
         }
@@ -159,7 +159,7 @@ struct Operand {
     len: usize,
     loads: bool,
     stores: bool,
-    /// Whether it may store less than all of it, under a mask.
+    /// Whether the instruction may store only a part of the operand, under a mask.
     partly: bool,
 }
 
@@ -202,14 +202,14 @@ impl Operand {
     }
 }
 
-/// Whether it stores under a mask, which the decoder does not say of the older ones.
+/// Whether the instruction stores under a mask; for the older ones the decoder does not report it.
 fn has_mask(instruction: &Instruction) -> bool {
     use Mnemonic::{Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq};
     let older = [Vmaskmovpd, Vmaskmovps, Vpmaskmovd, Vpmaskmovq];
     instruction.has_op_mask() || older.contains(&instruction.mnemonic())
 }
 
-/// Whether it is about caches, in which registers of devices are not.
+/// Whether the instruction is for caches, which do not contain registers of devices.
 fn is_for_caches(instruction: &Instruction) -> bool {
     use Mnemonic::{Clflush, Clflushopt, Clwb};
     [Clflush, Clflushopt, Clwb].contains(&instruction.mnemonic())
@@ -248,7 +248,7 @@ fn register_value(context: &Context<'_>, register: Cpu) -> Option<u64> {
     }
 }
 
-/// The instruction at `address`. What follows it may be a page at which nothing is.
+/// The instruction at `address`. The page after it may be unmapped.
 pub fn decode(address: usize) -> Option<Instruction> {
     let in_page = LONGEST.min(PAGE - address % PAGE);
     [in_page, LONGEST].into_iter().find_map(|len| {
@@ -261,7 +261,7 @@ pub fn decode(address: usize) -> Option<Instruction> {
     })
 }
 
-/// The instruction for `at`, with `scratch` as its memory operand.
+/// The code of the instruction for address `at`, with `scratch` as its memory operand.
 fn encode(mut instruction: Instruction, at: usize, scratch: usize) -> Option<Vec<u8>> {
     instruction.set_memory_base(Cpu::RIP);
     instruction.set_memory_index(Cpu::None);
@@ -274,7 +274,7 @@ fn encode(mut instruction: Instruction, at: usize, scratch: usize) -> Option<Vec
     Some(encoder.take_buffer())
 }
 
-/// `mov dword ptr [trap], 0`, which never comes to its end.
+/// `mov dword ptr [trap], 0`, which always faults.
 fn trap(at: usize, trap: usize) -> Vec<u8> {
     let distance = trap.wrapping_sub(at + 10) as u32;
     let mut code = vec![0xc7, 0x05];
@@ -283,7 +283,7 @@ fn trap(at: usize, trap: usize) -> Vec<u8> {
     code
 }
 
-/// `jmp [rip]`, with where to behind it.
+/// `jmp [rip]`, with the target address after it.
 fn jump(to: u64) -> Vec<u8> {
     let mut code = vec![0xff, 0x25, 0, 0, 0, 0];
     code.extend(to.to_le_bytes());
@@ -307,7 +307,7 @@ fn known_place() -> Option<Place> {
     })
 }
 
-/// Makes room for slots, before anybody needs one.
+/// Reserves the slots in advance.
 pub fn prepare() -> Option<()> {
     if known_place().is_some() {
         return Some(());
@@ -317,23 +317,22 @@ pub fn prepare() -> Option<()> {
     let all = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED;
     let slots = (trap + PAGE) as *mut _;
-    // SAFETY: what is replaced has just been reserved for this.
+    // SAFETY: the replaced mapping was just reserved for this.
     unsafe { mmap_anonymous(slots, SLOTS * SLOT, all, flags) }.ok()?;
     TRAP.store(trap, Ordering::Release);
     Some(())
 }
 
-/// Copies memory that the program or a slot has; a page of a buffer that is closed opens as it does for the program, for which
-/// nobody may hold the lock.
+/// Copies memory of the program or of a slot. A closed page of a buffer is opened as for the program, so the lock must not be held.
 pub fn read_memory(address: usize, bytes: &mut [u8]) {
     let from: *const u8 = ptr::with_exposed_provenance(address);
-    // SAFETY: the program was about to read it, or the processor has just run it.
+    // SAFETY: the program was going to read this memory, or it is code that the processor has just executed.
     unsafe { from.copy_to(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// The same, to it.
+/// Copies bytes to memory of the program or of a slot; the lock must not be held.
 pub fn write_memory(address: usize, bytes: &[u8]) {
     let to: *mut u8 = ptr::with_exposed_provenance_mut(address);
-    // SAFETY: the program was about to write it, or it is a slot that nobody else has.
+    // SAFETY: the program was going to write this memory, or it is in a slot that this thread has taken.
     unsafe { to.copy_from(bytes.as_ptr(), bytes.len()) }
 }

@@ -1,7 +1,7 @@
-//! The handler of SIGSEGV: what a program does at registers is done for it, and a page of a buffer that is closed is opened. What is
-//! neither goes to whoever handled the signal before.
+//! The handler of SIGSEGV: it executes the program's accesses to registers, and opens closed pages of buffers. Other faults go to
+//! the program's previous handler.
 
-#![expect(unsafe_code, reason = "a handler is given pointers")]
+#![expect(unsafe_code, reason = "a signal handler gets pointers")]
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -15,37 +15,37 @@ use crate::lock::Lock;
 use crate::polling::Touch;
 use crate::state::lock;
 
-/// The processor has got so far.
+/// The state of the processor at a fault.
 #[derive(Debug)]
 pub struct Context<'a>(&'a mut libc::ucontext_t);
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static PREVIOUS: Lock<Option<libc::sigaction>> = Lock::new(None);
 
-/// Makes ready to help a program that uses a pointer to registers, if that can be done.
+/// Prepares the execution of accesses to mapped registers, if this processor type is supported.
 #[cfg(target_arch = "x86_64")]
 pub fn prepare() -> Option<()> {
     crate::execute::prepare()
 }
 
-/// The same where it cannot.
+/// Not supported on this processor type.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn prepare() -> Option<()> {
     None
 }
 
-/// Whether pages can be opened when they are touched.
+/// Whether pages can be opened when they are accessed.
 pub fn can_guard() -> bool {
     cfg!(target_arch = "x86_64")
 }
 
-/// Takes the signal, once.
+/// Installs the handler, once.
 pub fn install() {
     if INSTALLED.swap(true, Ordering::Relaxed) {
         return;
     }
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: both actions are whole; the handler is a function that lives as long as the process.
+    // SAFETY: both actions are initialised; the handler is a function that lives as long as the process.
     unsafe {
         crate::interpose::real_sigaction(libc::SIGSEGV, ptr::null(), before.as_mut_ptr());
         let before = before.assume_init();
@@ -54,7 +54,7 @@ pub fn install() {
         }
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handle as *const () as usize;
-        // Where the program has a stack for signals, whoever was there before may need it for what goes on to them.
+        // If the previous handler uses the program's signal stack, faults that are passed on to it need this stack, too.
         action.sa_flags =
             libc::SA_SIGINFO | libc::SA_NODEFER | (before.sa_flags & libc::SA_ONSTACK);
         libc::sigemptyset(&raw mut action.sa_mask);
@@ -62,9 +62,9 @@ pub fn install() {
     }
 }
 
-/// What a program sets as its handler after the library has set its own, and what it had before.
+/// Replaces the program's handler by `action`, after the library has installed its own; returns the program's previous handler.
 ///
-/// Nothing is answered if the library has none.
+/// None if the library has no handler installed.
 pub fn replace_previous(action: Option<libc::sigaction>) -> Option<libc::sigaction> {
     if !INSTALLED.load(Ordering::Relaxed) {
         return None;
@@ -78,7 +78,7 @@ pub fn replace_previous(action: Option<libc::sigaction>) -> Option<libc::sigacti
 }
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the system gives what a handler with SA_SIGINFO is given, and each thread has its own error number.
+    // SAFETY: the system passes these pointers to a handler with SA_SIGINFO, and each thread has its own error number.
     let (address, context_of, error) = unsafe {
         (
             (*info).si_addr() as usize,
@@ -89,7 +89,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     let done = catch_unwind(AssertUnwindSafe(|| {
         dispatch(address, &mut Context(context_of))
     }));
-    // SAFETY: the same error number.
+    // SAFETY: the error number of this thread.
     unsafe { *libc::__errno_location() = error };
     if !done.unwrap_or(false) {
         chain(signal, info, context);
@@ -122,13 +122,13 @@ fn dispatch(_address: usize, _context: &mut Context<'_>) -> bool {
     false
 }
 
-/// The signal is not for the library.
+/// Passes the signal on to the program's handler, because it is not the library's.
 fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let previous = PREVIOUS.lock().and_then(|previous| *previous);
     let Some(previous) = previous
         .filter(|previous| ![libc::SIG_DFL, libc::SIG_IGN].contains(&previous.sa_sigaction))
     else {
-        // SAFETY: the instruction is done again without a handler, and ends the process.
+        // SAFETY: the instruction is executed again without a handler, and ends the process.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = libc::SIG_DFL;
@@ -136,7 +136,7 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
         }
         return;
     };
-    // SAFETY: it was set as a handler of this signal, and is called as its flags say.
+    // SAFETY: the program has installed this function as a handler of the signal, and it is called according to its flags.
     unsafe {
         let mask = &raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask;
         libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut());
@@ -157,12 +157,12 @@ fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
 
 #[cfg(target_arch = "x86_64")]
 impl Context<'_> {
-    /// Where the processor is.
+    /// The address of the instruction.
     pub fn instruction(&self) -> usize {
         self.register(libc::REG_RIP) as usize
     }
 
-    /// What it was about to do at the address of the fault (Intel SDM 3A 4.7: bit 1 of the error code).
+    /// The access at the address of the fault: read or write (Intel SDM 3A 4.7: bit 1 of the error code).
     pub fn touch(&self) -> Touch {
         if self.register(libc::REG_ERR) & 2 == 0 {
             Touch::Read
@@ -171,17 +171,17 @@ impl Context<'_> {
         }
     }
 
-    /// Where it goes on.
+    /// Continues at `address`.
     pub fn go_on_at(&mut self, address: usize) {
         self.set_register(libc::REG_RIP, address as u64);
     }
 
-    /// What is in one of its registers.
+    /// The value of a register.
     pub fn register(&self, register: c_int) -> u64 {
         self.0.uc_mcontext.gregs[register as usize].cast_unsigned()
     }
 
-    /// Puts something into one.
+    /// Sets a register.
     pub fn set_register(&mut self, register: c_int, value: u64) {
         self.0.uc_mcontext.gregs[register as usize] = value.cast_signed();
     }

@@ -1,7 +1,7 @@
-//! Memory that is shared with devices. In virtual time each page of it is open to the program or closed: a page that is closed is
-//! charged for when it is touched, and a program that looks at a word over and over is found out by it.
+//! Memory that is shared with devices. In virtual time each page is open or closed for the program. An access to a closed page is
+//! charged, and repeated accesses reveal a program that polls a word.
 
-#![expect(unsafe_code, reason = "pages are opened and closed by their address")]
+#![expect(unsafe_code, reason = "pages are opened and closed by address")]
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,58 +10,58 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::mm::{MprotectFlags, mprotect};
 use session::SharedMemory;
 
-/// Bytes of a page that is open or closed.
+/// Size of a page in bytes.
 pub const PAGE: usize = 4096;
-/// Bytes of a line of a cache.
+/// Size of a cache line in bytes.
 pub const LINE: usize = 64;
 
-/// Where the first buffer begins and the last ends that there ever were.
+/// The lowest and the highest address of all buffers so far.
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether any of a buffer may be at these addresses.
+/// Whether a buffer may have bytes at these addresses.
 pub fn may_touch(address: usize, len: usize) -> bool {
     address < HIGH.load(Ordering::Relaxed)
         && address.saturating_add(len) > LOW.load(Ordering::Relaxed)
 }
 
-/// All the memory that is shared.
+/// All shared memory.
 #[derive(Debug)]
 pub struct Buffers {
     by_base: BTreeMap<usize, Buffer>,
-    /// How often devices have been told something.
+    /// Number of stores and loads to devices so far.
     epoch: u64,
-    /// System calls that use pages at this moment.
+    /// Number of system calls that use pages now.
     used: u32,
-    /// Whether pages are to be closed when the last of them is over.
+    /// Whether pages must be closed at the end of the last of these system calls.
     late: bool,
-    /// How often pages have been closed.
+    /// Number of times that pages were closed.
     closing: u64,
 }
 
-/// One buffer.
+/// A buffer.
 #[derive(Debug)]
 pub struct Buffer {
-    /// Where the program has it.
+    /// Its address in the program.
     pub base: usize,
-    /// Its bytes, a multiple of the page.
+    /// Size in bytes, a multiple of the page size.
     pub len: usize,
-    /// What the program calls what it belongs to.
+    /// The program's name of the handle that it belongs to.
     pub owner: usize,
-    /// What the simulation calls it.
+    /// The number in the session.
     pub id: u64,
-    /// What the program calls it.
+    /// The program's number of the buffer.
     pub wsid: u64,
-    /// Where devices see it.
+    /// The address for devices.
     pub address: u64,
-    /// Whether the memory is the program's.
+    /// Whether the memory was the program's before.
     pub preallocated: bool,
-    /// The library's own mapping of it, which is always open.
+    /// The library's own mapping, which is always open.
     pub inside: SharedMemory,
     pages: Option<Pages>,
 }
 
-/// Which pages are open, and which have been charged for.
+/// The open pages, and the pages that were charged.
 #[derive(Debug)]
 struct Pages {
     open: Vec<bool>,
@@ -70,7 +70,7 @@ struct Pages {
 }
 
 impl Buffer {
-    /// A buffer, all of which is closed if it is guarded.
+    /// A buffer; if it is guarded, all its pages are closed.
     #[expect(clippy::too_many_arguments, reason = "a buffer has that many sides")]
     pub fn new(
         base: usize,
@@ -121,7 +121,7 @@ impl Buffer {
         self.pages.as_ref().is_none_or(|pages| pages.open[page])
     }
 
-    /// The line around `address`, and where it begins.
+    /// The cache line that contains `address`, and its offset in the buffer.
     pub fn line(&self, address: usize) -> (usize, [u8; LINE]) {
         let offset = (address - self.base) / LINE * LINE;
         let mut line = [0; LINE];
@@ -129,7 +129,7 @@ impl Buffer {
         (offset, line)
     }
 
-    /// Whether the page at `address` is not yet charged for in this epoch; now it is.
+    /// Whether the page at `address` was not charged in this epoch; marks it as charged.
     pub fn charge(&mut self, address: usize, epoch: u64) -> bool {
         let page = (address - self.base) / PAGE;
         self.pages
@@ -137,7 +137,7 @@ impl Buffer {
             .is_some_and(|pages| std::mem::replace(&mut pages.charged[page], epoch) != epoch)
     }
 
-    /// Opens the page at `address`, or all of them if the system has no room for more mappings.
+    /// Opens the page at `address`, or all pages if the system cannot make more mappings.
     pub fn open(&mut self, address: usize) {
         let page = (address - self.base) / PAGE;
         let all = MprotectFlags::READ | MprotectFlags::WRITE;
@@ -156,7 +156,8 @@ impl Buffer {
         }
     }
 
-    /// Closes what is open, if anything is. It asks for no memory, and gives none back: an allocator may be why.
+    /// Closes the open pages; returns whether there were any. It neither allocates nor frees memory, because it may run inside an
+    /// allocator.
     fn close(&mut self) -> bool {
         let (base, all) = (self.base, self.len / PAGE);
         let Some(pages) = &mut self.pages else {
@@ -165,7 +166,7 @@ impl Buffer {
         let closes = !pages.runs.is_empty();
         for run in &pages.runs {
             pages.open[run.clone()].fill(false);
-            // If the system has no room for more mappings, all of it is closed in one.
+            // If the system cannot make more mappings, the whole buffer is closed at once.
             if !protect(base, run.clone(), MprotectFlags::empty()) {
                 protect(base, 0..all, MprotectFlags::empty());
             }
@@ -174,7 +175,7 @@ impl Buffer {
         closes
     }
 
-    /// Leaves it open for good.
+    /// Opens all pages permanently.
     pub fn let_go(&mut self) {
         let all = MprotectFlags::READ | MprotectFlags::WRITE;
         if self.pages.take().is_some() {
@@ -190,7 +191,7 @@ fn protect(base: usize, pages: Range<usize>, flags: MprotectFlags) -> bool {
 }
 
 impl Buffers {
-    /// None yet.
+    /// No buffers.
     pub const fn new() -> Self {
         Buffers {
             by_base: BTreeMap::new(),
@@ -201,54 +202,54 @@ impl Buffers {
         }
     }
 
-    /// One more.
+    /// Adds a buffer.
     pub fn insert(&mut self, buffer: Buffer) {
         LOW.fetch_min(buffer.base, Ordering::Relaxed);
         HIGH.fetch_max(buffer.base + buffer.len, Ordering::Relaxed);
         self.by_base.insert(buffer.base, buffer);
     }
 
-    /// How often devices have been told something.
+    /// Number of stores and loads to devices so far.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// How often pages have been closed.
+    /// Number of times that pages were closed.
     pub fn closing(&self) -> u64 {
         self.closing
     }
 
-    /// The buffer at `address`.
+    /// The buffer that contains `address`.
     pub fn at(&mut self, address: usize) -> Option<&mut Buffer> {
         let (_, buffer) = self.by_base.range_mut(..=address).next_back()?;
         (address - buffer.base < buffer.len).then_some(buffer)
     }
 
-    /// Whether any of them has bytes there.
+    /// Whether a buffer has bytes in this range.
     pub fn overlap(&self, base: usize, len: usize) -> bool {
         let before = self.by_base.range(..base + len).next_back();
         before.is_some_and(|(_, buffer)| buffer.base + buffer.len > base)
     }
 
-    /// The one that the program calls `wsid`.
+    /// The buffer with the program's number `wsid`.
     pub fn find(&self, owner: usize, wsid: u64) -> Option<&Buffer> {
         self.by_base
             .values()
             .find(|buffer| buffer.owner == owner && buffer.wsid == wsid)
     }
 
-    /// Takes it out.
+    /// Removes a buffer.
     pub fn remove(&mut self, base: usize) -> Option<Buffer> {
         self.by_base.remove(&base)
     }
 
-    /// Devices are told something: what is touched from now on is charged for.
+    /// Starts a new epoch before a store or load to a device: later accesses to pages are charged again.
     pub fn begin(&mut self) {
         self.epoch += 1;
         self.close();
     }
 
-    /// Closes what is open, now or when no system call uses it any more.
+    /// Closes the open pages, now or at the end of the last system call that uses them.
     pub fn close(&mut self) {
         self.late = self.used > 0;
         if self.late {
@@ -261,12 +262,12 @@ impl Buffers {
         self.closing += u64::from(closed);
     }
 
-    /// A system call begins to use pages, which stay open until it is over.
+    /// Begins a system call that uses pages, which stay open until its end.
     pub fn begin_use(&mut self) {
         self.used += 1;
     }
 
-    /// It is over.
+    /// Ends a system call that uses pages.
     pub fn end_use(&mut self) {
         self.used = self.used.saturating_sub(1);
         if self.late {
@@ -274,7 +275,7 @@ impl Buffers {
         }
     }
 
-    /// What was opened is being closed: the memory stays, and is the program's alone.
+    /// Releases the buffers of a handle that is closed: the memory stays, but is no longer shared.
     pub fn forget(&mut self, owner: usize) {
         self.by_base.retain(|_, buffer| {
             let kept = buffer.owner != owner;
@@ -285,7 +286,7 @@ impl Buffers {
         });
     }
 
-    /// Leaves all of them open for good.
+    /// Opens all pages of all buffers permanently.
     pub fn let_go(&mut self) {
         self.by_base.values_mut().for_each(Buffer::let_go);
     }

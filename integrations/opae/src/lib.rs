@@ -1,7 +1,7 @@
-//! The OPAE C library, written anew: programs that were written for it reach the devices of a simulated host.
+//! An implementation of the OPAE C library for simulated hosts: programs written for the original library use simulated devices.
 //!
-//! A program is linked with it as with the original and needs no change. It connects to the session that `PEERLANE_SESSION` names;
-//! without one there are no devices. `README.md` says what is behind a mapped pointer and how virtual time is told.
+//! A program is linked with it like with the original, and needs no change. It connects to the session with the socket in
+//! `PEERLANE_SESSION`; without a session there are no devices. `README.md` explains mapped registers and virtual time.
 
 mod abi;
 mod absent;

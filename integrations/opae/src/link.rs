@@ -1,25 +1,25 @@
-//! The connection to the simulation, and the account of the time that the process has worked since it last spoke.
+//! The connection to the simulation, with the time that the process has worked since its last call.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use session::{Answer, Call, Channel, Reply, Request, Until, VERSION, Welcome, Why};
+use session::{Answer, Call, Channel, Reply, Request, Until, VERSION, WaitEnd, Welcome};
 
 use crate::abi::Code;
 
-/// A connection on which the first call has been answered.
+/// A connection whose first call was answered.
 #[derive(Debug)]
 pub struct Link {
     channel: Channel,
-    /// How the session is.
+    /// The properties of the session.
     pub welcome: Welcome,
-    /// The time of the last answer, in femtoseconds.
+    /// Simulated time of the last answer, in femtoseconds.
     pub now: u64,
-    /// What has been charged since, in femtoseconds.
+    /// Time that was charged since then, in femtoseconds.
     pub debt: u64,
-    /// Whether something was under way at the last answer that may write to memory or interrupt.
+    /// Whether, at the last answer, an operation could still write to memory or signal an interrupt.
     pub active: bool,
-    /// The other side has gone.
+    /// Whether the session has ended.
     pub gone: bool,
 }
 
@@ -43,17 +43,17 @@ impl Link {
         })
     }
 
-    /// The time, with what has been charged.
+    /// The simulated time, with the charged time.
     pub fn time(&self) -> u64 {
         self.now.saturating_add(self.debt)
     }
 
-    /// Adds to what has been charged.
+    /// Adds to the charged time.
     pub fn charge(&mut self, work: u64) {
         self.debt = self.debt.saturating_add(work);
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn call(&mut self, request: Request, file: Option<BorrowedFd<'_>>) -> Result<Reply, Code> {
         if self.gone {
             return Err(Code::NoDaemon);
@@ -75,17 +75,17 @@ impl Link {
         Ok(answer.outcome?)
     }
 
-    /// Waits. A session that is gone is quiet, and time passes as it is asked to.
-    pub fn wait(&mut self, until: Until, limit: u64) -> Why {
+    /// Waits in simulated time. After the end of the session it returns at once, as if the limit had come.
+    pub fn wait(&mut self, until: Until, limit: u64) -> WaitEnd {
         loop {
             match self.call(Request::Wait { until, limit }, None) {
-                Ok(Reply::Woken(Why::Interrupted)) => {}
+                Ok(Reply::Woken(WaitEnd::Interrupted)) => {}
                 Ok(Reply::Woken(why)) => return why,
                 _ => {
                     if limit != u64::MAX {
                         self.debt = self.debt.max(limit.saturating_sub(self.now));
                     }
-                    return Why::Quiet;
+                    return WaitEnd::Quiet;
                 }
             }
         }

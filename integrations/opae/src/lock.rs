@@ -1,6 +1,7 @@
-//! The library's lock: a signal handler of the program that comes in while it is held does not wait for it for ever.
+//! The library's lock. A signal handler of the program that interrupts the thread with the lock gets an error instead of a
+//! deadlock.
 
-#![expect(unsafe_code, reason = "a lock hands out what is behind a cell")]
+#![expect(unsafe_code, reason = "the lock gives access to the content of a cell")]
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -12,19 +13,19 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WANTED: u32 = 2;
 
-/// How often somebody tries who does not wait.
+/// Number of attempts of `lock_soon`.
 const TRIES: u32 = 2000;
 
-/// A value that one thread at a time has.
+/// A value that only one thread at a time can use.
 pub struct Lock<T> {
     word: AtomicU32,
     owner: AtomicUsize,
-    /// Who waits for it.
+    /// Number of threads that wait for the lock.
     waiting: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached by the thread that holds the lock alone.
+// SAFETY: only the thread that holds the lock accesses the value.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 impl<T> Lock<T> {
@@ -38,9 +39,9 @@ impl<T> Lock<T> {
         }
     }
 
-    /// The value, or nothing if this very thread has it already: then this is a signal handler that came in between.
+    /// Locks the value; none if this thread already holds the lock: then this is a signal handler that has interrupted it.
     ///
-    /// Signals that may wait are blocked until it is given back.
+    /// Signals that can wait are blocked until the guard is dropped.
     pub fn lock(&self) -> Option<Guard<'_, T>> {
         if self.owner.load(Ordering::Relaxed) == this_thread() {
             return None;
@@ -50,7 +51,7 @@ impl<T> Lock<T> {
         Some(Guard { lock: self, mask })
     }
 
-    /// The value, if nobody else keeps it for long: for who may be called by somebody that others wait for while they have it.
+    /// Locks the value unless another thread holds the lock for long; for callers that the holder of the lock may be waiting for.
     pub fn lock_soon(&self) -> Option<Guard<'_, T>> {
         if self.owner.load(Ordering::Relaxed) == this_thread() {
             return None;
@@ -64,14 +65,14 @@ impl<T> Lock<T> {
                 self.owner.store(this_thread(), Ordering::Relaxed);
                 return Some(Guard { lock: self, mask });
             }
-            // SAFETY: it takes nothing.
+            // SAFETY: the call has no arguments.
             unsafe { libc::syscall(libc::SYS_sched_yield) };
         }
         unblock_signals(&mask);
         None
     }
 
-    /// Takes the lock without a guard, as before a fork.
+    /// Locks without a guard, for example before a fork.
     pub fn acquire(&self) {
         let free = self
             .word
@@ -86,17 +87,17 @@ impl<T> Lock<T> {
         self.owner.store(this_thread(), Ordering::Relaxed);
     }
 
-    /// Whether somebody waits for the lock.
+    /// Whether a thread waits for the lock.
     pub fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Forgets who waits for the lock: in a child process there is nobody else.
+    /// Clears the number of waiting threads: a child process has only one thread.
     pub fn forget_others(&self) {
         self.waiting.store(0, Ordering::SeqCst);
     }
 
-    /// Gives back a lock that was taken without a guard.
+    /// Unlocks a lock that was taken without a guard.
     pub fn release(&self) {
         self.owner.store(0, Ordering::Relaxed);
         if self.word.swap(FREE, Ordering::Release) == WANTED {
@@ -104,18 +105,18 @@ impl<T> Lock<T> {
         }
     }
 
-    /// The value, of a lock that was taken without a guard.
+    /// The value of a lock that was taken without a guard.
     ///
     /// # Safety
-    /// This thread holds the lock, and uses nothing else to reach the value.
+    /// This thread must hold the lock, and must not have another reference to the value.
     #[expect(clippy::mut_from_ref, reason = "the lock is held")]
     pub unsafe fn held(&self) -> &mut T {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees it.
         unsafe { &mut *self.value.get() }
     }
 }
 
-/// The value, while it is this thread's.
+/// Access to the value while this thread holds the lock.
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
     mask: libc::sigset_t,
@@ -143,14 +144,14 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// A number that no other thread has at the same time.
+/// A number that identifies this thread among the living ones.
 pub fn this_thread() -> usize {
     thread_local!(static MARK: u8 = const { 0 });
     MARK.with(|mark| ptr::from_ref(mark) as usize)
 }
 
-/// Blocks the signals that may wait, and says which were blocked before. Those that a fault raises, and those that somebody
-/// ends a program with, are let through.
+/// Blocks the signals that can wait, and returns the previous mask. Signals of faults, and signals that end a program, are not
+/// blocked.
 pub fn block_signals() -> libc::sigset_t {
     let through = [
         libc::SIGSEGV,
@@ -177,18 +178,18 @@ pub fn block_signals() -> libc::sigset_t {
     }
 }
 
-/// Blocks again those alone that were blocked before.
+/// Restores a previous signal mask.
 pub fn unblock_signals(before: &libc::sigset_t) {
-    // SAFETY: the mask is read, and nothing written.
+    // SAFETY: the mask is only read.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
 }
 
-/// Waits until `word` is no longer `value`, or wakes that many who wait.
+/// Waits until `word` is no longer `value`, or wakes `value` waiting threads.
 pub fn futex(word: &AtomicU32, operation: i32, value: u32) {
     call_futex(word, operation, value, ptr::null());
 }
 
-/// Waits until `word` is no longer `value`, but no more than so many nanoseconds.
+/// Waits until `word` is no longer `value`, for at most `span` nanoseconds.
 pub fn futex_for(word: &AtomicU32, value: u32, span: i64) {
     let span = libc::timespec {
         tv_sec: 0,

@@ -1,6 +1,6 @@
-//! `fpgaReconfigureSlot`, and what else a device can be asked for.
+//! `fpgaReconfigureSlot`, and other functions for devices.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::c_int;
 use std::os::fd::AsFd;
@@ -55,12 +55,12 @@ fn opened_handle(state: &State, name: usize) -> Result<u64, Code> {
     Ok(state.handles.find(name)?.handle)
 }
 
-/// A file with the program's bytes. The system reads them: a wrong address is an error, not a fault.
+/// A file with the program's bytes. The system call reads them, so a wrong address is an error, not a fault.
 fn copy(bytes: *const u8, len: usize) -> Result<std::os::fd::OwnedFd, Code> {
     let file = SharedMemory::create(0).map_err(|_| Code::NoMemory)?;
     let mut done = 0;
     while done < len {
-        // SAFETY: the slice goes to the system and no further, and that looks itself whether there is memory.
+        // SAFETY: the slice is only passed to the system call, which checks the memory itself.
         let rest = unsafe { std::slice::from_raw_parts(bytes.wrapping_add(done), len - done) };
         match write(&file, rest) {
             Ok(0) | Err(Errno::NOMEM | Errno::NOSPC) => return Err(Code::NoMemory),

@@ -1,6 +1,6 @@
-//! Registers: by calls, and by a pointer behind which nothing is mapped (`fault.rs` does what a program does there).
+//! Registers: access by calls, and by pointers to unmapped memory, where `fault.rs` executes the program's accesses.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use rustix::mm::munmap;
 use session::{Reply, Request};
@@ -11,22 +11,22 @@ use crate::state::{State, with};
 use crate::{fault, valgrind};
 
 const PAGE: u64 = 4096;
-/// The widest access.
+/// Widest access in bytes.
 const LINE: u64 = 64;
 const WORD: usize = 4;
 
-/// Registers that are mapped: nobody reads them before a fault says that somebody should.
+/// The mapped registers. No memory is mapped there; accesses fault.
 #[derive(Debug)]
 pub struct Windows(Vec<Window>);
 
 #[derive(Clone, Copy, Debug)]
 struct Window {
     base: usize,
-    /// Bytes of registers.
+    /// Size of the registers in bytes.
     size: u64,
-    /// What the program calls what was opened.
+    /// The program's name of the handle.
     name: usize,
-    /// What the simulation calls it.
+    /// The handle in the session.
     handle: u64,
 }
 
@@ -36,22 +36,22 @@ impl Window {
     }
 }
 
-/// A register of something that is open.
+/// A register of an open handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// What was opened.
+    /// The handle.
     pub handle: u64,
-    /// Where, from the beginning of its registers.
+    /// Offset from the first register.
     pub offset: u64,
 }
 
 impl Windows {
-    /// None yet.
+    /// No windows.
     pub const fn new() -> Self {
         Windows(Vec::new())
     }
 
-    /// The register behind `address`, if there are `len` bytes.
+    /// The register at `address`, if `len` bytes there are registers.
     pub fn register(&self, address: usize, len: usize) -> Option<Register> {
         self.0.iter().find_map(|window| {
             let offset = address.checked_sub(window.base)? as u64;
@@ -63,7 +63,7 @@ impl Windows {
         })
     }
 
-    /// Bytes of registers from `address` to the end of those that are mapped there, or to where some begin.
+    /// Whether `address` is in registers, and the number of bytes to the end of these registers or to the next ones.
     pub fn stretch(&self, address: usize) -> (bool, usize) {
         let mut until = usize::MAX;
         for window in &self.0 {
@@ -81,19 +81,19 @@ impl Windows {
     fn remove(&mut self, name: usize) -> Result<(), Code> {
         let place = self.0.iter().position(|window| window.name == name);
         let window = self.0.swap_remove(place.ok_or(Code::InvalidParam)?);
-        // SAFETY: the range was reserved for this window, and nothing of the library's is in it.
+        // SAFETY: the range was reserved for this window, and the library has nothing else in it.
         let _ = unsafe { munmap(window.base as *mut _, window.mapped()) };
         Ok(())
     }
 
-    /// Unmaps what was mapped of what is being closed.
+    /// Unmaps the registers of a handle that is closed.
     pub fn forget(&mut self, name: usize) {
         let _ = self.remove(name);
     }
 }
 
 impl State {
-    /// Loads bytes from registers by accesses of 64, 8 and 4 bytes at multiples of that.
+    /// Loads bytes from registers, by aligned accesses of 64, 8 and 4 bytes.
     pub fn load(&mut self, register: Register, bytes: &mut [u8]) -> Result<(), Code> {
         let Register { handle, offset } = register;
         let mut done = 0;
@@ -117,8 +117,8 @@ impl State {
         Ok(())
     }
 
-    /// Stores bytes to registers by accesses of 64, 8 and 4 bytes at multiples of that. A part of a word takes the rest of it from
-    /// what is there.
+    /// Stores bytes to registers, by aligned accesses of 64, 8 and 4 bytes. A partly written word is loaded before, and stored as a
+    /// whole.
     pub fn store(&mut self, register: Register, bytes: &[u8]) -> Result<(), Code> {
         let Register { handle, offset } = register;
         let mut done = 0;
@@ -167,7 +167,7 @@ impl State {
     }
 }
 
-/// One access that a device takes, and which part of it is meant.
+/// An access of a valid size, and the part of it that is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Access {
     offset: u64,
@@ -286,7 +286,7 @@ extern "C" fn fpgaUnmapMMIO(handle: usize, mmio_num: u32) -> u32 {
     entry(|| {
         with(|state| {
             state.register(handle, mmio_num, 0, 1)?;
-            // Without a pointer it is mapped as soon as anybody asks: there is nothing to undo.
+            // Without a pointer, registers are mapped by the first call that needs them; nothing must be undone.
             let _ = state.windows.remove(handle);
             Ok(())
         })

@@ -1,46 +1,46 @@
-//! A program touches a page that is closed: either it has come to a page, or it looks at a word until a device writes it.
+//! Accesses to closed pages: either the program works with the page, or it polls a word until a device writes it.
 //!
-//! All pages are closed at once, now and then. A round is what a thread touches between two closings. It looks over and over if the
-//! last two rounds were the same, by instruction and address, and it comes to one of them again, while nothing has let time pass and
-//! none was the first touch since devices were told something. One round would not do: it may have been cut short.
+//! All pages are closed together from time to time. A round is the accesses of a thread between two closings. A thread polls if its
+//! last two rounds were the same, by instruction and address, and it repeats one of their accesses, while no time has passed and
+//! none of the accesses was the first one of the epoch. One round is not enough, because it may have been cut short.
 
 use std::collections::BTreeMap;
 
-use session::{Until, Why};
+use session::{Until, WaitEnd};
 
 use crate::guard::{LINE, PAGE};
 use crate::lock::this_thread;
 use crate::state::State;
 
-/// The longest round that is one of looking: more than that is work.
+/// Longest round that counts as polling; longer rounds are work.
 const LONGEST: usize = 8;
-/// Threads whose rounds are remembered.
+/// Most threads with remembered rounds.
 const THREADS: usize = 1024;
-/// How far the clock goes when a program looks at words of several buffers in turn, in femtoseconds.
+/// The time step when a program polls words of several buffers in turn, in femtoseconds.
 const STEP: u64 = 250_000_000;
 
-/// The rounds of threads.
+/// The rounds of all threads.
 #[derive(Debug)]
 pub struct Faults(BTreeMap<usize, Rounds>);
 
 /// The last rounds of a thread.
 #[derive(Debug, Default)]
 struct Rounds {
-    /// How often pages had been closed when this one began.
+    /// Number of closings at the begin of the current round.
     closing: u64,
-    /// Whether time has been let pass in this one.
+    /// Whether time has passed for polling in the current round.
     waited: bool,
     this: Vec<Fault>,
     before: Vec<Fault>,
     earlier: Vec<Fault>,
 }
 
-/// An instruction that touched a page that was closed.
+/// An access to a closed page.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     instruction: usize,
     address: usize,
-    /// What was in the line when it was let.
+    /// The content of the cache line when the access was allowed.
     line: [u8; LINE],
 }
 
@@ -51,12 +51,12 @@ impl Fault {
 }
 
 impl Faults {
-    /// None yet.
+    /// No rounds.
     pub const fn new() -> Self {
         Faults(BTreeMap::new())
     }
 
-    /// Time has passed by itself for a thread: what it does next is no polling.
+    /// Clears the rounds of a thread for which time has passed otherwise: its next accesses are not polling.
     pub fn forget(&mut self, thread: usize) {
         if let Some(rounds) = self.0.get_mut(&thread) {
             rounds.this.clear();
@@ -65,7 +65,7 @@ impl Faults {
         }
     }
 
-    /// The round of a thread, which is a new one if pages have been closed.
+    /// The rounds of a thread; starts a new round if pages were closed.
     fn round(&mut self, thread: usize, closing: u64) -> &mut Rounds {
         if self.0.len() > THREADS {
             self.0.clear();
@@ -82,7 +82,7 @@ impl Faults {
 }
 
 impl Rounds {
-    /// What a thread looks at that comes to this, once in a round.
+    /// The accesses of a polling thread that repeats `fault`; at most once in a round.
     fn looks(&mut self, fault: &Fault) -> Option<Vec<Fault>> {
         let within = |round: &[Fault], fault: &Fault| round.iter().any(|one| one.again(fault));
         let is_same = self.before.iter().all(|one| within(&self.earlier, one))
@@ -100,17 +100,17 @@ impl Rounds {
     }
 }
 
-/// What is done with a page first.
+/// The first access to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// Something is read.
+    /// A read.
     Read,
-    /// Something is written.
+    /// A write.
     Write,
 }
 
 impl State {
-    /// A program touches `address`. Says whether that is in a buffer, and it may.
+    /// Handles an access of the program to `address`; returns whether it is in a guarded buffer, so that it can be repeated.
     pub fn touch(&mut self, address: usize, instruction: usize, touch: Touch) -> bool {
         let epoch = self.buffers.epoch();
         let Some(buffer) = self.buffers.at(address).filter(|b| b.is_guarded()) else {
@@ -149,7 +149,7 @@ impl State {
         true
     }
 
-    /// A system call is about to use bytes at `address`: they are opened and charged for.
+    /// Opens and charges the pages of a range that a system call will use.
     pub fn touch_range(&mut self, address: usize, len: usize, touch: Touch) {
         let epoch = self.buffers.epoch();
         let mut at = address;
@@ -177,7 +177,7 @@ impl State {
         }
     }
 
-    /// Lets time pass until a device writes what a program looks at in every round.
+    /// Lets time pass until a device writes one of the words that a program polls.
     fn poll(&mut self, round: &[Fault]) {
         if self.link().is_ok_and(|link| link.debt > 0) {
             self.look(Until::Limit, 0);
@@ -191,7 +191,7 @@ impl State {
             let now = self.link().map_or(0, |link| link.time());
             self.look(Until::Limit, now + STEP)
         };
-        if why == Why::Happened
+        if why == WaitEnd::Happened
             && let Some(link) = self.timed()
         {
             link.charge(link.welcome.costs.poll);
@@ -205,7 +205,7 @@ impl State {
         })
     }
 
-    /// The lines of a round, if they are in one buffer.
+    /// The cache lines of a round, if they are in one buffer.
     fn words(&mut self, round: &[Fault]) -> Option<Until> {
         let mut words: Option<(u64, usize, usize)> = None;
         for fault in round {

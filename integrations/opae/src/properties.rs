@@ -1,9 +1,9 @@
-//! `fpga_properties`: what there is to know about an object, or to look for.
+//! `fpga_properties`: the properties of an object, or a filter for objects.
 //!
-//! A getter of a field that is not set says `FPGA_NOT_FOUND`; one of a field that the type of the object does not have,
-//! `FPGA_INVALID_PARAM`.
+//! A getter returns `FPGA_NOT_FOUND` for a field that is not set, and `FPGA_INVALID_PARAM` for a field that the object's type does
+//! not have.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::c_char;
 
@@ -20,11 +20,11 @@ const ASSIGNED: u32 = 0;
 const UNASSIGNED: u32 = 1;
 /// `FPGA_IFC_DFL`: the interface of the kernel's own driver.
 const DFL: u32 = 0;
-/// Functions that a PCI device may have, less one.
+/// Largest function number of a PCI device.
 const LAST_FUNCTION: u8 = 7;
-/// Bytes of a name of a host, with the zero at its end.
+/// Size of a host name in bytes, with the final zero.
 const HOSTNAME: usize = 65;
-/// Bytes of the name of a model, with the zero at its end.
+/// Size of a model name in bytes, with the final zero.
 const MODEL: usize = 32;
 
 /// `fpga_version`.
@@ -39,10 +39,10 @@ pub struct Version {
     pub patch: u16,
 }
 
-/// What is known about an object, or looked for in one.
+/// The properties of an object, or of a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
-    /// The number of the device that it is loaded in.
+    /// The object ID of the accelerator's device.
     parent: Option<u64>,
     objtype: Option<u32>,
     segment: Option<u16>,
@@ -55,7 +55,7 @@ pub struct Properties {
     subsystem_vendor_id: Option<u16>,
     subsystem_device_id: Option<u16>,
     guid: Option<[u8; 16]>,
-    /// A number that no other object has.
+    /// A unique number of the object.
     pub object_id: Option<u64>,
     num_errors: Option<u32>,
     interface: Option<u32>,
@@ -72,7 +72,7 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// Those of one of `objects`.
+    /// The properties of the object at index `place` of `objects`.
     pub fn of(objects: &[Object], place: usize) -> Self {
         let object = &objects[place];
         let parent = object
@@ -119,7 +119,7 @@ impl Properties {
         properties
     }
 
-    /// Whether an object that has the properties `object` is looked for.
+    /// Whether an object with the properties `object` passes this filter.
     pub fn matches(&self, object: &Self) -> bool {
         wanted(self.parent.as_ref(), object.parent.as_ref())
             && wanted(self.objtype.as_ref(), object.objtype.as_ref())
@@ -172,7 +172,7 @@ fn wanted<T: PartialEq>(filter: Option<&T>, field: Option<&T>) -> bool {
     filter.is_none() || filter == field
 }
 
-/// The version in the ID of a bitstream: its upper four digits.
+/// The version in a bitstream ID: its upper four digits.
 fn version(bitstream_id: u64) -> Version {
     let digit = |place: u32| ((bitstream_id >> (4 * place)) & 0xf) as u8;
     Version {
@@ -182,7 +182,7 @@ fn version(bitstream_id: u64) -> Version {
     }
 }
 
-/// The bytes of a C string, `most` of them at most.
+/// The bytes of a C string, at most `most`.
 fn copy_text(from: *const c_char, most: usize) -> Result<Vec<u8>, Code> {
     let from = place(from.cast_mut().cast::<u8>())?;
     Ok((0..most)
@@ -298,7 +298,7 @@ extern "C" fn fpgaDestroyProperties(prop: *mut usize) -> u32 {
     })
 }
 
-/// Each call makes a token, which is the caller's.
+/// Each call makes a new token, which the caller must destroy.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaPropertiesGetParent(prop: usize, parent: *mut usize) -> u32 {
     entry(|| {
@@ -400,7 +400,7 @@ extern "C" fn fpgaPropertiesSetFunction(prop: usize, function: u8) -> u32 {
     })
 }
 
-/// The fields that are numbers.
+/// The fields with numbers.
 macro_rules! fields {
     ($($getter:ident, $setter:tt: $field:ident $type:ty $(, of $objtype:ident)?;)*) => {$(
         #[unsafe(no_mangle)]

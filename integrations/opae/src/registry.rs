@@ -1,6 +1,6 @@
-//! What stands for an object in the hands of a program: an address at which nothing is, and that is never given twice.
+//! Names of objects for programs: addresses of unmapped memory, which are never reused.
 //!
-//! A token, handle or other object that was destroyed, or never made, is therefore always told from one that lives.
+//! So a token, handle or other object that was destroyed, or was never made, is always recognised.
 
 use std::collections::BTreeMap;
 
@@ -8,50 +8,50 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::abi::Code;
 
-/// How much address space the names have.
+/// Size of the address space for names, in bytes.
 const SPACE: usize = 1 << 28;
-/// How far apart they are, as from `malloc`.
+/// Distance of names in bytes, as from `malloc`.
 const STEP: usize = 16;
 
-/// The objects of one kind that live.
+/// The living objects of one kind, by name.
 #[derive(Debug)]
 pub struct Registry<T>(BTreeMap<usize, T>);
 
 impl<T> Registry<T> {
-    /// None yet.
+    /// No objects.
     pub const fn new() -> Self {
         Registry(BTreeMap::new())
     }
 
-    /// The object of that name.
+    /// The object with the name `name`.
     pub fn find(&self, name: usize) -> Result<&T, Code> {
         self.0.get(&name).ok_or(Code::InvalidParam)
     }
 
-    /// The same, to change it.
+    /// The object with the name `name`, mutable.
     pub fn find_mut(&mut self, name: usize) -> Result<&mut T, Code> {
         self.0.get_mut(&name).ok_or(Code::InvalidParam)
     }
 
-    /// A new object.
+    /// Adds an object; returns its name.
     pub fn insert(&mut self, names: &mut Names, object: T) -> Result<usize, Code> {
         let name = names.next()?;
         self.0.insert(name, object);
         Ok(name)
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     pub fn remove(&mut self, name: usize) -> Result<T, Code> {
         self.0.remove(&name).ok_or(Code::InvalidParam)
     }
 
-    /// All of them, with their names.
+    /// All objects, with their names.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut T)> {
         self.0.iter_mut().map(|(&name, object)| (name, object))
     }
 }
 
-/// The names that are left.
+/// The names that are still unused.
 #[derive(Debug)]
 pub struct Names {
     next: usize,
@@ -59,7 +59,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// None given yet.
+    /// No names used yet.
     pub const fn new() -> Self {
         Names { next: 0, end: 0 }
     }
@@ -77,12 +77,12 @@ impl Names {
     }
 }
 
-/// Address space at which nothing is.
+/// Reserves unmapped address space.
 #[expect(unsafe_code, reason = "a mapping is made by raw pointers")]
 pub fn reserve(size: usize) -> Option<usize> {
     let none = ProtFlags::empty();
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    // SAFETY: a new mapping at an address of the system's choice takes no other's place.
+    // SAFETY: a new mapping at an address that the system chooses does not replace another one.
     let base = unsafe { mmap_anonymous(std::ptr::null_mut(), size, none, flags) };
     base.ok().map(|base| base as usize)
 }

@@ -1,8 +1,8 @@
-//! All that the library knows, behind one lock, and how it comes to a session.
+//! The state of the library, protected by one lock, and its connection to a session.
 
 #![expect(
     unsafe_code,
-    reason = "the environment is read, and handlers set, through C"
+    reason = "the environment is read, and handlers are set, through C"
 )]
 
 use std::ffi::{CStr, OsStr};
@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use session::{Clock, Reply, Request, SOCKET, Until, Why};
+use session::{Clock, Reply, Request, SOCKET, Until, WaitEnd};
 
 use crate::abi::Code;
 use crate::access::Opened;
@@ -27,60 +27,60 @@ use crate::registry::{Names, Registry};
 use crate::sysobject::Sysobject;
 use crate::token::Token;
 
-/// Looks at the clock in a row after which the next ones cost twice as much, and how often that is done: up to 512 times.
+/// Number of consecutive clock reads after which the cost of further ones doubles, and the most doublings: up to a factor of 512.
 const LOOKS: u32 = 4096;
 const MOST_DOUBLINGS: u32 = 9;
 
-/// All that the library knows.
+/// The state of the library.
 pub struct State {
     link: Option<Link>,
-    /// What new objects are called.
+    /// The names for new objects.
     pub names: Names,
-    /// Tokens that live.
+    /// The living tokens.
     pub tokens: Registry<Token>,
-    /// What is open.
+    /// The open handles.
     pub handles: Registry<Opened>,
-    /// Properties that live.
+    /// The living properties.
     pub properties: Registry<Properties>,
-    /// Event handles that live.
+    /// The living event handles.
     pub events: Registry<Event>,
-    /// Objects of descriptions that live.
+    /// The living system objects.
     pub sysobjects: Registry<Sysobject>,
-    /// Memory that is shared with devices.
+    /// The memory shared with devices.
     pub buffers: Buffers,
-    /// Registers that are mapped.
+    /// The mapped registers.
     pub windows: Windows,
     /// The last faults of threads.
     pub faults: Faults,
-    /// Threads that wait.
+    /// The waiting threads.
     pub waiters: Vec<Waiter>,
-    /// What the last buffer was called.
+    /// The number of the last buffer.
     pub last_wsid: u64,
-    /// Looks at the clock in a row while nothing is under way.
+    /// Number of consecutive clock reads while no operation is outstanding.
     idle_looks: u32,
 }
 
-/// Whose clock there is, as far as is known.
+/// The clock of the process, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// Nobody has asked yet.
+    /// Not known yet.
     Unknown,
-    /// There is no session, or it is that of the parent process.
+    /// There is no session, or the session belongs to the parent process.
     None,
-    /// The machine's.
+    /// Real time.
     Wall,
-    /// The simulation's.
+    /// Simulated time.
     Virtual,
 }
 
 static MODE: AtomicU8 = AtomicU8::new(Mode::Unknown as u8);
-/// Whether the library has been initialised: what is called before comes from those that were loaded before it.
+/// Whether the library is initialised; earlier calls come from libraries that were loaded before it.
 static READY: AtomicBool = AtomicBool::new(false);
-/// The last time that anybody was told, for a signal handler that cannot have the lock.
+/// The last time that was reported, for a signal handler that cannot take the lock.
 static TOLD: AtomicU64 = AtomicU64::new(0);
 
-/// The time of day and the monotonic time at which the session began, in nanoseconds.
+/// The time of day and the monotonic time at the begin of the session, in nanoseconds.
 static BEGAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 static STATE: Lock<State> = Lock::new(State {
@@ -99,24 +99,25 @@ static STATE: Lock<State> = Lock::new(State {
     idle_looks: 0,
 });
 
-/// Takes the lock, unless this thread has it.
+/// Takes the lock; none if this thread has it.
 pub fn lock() -> Option<Guard<'static, State>> {
     STATE.lock()
 }
 
-/// Takes the lock, unless somebody keeps it.
+/// Takes the lock; none if another thread keeps it.
 ///
-/// The clock is read so: an allocator may read it while it has a lock of its own, which whoever has this one may need.
+/// The clock uses this function: an allocator may read the clock while it holds its own lock, which the holder of this lock may
+/// need.
 pub fn lock_soon() -> Option<Guard<'static, State>> {
     STATE.lock_soon()
 }
 
-/// Whether somebody waits for the lock, which this thread has.
+/// Whether another thread waits for the lock, which this thread holds.
 pub fn is_wanted() -> bool {
     STATE.is_wanted()
 }
 
-/// Does `body` on what the library knows; it must not touch memory of the program.
+/// Runs `body` with the state of the library; it must not access memory of the program.
 pub fn with<T>(body: impl FnOnce(&mut State) -> Result<T, Code>) -> Result<T, Code> {
     let mut state = lock().ok_or(Code::Exception)?;
     state.connect();
@@ -126,7 +127,7 @@ pub fn with<T>(body: impl FnOnce(&mut State) -> Result<T, Code>) -> Result<T, Co
     result
 }
 
-/// Whose clock there is; connects if nobody has yet.
+/// The clock of the process; connects to the session on the first call.
 pub fn mode() -> Mode {
     let known = known_mode();
     if known != Mode::Unknown || !READY.load(Ordering::Relaxed) {
@@ -139,7 +140,7 @@ pub fn mode() -> Mode {
     known_mode()
 }
 
-/// Whose clock there is, as far as is known.
+/// The clock of the process, as far as it is known.
 pub fn known_mode() -> Mode {
     match MODE.load(Ordering::Relaxed) {
         0 => Mode::Unknown,
@@ -149,12 +150,12 @@ pub fn known_mode() -> Mode {
     }
 }
 
-/// Whether what is called is called by a program, and not while it is loaded.
+/// Whether the library is initialised, so that calls come from the program.
 pub fn ready() -> bool {
     READY.load(Ordering::Relaxed)
 }
 
-/// The time of day and the monotonic time at which a session of virtual time began, in nanoseconds.
+/// The time of day and the monotonic time at the begin of a session with virtual time, in nanoseconds; none for other sessions.
 pub fn began() -> Option<(u64, u64)> {
     let [realtime, monotonic] = &BEGAN;
     (known_mode() == Mode::Virtual).then(|| {
@@ -165,7 +166,7 @@ pub fn began() -> Option<(u64, u64)> {
     })
 }
 
-/// The last time that anybody was told, in femtoseconds.
+/// The last time that was reported, in femtoseconds.
 pub fn told() -> u64 {
     TOLD.load(Ordering::Relaxed)
 }
@@ -194,18 +195,19 @@ impl State {
         }
     }
 
-    /// The session.
+    /// The connection to the session.
     pub fn link(&mut self) -> Result<&mut Link, Code> {
         self.link.as_mut().ok_or(Code::NoDriver)
     }
 
-    /// The session, if its clock is the one that counts.
+    /// The connection, if the session has virtual time.
     pub fn timed(&mut self) -> Option<&mut Link> {
         let virtually = known_mode() == Mode::Virtual;
         self.link.as_mut().filter(|_| virtually)
     }
 
-    /// Asks the simulation. Buffers are closed before a device hears of something, and after time has passed while one is active.
+    /// Sends a request to the session. Buffers are closed before a load or store, and after time has passed while an operation is
+    /// outstanding.
     pub fn call(&mut self, request: Request, file: Option<BorrowedFd<'_>>) -> Result<Reply, Code> {
         if matches!(request, Request::Load { .. } | Request::Store { .. }) {
             self.buffers.begin();
@@ -217,24 +219,24 @@ impl State {
         reply
     }
 
-    /// Waits on behalf of the program.
-    pub fn wait(&mut self, until: Until, limit: u64) -> Why {
+    /// Waits in simulated time for the program.
+    pub fn wait(&mut self, until: Until, limit: u64) -> WaitEnd {
         self.faults.forget(this_thread());
         self.look(until, limit)
     }
 
-    /// Waits on behalf of a program that looks at a byte over and over.
-    pub fn look(&mut self, until: Until, limit: u64) -> Why {
+    /// Waits in simulated time for a program that polls.
+    pub fn look(&mut self, until: Until, limit: u64) -> WaitEnd {
         self.idle_looks = 0;
         let Ok(link) = self.link() else {
-            return Why::Quiet;
+            return WaitEnd::Quiet;
         };
         let why = link.wait(until, limit);
         self.time_passed();
         why
     }
 
-    /// Charges `work` and says what time it is then.
+    /// Charges `work`; returns the simulated time after it.
     pub fn charge(&mut self, work: u64) -> u64 {
         if let Some(link) = self.timed() {
             link.charge(work);
@@ -243,8 +245,8 @@ impl State {
         told()
     }
 
-    /// How often what a look at the clock costs is doubled: a program that does nothing else while nothing is under way waits for its
-    /// own time-out, and takes larger steps the longer it does.
+    /// Number of doublings of the cost of a clock read. A program that only reads the clock while no operation is outstanding waits
+    /// for its own time-out, so its steps become larger with time.
     pub fn idle_doublings(&mut self) -> u32 {
         self.idle_looks = if self.active() {
             0
@@ -254,7 +256,7 @@ impl State {
         (self.idle_looks / LOOKS).min(MOST_DOUBLINGS)
     }
 
-    /// Whether something is under way that may write to memory or interrupt.
+    /// Whether an operation may still write to memory or signal an interrupt.
     pub fn active(&self) -> bool {
         let link = self.link.as_ref();
         link.is_some_and(|link| link.active && !link.gone)
@@ -273,7 +275,7 @@ impl State {
 fn socket() -> Option<&'static Path> {
     let mut name = [0; SOCKET.len() + 1];
     name[..SOCKET.len()].copy_from_slice(SOCKET.as_bytes());
-    // SAFETY: the name ends with a zero; what comes back belongs to the environment, which nobody changes while it is read.
+    // SAFETY: the name ends with a zero; the result belongs to the environment, which is not changed while it is read.
     let path = unsafe {
         let value = libc::getenv(name.as_ptr().cast());
         if value.is_null() {
@@ -292,13 +294,13 @@ extern "C" fn after_fork() {
     STATE.release();
 }
 
-/// The child has not the parent's session: what was shared stays as memory, and time is real.
+/// In the child process there is no session: shared buffers stay as memory, and time is real.
 extern "C" fn after_fork_in_child() {
-    // SAFETY: the lock was taken before the fork, by the thread that is this one.
+    // SAFETY: this thread has taken the lock before the fork.
     let state = unsafe { STATE.held() };
     state.buffers.let_go();
     state.waiters.clear();
-    // Where the parent had none, the child comes to one of its own.
+    // If the parent was not connected, the child may connect itself.
     if let Some(link) = &mut state.link {
         MODE.store(Mode::None as u8, Ordering::Relaxed);
         link.gone = true;

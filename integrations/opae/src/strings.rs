@@ -1,5 +1,5 @@
-//! `movs`, `stos` and `lods` where at least one side is registers of a device. A repeated one is done as the copy that it is: by
-//! accesses as wide as its place allows, not byte by byte.
+//! The string instructions `movs`, `stos` and `lods` with registers of a device on at least one side. A repeated one is executed as
+//! a copy, by the widest possible accesses, not byte by byte.
 
 use std::ffi::c_int;
 
@@ -10,12 +10,12 @@ use crate::fault::Context;
 use crate::state::lock;
 use crate::valgrind;
 
-/// Bytes that are moved at a time.
+/// Most bytes that are moved at a time.
 const CHUNK: usize = 256;
 /// The direction flag.
 const DOWN: u64 = 1 << 10;
 
-/// Does the whole instruction. Says whether it can be done.
+/// Executes the whole instruction; returns whether it is possible.
 pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
     use Mnemonic::{Lodsb, Lodsd, Lodsq, Lodsw, Movsb, Movsd, Movsq, Movsw};
     use Mnemonic::{Stosb, Stosd, Stosq, Stosw};
@@ -80,7 +80,7 @@ pub fn execute(instruction: &Instruction, context: &mut Context<'_>) -> bool {
     true
 }
 
-/// The instruction is begun again, or from where it is: valgrind has counted an element of a repeated one before it is moved.
+/// Prepares the repetition of an instruction under valgrind, which counts an element of a repeated one before it moves it.
 pub fn restart(context: &mut Context<'_>) {
     if !valgrind::is_there() {
         return;
@@ -95,7 +95,7 @@ pub fn restart(context: &mut Context<'_>) {
     }
 }
 
-/// Moves a pointer on, and says where it was.
+/// Advances a pointer; returns its previous value.
 fn advance(context: &mut Context<'_>, register: c_int, len: usize, down: bool) -> usize {
     let at = context.register(register);
     let next = if down {
@@ -107,7 +107,7 @@ fn advance(context: &mut Context<'_>, register: c_int, len: usize, down: bool) -
     at as usize
 }
 
-/// Bytes of memory or of registers, wherever the one ends and the other begins.
+/// Reads bytes of memory or of registers; the range may contain both.
 fn fetch(address: usize, bytes: &mut [u8]) {
     let mut done = 0;
     while done < bytes.len() {

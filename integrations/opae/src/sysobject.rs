@@ -1,6 +1,6 @@
-//! Attributes of an object as a program walks them: like files, in directories.
+//! System objects: the attributes of an object as files in directories.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -21,41 +21,41 @@ const RECURSE_ALL: c_int = 1 << 4;
 const CONTAINER: c_int = 1;
 const ATTRIBUTE: c_int = 1 << 1;
 
-/// What a program calls an object of a device's description.
+/// A system object of a program.
 #[derive(Clone, Debug)]
 pub struct Sysobject {
     of: Owner,
-    /// Its path within that.
+    /// Path in the attributes of the object.
     path: String,
-    /// By what name it was asked for.
+    /// The name by which the program requested it.
     name: String,
     content: Content,
 }
 
-/// What is described.
+/// The object that a system object belongs to.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     token: Token,
     kind: Kind,
-    /// The handle that it was got from, by which alone it can be written.
+    /// The handle through which it was opened; without a handle it cannot be written.
     handle: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// The names of what is in it, if that was asked for, and whether it was asked for of those, too.
+    /// A directory, with the names in it if requested, and whether the names of its subdirectories were requested, too.
     Directory { names: Vec<String>, is_deep: bool },
-    /// An attribute, and what it said when that was asked last.
+    /// An attribute, with its text at the last read.
     File(&'static Attribute, String),
 }
 
 impl Owner {
-    /// The attribute with that path.
+    /// The attribute at `path`.
     fn attribute(self, path: &str) -> Option<&'static Attribute> {
         attributes(self.kind).iter().find(|one| one.path == path)
     }
 
-    /// All paths there are, of directories too.
+    /// All paths of attributes and directories.
     fn paths(self) -> BTreeSet<&'static str> {
         let files = attributes(self.kind).iter().map(|attribute| attribute.path);
         let above = |path: &'static str| {
@@ -65,7 +65,7 @@ impl Owner {
         files.flat_map(above).collect()
     }
 
-    /// The names of what is in the directory `path`.
+    /// The names in the directory `path`.
     fn names(self, path: &str) -> Vec<String> {
         let inside = |other: &str| {
             let rest = other.strip_prefix(path)?.strip_prefix('/')?;
@@ -74,7 +74,7 @@ impl Owner {
         self.paths().into_iter().filter_map(inside).collect()
     }
 
-    /// The path that `wanted` is, or is a pattern of.
+    /// The path that equals `wanted`, or that matches it as a pattern.
     fn find(self, wanted: &str, is_pattern: bool) -> Result<&'static str, Code> {
         let wanted = CString::new(wanted).map_err(|_| Code::InvalidParam)?;
         let is_it = |path: &&str| {
@@ -82,7 +82,7 @@ impl Owner {
                 return path.as_bytes() == wanted.as_bytes();
             }
             CString::new(*path).is_ok_and(|path| {
-                // SAFETY: both are strings.
+                // SAFETY: both arguments are C strings.
                 unsafe { libc::fnmatch(wanted.as_ptr(), path.as_ptr(), libc::FNM_PATHNAME) == 0 }
             })
         };
@@ -90,10 +90,10 @@ impl Owner {
     }
 }
 
-/// A name may not lead out of its object.
+/// Reads a name, which must not lead out of its object.
 fn named(name: *const c_char) -> Result<String, Code> {
     place(name.cast_mut())?;
-    // SAFETY: the program says that it is a string.
+    // SAFETY: the program guarantees a C string.
     let name = unsafe { CStr::from_ptr(name) };
     let name = name.to_str().map_err(|_| Code::NotFound)?;
     if name.contains("..") || name.starts_with(['.', '/']) || name.is_empty() {
@@ -103,7 +103,7 @@ fn named(name: *const c_char) -> Result<String, Code> {
 }
 
 impl State {
-    /// A new object, `name` below `above`.
+    /// A new system object: `name` below the directory `above`.
     fn described(
         &mut self,
         of: Owner,
@@ -142,7 +142,7 @@ impl State {
         })
     }
 
-    /// An attribute, asked anew if that is wanted, and what it says.
+    /// An attribute and its text, which is read again if `flags` requests it.
     fn file(&mut self, object: usize, flags: c_int) -> Result<(&'static Attribute, String), Code> {
         let Sysobject { of, content, .. } = self.sysobjects.find(object)?;
         let Content::File(attribute, text) = content else {
@@ -160,7 +160,7 @@ impl State {
     }
 }
 
-/// Gives a program the object that `find` makes with its name.
+/// Gives the program the system object that `find` makes from the name.
 fn get(
     name: *const c_char,
     object: *mut usize,
@@ -221,7 +221,7 @@ extern "C" fn fpgaObjectGetObject(
     })
 }
 
-/// One of what was asked for together with its directory.
+/// An object in a directory that was opened with its content.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetObjectAt(parent: usize, index: usize, object: *mut usize) -> u32 {
     entry(|| {
@@ -283,7 +283,7 @@ extern "C" fn fpgaDestroyObject(object: *mut usize) -> u32 {
     })
 }
 
-/// Bytes of an attribute, or what was asked for together with a directory.
+/// Size of an attribute's text in bytes, or number of objects in a directory that was opened with its content.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetSize(object: usize, value: *mut u32, flags: c_int) -> u32 {
     entry(|| {
@@ -317,7 +317,7 @@ extern "C" fn fpgaObjectRead(
     })
 }
 
-/// The number that an attribute is, or with `FPGA_OBJECT_RAW` the first bytes of its text.
+/// The number in an attribute's text, or with `FPGA_OBJECT_RAW` the first bytes of the text.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectRead64(object: usize, value: *mut u64, flags: c_int) -> u32 {
     entry(|| {
@@ -335,7 +335,7 @@ extern "C" fn fpgaObjectRead64(object: usize, value: *mut u64, flags: c_int) -> 
     })
 }
 
-/// As `strtoull` has it: what is no number is zero.
+/// The number in a text, as from `strtoull`: 0 if it is not a number.
 fn number(text: &str) -> u64 {
     let text = text.trim();
     let value = match text.strip_prefix("0x") {
@@ -345,7 +345,7 @@ fn number(text: &str) -> u64 {
     value.unwrap_or(0)
 }
 
-/// What a token gave cannot be written.
+/// Objects that were opened by a token cannot be written.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectWrite64(object: usize, value: u64, _flags: c_int) -> u32 {
     entry(|| {

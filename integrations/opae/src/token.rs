@@ -1,19 +1,19 @@
-//! Tokens: what a program was told there is, whether or not it is there still.
+//! Tokens: references to objects, which may no longer exist.
 
 use session::{Object, Reply, Request};
 
 use crate::abi::Code;
 use crate::state::State;
 
-/// What stands for one object of the session.
+/// A reference to an object of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// The number that no other object has.
+    /// The unique number of the object.
     pub object_id: u64,
 }
 
 impl State {
-    /// What there is now.
+    /// The objects that exist now.
     pub fn objects(&mut self) -> Result<Vec<Object>, Code> {
         match self.call(Request::Objects, None)? {
             Reply::Objects(objects) => Ok(objects),
@@ -21,7 +21,7 @@ impl State {
         }
     }
 
-    /// What there is now, and the place in it of what `token` stands for.
+    /// The objects that exist now, and the index of the object of `token`.
     pub fn object(&mut self, token: Token) -> Result<(Vec<Object>, usize), Code> {
         let objects = self.objects()?;
         let place = objects

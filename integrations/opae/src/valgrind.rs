@@ -1,11 +1,11 @@
-//! What is asked of valgrind, by the sequence of instructions that it documents for that; without it they do nothing.
+//! Requests to valgrind, by its documented instruction sequence, which has no effect elsewhere.
 
-/// Says that memory may be used, although nothing is mapped there that can be: whoever touches it is answered by the library.
+/// Marks memory as usable although it is not mapped; the library handles accesses to it.
 pub fn make_defined(address: usize, len: usize) {
     request([MAKE_MEM_DEFINED, address, len, 0, 0, 0]);
 }
 
-/// Whether the process runs on it.
+/// Whether the process runs under valgrind.
 pub fn is_there() -> bool {
     request([RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0]) != 0
 }
@@ -18,8 +18,8 @@ const RUNNING_ON_VALGRIND: usize = 0x1001;
 #[expect(unsafe_code, reason = "the sequence is one of instructions")]
 fn request(arguments: [usize; 6]) -> usize {
     let mut result = 0;
-    // SAFETY: the rotations add up to whole turns and the exchange is of a register with itself: no register changes but the
-    // result, and that only by valgrind.
+    // SAFETY: the rotations add up to full turns, and the exchange is of a register with itself. No register changes except the
+    // result, which only valgrind changes.
     unsafe {
         std::arch::asm!(
             "rol rdi, 3",

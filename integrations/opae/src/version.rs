@@ -1,6 +1,6 @@
-//! Which version of the interface this is, and what its result codes are called.
+//! The version of the interface, and the names of its result codes.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::{CStr, c_char};
 

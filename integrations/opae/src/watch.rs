@@ -1,10 +1,10 @@
-//! A thread that closes pages again while a program looks at them without any call, so that it is found out.
+//! A thread that closes open pages again while a program accesses them without any call, so that polling is detected.
 //!
-//! It goes by processor time, not by real time: a program that was only set aside by the system has not looked at anything.
+//! It measures processor time, not real time: a program that the system has suspended has not polled.
 
 #![expect(
     unsafe_code,
-    reason = "the clocks are read, and signals blocked, through C"
+    reason = "clocks are read, and signals are blocked, through C"
 )]
 
 use std::ptr;
@@ -15,30 +15,30 @@ use crate::lock::{block_signals, unblock_signals};
 use crate::state::lock;
 use crate::valgrind;
 
-/// How long a program may look at pages before it is asked what it does there, in nanoseconds.
+/// Processor time, in nanoseconds, that a program may use open pages before they are closed.
 const PATIENCE: i64 = 50_000;
-/// The same where each instruction takes a hundred.
+/// This processor time under valgrind, where instructions take about a hundred times as long.
 const PATIENCE_OF_VALGRIND: i64 = 5_000_000;
 
-/// Calls and faults so far.
+/// Number of calls and faults so far.
 static TICKS: AtomicU64 = AtomicU64::new(0);
-/// Whether anything may have been opened since the thread went to sleep.
+/// Whether a page may have been opened since the thread went to sleep.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
-/// The thread's number.
+/// The system's number of the thread.
 static THREAD: AtomicI32 = AtomicI32::new(0);
 
-/// Whether a thread of the system's is this one.
+/// Whether `thread` is this thread.
 pub fn is_watch(thread: i32) -> bool {
     THREAD.load(Ordering::Relaxed) == thread
 }
 
-/// How many calls and faults there were.
+/// Number of calls and faults so far.
 pub fn ticks() -> u64 {
     TICKS.load(Ordering::Relaxed)
 }
 
-/// There was a call or a fault.
+/// Counts a call or a fault.
 pub fn tick() {
     TICKS.fetch_add(1, Ordering::Relaxed);
     if WANTED.swap(1, Ordering::Relaxed) == 0 {
@@ -56,7 +56,7 @@ pub fn start() {
 
 fn watch() {
     block_every_signal();
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments.
     THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
     let patience = if valgrind::is_there() {
         PATIENCE_OF_VALGRIND
@@ -91,13 +91,13 @@ fn watch() {
     }
 }
 
-/// Sleeps so many nanoseconds without the library's own sleep, which would be another's time.
+/// Sleeps for `span` nanoseconds of real time, without the library's own sleep, which would let simulated time pass.
 fn rest(span: i64) {
     let span = libc::timespec {
         tv_sec: 0,
         tv_nsec: span,
     };
-    // SAFETY: the span is read, and nothing written.
+    // SAFETY: the span is only read.
     unsafe {
         libc::syscall(
             libc::SYS_nanosleep,
@@ -107,30 +107,30 @@ fn rest(span: i64) {
     };
 }
 
-/// The processor time of all threads but this, in nanoseconds.
+/// The processor time of all other threads, in nanoseconds.
 fn work_of_others() -> i64 {
     work(libc::CLOCK_PROCESS_CPUTIME_ID) - work(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// The processor time of all threads but the one that asks and that of the library, in nanoseconds.
+/// The processor time of all threads except the calling one and the library's, in nanoseconds.
 pub fn work_of_program() -> i64 {
-    // The number of a thread's clock of processor time (man 2 clock_getres).
+    // The number of the clock of a thread's processor time (man 2 clock_getres).
     let clock = !THREAD.load(Ordering::Relaxed) << 3 | 6;
     work_of_others() - work(clock)
 }
 
-/// What a clock of the system shows, in nanoseconds.
+/// The value of a clock of the system, in nanoseconds.
 pub fn work(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the place is there.
+    // SAFETY: the pointer is to a local variable.
     unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// No handler of the program runs on this thread.
+/// Blocks all signals, so that no handler of the program runs on this thread.
 fn block_every_signal() {
     let mut all = std::mem::MaybeUninit::uninit();
     // SAFETY: the set is written before it is read.

@@ -1,4 +1,4 @@
-//! C programs, as anybody writes them, against the library and a toy simulation: plain, with the address sanitizer, and on valgrind.
+//! Ordinary C programs with the library and a toy simulation: plain, with the address sanitizer, and under valgrind.
 
 mod fake;
 
@@ -14,7 +14,7 @@ enum Way {
     Valgrind,
 }
 
-/// Builds and runs a program in every way that there is here.
+/// Builds and runs a program in every mode that is available.
 fn run(name: &str, clock: Clock) -> Vec<String> {
     let ways = [Way::Plain, Way::Sanitized, Way::Valgrind];
     ways.iter()
@@ -22,7 +22,7 @@ fn run(name: &str, clock: Clock) -> Vec<String> {
         .collect()
 }
 
-/// What it prints. Nothing if that way is not there.
+/// The output of a program; none if the mode is not available.
 fn run_in(name: &str, clock: Clock, way: Way) -> Option<String> {
     let program = build(name, way)?;
     let socket = fake::serve(clock, &format!("{name}-{clock:?}-{way:?}"));
@@ -36,7 +36,7 @@ fn run_in(name: &str, clock: Clock, way: Way) -> Option<String> {
         .arg(&program)
         .env("PEERLANE_SESSION", &socket)
         .env("LD_LIBRARY_PATH", libraries())
-        // Else the sanitizer's allocator reads the clock now and then.
+        // Otherwise the allocator of the sanitizer reads the clock sometimes.
         .env("ASAN_OPTIONS", "allocator_release_to_os_interval_ms=-1")
         .output()
         .expect("the program runs");
@@ -111,7 +111,7 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// A directory in which the library is under the names that it is installed by.
+/// A directory with the library under its installed names.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     let built = test
@@ -181,7 +181,7 @@ fn threads_share_a_session_and_a_child_has_none() {
 
 #[test]
 fn a_fault_of_the_programs_own_goes_to_the_program() {
-    // Valgrind counts such a fault as an error, and is right.
+    // Valgrind rightly reports such a fault as an error.
     run_in("faults", Clock::Virtual, Way::Plain);
     run_in("faults", Clock::Virtual, Way::Sanitized);
 }

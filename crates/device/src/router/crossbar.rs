@@ -65,7 +65,7 @@ pub(super) enum Exits {
     User,
     /// PCI Express.
     Pcie,
-    /// One of these fibres.
+    /// These fibres; the packet takes one.
     On(Hops),
 }
 

@@ -1,15 +1,15 @@
-//! Waiting for descriptors: `poll`, `select`, `epoll_wait` and those like them.
+//! Waiting for descriptors: `poll`, `select`, `epoll_wait` and similar functions.
 //!
-//! What is ready is ready. If nothing is, simulated time passes: to the next interrupt if one of the descriptors may tell of it, and
-//! to the limit otherwise. A wait without a limit for what only others can bring about is a real one.
+//! A descriptor that is ready is returned at once. Otherwise simulated time passes, to the next interrupt if a descriptor belongs
+//! to an event, else to the limit. A wait without a limit and without events is a real wait.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::{c_int, c_ulong};
 use std::ptr;
 
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, timeval};
-use session::{Until, Why};
+use session::{Until, WaitEnd};
 
 use super::threads::MOMENT;
 use super::time::from_timespec;
@@ -18,10 +18,10 @@ use super::{NANOSECOND, charge_system_call, real, virtually, with_state};
 use crate::abi::place;
 use crate::state::{State, told};
 
-/// How long a wait is real at a time when the simulation has nothing more to do, in milliseconds.
+/// Length of each real wait while the simulation has no scheduled event, in milliseconds.
 const SLICE: c_int = 10;
 
-/// How long a real wait may be.
+/// The length of a real wait.
 #[derive(Clone, Copy)]
 enum Real {
     Now,
@@ -49,7 +49,7 @@ impl Real {
     }
 }
 
-/// Waits for `span` nanoseconds, or without end, until `look` finds something.
+/// Waits until `look` finds a ready descriptor, for at most `span` nanoseconds.
 fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> c_int {
     let now = with_state(charge_system_call).unwrap_or_else(told);
     let limit = span.map(|span| now.saturating_add(span.saturating_mul(NANOSECOND)));
@@ -81,9 +81,9 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
             return ready;
         }
         match (why, limit) {
-            (Why::Happened | Why::Interrupted, _) => {}
-            // The fabric has come to rest before the limit: others may begin something.
-            (Why::Quiet, Some(limit)) if told() < limit => {}
+            (WaitEnd::Happened | WaitEnd::Interrupted, _) => {}
+            // The simulation has no event before the limit; other processes may cause one.
+            (WaitEnd::Quiet, Some(limit)) if told() < limit => {}
             (_, Some(_)) => return 0,
             (_, None) => {
                 let ready = look(Real::Slice);
@@ -96,7 +96,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
     }
 }
 
-/// A look at a descriptor that does not wait is a system call all the same.
+/// Charges a system call that checks a descriptor without waiting.
 pub fn glance() {
     with_state(|state| {
         charge_system_call(state);
@@ -105,7 +105,7 @@ pub fn glance() {
     give_way();
 }
 
-/// Waits until a descriptor of an event may be read.
+/// Waits until the descriptor of an event can be read.
 pub fn wait_for(descriptor: c_int) {
     let mut one = pollfd {
         fd: descriptor,
@@ -113,7 +113,7 @@ pub fn wait_for(descriptor: c_int) {
         revents: 0,
     };
     wait(true, None, |real| {
-        // SAFETY: there is one.
+        // SAFETY: the array has one element.
         unsafe { real::poll(&raw mut one, 1, real.milliseconds()) }
     });
 }
@@ -126,7 +126,7 @@ fn span(timeout: *const timespec) -> Option<u64> {
     from_timespec(place(timeout.cast_mut()).ok()?.take())
 }
 
-/// Whether one of them tells of interrupts.
+/// Whether one of the descriptors belongs to an event.
 fn any_tells(all: *mut pollfd, count: nfds_t) -> bool {
     let Ok(first) = place(all) else { return false };
     with_descriptors((0..count as usize).map(|index| first.at(index).take().fd))
@@ -142,16 +142,16 @@ fn with_descriptors(descriptors: impl Iterator<Item = c_int>) -> bool {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn poll(all: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     if !virtually() {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::poll(all, count, timeout) };
     }
     wait(any_tells(all, count), milliseconds(timeout), |real| {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         unsafe { real::poll(all, count, real.milliseconds()) }
     })
 }
 
-/// What `poll` is called where the compiler checks sizes.
+/// The name of `poll` when the compiler checks buffer sizes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __poll_chk(
     all: *mut pollfd,
@@ -159,7 +159,7 @@ unsafe extern "C" fn __poll_chk(
     timeout: c_int,
     _room: size_t,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { poll(all, count, timeout) }
 }
 
@@ -171,29 +171,29 @@ unsafe extern "C" fn ppoll(
     mask: *const sigset_t,
 ) -> c_int {
     if !virtually() {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::ppoll(all, count, timeout, mask) };
     }
     wait(any_tells(all, count), span(timeout), |real| {
         let timeout = real.timespec();
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         unsafe { real::ppoll(all, count, timeout, mask) }
     })
 }
 
-/// The descriptors of a set.
+/// The descriptors in a set.
 fn descriptors(count: c_int, set: *mut fd_set) -> Vec<c_int> {
     if set.is_null() {
         return Vec::new();
     }
-    // SAFETY: the set has room for the descriptors below the count.
+    // SAFETY: the set has space for all descriptors below `count`.
     (0..count)
         .filter(|&fd| unsafe { libc::FD_ISSET(fd, set) })
         .collect()
 }
 
-/// The sets as they were: a look that finds nothing empties them.
+/// Copies of the sets, because a check that finds nothing clears them.
 struct Sets([(*mut fd_set, Vec<c_ulong>); 3]);
 
 impl Sets {
@@ -224,7 +224,7 @@ unsafe extern "C" fn select(
     timeout: *mut timeval,
 ) -> c_int {
     if !virtually() {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::select(count, read, write, except, timeout) };
     }
     let span = place(timeout).ok().and_then(|timeout| {
@@ -247,7 +247,7 @@ unsafe extern "C" fn pselect(
     mask: *const sigset_t,
 ) -> c_int {
     if !virtually() {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::pselect(count, read, write, except, timeout, mask) };
     }
     select_virtually(count, [read, write, except], span(timeout), mask)
@@ -266,7 +266,7 @@ fn select_virtually(
         saved.restore();
         let timeout = real.timespec();
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         unsafe { real::pselect(count, read, write, except, timeout, mask) }
     })
 }
@@ -279,14 +279,14 @@ unsafe extern "C" fn epoll_wait(
     timeout: c_int,
 ) -> c_int {
     if !virtually() {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::epoll_wait(epoll, events, most, timeout) };
     }
-    // SAFETY: as the caller says; no mask is none.
+    // SAFETY: the caller guarantees valid arguments; a null mask means no mask.
     unsafe { epoll_pwait(epoll, events, most, timeout, ptr::null()) }
 }
 
-/// What an `epoll` descriptor waits for is not known here: it may be any event that is told.
+/// The descriptors of an `epoll` descriptor are not known here, so any event may be among them.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn epoll_pwait(
     epoll: c_int,
@@ -296,12 +296,12 @@ unsafe extern "C" fn epoll_pwait(
     mask: *const sigset_t,
 ) -> c_int {
     if !virtually() {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) };
     }
     let hears = with_state(State::hears).unwrap_or(false);
     wait(hears, milliseconds(timeout), |real| {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         unsafe { real::epoll_pwait(epoll, events, most, real.milliseconds(), mask) }
     })
 }

@@ -1,6 +1,6 @@
-//! System calls that are given memory: the system does not fault, so pages of buffers are opened for it before.
+//! System calls with pointers to memory: the system does not fault on closed pages, so they are opened before the call.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::{c_int, c_void};
 
@@ -13,7 +13,7 @@ use crate::guard::may_touch;
 use crate::polling::Touch;
 use crate::state::{Mode, known_mode};
 
-/// Does `call` while the pages of `ranges` are open.
+/// Runs `call` while the pages of `ranges` are open.
 fn with_open<T>(
     ranges: impl Iterator<Item = (usize, usize)> + Clone,
     touch: Touch,
@@ -47,7 +47,7 @@ fn with_parts<T>(parts: *const iovec, count: c_int, touch: Touch, call: impl FnO
     with_open(ranges, touch, call)
 }
 
-/// A read of a descriptor of an event waits in simulated time.
+/// A read of an event's descriptor waits in simulated time.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(file: c_int, bytes: *mut c_void, len: size_t) -> ssize_t {
     if known_mode() == Mode::Virtual && may_tell(file) {
@@ -58,19 +58,19 @@ unsafe extern "C" fn read(file: c_int, bytes: *mut c_void, len: size_t) -> ssize
             (false, _) => {}
         }
     }
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_range(bytes, len, Touch::Write, || unsafe {
         real::read(file, bytes, len)
     })
 }
 
 fn blocks(file: c_int) -> bool {
-    // SAFETY: the flags are asked for, and nothing changed.
+    // SAFETY: the flags are only read.
     let flags = unsafe { libc::fcntl(file, libc::F_GETFL) };
     flags >= 0 && flags & libc::O_NONBLOCK == 0
 }
 
-/// What `read` is called where the compiler checks sizes.
+/// The name of `read` when the compiler checks buffer sizes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __read_chk(
     file: c_int,
@@ -78,13 +78,13 @@ unsafe extern "C" fn __read_chk(
     len: size_t,
     room: size_t,
 ) -> ssize_t {
-    // SAFETY: as the caller says, and there is no more room than that.
+    // SAFETY: the caller guarantees valid arguments, and the length is limited to the buffer.
     unsafe { read(file, bytes, len.min(room)) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(file: c_int, bytes: *const c_void, len: size_t) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_range(bytes, len, Touch::Read, || unsafe {
         real::write(file, bytes, len)
     })
@@ -92,7 +92,7 @@ unsafe extern "C" fn write(file: c_int, bytes: *const c_void, len: size_t) -> ss
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pread(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_range(bytes, len, Touch::Write, || unsafe {
         real::pread64(file, bytes, len, at)
     })
@@ -100,13 +100,13 @@ unsafe extern "C" fn pread(file: c_int, bytes: *mut c_void, len: size_t, at: off
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pread64(file: c_int, bytes: *mut c_void, len: size_t, at: off_t) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { pread(file, bytes, len, at) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pwrite(file: c_int, bytes: *const c_void, len: size_t, at: off_t) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_range(bytes, len, Touch::Read, || unsafe {
         real::pwrite64(file, bytes, len, at)
     })
@@ -119,13 +119,13 @@ unsafe extern "C" fn pwrite64(
     len: size_t,
     at: off_t,
 ) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { pwrite(file, bytes, len, at) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readv(file: c_int, parts: *const iovec, count: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_parts(parts, count, Touch::Write, || unsafe {
         real::readv(file, parts, count)
     })
@@ -133,7 +133,7 @@ unsafe extern "C" fn readv(file: c_int, parts: *const iovec, count: c_int) -> ss
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(file: c_int, parts: *const iovec, count: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_parts(parts, count, Touch::Read, || unsafe {
         real::writev(file, parts, count)
     })
@@ -141,7 +141,7 @@ unsafe extern "C" fn writev(file: c_int, parts: *const iovec, count: c_int) -> s
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recv(socket: c_int, bytes: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_range(bytes, len, Touch::Write, || unsafe {
         real::recv(socket, bytes, len, flags)
     })
@@ -154,7 +154,7 @@ unsafe extern "C" fn send(
     len: size_t,
     flags: c_int,
 ) -> ssize_t {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_range(bytes, len, Touch::Read, || unsafe {
         real::send(socket, bytes, len, flags)
     })
@@ -168,7 +168,7 @@ unsafe extern "C" fn fread(
     file: *mut FILE,
 ) -> size_t {
     with_range(bytes, size.saturating_mul(count), Touch::Write, || {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         unsafe { real::fread(bytes, size, count, file) }
     })
 }
@@ -181,7 +181,7 @@ unsafe extern "C" fn fwrite(
     file: *mut FILE,
 ) -> size_t {
     with_range(bytes, size.saturating_mul(count), Touch::Read, || {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         unsafe { real::fwrite(bytes, size, count, file) }
     })
 }

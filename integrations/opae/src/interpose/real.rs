@@ -1,7 +1,10 @@
-//! The real functions: those of whoever is searched after this library.
+//! The real functions, from the libraries that are searched after this one.
 
-#![expect(unsafe_code, reason = "functions are found by their name")]
-#![allow(clippy::too_many_arguments, reason = "the C library's have as many")]
+#![expect(unsafe_code, reason = "functions are looked up by name")]
+#![allow(
+    clippy::too_many_arguments,
+    reason = "functions of the C library have as many"
+)]
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
@@ -17,11 +20,11 @@ use libc::{
 macro_rules! real {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         $(
-            /// The real one.
+            /// The real function.
             pub unsafe fn $name($($argument: $type),*) $(-> $result)? {
                 static FOUND: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
                 let function = find(&FOUND, concat!(stringify!($name), "\0"));
-                // SAFETY: the C library has the function, with these arguments; what they are the caller answers for.
+                // SAFETY: the C library has the function with these arguments, and the caller guarantees that they are valid.
                 unsafe {
                     transmute::<*mut c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(function)($($argument),*)
                 }
@@ -74,7 +77,7 @@ real! {
     gettimeofday(place: *mut timeval, zone: *mut c_void) -> c_int;
 }
 
-/// Finds the function once.
+/// Looks a function up once.
 fn find(found: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
     let known = found.load(Ordering::Relaxed);
     if !known.is_null() {
@@ -87,12 +90,12 @@ fn find(found: &AtomicPtr<c_void>, name: &str) -> *mut c_void {
     function
 }
 
-/// Finds the function that is called most before anybody calls it.
+/// Looks up the most frequent function in advance.
 pub fn resolve() {
     let mut now = timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the place is there.
+    // SAFETY: the pointer is to a local variable.
     unsafe { clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
 }

@@ -1,7 +1,7 @@
-//! A program that handles SIGSEGV itself after the library does is called by the library, for what is not the library's. A program
-//! that blocks it keeps it open: a blocked fault ends a process.
+//! Signals of programs that handle or block SIGSEGV. If the program installs a handler after the library, the library calls it for
+//! faults that are not its own. If the program blocks SIGSEGV, the signal stays unblocked: a blocked fault ends the process.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::c_int;
 
@@ -11,16 +11,16 @@ use super::real;
 use crate::abi::place;
 use crate::fault::replace_previous;
 
-/// Sets a handler for good.
+/// Installs a handler with the real function.
 ///
 /// # Safety
-/// As of the C library's own.
+/// The requirements are those of the C library's function.
 pub unsafe fn real_sigaction(
     signal: c_int,
     action: *const libc::sigaction,
     before: *mut libc::sigaction,
 ) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { real::sigaction(signal, action, before) };
 }
 
@@ -39,16 +39,16 @@ unsafe extern "C" fn sigaction(
     }
     let open = place(action.cast_mut()).ok().map(|action| {
         let mut action = action.take();
-        // SAFETY: the mask is whole.
+        // SAFETY: the mask is initialised.
         unsafe { libc::sigdelset(&raw mut action.sa_mask, libc::SIGSEGV) };
         action
     });
     let action = open.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     unsafe { real::sigaction(signal, action, before) }
 }
 
-/// Does `change` with the mask, or with one like it that does not block SIGSEGV.
+/// Runs `change` with the mask, or with a copy that does not block SIGSEGV.
 fn with_open(
     how: c_int,
     mask: *const sigset_t,
@@ -57,7 +57,7 @@ fn with_open(
     match place(mask.cast_mut()) {
         Ok(blocked) if how != libc::SIG_UNBLOCK => {
             let mut open = blocked.take();
-            // SAFETY: the mask is whole.
+            // SAFETY: the mask is initialised.
             unsafe { libc::sigdelset(&raw mut open, libc::SIGSEGV) };
             change(&raw const open)
         }
@@ -71,7 +71,7 @@ unsafe extern "C" fn pthread_sigmask(
     mask: *const sigset_t,
     before: *mut sigset_t,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_open(how, mask, |mask| unsafe {
         real::pthread_sigmask(how, mask, before)
     })
@@ -83,16 +83,16 @@ unsafe extern "C" fn sigprocmask(
     mask: *const sigset_t,
     before: *mut sigset_t,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     with_open(how, mask, |mask| unsafe {
         real::sigprocmask(how, mask, before)
     })
 }
 
-/// Sets a handler, as BSD does: the system call that it interrupts is begun again.
+/// Installs a handler with the semantics of BSD: an interrupted system call is restarted.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
-    // SAFETY: an action is whole when its handler and flags are set, and both places are there.
+    // SAFETY: the action has its handler and flags, and both pointers are to local variables.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         let mut before: libc::sigaction = std::mem::zeroed();

@@ -1,6 +1,6 @@
-//! Sleep: simulated time passes at once.
+//! Sleep: simulated time passes without real time.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::{c_int, c_uint};
 
@@ -12,14 +12,14 @@ use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::place;
 use crate::state::told;
 
-/// Sleeps for that many nanoseconds of whatever time there is.
+/// Sleeps for `nanoseconds` of simulated or real time.
 pub fn sleep_for(nanoseconds: u64) {
     if virtually() {
         sleep_virtually(nanoseconds);
         return;
     }
     let span = to_timespec(nanoseconds);
-    // SAFETY: the span is read, and nothing written.
+    // SAFETY: the span is only read.
     unsafe { real::nanosleep(&raw const span, std::ptr::null_mut()) };
 }
 
@@ -28,7 +28,7 @@ pub fn sleep_virtually(nanoseconds: u64) {
     sleep_until(|now| now.saturating_add(nanoseconds.saturating_mul(NANOSECOND)));
 }
 
-/// Lets simulated time pass to what `limit` makes of the time that it is.
+/// Lets simulated time pass to `limit`, a function of the current simulated time.
 fn sleep_until(limit: impl FnOnce(u64) -> u64) {
     if let Some(now) = with_state(charge_system_call) {
         sleep_in_turn(limit(now));
@@ -38,7 +38,7 @@ fn sleep_until(limit: impl FnOnce(u64) -> u64) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nanosleep(span: *const timespec, left: *mut timespec) -> c_int {
     if !virtually() {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::nanosleep(span, left) };
     }
     let Ok(span) = place(span.cast_mut()) else {
@@ -60,7 +60,7 @@ unsafe extern "C" fn clock_nanosleep(
 ) -> c_int {
     let counted = if virtually() { epoch(clock) } else { None };
     let Some(epoch) = counted else {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::clock_nanosleep(clock, flags, span, left) };
     };
     let Ok(span) = place(span.cast_mut()) else {
@@ -80,7 +80,7 @@ unsafe extern "C" fn clock_nanosleep(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn usleep(span: c_uint) -> c_int {
     if !virtually() {
-        // SAFETY: it takes a number.
+        // SAFETY: the argument is a number.
         return unsafe { real::usleep(span) };
     }
     sleep_virtually(u64::from(span) * 1000);
@@ -90,20 +90,20 @@ unsafe extern "C" fn usleep(span: c_uint) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sleep(span: c_uint) -> c_uint {
     if !virtually() {
-        // SAFETY: it takes a number.
+        // SAFETY: the argument is a number.
         return unsafe { real::sleep(span) };
     }
     sleep_virtually(u64::from(span) * super::time::SECOND);
     0
 }
 
-/// C11's sleep.
+/// The sleep function of C11.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn thrd_sleep(span: *const timespec, left: *mut timespec) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     match unsafe { nanosleep(span, left) } {
         0 => 0,
-        // SAFETY: the error number is the thread's own.
+        // SAFETY: the error number is this thread's own.
         _ if unsafe { *libc::__errno_location() } == libc::EINTR => -1,
         _ => -2,
     }
@@ -115,6 +115,6 @@ unsafe extern "C" fn sched_yield() -> c_int {
         with_state(charge_system_call).unwrap_or_else(told);
         give_way();
     }
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments.
     unsafe { real::sched_yield() }
 }

@@ -1,8 +1,9 @@
-//! Waiting for another thread, or a signal, until a time.
+//! Waiting with a time limit for another thread or for a signal.
 //!
-//! The other thread works in real time: this one really waits for moments of that, until simulated time has passed to its limit.
+//! The other thread works in real time. So this thread repeatedly waits for a short real time, until simulated time has reached its
+//! limit.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::{c_int, c_void};
 
@@ -18,10 +19,10 @@ use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
 use crate::abi::place;
 use crate::state::told;
 
-/// The moment, in milliseconds.
+/// Length of such a short wait, in milliseconds.
 pub const MOMENT: c_int = 2;
 
-/// The clock that a limit is meant in, of those that it may be: it is nearest to it.
+/// The clock of a limit: the one whose begin of the session is nearest to it.
 fn clock_of(limit: u64) -> clockid_t {
     let distance = |clock: clockid_t| epoch(clock).map_or(u64::MAX, |epoch| epoch.abs_diff(limit));
     if distance(libc::CLOCK_MONOTONIC) < distance(libc::CLOCK_REALTIME) {
@@ -31,18 +32,18 @@ fn clock_of(limit: u64) -> clockid_t {
     }
 }
 
-/// Nanoseconds of a millisecond.
+/// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
-/// A moment from now, by the real clock.
+/// The end of a short wait that begins now, on the real clock.
 fn moment(clock: clockid_t) -> timespec {
     let mut now = to_timespec(0);
-    // SAFETY: the place is there.
+    // SAFETY: the pointer is to a local variable.
     unsafe { real::clock_gettime(clock, &raw mut now) };
     to_timespec(from_timespec(now).unwrap_or(0) + MOMENT as u64 * MILLISECOND)
 }
 
-/// Does `wait` for moments of real time, until simulated time has passed to the limit. An error number comes back.
+/// Repeats `wait` for short real times, until simulated time has reached the limit; returns an error number.
 fn wait(
     clock: Option<clockid_t>,
     limit: *const timespec,
@@ -72,10 +73,10 @@ unsafe extern "C" fn pthread_cond_timedwait(
     until: *const timespec,
 ) -> c_int {
     let waited = wait(None, until, |_, moment| {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         unsafe { real::pthread_cond_timedwait(cond, mutex, &raw const moment) }
     });
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     waited.unwrap_or_else(|| unsafe { real::pthread_cond_timedwait(cond, mutex, until) })
 }
 
@@ -87,23 +88,23 @@ unsafe extern "C" fn pthread_cond_clockwait(
     until: *const timespec,
 ) -> c_int {
     let waited = wait(Some(clock), until, |clock, moment| {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         unsafe { real::pthread_cond_clockwait(cond, mutex, clock, &raw const moment) }
     });
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     waited.unwrap_or_else(|| unsafe { real::pthread_cond_clockwait(cond, mutex, clock, until) })
 }
 
-/// As an error number, what a function says by that of its thread.
+/// The error number of a function that sets the thread's error number.
 fn number(result: c_int) -> c_int {
     if result >= 0 {
         return 0;
     }
-    // SAFETY: the error number is the thread's own.
+    // SAFETY: the error number is this thread's own.
     unsafe { *libc::__errno_location() }
 }
 
-/// As such a function says it.
+/// The result of a function that sets the thread's error number.
 fn by_number(error: c_int) -> c_int {
     if error == 0 { 0 } else { fail(error) }
 }
@@ -111,7 +112,7 @@ fn by_number(error: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sem_timedwait(sem: *mut sem_t, until: *const timespec) -> c_int {
     by_number(wait_if_needed(libc::CLOCK_REALTIME, until, |_, until| {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         number(unsafe { real::sem_timedwait(sem, until) })
     }))
 }
@@ -123,18 +124,18 @@ unsafe extern "C" fn sem_clockwait(
     until: *const timespec,
 ) -> c_int {
     by_number(wait_if_needed(clock, until, |clock, until| {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         number(unsafe { real::sem_clockwait(sem, clock, until) })
     }))
 }
 
-/// A wait for something that may be there already: then it takes no time. It ends by a limit on the clock for the time of day.
+/// Waits for something that may be there already, in which case no time passes. The limit is on the clock of the time of day.
 macro_rules! timed {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($argument: $type,)* until: *const timespec) -> c_int {
-                // SAFETY: as the caller says.
+                // SAFETY: the caller guarantees valid arguments.
                 let really = |until: *const timespec| unsafe { real::$name($($argument,)* until) };
                 wait_if_needed(libc::CLOCK_REALTIME, until, |_, until| really(until))
             }
@@ -142,7 +143,7 @@ macro_rules! timed {
     };
 }
 
-/// The same with a limit on any clock.
+/// Waits as in `timed`, with a limit on a given clock.
 macro_rules! clocked {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         $(
@@ -153,7 +154,7 @@ macro_rules! clocked {
                 until: *const timespec,
             ) -> c_int {
                 wait_if_needed(clock, until, |clock, until| {
-                    // SAFETY: as the caller says.
+                    // SAFETY: the caller guarantees valid arguments.
                     unsafe { real::$name($($argument,)* clock, until) }
                 })
             }
@@ -198,7 +199,7 @@ fn wait_if_needed(
 const TIMED_OUT: c_int = 4;
 const ERROR: c_int = 2;
 
-/// What C11 has for an error number.
+/// The C11 result for an error number.
 fn of_c11(error: c_int) -> c_int {
     match error {
         0 => 0,
@@ -207,32 +208,32 @@ fn of_c11(error: c_int) -> c_int {
     }
 }
 
-/// C11's wait for a condition; the types are the same.
+/// The wait for a condition variable of C11; its types are those of pthreads.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cnd_timedwait(
     cond: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     until: *const timespec,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     of_c11(unsafe { pthread_cond_timedwait(cond, mutex, until) })
 }
 
-/// C11's wait for a mutex.
+/// The wait for a mutex of C11.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mtx_timedlock(mutex: *mut pthread_mutex_t, until: *const timespec) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     of_c11(unsafe { pthread_mutex_timedlock(mutex, until) })
 }
 
-/// A wait for a signal, for a span of time.
+/// A wait for a signal, limited to a span of time.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigtimedwait(
     signals: *const sigset_t,
     what: *mut siginfo_t,
     span: *const timespec,
 ) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     let really = |span: *const timespec| unsafe { real::sigtimedwait(signals, what, span) };
     let asked = place(span.cast_mut()).ok().filter(|_| virtually());
     let Some(nanoseconds) = asked.and_then(|span| from_timespec(span.take())) else {

@@ -1,6 +1,6 @@
-//! What time it is.
+//! The functions that read clocks.
 
-#![expect(unsafe_code, reason = "they are called from C")]
+#![expect(unsafe_code, reason = "functions of the C interface")]
 
 use std::ffi::{c_int, c_void};
 
@@ -10,10 +10,10 @@ use super::{NANOSECOND, fail, real, virtually};
 use crate::abi::{Place, place};
 use crate::state::{began, lock_soon, ready, told};
 
-/// Nanoseconds of a second.
+/// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
 
-/// Since when a clock counts, in nanoseconds at the beginning of the session; nothing for one that does not count the session's time.
+/// The value of a clock at the begin of the session, in nanoseconds; none for a clock that does not show simulated time.
 pub fn epoch(clock: clockid_t) -> Option<u64> {
     let (realtime, monotonic) = began()?;
     match clock {
@@ -30,7 +30,7 @@ pub fn epoch(clock: clockid_t) -> Option<u64> {
     }
 }
 
-/// What a clock shows, in nanoseconds, and that it was read. Nothing here asks for memory.
+/// The value of a clock in nanoseconds; charges the read. Does not allocate memory.
 fn look(clock: clockid_t) -> Option<u64> {
     let epoch = epoch(clock)?;
     let now = lock_soon().map(|mut state| {
@@ -41,7 +41,7 @@ fn look(clock: clockid_t) -> Option<u64> {
     Some(epoch + now.unwrap_or_else(told) / NANOSECOND)
 }
 
-/// As a `timespec`.
+/// Converts nanoseconds to a `timespec`.
 pub fn to_timespec(nanoseconds: u64) -> timespec {
     timespec {
         tv_sec: (nanoseconds / SECOND).cast_signed(),
@@ -49,7 +49,7 @@ pub fn to_timespec(nanoseconds: u64) -> timespec {
     }
 }
 
-/// From a `timespec`, if it is one.
+/// Converts a `timespec` to nanoseconds, if it is valid.
 pub fn from_timespec(time: timespec) -> Option<u64> {
     let seconds = u64::try_from(time.tv_sec).ok()?;
     let rest = u64::try_from(time.tv_nsec).ok().filter(|&ns| ns < SECOND)?;
@@ -59,12 +59,12 @@ pub fn from_timespec(time: timespec) -> Option<u64> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int {
     if !ready() {
-        // SAFETY: the system call has these arguments.
+        // SAFETY: these are the arguments of the system call.
         return unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as c_int };
     }
     let shown = if virtually() { look(clock) } else { None };
     let Some(shown) = shown else {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::clock_gettime(clock, time) };
     };
     let Ok(result) = place(time) else {
@@ -77,7 +77,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_int {
     if !ready() {
-        // SAFETY: the system call has these arguments.
+        // SAFETY: these are the arguments of the system call.
         return unsafe { libc::syscall(libc::SYS_gettimeofday, time, zone) as c_int };
     }
     let shown = if virtually() {
@@ -86,7 +86,7 @@ unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_in
         None
     };
     let (Some(shown), Ok(result)) = (shown, place(time)) else {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::gettimeofday(time, zone) };
     };
     result.put(timeval {
@@ -99,7 +99,7 @@ unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_in
 #[unsafe(no_mangle)]
 unsafe extern "C" fn time(result: *mut time_t) -> time_t {
     if !ready() {
-        // SAFETY: the system call has this argument.
+        // SAFETY: this is the argument of the system call.
         return unsafe { libc::syscall(libc::SYS_time, result) };
     }
     let shown = if virtually() {
@@ -108,7 +108,7 @@ unsafe extern "C" fn time(result: *mut time_t) -> time_t {
         None
     };
     let Some(shown) = shown else {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::time(result) };
     };
     let seconds = (shown / SECOND).cast_signed();
@@ -118,7 +118,7 @@ unsafe extern "C" fn time(result: *mut time_t) -> time_t {
     seconds
 }
 
-/// Processor time, as programs measure that they are busy: here it is the time since the session began.
+/// Processor time, by which programs measure their work; here it is the time since the session began.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock() -> libc::c_long {
     let shown = if ready() && virtually() {
@@ -127,16 +127,16 @@ unsafe extern "C" fn clock() -> libc::c_long {
         None
     };
     let (Some(shown), Some(epoch)) = (shown, epoch(libc::CLOCK_MONOTONIC)) else {
-        // SAFETY: it has no arguments.
+        // SAFETY: the function has no arguments.
         return unsafe { real::clock() };
     };
     ((shown - epoch) / 1000).cast_signed()
 }
 
-/// C11's clock: its base 1 is the time of day.
+/// The clock function of C11; base 1 is the time of day.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn timespec_get(time: *mut timespec, base: c_int) -> c_int {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees valid arguments.
     let told = base == 1 && unsafe { clock_gettime(libc::CLOCK_REALTIME, time) } == 0;
     if told { base } else { 0 }
 }

@@ -1,20 +1,17 @@
-//! Turns: when simulated time passes for threads that wait.
+//! Turns of threads: when simulated time passes for threads that wait.
 //!
-//! The threads of a program share one clock, and what they compute takes none of it. So it goes on only when none of them has
-//! anything to do, and then to where the first of those that wait wants it: they wait at the same time, as on a machine. Whether a
-//! thread has something to do the system knows, as it runs or would run if a processor were free. One that computes for long without
-//! any call is not waited for: it may itself wait for another, by looking at its memory.
+//! The threads of a program share one clock, and their computations take no simulated time. So time passes only when no thread has
+//! anything to do, and then to the first limit of a waiting thread: all threads wait at the same time, as on a real machine. The
+//! system knows whether a thread has something to do: it runs, or would run if a processor were free. A thread that computes for
+//! long without any call is not waited for, because it may itself poll memory for another thread.
 
-#![expect(
-    unsafe_code,
-    reason = "the system is asked about threads, and slept, through C"
-)]
+#![expect(unsafe_code, reason = "threads are examined, and sleep, through C")]
 
 use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use session::{Until, Why};
+use session::{Until, WaitEnd};
 
 use super::with_state;
 use crate::lock::{futex, futex_for};
@@ -22,54 +19,54 @@ use crate::state::{State, is_wanted, told};
 use crate::valgrind;
 use crate::watch::{is_watch, ticks, work, work_of_program};
 
-/// A thread that waits.
+/// A waiting thread.
 #[derive(Debug)]
 pub struct Waiter {
     thread: i32,
     until: Until,
     limit: u64,
-    /// Whether nothing but time ends it.
+    /// Whether only time ends the wait.
     sleeps: bool,
-    /// When it was first seen that its time had come.
+    /// Real time at which its limit was first seen to have come.
     due: Option<i64>,
 }
 
-/// How a wait is over.
+/// The end of a wait.
 pub enum Over {
-    /// A rest has brought what is waited for.
+    /// The rest function has found what the thread waits for.
     Found,
-    /// Time has passed.
-    Passed(Why),
+    /// Simulated time has passed.
+    Passed(WaitEnd),
 }
 
-/// Processor time of others without a call that is waited for at most, and real time with calls, in nanoseconds.
+/// Most processor time of other threads without a call that is waited for, and most real time with calls, in nanoseconds.
 const PATIENCE: i64 = 20_000_000;
 const LONGEST: i64 = 20_000_000_000;
-/// How long a thread has to go on whose time has come.
+/// Real time in which a thread must continue after its limit has come, in nanoseconds.
 const STUCK: i64 = 20_000_000;
-/// Where each instruction takes a hundred, it is all as much longer.
+/// Factor for all these times under valgrind.
 const VALGRIND: i64 = 50;
-/// A rest of who sleeps, if it is the next to go on and if not.
+/// Length of a rest of a sleeping thread that is the next to continue, and of one that is not, in nanoseconds.
 const REST: i64 = 50_000;
 const LONG_REST: i64 = 2_000_000;
-/// Processor time that is nobody's work, but that of looking.
+/// Processor time that counts as noise, not as work, in nanoseconds.
 const NOISE: i64 = 200_000;
 
-/// What a thread does between two looks at whether time may pass.
+/// The activity of a waiting thread between two checks of whether time may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// It waits for what may end the wait.
+    /// The thread waits for what may end the wait.
     Waits,
-    /// The same, and before the first look, too: only then others get what they need.
+    /// The thread waits for what may end the wait, also before the first check, because only then others get what they need.
     WaitsFirst,
-    /// Nothing: time alone ends the wait.
+    /// The thread does nothing: only time ends the wait.
     Sleeps,
 }
 
-/// How often time has passed for who waits, or one of them has gone on: others look again.
+/// Number of times that time has passed for waiting threads, or that one of them has continued; a change wakes the others.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 
-/// The first limit of any who waits.
+/// The first limit of all waiting threads.
 static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 fn tell_change() {
@@ -77,7 +74,7 @@ fn tell_change() {
     futex(&CHANGES, libc::FUTEX_WAKE, u32::MAX >> 1);
 }
 
-/// Waits until `limit` at most. `rest` takes a moment of real time, and says whether that has brought what is waited for.
+/// Waits until `limit` at most. `rest` takes a short real time, and returns whether the thread's event has happened.
 pub fn wait_in_turn(
     (until, limit): (Until, u64),
     kind: Rest,
@@ -88,9 +85,9 @@ pub fn wait_in_turn(
             return Over::Found;
         }
         let why = with_state(|state| state.wait(until, limit));
-        return Over::Passed(why.unwrap_or(Why::Quiet));
+        return Over::Passed(why.unwrap_or(WaitEnd::Quiet));
     }
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments.
     let thread = unsafe { libc::gettid() };
     let waiter = Waiter {
         thread,
@@ -105,9 +102,9 @@ pub fn wait_in_turn(
     });
     let mut patience = Patience::new();
     let mut is_found = kind == Rest::WaitsFirst && rest();
-    // Whoever is the next to go on may be held up: another lets time pass for it.
+    // The next thread to continue may be blocked; then another thread lets time pass for it.
     let mut is_deputy = kind != Rest::Sleeps;
-    // What another has done last, and what it needs of this thread, is found by a rest that begins after it was seen to be idle.
+    // Another thread may have caused the event just before it became idle. So a rest must begin after it was seen idle.
     let mut is_sure = kind == Rest::Sleeps;
     let over = loop {
         if is_found {
@@ -118,8 +115,8 @@ pub fn wait_in_turn(
         let turn = with_state(|state| state.turn((until, limit), may, &mut patience));
         is_sure = kind == Rest::Sleeps || matches!(turn, Some(Turn::Idle));
         match turn {
-            // A signal has come in while its thread was here: nothing can be waited for.
-            None => break Over::Passed(Why::Quiet),
+            // This is a signal handler that has interrupted the holder of the lock: it cannot wait.
+            None => break Over::Passed(WaitEnd::Quiet),
             Some(Turn::Over(why)) => break Over::Passed(why),
             Some(Turn::Passed) => {
                 tell_change();
@@ -132,7 +129,7 @@ pub fn wait_in_turn(
     };
     with_state(|state| {
         let own = |waiter: &Waiter| waiter.thread == thread;
-        // The last one, if a handler waits while its thread does.
+        // The last entry, because a handler may wait while its thread does.
         if let Some(place) = state.waiters.iter().rposition(own) {
             state.waiters.remove(place);
         }
@@ -142,11 +139,12 @@ pub fn wait_in_turn(
     over
 }
 
-/// Lets those go on first whose time has come. Whoever lets time pass otherwise than by a wait calls this, without the lock.
+/// Lets threads continue first whose limit has come. Called without the lock by functions that let time pass otherwise than by a
+/// wait.
 pub fn give_way() {
     while told() >= FIRST.load(Ordering::Relaxed) {
         let changes = CHANGES.load(Ordering::Relaxed);
-        // SAFETY: it takes nothing.
+        // SAFETY: the call has no arguments.
         let own = unsafe { libc::gettid() };
         let goes_on = with_state(|state| state.is_any_due(own)).unwrap_or(false);
         if !goes_on {
@@ -156,7 +154,7 @@ pub fn give_way() {
     }
 }
 
-/// Rests for so many nanoseconds, or until there are more changes than so many. Whether there were none.
+/// Rests for `span` nanoseconds, or until the number of changes differs from `changes`; returns whether there was no change.
 fn nap(changes: u32, span: i64) -> bool {
     futex_for(&CHANGES, changes, span * scale());
     CHANGES.load(Ordering::Relaxed) == changes
@@ -167,31 +165,31 @@ pub fn sleep_in_turn(limit: u64) {
     wait_in_turn((Until::Limit, limit), Rest::Sleeps, || false);
 }
 
-/// What a thread may do in its turn.
+/// The rights of a thread in its turn.
 #[derive(Clone, Copy)]
 struct May {
-    /// Let time pass for another that is the next to go on.
+    /// It may let time pass although another thread is the next to continue.
     is_deputy: bool,
-    /// Let time pass at once.
+    /// It may let time pass at once.
     is_sure: bool,
 }
 
-/// Whose turn it is.
+/// The result of a turn.
 enum Turn {
-    /// This wait is over.
-    Over(Why),
-    /// It is not, but time has passed.
+    /// The wait has ended.
+    Over(WaitEnd),
+    /// Time has passed, but the wait has not ended.
     Passed,
-    /// Nobody has anything to do: time may pass if that is so once more.
+    /// No thread has anything to do: time may pass if this is still so at the next check.
     Idle,
-    /// This thread's, as soon as others have nothing to do.
+    /// It is this thread's turn when other threads have nothing to do.
     Next,
-    /// Another's.
+    /// It is another thread's turn.
     Other,
 }
 
 impl Waiter {
-    /// Whether it will go on by itself now that its time has come. If not, it needs something that another has.
+    /// Whether the thread will continue now that its limit has come; otherwise it needs something that another thread has.
     fn goes_on(&mut self) -> bool {
         let now = real_time();
         now - *self.due.get_or_insert(now) < STUCK * scale() || runs(self.thread)
@@ -199,7 +197,7 @@ impl Waiter {
 }
 
 impl State {
-    /// When the time of the first thread comes that waits.
+    /// The first limit of a waiting thread that has not come yet.
     pub fn horizon(&self) -> u64 {
         let limits = self.waiters.iter().map(|waiter| waiter.limit);
         let to_come = limits.filter(|limit| *limit > told());
@@ -211,7 +209,7 @@ impl State {
         FIRST.store(first.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether the time of another thread than `own` has come, and it will go on.
+    /// Whether a thread other than `own` has reached its limit and will continue.
     fn is_any_due(&mut self, own: i32) -> bool {
         let now = told();
         let others = self.waiters.iter_mut();
@@ -219,11 +217,11 @@ impl State {
         due.any(Waiter::goes_on)
     }
 
-    /// Lets time pass if it is time for that, for a thread that waits `until` something, to `limit` at most.
+    /// Lets time pass if this is possible now, for a thread that waits `until` an event or to `limit`.
     fn turn(&mut self, (until, limit): (Until, u64), may: May, patience: &mut Patience) -> Turn {
         let now = told();
         if now >= limit {
-            return Turn::Over(Why::Limit);
+            return Turn::Over(WaitEnd::Limit);
         }
         let horizon = self.horizon();
         let is_next = horizon == limit;
@@ -243,24 +241,24 @@ impl State {
         let why = self.wait(until_any, horizon);
         *patience = Patience::new();
         match why {
-            Why::Limit if is_next => Turn::Over(why),
-            Why::Happened | Why::Quiet if until == Until::Interrupt => Turn::Over(why),
+            WaitEnd::Limit if is_next => Turn::Over(why),
+            WaitEnd::Happened | WaitEnd::Quiet if until == Until::Interrupt => Turn::Over(why),
             _ => Turn::Passed,
         }
     }
 }
 
-/// Whether the program has no threads besides this one and that of the library, which there is with virtual time. A directory is
-/// linked to by itself, by the one above it and by those in it.
+/// Whether the program has no other thread than this one and the library's, which exists with virtual time. A directory has two
+/// links, and one for each directory in it.
 fn is_alone() -> bool {
     metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() <= 2 + 2)
 }
 
-/// How long others have been waited for.
+/// Time for which other threads were waited for.
 struct Patience {
     began: i64,
     ticks: u64,
-    /// What they had done at the last tick, and at the last look.
+    /// The processor time of other threads at the last call, and at the last check.
     work: i64,
     last_work: i64,
 }
@@ -276,7 +274,7 @@ impl Patience {
         }
     }
 
-    /// Whether another thread is at work, and has not been for long.
+    /// Whether another thread works, and has not done so for too long.
     fn has_work_to_wait_for(&mut self, waiters: &[Waiter]) -> bool {
         let work = work_of_program();
         let worked = work - std::mem::replace(&mut self.last_work, work);
@@ -288,11 +286,11 @@ impl Patience {
         if work - self.work >= PATIENCE * scale() || has_lasted {
             return false;
         }
-        // In this order: who runs at the first look may want the lock at the second.
+        // In this order, because a thread that runs at the first check may wait for the lock at the second.
         if others_run(waiters) || is_wanted() {
             return true;
         }
-        // Valgrind has all threads but one wait: who has something to do is seen by what it has done.
+        // Under valgrind all threads except one wait, so threads with work are recognised by their processor time.
         let rest = REST * scale();
         valgrind::is_there() && (worked > NOISE || real_time() - self.began < rest)
     }
@@ -306,9 +304,9 @@ fn real_time() -> i64 {
     work(libc::CLOCK_MONOTONIC)
 }
 
-/// Whether another thread of the program runs, or would if a processor were free.
+/// Whether another thread of the program runs, or would run if a processor were free.
 fn others_run(waiters: &[Waiter]) -> bool {
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments.
     let own = unsafe { libc::gettid() };
     let sleeps = |thread| {
         let mut waiters = waiters.iter();
@@ -324,7 +322,7 @@ fn others_run(waiters: &[Waiter]) -> bool {
 
 fn runs(thread: i32) -> bool {
     let status = read_to_string(format!("/proc/self/task/{thread}/stat"));
-    // It is behind the name, in which any letters may be.
+    // The state follows the thread's name, which may contain any characters.
     let after_name = status
         .as_deref()
         .ok()

@@ -8,37 +8,37 @@ use std::thread;
 
 use session::{
     Answer, Call, Channel, Clock, Costs, ErrorRegister, Event as Heard, Failure, Kind, Listener,
-    Object, Reply, Request, SharedMemory, Until, Welcome, Why,
+    Object, Reply, Request, SharedMemory, Until, WaitEnd, Welcome,
 };
 
 const NANOSECOND: u64 = 1_000_000;
 const REGISTERS: u64 = 256 << 10;
-/// Where a buffer is put, and how far the next is from it.
+/// Address of the first buffer, and distance to the next.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
-/// Most of the memory that a host has.
+/// Size of the host's memory.
 const MEMORY: u64 = 8 << 30;
 
-/// Where the engine writes to.
+/// The address to which the engine writes.
 const ENGINE_ADDRESS: u64 = 0x800;
-/// What it writes: a word.
+/// The word that the engine writes.
 const ENGINE_WORD: u64 = 0x808;
-/// How many of it, one behind the other.
+/// Number of words that it writes, one after the other.
 const ENGINE_COUNT: u64 = 0x810;
-/// A store begins it: it writes that many nanoseconds later.
+/// A store here starts the engine: it writes that many nanoseconds later.
 const ENGINE_START: u64 = 0x818;
-/// A store to one of these interrupts that many nanoseconds later.
+/// A store here signals an interrupt that many nanoseconds later.
 const INTERRUPTS: [u64; 2] = [0x820, 0x828];
-/// The bytes of the last store, and how many stores and loads there were of other registers than these.
+/// The bytes of the last store, and the numbers of stores and loads of other registers.
 const LAST_STORE: u64 = 0x840;
 const STORES: u64 = 0x848;
 const LOADS: u64 = 0x850;
-/// A store to it ends the simulation.
+/// A store here ends the simulation.
 const END: u64 = 0x860;
 
-/// The first bytes of what the card takes for a bitstream.
+/// The first bytes of a bitstream for the card.
 pub const BITSTREAM: &[u8] = b"XeonFPGA";
 
-/// Serves processes at a socket until the test is over, each with a card of its own.
+/// Serves processes at a socket until the test ends; each has its own card.
 pub fn serve(clock: Clock, name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join(format!("{name}-{}.socket", std::process::id()));
@@ -64,7 +64,7 @@ struct Card {
     open: BTreeMap<u64, (u32, bool)>,
     buffers: BTreeMap<u64, (u64, SharedMemory)>,
     listeners: BTreeMap<Heard, OwnedFd>,
-    /// Errors that software has injected, which are all that there are.
+    /// Errors that software has injected; there are no others.
     injected: u64,
     events: BTreeMap<(u64, u64), Event>,
     next: u64,
@@ -107,7 +107,7 @@ impl Card {
         }
     }
 
-    /// Lets time pass; says what was written and which interrupts there were.
+    /// Lets time pass; returns the writes and the interrupts that happened.
     fn pass(&mut self, until: u64) {
         while let Some((&(at, _), _)) = self.events.first_key_value() {
             if at > until {
@@ -347,11 +347,11 @@ impl Card {
         self.set(register, self.get(register) + 1);
     }
 
-    fn wait(&mut self, until: Until, limit: u64) -> Why {
+    fn wait(&mut self, until: Until, limit: u64) -> WaitEnd {
         while let Some((&(at, _), _)) = self.events.first_key_value() {
             if at > limit {
                 self.now = self.now.max(limit);
-                return Why::Limit;
+                return WaitEnd::Limit;
             }
             let Some(event) = self.step() else { continue };
             let happened = match (event, until) {
@@ -367,16 +367,16 @@ impl Card {
                 _ => false,
             };
             if happened {
-                return Why::Happened;
+                return WaitEnd::Happened;
             }
         }
         if limit == u64::MAX {
-            return Why::Quiet;
+            return WaitEnd::Quiet;
         }
         self.now = self.now.max(limit);
         match until {
-            Until::Limit => Why::Limit,
-            _ => Why::Quiet,
+            Until::Limit => WaitEnd::Limit,
+            _ => WaitEnd::Quiet,
         }
     }
 }

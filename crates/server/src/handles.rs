@@ -1,4 +1,4 @@
-//! Who has what open.
+//! The open handles of all processes.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -7,28 +7,28 @@ use session::{Event, Failure};
 
 use crate::cards::INTERRUPTS;
 
-/// What one process has open.
+/// An open handle of a process.
 #[derive(Debug)]
-pub(crate) struct Opened {
-    /// The process.
+pub(crate) struct OpenHandle {
+    /// The number of the process.
     pub(crate) client: u64,
-    /// What it has open, by the name of the card and whether that is the accelerator in it.
+    /// The card, and whether its accelerator is open instead of the device.
     pub(crate) card: usize,
     pub(crate) is_accelerator: bool,
     is_shared: bool,
-    /// Where interrupts are told, by vector.
+    /// The `eventfd` for each vector that the process has subscribed to.
     pub(crate) listening: BTreeMap<u8, OwnedFd>,
 }
 
-/// All that is open, by handle.
+/// All open handles.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
-    all: BTreeMap<u64, Opened>,
+pub(crate) struct OpenHandles {
+    all: BTreeMap<u64, OpenHandle>,
     last: u64,
 }
 
-impl Table {
-    /// Opens a card, or the accelerator in it, for a process: alone, or shared with others that want it so.
+impl OpenHandles {
+    /// Opens a card, or its accelerator, for a process: exclusively, or shared with others that open it shared.
     pub(crate) fn open(
         &mut self,
         client: u64,
@@ -36,12 +36,12 @@ impl Table {
         is_shared: bool,
     ) -> Result<u64, Failure> {
         let mut others = self.all.values();
-        let is_in_the_way = |other: &Opened| !(is_shared && other.is_shared);
+        let is_in_the_way = |other: &OpenHandle| !(is_shared && other.is_shared);
         if others.any(|other| other.is(card, is_accelerator) && is_in_the_way(other)) {
             return Err(Failure::Busy);
         }
         self.last += 1;
-        let opened = Opened {
+        let opened = OpenHandle {
             client,
             card,
             is_accelerator,
@@ -52,15 +52,15 @@ impl Table {
         Ok(self.last)
     }
 
-    /// What the process has open under that handle.
-    pub(crate) fn of(&mut self, client: u64, handle: u64) -> Result<&mut Opened, Failure> {
+    /// The open handle `handle` of a process.
+    pub(crate) fn of(&mut self, client: u64, handle: u64) -> Result<&mut OpenHandle, Failure> {
         let opened = self.all.get_mut(&handle);
         opened
             .filter(|opened| opened.client == client)
             .ok_or(Failure::NotFound)
     }
 
-    /// It is open no more.
+    /// Closes a handle.
     pub(crate) fn close(&mut self, handle: u64) {
         self.all.remove(&handle);
     }
@@ -74,7 +74,7 @@ impl Table {
         own.map(|(handle, _)| *handle).collect()
     }
 
-    /// Whether anybody has it open, and whether for itself alone.
+    /// Whether a card, or its accelerator, is open, and how.
     pub(crate) fn state(&self, card: usize, is_accelerator: bool) -> State {
         let mut all = self.all.values().filter(|one| one.is(card, is_accelerator));
         match all.next() {
@@ -84,25 +84,25 @@ impl Table {
         }
     }
 
-    /// Everything that is open.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Opened> {
+    /// All open handles.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &OpenHandle> {
         self.all.values()
     }
 }
 
-/// Who has something open.
+/// The state of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nobody.
+    /// No process has it open.
     Free,
-    /// Some who share it.
+    /// Some processes share it.
     Shared,
-    /// One alone.
+    /// One process has it open exclusively.
     Taken,
 }
 
-impl Opened {
-    /// From now on it is told of an event by `file`.
+impl OpenHandle {
+    /// Subscribes to an event; `file` signals it.
     pub(crate) fn listen(&mut self, event: Event, file: OwnedFd) -> Result<(), Failure> {
         let vector = self.vector(event)?;
         if self.listening.contains_key(&vector) {
@@ -112,13 +112,13 @@ impl Opened {
         Ok(())
     }
 
-    /// It is told of it no more.
+    /// Ends the subscription to an event.
     pub(crate) fn ignore(&mut self, event: Event) -> Result<(), Failure> {
         let heard = self.listening.remove(&self.vector(event)?);
         heard.map(drop).ok_or(Failure::NotFound)
     }
 
-    /// The interrupt that tells of an event.
+    /// The interrupt vector of an event.
     fn vector(&self, event: Event) -> Result<u8, Failure> {
         match event {
             Event::Interrupt(_) if !self.is_accelerator => Err(Failure::NotSupported),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_one_has_alone_nobody_else_opens_and_what_is_shared_nobody_has_alone() {
-        let mut table = Table::default();
+        let mut table = OpenHandles::default();
         let alone = table.open(1, (0, true), false).expect("nobody has it");
         assert_eq!(table.open(1, (0, true), false), Err(Failure::Busy));
         assert_eq!(table.open(2, (0, true), true), Err(Failure::Busy));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_handle_is_its_process_s_alone() {
-        let mut table = Table::default();
+        let mut table = OpenHandles::default();
         let handle = table.open(1, (0, true), false).expect("nobody has it");
         assert!(table.of(1, handle).is_ok());
         assert_eq!(table.of(2, handle).err(), Some(Failure::NotFound));
