@@ -84,14 +84,14 @@ pub enum Event<D> {
     /// The access of this transaction is allowed now, until the next message is received.
     Ready(TransactionId, Line),
     /// The home agent has executed the request.
-    Done(TransactionId, Answer<D>),
+    Done(TransactionId, HomeAnswer<D>),
     /// A write-back has ended or a snoop was answered: no access has ended, but there may be a free entry now.
-    Room,
+    Freed,
 }
 
 /// The answer to a request that the home agent executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer<D> {
+pub enum HomeAnswer<D> {
     /// No data.
     Nothing,
     /// The line.
@@ -308,13 +308,13 @@ impl<D: Data> Agent<D> {
                     content: Content::SnoopResponse(state, data),
                     ..self.message(message.transaction)
                 });
-                Event::Room
+                Event::Freed
             }
             Content::Comp(grant) => self.end(message.transaction, grant, None, out),
             Content::CompData(grant, data) => self.end(message.transaction, grant, Some(data), out),
             Content::CompAtomic(_, old) => {
                 self.close(message.transaction);
-                Event::Done(message.transaction, Answer::Old(old.number()))
+                Event::Done(message.transaction, HomeAnswer::Old(old.number()))
             }
             Content::Request(..) | Content::SnoopResponse(..) | Content::CompAck => {
                 panic!(
@@ -350,8 +350,10 @@ impl<D: Data> Agent<D> {
                 });
                 Event::Ready(id, line)
             }
-            Transaction::WriteBack(..) => Event::Room,
-            Transaction::AtHome(_) => Event::Done(id, data.map_or(Answer::Nothing, Answer::Data)),
+            Transaction::WriteBack(..) => Event::Freed,
+            Transaction::AtHome(_) => {
+                Event::Done(id, data.map_or(HomeAnswer::Nothing, HomeAnswer::Data))
+            }
         }
     }
 

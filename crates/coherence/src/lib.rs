@@ -9,6 +9,6 @@ mod home;
 mod numbered;
 mod set_associative;
 
-pub use agent::{Access, Agent, Answer, Event, Need};
+pub use agent::{Access, Agent, Event, HomeAnswer, Need};
 pub use home::{Backing, Home, Origin, Sent};
 pub use set_associative::{Geometry, GeometryError, SetAssociative};

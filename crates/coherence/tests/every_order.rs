@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use coherence::{Access, Agent, Answer, Backing, Event, Geometry, Home, Need};
+use coherence::{Access, Agent, Backing, Event, Geometry, Home, HomeAnswer, Need};
 use protocol::coherence::{
     AgentId, AtomicChange, AtomicFunction, Content, Data, Line, LineAtomic, Message, Request,
     TransactionId, WriteRange,
@@ -238,9 +238,9 @@ impl World {
                     .take()
                     .expect("somebody waits for the end");
                 let read = match answer {
-                    Answer::Data(value) => Some(value.0),
-                    Answer::Old(old) => Some(old as u8),
-                    Answer::Nothing => None,
+                    HomeAnswer::Data(value) => Some(value.0),
+                    HomeAnswer::Old(old) => Some(old as u8),
+                    HomeAnswer::Nothing => None,
                 };
                 let wrong = |value| doing.seen >> value & 1 == 0;
                 if matches!(doing.task, Task::ReadOnce(_)) && read.is_some_and(wrong) {
@@ -248,7 +248,7 @@ impl World {
                         Some("a ReadOnce returns a value that the line had since it began");
                 }
             }
-            Event::Room => {}
+            Event::Freed => {}
         }
     }
 

@@ -24,8 +24,8 @@ pub use controller::{Controller, ControllerConfig, ControllerParameters, Control
 pub use cpu::{Cpu, INTERRUPTS, Ram};
 pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
 pub use iommu::{
-    Answer, Ask, DescriptorReads, Iommu, IommuCounters, IommuParameters, PageTable, PageTableError,
-    Purpose, Step, TranslationFault, TranslationTable,
+    DescriptorReads, Iommu, IommuAnswer, IommuCounters, IommuParameters, IommuRequest, PageTable,
+    PageTableError, Purpose, Step, TranslationFault, TranslationTable,
 };
 pub use root_complex::{RootComplex, RootComplexConfig};
 pub use root_parameters::RootComplexParameters;

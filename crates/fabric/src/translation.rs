@@ -12,7 +12,7 @@ use protocol::{
 };
 use transaction::{Mapping, Rights};
 
-use crate::iommu::{Answer, Ask, DescriptorReads, Iommu, PageTable, Purpose};
+use crate::iommu::{DescriptorReads, Iommu, IommuAnswer, IommuRequest, PageTable, Purpose};
 use crate::memory_controller::MemoryController;
 use crate::untranslated::Untranslated;
 use crate::{Cpu, IommuParameters, RootComplex, RootTimer, Route};
@@ -146,7 +146,7 @@ impl TranslationAgent {
             self.outstanding.len() - 1
         });
         self.outstanding[ticket] = Some(packet);
-        let ask = Ask {
+        let ask = IommuRequest {
             who,
             address,
             purpose,
@@ -373,12 +373,12 @@ impl<C: Cpu> RootComplex<C> {
         let Some(agent) = &mut self.translation else {
             return;
         };
-        let answers: Vec<Answer> = agent
+        let answers: Vec<IommuAnswer> = agent
             .iommu
             .advance(now, &mut Descriptors(&mut self.memory))
             .collect();
         let mut done = Vec::new();
-        for Answer { ticket, outcome } in answers {
+        for IommuAnswer { ticket, outcome } in answers {
             let asked = agent.outstanding[ticket as usize].take();
             let (port, packet) = asked.expect("the IOMMU answers each request once");
             done.push((port, packet, outcome));

@@ -5,7 +5,7 @@ use std::path::Path;
 use kernel::{Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use session::{Answer, ChannelError, Listener};
+use session::{ChannelError, Listener, Response};
 use sim::{AccessError, Hand, Simulation};
 use thiserror::Error;
 
@@ -185,7 +185,7 @@ impl Server {
         }
         let outcome = self.answer(place, call, file, watch);
         self.signal_interrupts();
-        let answer = Answer {
+        let answer = Response {
             now: self.now(),
             active: !self.simulation.is_at_rest(),
             outcome,

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{EventfdFlags, eventfd};
 use server::{NoLoader, Server, Settings};
 use session::{
-    Answer, Call, Channel, ErrorRegister, Event, Failure, Kind, Object, Reply, Request,
+    Call, Channel, ErrorRegister, Event, Failure, Kind, Object, Reply, Request, Response,
     SharedMemory, Until, VERSION, WaitEnd,
 };
 use sim::Simulation;
@@ -81,7 +81,7 @@ impl Drop for Session {
 struct Process(Channel);
 
 impl Process {
-    fn call(&self, worked: u64, request: Request, file: Option<BorrowedFd<'_>>) -> Answer {
+    fn call(&self, worked: u64, request: Request, file: Option<BorrowedFd<'_>>) -> Response {
         self.0
             .send(&Call { worked, request }, file)
             .expect("the server is there");

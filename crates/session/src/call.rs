@@ -192,7 +192,7 @@ pub enum WaitEnd {
 
 /// The answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct Response {
     /// Simulated time since the session began, in femtoseconds.
     pub now: u64,
     /// Whether an operation in the fabric may still write to memory or signal an interrupt.

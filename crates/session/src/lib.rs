@@ -10,8 +10,8 @@ mod channel;
 mod memory;
 
 pub use call::{
-    Answer, Call, Clock, Costs, ErrorRegister, Event, Failure, Kind, Object, Reply, Request, Until,
-    WaitEnd, Welcome,
+    Call, Clock, Costs, ErrorRegister, Event, Failure, Kind, Object, Reply, Request, Response,
+    Until, WaitEnd, Welcome,
 };
 pub use channel::{Channel, ChannelError, Listener};
 pub use memory::SharedMemory;

@@ -51,17 +51,17 @@ pub fn entry(body: impl FnOnce() -> Result<(), Code>) -> u32 {
 }
 
 /// The place for a result at `pointer`, which must not be null.
-pub fn place<T>(pointer: *mut T) -> Result<Place<T>, Code> {
+pub fn user_pointer<T>(pointer: *mut T) -> Result<UserPointer<T>, Code> {
     if pointer.is_null() {
         return Err(Code::InvalidParam);
     }
-    Ok(Place(pointer))
+    Ok(UserPointer(pointer))
 }
 
 /// A place for a result. It may be in a guarded page, so it must not be accessed while the library's lock is held.
-pub struct Place<T>(*mut T);
+pub struct UserPointer<T>(*mut T);
 
-impl<T> Place<T> {
+impl<T> UserPointer<T> {
     /// Writes the result.
     pub fn put(&self, value: T) {
         // SAFETY: the program guarantees space for a `T`; its alignment is not known.
@@ -78,14 +78,14 @@ impl<T> Place<T> {
     }
 
     /// The place `index` elements further on.
-    pub fn at(&self, index: usize) -> Place<T> {
-        Place(self.0.wrapping_add(index))
+    pub fn at(&self, index: usize) -> UserPointer<T> {
+        UserPointer(self.0.wrapping_add(index))
     }
 }
 
 /// A copy of the bytes at `pointer`; must not be called while the library's lock is held.
 pub fn bytes<const N: usize>(pointer: *const u8) -> Result<[u8; N], Code> {
-    Ok(place(pointer.cast_mut().cast::<[u8; N]>())?.take())
+    Ok(user_pointer(pointer.cast_mut().cast::<[u8; N]>())?.take())
 }
 
 /// As much of `bytes` as fits, with a zero after it.
@@ -97,7 +97,7 @@ pub fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
 }
 
 /// Writes the text in `bytes` and a zero to a place with `room` bytes.
-pub fn put_text(bytes: &[u8], to: &Place<u8>, room: usize) {
+pub fn put_text(bytes: &[u8], to: &UserPointer<u8>, room: usize) {
     let len = bytes
         .iter()
         .position(|&byte| byte == 0)

@@ -4,12 +4,12 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, user_pointer};
 use crate::state::with;
 
 fn of_handle<T>(handle: usize, result: *mut T, code: Code) -> u32 {
     entry(|| {
-        place(result)?;
+        user_pointer(result)?;
         with(|state| state.handles.find(handle).map(drop))?;
         Err(code)
     })

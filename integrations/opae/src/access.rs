@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use session::{Kind, Object, Reply, Request};
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, user_pointer};
 use crate::state::with;
 use crate::token::Token;
 
@@ -15,14 +15,14 @@ const HAS_PARENT: c_int = 2;
 
 /// An open handle.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct OpenHandle {
     /// The handle in the session.
     pub handle: u64,
     /// The object, as it was when it was opened.
     pub object: Object,
 }
 
-impl Opened {
+impl OpenHandle {
     /// A token for the object.
     pub fn token(&self) -> Token {
         Token {
@@ -42,7 +42,7 @@ impl Opened {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
     entry(|| {
-        let result = place(handle)?;
+        let result = user_pointer(handle)?;
         if flags & HAS_PARENT != 0 {
             return Err(Code::NotSupported);
         }
@@ -60,7 +60,7 @@ extern "C" fn fpgaOpen(token: usize, handle: *mut usize, flags: c_int) -> u32 {
                 return Err(Code::Exception);
             };
             let object = objects.swap_remove(place);
-            let opened = Opened { handle, object };
+            let opened = OpenHandle { handle, object };
             state.handles.insert(&mut state.names, opened)
         })?;
         result.put(name);
@@ -101,7 +101,7 @@ extern "C" fn fpgaGetChildren(
     num_children: *mut u32,
 ) -> u32 {
     entry(|| {
-        let result = place(num_children)?;
+        let result = user_pointer(num_children)?;
         with(|state| state.handles.find(handle).map(drop))?;
         if max_children > 0 && children.is_null() {
             return Err(Code::InvalidParam);

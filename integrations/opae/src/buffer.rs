@@ -10,7 +10,7 @@ use rustix::io::{Errno, pwrite};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use session::{Reply, Request, SharedMemory};
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, user_pointer};
 use crate::guard::{Buffer, PAGE};
 use crate::state::{Mode, State, known_mode, with};
 use crate::{fault, token::Token};
@@ -40,11 +40,11 @@ extern "C" fn fpgaPrepareBuffer(
     entry(|| {
         let preallocated = flags & PREALLOCATED != 0;
         let asks = preallocated && len == 0 && buf_addr.is_null();
-        let wsid = place(wsid)?;
+        let wsid = user_pointer(wsid)?;
         if asks {
             return with(|state| state.handles.find(handle)?.accelerator().map(drop));
         }
-        let address = place(buf_addr)?;
+        let address = user_pointer(buf_addr)?;
         if flags & !(PREALLOCATED | QUIET | READ_ONLY) != 0 || len == 0 {
             return Err(Code::InvalidParam);
         }
@@ -159,7 +159,7 @@ fn map(given: Option<usize>, len: usize, file: impl AsFd) -> Result<usize, Errno
 
 /// Gives the program its own memory back with the current content, or unmaps memory that the library had mapped.
 fn give_back(mut buffer: Buffer) {
-    buffer.let_go();
+    buffer.open_for_good();
     let base = ptr::with_exposed_provenance_mut(buffer.base);
     if !buffer.preallocated {
         // SAFETY: the mapping was made for this buffer, which is released.
@@ -184,7 +184,7 @@ extern "C" fn fpgaReleaseBuffer(handle: usize, wsid: u64) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetIOAddress(handle: usize, wsid: u64, ioaddr: *mut u64) -> u32 {
     entry(|| {
-        let result = place(ioaddr)?;
+        let result = user_pointer(ioaddr)?;
         let address = with(|state| {
             state.handles.find(handle)?;
             let buffer = state.buffers.find(handle, wsid).ok_or(Code::NotFound)?;
@@ -242,7 +242,7 @@ extern "C" fn fpgaBufMemCpyToRemote(
     len: usize,
 ) -> u32 {
     entry(|| {
-        place(from.cast_mut())?;
+        user_pointer(from.cast_mut())?;
         let to = bytes_of(handle, wsid, offset, len)?;
         // SAFETY: the range is within the buffer; the program guarantees that its own range is as long.
         unsafe { from.copy_to(ptr::with_exposed_provenance_mut(to), len) };
@@ -261,7 +261,7 @@ extern "C" fn fpgaBufMemCmp(
     order: *mut c_int,
 ) -> u32 {
     entry(|| {
-        let result = place(order)?;
+        let result = user_pointer(order)?;
         let first = bytes_of(handle, first, first_offset, len)?;
         let second = bytes_of(handle, second, second_offset, len)?;
         // SAFETY: both ranges are within buffers.

@@ -4,7 +4,7 @@
 
 use std::ffi::c_char;
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, user_pointer};
 use crate::properties::Properties;
 use crate::state::{lock, with};
 
@@ -27,13 +27,13 @@ extern "C" fn fpgaEnumerate(
     num_matches: *mut u32,
 ) -> u32 {
     entry(|| {
-        let matches = place(num_matches)?;
+        let matches = user_pointer(num_matches)?;
         let no_room = max_tokens > 0 && tokens.is_null();
         if no_room || (num_filters > 0) == filters.is_null() {
             return Err(Code::InvalidParam);
         }
         let filters: Vec<usize> = (0..num_filters as usize)
-            .map(|index| place(filters.cast_mut()).map(|first| first.at(index).take()))
+            .map(|index| user_pointer(filters.cast_mut()).map(|first| first.at(index).take()))
             .collect::<Result<_, _>>()?;
         matches.put(0);
         let (found, names) = with(|state| {
@@ -56,7 +56,7 @@ extern "C" fn fpgaEnumerate(
         })?;
         matches.put(found as u32);
         for (index, name) in names.into_iter().enumerate() {
-            place(tokens)?.at(index).put(name);
+            user_pointer(tokens)?.at(index).put(name);
         }
         Ok(())
     })
@@ -65,7 +65,7 @@ extern "C" fn fpgaEnumerate(
 #[unsafe(no_mangle)]
 extern "C" fn fpgaCloneToken(src: usize, dst: *mut usize) -> u32 {
     entry(|| {
-        let result = place(dst)?;
+        let result = user_pointer(dst)?;
         let clone = with(|state| {
             let token = *state.tokens.find(src)?;
             state.new_token(token.object_id)
@@ -78,7 +78,7 @@ extern "C" fn fpgaCloneToken(src: usize, dst: *mut usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaDestroyToken(token: *mut usize) -> u32 {
     entry(|| {
-        let token = place(token)?;
+        let token = user_pointer(token)?;
         let name = token.take();
         let mut state = lock().ok_or(Code::Exception)?;
         state.tokens.remove(name)?;

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "functions of the C interface")]
 
-use crate::abi::{Code, entry, place, text};
+use crate::abi::{Code, entry, text, user_pointer};
 use crate::attributes::{Attribute, errors};
 use crate::state::{State, with};
 use crate::token::Token;
@@ -35,7 +35,7 @@ impl State {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReadError(token: usize, error_num: u32, value: *mut u64) -> u32 {
     entry(|| {
-        let result = place(value)?;
+        let result = user_pointer(value)?;
         let error = with(|state| {
             let (token, error) = state.numbered(token, error_num)?;
             state.error(token, error)
@@ -69,7 +69,7 @@ extern "C" fn fpgaClearAllErrors(token: usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetErrorInfo(token: usize, error_num: u32, error_info: *mut ErrorInfo) -> u32 {
     entry(|| {
-        let result = place(error_info)?;
+        let result = user_pointer(error_info)?;
         let (_, error) = with(|state| state.numbered(token, error_num))?;
         result.put(ErrorInfo {
             name: text(error.name().as_bytes()),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::event::{EventfdFlags, eventfd};
 use session::{Event as What, Request};
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, user_pointer};
 use crate::state::{State, lock, with};
 
 const INTERRUPT: u32 = 0;
@@ -20,7 +20,7 @@ const POWER_THERMAL: u32 = 2;
 static DESCRIPTORS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 /// Whether a descriptor may be an event's.
-pub fn may_tell(descriptor: c_int) -> bool {
+pub fn may_be_event(descriptor: c_int) -> bool {
     let Ok(number) = usize::try_from(descriptor) else {
         return false;
     };
@@ -29,13 +29,13 @@ pub fn may_tell(descriptor: c_int) -> bool {
         .is_none_or(|word| word.load(Ordering::Relaxed) >> (number % 64) & 1 != 0)
 }
 
-fn mark(descriptor: c_int, tells: bool) {
+fn mark(descriptor: c_int, is_event: bool) {
     let number = descriptor as usize;
     let Some(word) = DESCRIPTORS.get(number / 64) else {
         return;
     };
     let bit = 1 << (number % 64);
-    if tells {
+    if is_event {
         word.fetch_or(bit, Ordering::Relaxed);
     } else {
         word.fetch_and(!bit, Ordering::Relaxed);
@@ -48,12 +48,12 @@ pub struct Event {
     descriptor: OwnedFd,
     /// Whether an event was registered; before that, the original library has no descriptor.
     was_registered: bool,
-    heard: Option<Heard>,
+    subscription: Option<Subscription>,
 }
 
 /// The subscription of an event.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct Subscription {
     name: usize,
     handle: u64,
     what: What,
@@ -69,15 +69,18 @@ impl State {
     /// Removes the subscriptions of a handle that is closed.
     pub fn forget_events(&mut self, name: usize) {
         for (_, event) in self.events.iter_mut() {
-            if event.heard.is_some_and(|heard| heard.name == name) {
-                event.heard = None;
+            if event
+                .subscription
+                .is_some_and(|subscription| subscription.name == name)
+            {
+                event.subscription = None;
             }
         }
     }
 
     /// Whether a descriptor is an event's.
-    pub fn tells(&mut self, descriptor: c_int) -> bool {
-        may_tell(descriptor)
+    pub fn is_event(&mut self, descriptor: c_int) -> bool {
+        may_be_event(descriptor)
             && self
                 .events
                 .iter_mut()
@@ -85,18 +88,18 @@ impl State {
     }
 
     /// Whether this process has any subscription.
-    pub fn hears(&mut self) -> bool {
+    pub fn has_subscription(&mut self) -> bool {
         self.events
             .iter_mut()
-            .any(|(_, event)| event.heard.is_some())
+            .any(|(_, event)| event.subscription.is_some())
     }
 
-    fn ignore(&mut self, heard: Heard) -> Result<(), Code> {
-        let Heard {
+    fn ignore(&mut self, subscription: Subscription) -> Result<(), Code> {
+        let Subscription {
             handle,
             what: event,
             ..
-        } = heard;
+        } = subscription;
         self.call(Request::Ignore { handle, event }, None).map(drop)
     }
 }
@@ -104,14 +107,14 @@ impl State {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaCreateEventHandle(event_handle: *mut usize) -> u32 {
     entry(|| {
-        let result = place(event_handle)?;
+        let result = user_pointer(event_handle)?;
         let name = with(|state| {
             let descriptor = eventfd(0, EventfdFlags::CLOEXEC).map_err(|_| Code::Exception)?;
             mark(descriptor.as_raw_fd(), true);
             let event = Event {
                 descriptor,
                 was_registered: false,
-                heard: None,
+                subscription: None,
             };
             state.events.insert(&mut state.names, event)
         })?;
@@ -123,12 +126,12 @@ extern "C" fn fpgaCreateEventHandle(event_handle: *mut usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaDestroyEventHandle(event_handle: *mut usize) -> u32 {
     entry(|| {
-        let event_handle = place(event_handle)?;
+        let event_handle = user_pointer(event_handle)?;
         let name = event_handle.take();
         with(|state| {
             let event = state.events.remove(name)?;
-            match event.heard {
-                Some(heard) => state.ignore(heard),
+            match event.subscription {
+                Some(subscription) => state.ignore(subscription),
                 None => Ok(()),
             }
         })?;
@@ -140,7 +143,7 @@ extern "C" fn fpgaDestroyEventHandle(event_handle: *mut usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetOSObjectFromEventHandle(event_handle: usize, fd: *mut c_int) -> u32 {
     entry(|| {
-        let result = place(fd)?;
+        let result = user_pointer(fd)?;
         let state = lock().ok_or(Code::Exception)?;
         let event = state.events.find(event_handle)?;
         if !event.was_registered {
@@ -172,10 +175,10 @@ extern "C" fn fpgaRegisterEvent(
                 INTERRUPT => return Err(Code::InvalidParam),
                 _ => is_known(event_type).map(|()| What::Error)?,
             };
-            if event.heard.is_some() {
+            if event.subscription.is_some() {
                 return Err(Code::Busy);
             }
-            let heard = Heard {
+            let subscription = Subscription {
                 name: handle,
                 handle: opened.handle,
                 what,
@@ -183,13 +186,13 @@ extern "C" fn fpgaRegisterEvent(
             // The lock is held; the descriptor is only used during the call.
             let descriptor = event.descriptor.try_clone().map_err(|_| Code::Exception)?;
             let request = Request::Listen {
-                handle: heard.handle,
-                event: heard.what,
+                handle: subscription.handle,
+                event: subscription.what,
             };
             state.call(request, Some(descriptor.as_fd()))?;
             let event = state.events.find_mut(event_handle)?;
             event.was_registered = true;
-            event.heard = Some(heard);
+            event.subscription = Some(subscription);
             Ok(())
         })
     })
@@ -202,13 +205,14 @@ extern "C" fn fpgaUnregisterEvent(handle: usize, event_type: u32, event_handle: 
             state.handles.find(handle)?;
             let event = state.events.find_mut(event_handle)?;
             is_known(event_type)?;
-            let is_meant = |heard: &Heard| {
-                heard.name == handle && (heard.what == What::Error) == (event_type == ERROR)
+            let is_meant = |subscription: &Subscription| {
+                subscription.name == handle
+                    && (subscription.what == What::Error) == (event_type == ERROR)
             };
-            let heard = event.heard.filter(is_meant);
-            let heard = heard.ok_or(Code::InvalidParam)?;
-            event.heard = None;
-            state.ignore(heard)
+            let subscription = event.subscription.filter(is_meant);
+            let subscription = subscription.ok_or(Code::InvalidParam)?;
+            event.subscription = None;
+            state.ignore(subscription)
         })
     })
 }

@@ -44,7 +44,7 @@ static STORES: Lock<[Option<Store>; SLOTS]> = Lock::new([const { None }; SLOTS])
 
 /// The addresses of the unmapped page and of the slots.
 #[derive(Clone, Copy)]
-struct Place {
+struct Area {
     slots: usize,
     trap: usize,
 }
@@ -74,11 +74,11 @@ pub fn begin(context: &mut Context<'_>) -> bool {
     let Some(operand) = Operand::of(&instruction, context) else {
         return false;
     };
-    let (Some(place), Some(register)) = (known_place(), operand.register()) else {
+    let (Some(area), Some(register)) = (known_area(), operand.register()) else {
         return false;
     };
     let slot = take_slot();
-    let base = place.slots + slot * SLOT;
+    let base = area.slots + slot * SLOT;
     let mut scratch = [0; WIDEST];
     if operand.loads {
         let bytes = &mut scratch[..operand.len];
@@ -99,7 +99,7 @@ pub fn begin(context: &mut Context<'_>) -> bool {
             let second = encode(instruction, base + code.len(), base + SECOND);
             code.extend(second.unwrap_or_default());
         }
-        code.extend(trap(base + code.len(), place.trap));
+        code.extend(trap(base + code.len(), area.trap));
         if let Some(mut stores) = STORES.lock() {
             stores[slot] = Some(Store {
                 register,
@@ -119,18 +119,18 @@ pub fn begin(context: &mut Context<'_>) -> bool {
 
 /// Sends the bytes of a store to the device, if the fault at `address` is the end of a slot.
 pub fn finish(address: usize, context: &mut Context<'_>) -> bool {
-    let Some(place) = known_place() else {
+    let Some(area) = known_area() else {
         return false;
     };
-    let at = context.instruction().wrapping_sub(place.slots);
-    if at >= SLOTS * SLOT || !(place.trap..place.trap + PAGE).contains(&address) {
+    let at = context.instruction().wrapping_sub(area.slots);
+    if at >= SLOTS * SLOT || !(area.trap..area.trap + PAGE).contains(&address) {
         return false;
     }
     let slot = at / SLOT;
     let Some(store) = STORES.lock().and_then(|mut stores| stores[slot].take()) else {
         return false;
     };
-    let base = place.slots + slot * SLOT;
+    let base = area.slots + slot * SLOT;
     let (mut first, mut second) = ([0; WIDEST], [0; WIDEST]);
     read_memory(base + SCRATCH, &mut first);
     read_memory(base + SECOND, &mut second);
@@ -299,9 +299,9 @@ fn take_slot() -> usize {
     }
 }
 
-fn known_place() -> Option<Place> {
+fn known_area() -> Option<Area> {
     let trap = TRAP.load(Ordering::Acquire);
-    (trap != 0).then_some(Place {
+    (trap != 0).then_some(Area {
         slots: trap + PAGE,
         trap,
     })
@@ -309,7 +309,7 @@ fn known_place() -> Option<Place> {
 
 /// Reserves the slots in advance.
 pub fn prepare() -> Option<()> {
-    if known_place().is_some() {
+    if known_area().is_some() {
         return Some(());
     }
     let trap = reserve(PAGE + SLOTS * SLOT)?;

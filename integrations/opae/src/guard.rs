@@ -176,7 +176,7 @@ impl Buffer {
     }
 
     /// Opens all pages permanently.
-    pub fn let_go(&mut self) {
+    pub fn open_for_good(&mut self) {
         let all = MprotectFlags::READ | MprotectFlags::WRITE;
         if self.pages.take().is_some() {
             self.protect(0..self.len / PAGE, all);
@@ -280,14 +280,14 @@ impl Buffers {
         self.by_base.retain(|_, buffer| {
             let kept = buffer.owner != owner;
             if !kept {
-                buffer.let_go();
+                buffer.open_for_good();
             }
             kept
         });
     }
 
     /// Opens all pages of all buffers permanently.
-    pub fn let_go(&mut self) {
-        self.by_base.values_mut().for_each(Buffer::let_go);
+    pub fn open_for_good(&mut self) {
+        self.by_base.values_mut().for_each(Buffer::open_for_good);
     }
 }

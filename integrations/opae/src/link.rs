@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use session::{Answer, Call, Channel, Reply, Request, Until, VERSION, WaitEnd, Welcome};
+use session::{Call, Channel, Reply, Request, Response, Until, VERSION, WaitEnd, Welcome};
 
 use crate::abi::Code;
 
@@ -29,7 +29,7 @@ impl Link {
         let channel = Channel::connect(path).ok()?;
         let request = Request::Hello { version: VERSION };
         channel.send(&Call { worked: 0, request }, None).ok()?;
-        let (answer, _): (Answer, _) = channel.receive().ok()?;
+        let (answer, _): (Response, _) = channel.receive().ok()?;
         let Ok(Reply::Welcome(welcome)) = answer.outcome else {
             return None;
         };
@@ -60,7 +60,7 @@ impl Link {
         }
         let worked = std::mem::take(&mut self.debt);
         let call = Call { worked, request };
-        let answer: Result<(Answer, _), _> = self
+        let answer: Result<(Response, _), _> = self
             .channel
             .send(&call, file)
             .and_then(|()| self.channel.receive());

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use rustix::io::{Errno, write};
 use session::{Kind, Request, SharedMemory};
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, user_pointer};
 use crate::polling::Touch;
 use crate::state::{State, with};
 
@@ -24,7 +24,7 @@ extern "C" fn fpgaReconfigureSlot(
     flags: c_int,
 ) -> u32 {
     entry(|| {
-        place(bitstream.cast_mut())?;
+        user_pointer(bitstream.cast_mut())?;
         let handle = with(|state| {
             let opened = state.handles.find(fpga)?;
             let is_device = opened.object.kind == Kind::Device;

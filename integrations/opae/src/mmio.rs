@@ -5,7 +5,7 @@
 use rustix::mm::munmap;
 use session::{Reply, Request};
 
-use crate::abi::{Code, bytes, entry, place};
+use crate::abi::{Code, bytes, entry, user_pointer};
 use crate::registry::reserve;
 use crate::state::{State, with};
 use crate::{fault, valgrind};
@@ -221,7 +221,7 @@ fn write(handle: usize, mmio_num: u32, offset: u64, bytes: &[u8]) -> Result<(), 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReadMMIO32(handle: usize, mmio_num: u32, offset: u64, value: *mut u32) -> u32 {
     entry(|| {
-        let result = place(value)?;
+        let result = user_pointer(value)?;
         result.put(u32::from_le_bytes(read(handle, mmio_num, offset)?));
         Ok(())
     })
@@ -230,7 +230,7 @@ extern "C" fn fpgaReadMMIO32(handle: usize, mmio_num: u32, offset: u64, value: *
 #[unsafe(no_mangle)]
 extern "C" fn fpgaReadMMIO64(handle: usize, mmio_num: u32, offset: u64, value: *mut u64) -> u32 {
     entry(|| {
-        let result = place(value)?;
+        let result = user_pointer(value)?;
         result.put(u64::from_le_bytes(read(handle, mmio_num, offset)?));
         Ok(())
     })
@@ -276,7 +276,7 @@ extern "C" fn fpgaMapMMIO(handle: usize, mmio_num: u32, mmio_ptr: *mut usize) ->
             state.windows.0.push(window);
             Ok(window.base)
         })?;
-        place(mmio_ptr)?.put(base);
+        user_pointer(mmio_ptr)?.put(base);
         Ok(())
     })
 }

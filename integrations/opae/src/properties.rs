@@ -9,7 +9,7 @@ use std::ffi::c_char;
 
 use session::{Kind, Object};
 
-use crate::abi::{Code, bytes, entry, place, put_text, text};
+use crate::abi::{Code, bytes, entry, put_text, text, user_pointer};
 use crate::attributes::errors;
 use crate::state::{State, lock, with};
 use crate::token::Token;
@@ -184,7 +184,7 @@ fn version(bitstream_id: u64) -> Version {
 
 /// The bytes of a C string, at most `most`.
 fn copy_text(from: *const c_char, most: usize) -> Result<Vec<u8>, Code> {
-    let from = place(from.cast_mut().cast::<u8>())?;
+    let from = user_pointer(from.cast_mut().cast::<u8>())?;
     Ok((0..most)
         .map(|index| from.at(index).take())
         .take_while(|&byte| byte != 0)
@@ -197,7 +197,7 @@ fn get<T>(
     field: impl FnOnce(&Properties) -> Result<Option<T>, Code>,
 ) -> u32 {
     entry(|| {
-        let result = place(result)?;
+        let result = user_pointer(result)?;
         let state = lock().ok_or(Code::Exception)?;
         let value = field(state.properties.find(properties)?)?;
         drop(state);
@@ -221,7 +221,7 @@ fn of_token(state: &mut State, token: Token) -> Result<Properties, Code> {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetProperties(token: usize, prop: *mut usize) -> u32 {
     entry(|| {
-        let result = place(prop)?;
+        let result = user_pointer(prop)?;
         let name = with(|state| {
             let properties = match token {
                 0 => Properties::default(),
@@ -240,7 +240,7 @@ extern "C" fn fpgaGetProperties(token: usize, prop: *mut usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetPropertiesFromHandle(handle: usize, prop: *mut usize) -> u32 {
     entry(|| {
-        let result = place(prop)?;
+        let result = user_pointer(prop)?;
         let name = with(|state| {
             let token = state.handles.find(handle)?.token();
             let properties = of_token(state, token)?;
@@ -275,7 +275,7 @@ extern "C" fn fpgaClearProperties(prop: usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaCloneProperties(src: usize, dst: *mut usize) -> u32 {
     entry(|| {
-        let result = place(dst)?;
+        let result = user_pointer(dst)?;
         let name = with(|state| {
             let clone = state.properties.find(src)?.clone();
             state.properties.insert(&mut state.names, clone)
@@ -288,7 +288,7 @@ extern "C" fn fpgaCloneProperties(src: usize, dst: *mut usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaDestroyProperties(prop: *mut usize) -> u32 {
     entry(|| {
-        let prop = place(prop)?;
+        let prop = user_pointer(prop)?;
         let name = prop.take();
         let mut state = lock().ok_or(Code::Exception)?;
         state.properties.remove(name)?;
@@ -302,7 +302,7 @@ extern "C" fn fpgaDestroyProperties(prop: *mut usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaPropertiesGetParent(prop: usize, parent: *mut usize) -> u32 {
     entry(|| {
-        let result = place(parent)?;
+        let result = user_pointer(parent)?;
         let name = with(|state| {
             let parent = state.properties.find(prop)?.parent;
             state.new_token(parent.ok_or(Code::NotFound)?)
@@ -342,7 +342,7 @@ extern "C" fn fpgaPropertiesGetModel(prop: usize, model: *mut c_char) -> u32 {
     let mut name = [0; MODEL];
     let code = get(prop, &raw mut name, |p| p.of_type(DEVICE).map(|()| p.model));
     entry(|| {
-        let result = place(model.cast::<u8>())?;
+        let result = user_pointer(model.cast::<u8>())?;
         if code == 0 {
             put_text(&name, &result, MODEL);
         }
@@ -366,7 +366,7 @@ extern "C" fn fpgaPropertiesSetModel(prop: usize, model: *const c_char) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaPropertiesGetHostname(prop: usize, name: *mut c_char, len: usize) -> u32 {
     entry(|| {
-        let result = place(name.cast::<u8>())?;
+        let result = user_pointer(name.cast::<u8>())?;
         let state = lock().ok_or(Code::Exception)?;
         let hostname = state.properties.find(prop)?.hostname;
         drop(state);

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use session::{Clock, Reply, Request, SOCKET, Until, WaitEnd};
 
 use crate::abi::Code;
-use crate::access::Opened;
+use crate::access::OpenHandle;
 use crate::event::Event;
 use crate::guard::Buffers;
 use crate::interpose::{Waiter, give_way};
@@ -39,7 +39,7 @@ pub struct State {
     /// The living tokens.
     pub tokens: Registry<Token>,
     /// The open handles.
-    pub handles: Registry<Opened>,
+    pub handles: Registry<OpenHandle>,
     /// The living properties.
     pub properties: Registry<Properties>,
     /// The living event handles.
@@ -78,7 +78,7 @@ static MODE: AtomicU8 = AtomicU8::new(Mode::Unknown as u8);
 /// Whether the library is initialised; earlier calls come from libraries that were loaded before it.
 static READY: AtomicBool = AtomicBool::new(false);
 /// The last time that was reported, for a signal handler that cannot take the lock.
-static TOLD: AtomicU64 = AtomicU64::new(0);
+static REPORTED: AtomicU64 = AtomicU64::new(0);
 
 /// The time of day and the monotonic time at the begin of the session, in nanoseconds.
 static BEGAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
@@ -167,8 +167,8 @@ pub fn began() -> Option<(u64, u64)> {
 }
 
 /// The last time that was reported, in femtoseconds.
-pub fn told() -> u64 {
-    TOLD.load(Ordering::Relaxed)
+pub fn reported_time() -> u64 {
+    REPORTED.load(Ordering::Relaxed)
 }
 
 impl State {
@@ -242,7 +242,7 @@ impl State {
             link.charge(work);
         }
         self.time_passed();
-        told()
+        reported_time()
     }
 
     /// Number of doublings of the cost of a clock read. A program that only reads the clock while no operation is outstanding waits
@@ -265,7 +265,7 @@ impl State {
     fn time_passed(&mut self) {
         crate::watch::tick();
         let Some(link) = self.timed() else { return };
-        TOLD.store(link.time(), Ordering::Relaxed);
+        REPORTED.store(link.time(), Ordering::Relaxed);
         if link.active {
             self.buffers.close();
         }
@@ -298,7 +298,7 @@ extern "C" fn after_fork() {
 extern "C" fn after_fork_in_child() {
     // SAFETY: this thread has taken the lock before the fork.
     let state = unsafe { STATE.held() };
-    state.buffers.let_go();
+    state.buffers.open_for_good();
     state.waiters.clear();
     // If the parent was not connected, the child may connect itself.
     if let Some(link) = &mut state.link {

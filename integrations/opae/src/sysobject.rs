@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use session::Kind;
 
-use crate::abi::{Code, entry, place, put_text};
+use crate::abi::{Code, entry, put_text, user_pointer};
 use crate::attributes::{Attribute, attributes};
 use crate::state::{State, lock, with};
 use crate::token::Token;
@@ -92,7 +92,7 @@ impl Owner {
 
 /// Reads a name, which must not lead out of its object.
 fn named(name: *const c_char) -> Result<String, Code> {
-    place(name.cast_mut())?;
+    user_pointer(name.cast_mut())?;
     // SAFETY: the program guarantees a C string.
     let name = unsafe { CStr::from_ptr(name) };
     let name = name.to_str().map_err(|_| Code::NotFound)?;
@@ -167,7 +167,7 @@ fn get(
     find: impl FnOnce(&mut State, &str) -> Result<usize, Code>,
 ) -> u32 {
     entry(|| {
-        let result = place(object)?;
+        let result = user_pointer(object)?;
         let name = named(name)?;
         let found = with(|state| find(state, &name))?;
         result.put(found);
@@ -225,7 +225,7 @@ extern "C" fn fpgaObjectGetObject(
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetObjectAt(parent: usize, index: usize, object: *mut usize) -> u32 {
     entry(|| {
-        let result = place(object)?;
+        let result = user_pointer(object)?;
         let found = with(|state| {
             let parent = state.sysobjects.find(parent)?.clone();
             let Content::Directory { names, is_deep } = parent.content else {
@@ -243,7 +243,7 @@ extern "C" fn fpgaObjectGetObjectAt(parent: usize, index: usize, object: *mut us
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetType(object: usize, kind: *mut c_int) -> u32 {
     entry(|| {
-        let result = place(kind)?;
+        let result = user_pointer(kind)?;
         let state = lock().ok_or(Code::Exception)?;
         let kind = match state.sysobjects.find(object)?.content {
             Content::Directory { .. } => CONTAINER,
@@ -258,7 +258,7 @@ extern "C" fn fpgaObjectGetType(object: usize, kind: *mut c_int) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetName(object: usize, name: *mut u8, max_len: usize) -> u32 {
     entry(|| {
-        let result = place(name)?;
+        let result = user_pointer(name)?;
         let state = lock().ok_or(Code::Exception)?;
         let name = state.sysobjects.find(object)?.name.clone();
         drop(state);
@@ -273,7 +273,7 @@ extern "C" fn fpgaObjectGetName(object: usize, name: *mut u8, max_len: usize) ->
 #[unsafe(no_mangle)]
 extern "C" fn fpgaDestroyObject(object: *mut usize) -> u32 {
     entry(|| {
-        let object = place(object)?;
+        let object = user_pointer(object)?;
         let name = object.take();
         let mut state = lock().ok_or(Code::Exception)?;
         state.sysobjects.remove(name)?;
@@ -287,7 +287,7 @@ extern "C" fn fpgaDestroyObject(object: *mut usize) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectGetSize(object: usize, value: *mut u32, flags: c_int) -> u32 {
     entry(|| {
-        let result = place(value)?;
+        let result = user_pointer(value)?;
         let size = with(|state| match &state.sysobjects.find(object)?.content {
             Content::Directory { names, .. } => Ok(names.len()),
             Content::File(..) => Ok(state.file(object, flags)?.1.len()),
@@ -306,7 +306,7 @@ extern "C" fn fpgaObjectRead(
     flags: c_int,
 ) -> u32 {
     entry(|| {
-        let result = place(buffer)?;
+        let result = user_pointer(buffer)?;
         let (_, text) = with(|state| state.file(object, flags))?;
         let end = offset.checked_add(len).ok_or(Code::InvalidParam)?;
         let bytes = text.as_bytes().get(offset..end);
@@ -321,7 +321,7 @@ extern "C" fn fpgaObjectRead(
 #[unsafe(no_mangle)]
 extern "C" fn fpgaObjectRead64(object: usize, value: *mut u64, flags: c_int) -> u32 {
     entry(|| {
-        let result = place(value)?;
+        let result = user_pointer(value)?;
         let (_, text) = with(|state| state.file(object, flags))?;
         result.put(if flags & RAW == 0 {
             number(&text)

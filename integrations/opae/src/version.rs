@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::abi::{Code, entry, place};
+use crate::abi::{Code, entry, user_pointer};
 use crate::properties::Version;
 
 const VERSION: Version = Version {
@@ -38,7 +38,7 @@ extern "C" fn fpgaErrStr(code: u32) -> *const c_char {
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetOPAECVersion(version: *mut Version) -> u32 {
     entry(|| {
-        place(version)?.put(VERSION);
+        user_pointer(version)?.put(VERSION);
         Ok(())
     })
 }
@@ -54,7 +54,7 @@ extern "C" fn fpgaGetOPAECBuildString(build_str: *mut c_char, len: usize) -> u32
 }
 
 fn put(text: &CStr, to: *mut c_char, len: usize) -> Result<(), Code> {
-    let to = place(to)?;
+    let to = user_pointer(to)?;
     let bytes = text.to_bytes_with_nul();
     if len < bytes.len() {
         return Err(Code::InvalidParam);

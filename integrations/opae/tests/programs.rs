@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use session::Clock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum Mode {
     Plain,
     Sanitized,
     Valgrind,
@@ -16,19 +16,19 @@ enum Way {
 
 /// Builds and runs a program in every mode that is available.
 fn run(name: &str, clock: Clock) -> Vec<String> {
-    let ways = [Way::Plain, Way::Sanitized, Way::Valgrind];
+    let ways = [Mode::Plain, Mode::Sanitized, Mode::Valgrind];
     ways.iter()
-        .filter_map(|&way| run_in(name, clock, way))
+        .filter_map(|&mode| run_in(name, clock, mode))
         .collect()
 }
 
 /// The output of a program; none if the mode is not available.
-fn run_in(name: &str, clock: Clock, way: Way) -> Option<String> {
-    let program = build(name, way)?;
-    let socket = fake::serve(clock, &format!("{name}-{clock:?}-{way:?}"));
+fn run_in(name: &str, clock: Clock, mode: Mode) -> Option<String> {
+    let program = build(name, mode)?;
+    let socket = fake::serve(clock, &format!("{name}-{clock:?}-{mode:?}"));
     let mut command = Command::new("timeout");
     command.arg("120");
-    if way == Way::Valgrind {
+    if mode == Mode::Valgrind {
         valgrind(&mut command)?;
         command.env("ON_VALGRIND", "1");
     }
@@ -40,17 +40,17 @@ fn run_in(name: &str, clock: Clock, way: Way) -> Option<String> {
         .env("ASAN_OPTIONS", "allocator_release_to_os_interval_ms=-1")
         .output()
         .expect("the program runs");
-    Some(printed(name, way, &output))
+    Some(printed(name, mode, &output))
 }
 
-fn printed(name: &str, way: Way, output: &Output) -> String {
+fn printed(name: &str, mode: Mode, output: &Output) -> String {
     let (out, errors) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
     assert!(
         output.status.success(),
-        "{name} ({way:?}): {}\n{out}\n{errors}",
+        "{name} ({mode:?}): {}\n{out}\n{errors}",
         output.status
     );
     out.into_owned()
@@ -60,18 +60,18 @@ fn exists(tool: &str) -> bool {
     Command::new(tool).arg("--version").output().is_ok()
 }
 
-fn build(name: &str, way: Way) -> Option<PathBuf> {
+fn build(name: &str, mode: Mode) -> Option<PathBuf> {
     if !exists("cc") {
         eprintln!("skipped: there is no C compiler (cc)");
         return None;
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = directory().join(format!("{name}-{way:?}-{}", std::process::id()));
+    let program = directory().join(format!("{name}-{mode:?}-{}", std::process::id()));
     let mut command = Command::new("cc");
     command
         .args(["-g", "-Wall", "-Werror", "-pthread"])
-        .arg(match way {
-            Way::Plain => "-O2",
+        .arg(match mode {
+            Mode::Plain => "-O2",
             _ => "-O1",
         })
         .arg("-I")
@@ -82,12 +82,12 @@ fn build(name: &str, way: Way) -> Option<PathBuf> {
         .arg("-L")
         .arg(libraries())
         .arg("-lopae-c");
-    if way == Way::Sanitized {
+    if mode == Mode::Sanitized {
         command.arg("-fsanitize=address");
     }
     let output = command.output().expect("the compiler runs");
     let errors = String::from_utf8_lossy(&output.stderr);
-    if way == Way::Sanitized && errors.contains("libasan") {
+    if mode == Mode::Sanitized && errors.contains("libasan") {
         eprintln!("skipped: there is no address sanitizer (libasan)");
         return None;
     }
@@ -182,8 +182,8 @@ fn threads_share_a_session_and_a_child_has_none() {
 #[test]
 fn a_fault_of_the_programs_own_goes_to_the_program() {
     // Valgrind rightly reports such a fault as an error.
-    run_in("faults", Clock::Virtual, Way::Plain);
-    run_in("faults", Clock::Virtual, Way::Sanitized);
+    run_in("faults", Clock::Virtual, Mode::Plain);
+    run_in("faults", Clock::Virtual, Mode::Sanitized);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_session_that_is_gone_is_told_of_and_nothing_hangs() {
 
 #[test]
 fn without_a_session_there_are_no_devices() {
-    let Some(program) = build("absent", Way::Plain) else {
+    let Some(program) = build("absent", Mode::Plain) else {
         return;
     };
     for socket in [None, Some("/nowhere")] {
@@ -204,12 +204,12 @@ fn without_a_session_there_are_no_devices() {
             command.env("PEERLANE_SESSION", socket);
         }
         let output = command.env("LD_LIBRARY_PATH", libraries()).output();
-        printed("absent", Way::Plain, &output.expect("it runs"));
+        printed("absent", Mode::Plain, &output.expect("it runs"));
     }
 }
 
 #[test]
 #[ignore = "it only measures"]
 fn how_long_it_takes() {
-    println!("{:?}", run_in("speed", Clock::Virtual, Way::Plain));
+    println!("{:?}", run_in("speed", Clock::Virtual, Mode::Plain));
 }

@@ -4,7 +4,7 @@ use kernel::{Effects, Time};
 use transaction::{LockedLoop, LockedWork, Step, WordAccess, WordOperation};
 
 use super::Accelerator;
-use super::lines::{Begun, Initiator, Operation, Part};
+use super::lines::{Begun, Initiator, LineAccess, Operation};
 use super::target::target;
 
 /// Work under locks, with the state of its current step.
@@ -123,7 +123,7 @@ impl Accelerator {
             engine.state = State::Until(now);
             return true;
         };
-        let part = Part {
+        let part = LineAccess {
             initiator: Initiator::Engine(number),
             operation: match access.operation {
                 WordOperation::Load => Operation::Read,
@@ -146,7 +146,7 @@ impl Accelerator {
     }
 
     /// Performs the access of a lock engine after its line has arrived; the access ends at `end`.
-    pub(super) fn perform_locked(&mut self, part: Part, end: Time) {
+    pub(super) fn perform_locked(&mut self, part: LineAccess, end: Time) {
         let Initiator::Engine(number) = part.initiator else {
             panic!("a lock engine performs its own accesses");
         };

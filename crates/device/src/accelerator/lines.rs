@@ -1,6 +1,6 @@
 //! The cache of an accelerator: the latencies of accesses to its lines, and its messages.
 
-use coherence::{Access, Agent, Answer, Event, Need, SetAssociative};
+use coherence::{Access, Agent, Event, HomeAnswer, Need, SetAssociative};
 use kernel::{Span, Time};
 use protocol::coherence::{
     AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, Request, TransactionId, WriteRange,
@@ -20,7 +20,7 @@ pub(super) struct Lines {
     /// The time at which the port can take the next line.
     free: Time,
     /// The parts that wait for their lines, by transaction, with their numbers.
-    asked: Vec<Option<(u64, Part)>>,
+    asked: Vec<Option<(u64, LineAccess)>>,
     /// Number of parts that have sent requests.
     begun: u64,
     out: Vec<Message<LineData>>,
@@ -53,7 +53,7 @@ pub struct CacheCounters {
 
 /// A part of an access: some bytes of a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct LineAccess {
     /// The origin of the access.
     pub(super) initiator: Initiator,
     /// The operation.
@@ -101,9 +101,9 @@ pub(super) enum Begun {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     /// The part can be performed now, before the next message, and ends at this time.
-    Ready(Part, Time),
+    Ready(LineAccess, Time),
     /// The home agent has executed the part: its end, and the previous value if the operation returns one.
-    Done(Part, Time, u128),
+    Done(LineAccess, Time, u128),
     /// No part has ended.
     Nothing,
 }
@@ -171,7 +171,7 @@ impl Lines {
     }
 
     /// Begins a part.
-    pub(super) fn begin(&mut self, part: Part, now: Time) -> Begun {
+    pub(super) fn begin(&mut self, part: LineAccess, now: Time) -> Begun {
         let line = Line::of(part.address);
         let at = self.slot(now);
         let access = match part.operation {
@@ -254,29 +254,29 @@ impl Lines {
             Event::Done(transaction, answer) => {
                 let part = self.asker(transaction);
                 let old = match answer {
-                    Answer::Old(old) => old,
-                    Answer::Nothing | Answer::Data(_) => 0,
+                    HomeAnswer::Old(old) => old,
+                    HomeAnswer::Nothing | HomeAnswer::Data(_) => 0,
                 };
                 Outcome::Done(part, now + self.behind(part.operation), old)
             }
-            Event::Room => Outcome::Nothing,
+            Event::Freed => Outcome::Nothing,
         }
     }
 
-    fn asker(&mut self, transaction: TransactionId) -> Part {
+    fn asker(&mut self, transaction: TransactionId) -> LineAccess {
         let asked = self.asked[usize::from(transaction.0)].take();
         asked.expect("a transaction belongs to a part").1
     }
 
     /// The data of a part, which may be read.
-    pub(super) fn read(&self, part: Part) -> &[u8] {
+    pub(super) fn read(&self, part: LineAccess) -> &[u8] {
         let data = self.agent.data(Line::of(part.address));
         let data = data.expect("a readable line has data");
         &data.0[part.address as usize % LINE_BYTES..][..part.len]
     }
 
     /// Writes the data of a part, which may be written.
-    pub(super) fn write(&mut self, part: Part, bytes: &[u8]) {
+    pub(super) fn write(&mut self, part: LineAccess, bytes: &[u8]) {
         let offset = part.address as usize % LINE_BYTES;
         let range = WriteRange::new(offset, part.len).expect("a part is some bytes of a line");
         let mut data = LineData([0; LINE_BYTES]);
@@ -285,7 +285,7 @@ impl Lines {
     }
 
     /// Executes an atomic operation on a value that may be written; returns the previous value.
-    pub(super) fn change(&mut self, atomic: &LineAtomic, part: Part) -> u128 {
+    pub(super) fn change(&mut self, atomic: &LineAtomic, part: LineAccess) -> u128 {
         self.agent.change(Line::of(part.address), atomic)
     }
 }

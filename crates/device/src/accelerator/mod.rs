@@ -21,7 +21,7 @@ use transaction::{
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
 use engine::Engine;
 pub use lines::CacheCounters;
-use lines::{Begun, Initiator, Lines, Operation, Outcome, Part};
+use lines::{Begun, Initiator, LineAccess, Lines, Operation, Outcome};
 pub use parameters::AcceleratorParameters;
 use target::target;
 pub use translations::RoundTrips;
@@ -356,7 +356,7 @@ impl Accelerator {
         };
         let room = LINE_BYTES - address as usize % LINE_BYTES;
         let len = room.min((what.size - current.issued) as usize);
-        let part = Part {
+        let part = LineAccess {
             initiator: Initiator::Work(number),
             operation: match what.kind {
                 AccessKind::Read => Operation::Read,
@@ -380,7 +380,7 @@ impl Accelerator {
     }
 
     /// Performs a part whose line is available; it ends at `end`.
-    fn perform(&mut self, part: Part, end: Time) {
+    fn perform(&mut self, part: LineAccess, end: Time) {
         let Initiator::Work(work) = part.initiator else {
             return self.perform_locked(part, end);
         };

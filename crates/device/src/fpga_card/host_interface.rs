@@ -95,12 +95,12 @@ pub(super) enum Taken {
     /// A completion that does not end a read.
     Part,
     /// The end of a read.
-    Read(Answer),
+    Read(ReadEnd),
 }
 
 /// The end of a read, with its tag and result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ReadEnd {
     pub(super) tag: u32,
     pub(super) result: Result<usize, ReadError>,
 }
@@ -316,7 +316,7 @@ impl HostInterface {
         }
         self.free.push(part.what.read);
         std::mem::swap(&mut read.data, data);
-        Taken::Read(Answer {
+        Taken::Read(ReadEnd {
             tag: read.tag,
             result: read.failure.map_or(Ok(usize::from(read.len)), Err),
         })

@@ -40,7 +40,7 @@ use protocol::{Bar, Header};
 use transaction::{Memory, Place};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer};
-use host_interface::{Answer, Data, HostInterface, LONGEST, Limits, Outgoing, Taken};
+use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Taken};
 use management::Management;
 use port::{PortRegisters, ResetChange};
 
@@ -298,7 +298,7 @@ impl FpgaCard {
     }
 
     /// Reports the end of a read to the unit.
-    fn report(&mut self, answer: Answer, fx: &mut Effects<'_, Self>) {
+    fn report(&mut self, answer: ReadEnd, fx: &mut Effects<'_, Self>) {
         let data = std::mem::take(&mut self.answer);
         let result = answer.result.map(|len| &data[..len]);
         self.with_afu(fx, |afu, shell| afu.read_done(answer.tag, result, shell));

@@ -12,7 +12,7 @@ use super::{BAR_SIZE, FpgaCard, PORT_BAR, Slot, Taken, limits, management, port}
 
 /// The part of the card with the accessed registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum Region {
     Management,
     Port,
     Afu,
@@ -24,7 +24,7 @@ struct Target {
     bar: usize,
     /// Offset from the beginning of the BAR.
     at: u64,
-    part: Part,
+    part: Region,
     /// Offset of the part in the BAR.
     begin: u64,
 }
@@ -88,9 +88,9 @@ impl FpgaCard {
             (at >= from && at.checked_add(len)? <= to).then_some(at)
         };
         let parts = [
-            (0, 0, management::SIZE, Part::Management),
-            (PORT_BAR, 0, port::SIZE, Part::Port),
-            (PORT_BAR, port::AFU, BAR_SIZE, Part::Afu),
+            (0, 0, management::SIZE, Region::Management),
+            (PORT_BAR, 0, port::SIZE, Region::Port),
+            (PORT_BAR, port::AFU, BAR_SIZE, Region::Afu),
         ];
         parts.into_iter().find_map(|(bar, begin, end, part)| {
             let at = within(bar, begin, end)?;
@@ -142,32 +142,38 @@ impl FpgaCard {
         fx.store().release(packet);
     }
 
-    fn store(&mut self, part: Part, offset: u64, bytes: &[u8], fx: &mut Effects<'_, Self>) {
+    fn store(&mut self, part: Region, offset: u64, bytes: &[u8], fx: &mut Effects<'_, Self>) {
         match part {
-            Part::Management => self.management.store(offset, bytes),
-            Part::Port => {
+            Region::Management => self.management.store(offset, bytes),
+            Region::Port => {
                 if let Some(change) = self.port.store(offset, bytes) {
                     self.change_reset(change, fx);
                 }
             }
-            Part::Afu if self.port.is_in_reset() => {
+            Region::Afu if self.port.is_in_reset() => {
                 self.port.errors.record(PortError::MmioWriteInReset);
             }
-            Part::Afu => {
+            Region::Afu => {
                 self.with_afu(fx, |afu, shell| afu.store(offset, bytes, shell));
             }
         }
     }
 
-    fn load_part(&mut self, part: Part, offset: u64, len: u32, fx: &mut Effects<'_, Self>) -> u64 {
+    fn load_part(
+        &mut self,
+        part: Region,
+        offset: u64,
+        len: u32,
+        fx: &mut Effects<'_, Self>,
+    ) -> u64 {
         match part {
-            Part::Management => self.management.load(offset, len),
-            Part::Port => self.port.load(offset, len, self.host.is_quiet()),
-            Part::Afu if self.port.is_in_reset() => {
+            Region::Management => self.management.load(offset, len),
+            Region::Port => self.port.load(offset, len, self.host.is_quiet()),
+            Region::Afu if self.port.is_in_reset() => {
                 self.port.errors.record(PortError::MmioReadInReset);
                 u64::MAX
             }
-            Part::Afu => match self.slot.header(offset & !7) {
+            Region::Afu => match self.slot.header(offset & !7) {
                 Some(value) => part_of(value, offset, len),
                 None => self
                     .with_afu(fx, |afu, shell| afu.load(offset, len, shell))

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use coherence::{Access, Agent, Answer, Event, Geometry, Need, SetAssociative};
+use coherence::{Access, Agent, Event, Geometry, HomeAnswer, Need, SetAssociative};
 use kernel::{Span, Time};
 use protocol::coherence::{
     AgentId, LINE_BYTES, Line, LineAtomic, LineData, Message, Request, TransactionId, WriteRange,
@@ -143,14 +143,14 @@ impl Core {
             Event::Done(transaction, answer) => {
                 let access = self.asker(transaction);
                 let bytes = match (answer, &access.operation) {
-                    (Answer::Old(old), CoreOperation::Atomic(atomic)) => {
+                    (HomeAnswer::Old(old), CoreOperation::Atomic(atomic)) => {
                         old.to_le_bytes()[..atomic.width()].to_vec()
                     }
                     _ => Vec::new(),
                 };
                 done.push((now, access.ticket, bytes));
             }
-            Event::Room => {}
+            Event::Freed => {}
         }
         // Every waiting access tries again, in order.
         for access in std::mem::take(&mut self.waiting) {

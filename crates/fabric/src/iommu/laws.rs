@@ -11,7 +11,7 @@ type Outcome = Result<Mapping, TranslationFault>;
 
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    Ask(usize, u64, Purpose),
+    IommuRequest(usize, u64, Purpose),
     Pass(u64),
     Map(usize, Mapping),
     Unmap(usize, u64),
@@ -35,7 +35,7 @@ struct World {
     iommu: Iommu,
     reads: Reads,
     now: Time,
-    open: BTreeMap<u32, (usize, Ask, Vec<Outcome>)>,
+    open: BTreeMap<u32, (usize, IommuRequest, Vec<Outcome>)>,
     asked: u32,
 }
 
@@ -71,7 +71,7 @@ impl World {
 
     fn act(&mut self, act: Act) {
         match act {
-            Act::Ask(function, address, purpose) => self.ask(function, address, purpose),
+            Act::IommuRequest(function, address, purpose) => self.ask(function, address, purpose),
             Act::Pass(ns) => self.pass(self.now + Span::from_ns(ns)),
             Act::Map(table, mapping) => {
                 // No invalidation is needed: nothing was mapped there, and unmapped pages are not cached.
@@ -95,7 +95,7 @@ impl World {
     }
 
     fn ask(&mut self, function: usize, address: u64, purpose: Purpose) {
-        let ask = Ask {
+        let ask = IommuRequest {
             who: id(function),
             address,
             purpose,
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// The correct answer at this time.
-    fn right(&self, function: usize, ask: &Ask) -> Outcome {
+    fn right(&self, function: usize, ask: &IommuRequest) -> Outcome {
         let table = match self.bindings[function] {
             Binding::Nothing => return Err(TranslationFault::NoContext),
             Binding::Bypass => {
@@ -150,7 +150,7 @@ impl World {
     }
 
     /// Updates the correct answers after a change. Earlier ones are no longer correct for requests whose page was invalidated.
-    fn update_expected(&mut self, is_invalidated: impl Fn(usize, &Ask) -> bool) {
+    fn update_expected(&mut self, is_invalidated: impl Fn(usize, &IommuRequest) -> bool) {
         let mut open = std::mem::take(&mut self.open);
         for (function, ask, right) in open.values_mut() {
             if is_invalidated(*function, ask) {
@@ -221,7 +221,7 @@ fn any_act() -> impl Strategy<Value = Act> {
         (0..2_usize).prop_map(Binding::Table),
     ];
     prop_oneof![
-        12 => (0..2_usize, any_address(), purpose).prop_map(|(who, at, what)| Act::Ask(who, at, what)),
+        12 => (0..2_usize, any_address(), purpose).prop_map(|(who, at, what)| Act::IommuRequest(who, at, what)),
         8 => (0..60_u64).prop_map(Act::Pass),
         6 => (0..2_usize, mapping).prop_map(|(table, page)| Act::Map(table, page)),
         4 => (0..2_usize, any_address()).prop_map(|(table, at)| Act::Unmap(table, at)),

@@ -3,10 +3,10 @@
 //! Its owner provides the time and the descriptors. The memory gives the time at which each descriptor is read, and a walk reads a
 //! descriptor only after the previous one. So large pages, which end a walk at a higher level, take less time.
 
-mod ask;
 mod descriptor;
 mod page_table;
 mod parameters;
+mod request;
 mod walk_cache;
 mod walkers;
 
@@ -17,10 +17,10 @@ use kernel::{Agenda, Span, Time};
 use protocol::FunctionId;
 use transaction::{GeometryError, Mapping, PageSize, Rights, TranslationCache};
 
-pub use ask::{Answer, Ask, Purpose, TranslationFault};
 pub use descriptor::{Step, TranslationTable};
 pub use page_table::{PageTable, PageTableError};
 pub use parameters::IommuParameters;
+pub use request::{IommuAnswer, IommuRequest, Purpose, TranslationFault};
 
 use descriptor::ADDRESS_BITS;
 use walk_cache::WalkCache;
@@ -38,7 +38,7 @@ pub struct Iommu {
     walkers: Walkers,
     /// Future events.
     agenda: Agenda<Event>,
-    answers: VecDeque<Answer>,
+    answers: VecDeque<IommuAnswer>,
     counters: IommuCounters,
 }
 
@@ -55,7 +55,7 @@ enum Context {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Lookup(Ask),
+    Lookup(IommuRequest),
     /// A walker's descriptor has been read.
     Descriptor(usize),
 }
@@ -134,7 +134,7 @@ impl Iommu {
     }
 
     /// Takes a request. [`Self::advance`] returns its answer, perhaps at the same time.
-    pub fn ask(&mut self, ask: Ask, now: Time) {
+    pub fn ask(&mut self, ask: IommuRequest, now: Time) {
         let delay = match ask.purpose {
             Purpose::Translation => self.request_latency,
             Purpose::Read | Purpose::Write => Span::ZERO,
@@ -153,7 +153,7 @@ impl Iommu {
         &mut self,
         now: Time,
         reads: &mut impl DescriptorReads,
-    ) -> vec_deque::Drain<'_, Answer> {
+    ) -> vec_deque::Drain<'_, IommuAnswer> {
         while let Some(at) = self.agenda.next_time()
             && let Some(event) = self.agenda.pop(now)
         {
@@ -173,7 +173,7 @@ impl Iommu {
         self.counters
     }
 
-    fn look_up(&mut self, ask: Ask) {
+    fn look_up(&mut self, ask: IommuRequest) {
         match self.contexts.get(&ask.who) {
             None => return self.refuse(ask, TranslationFault::NoContext),
             Some(Context::Bypass) => {
@@ -263,11 +263,11 @@ impl Iommu {
         }
     }
 
-    fn answer(&mut self, ask: Ask, mapping: Mapping) {
+    fn answer(&mut self, ask: IommuRequest, mapping: Mapping) {
         if ask.purpose == Purpose::Write && mapping.rights() == Rights::Read {
             return self.refuse(ask, TranslationFault::NoRights);
         }
-        self.answers.push_back(Answer {
+        self.answers.push_back(IommuAnswer {
             ticket: ask.ticket,
             outcome: Ok(mapping),
         });
@@ -276,9 +276,9 @@ impl Iommu {
         }
     }
 
-    fn refuse(&mut self, ask: Ask, fault: TranslationFault) {
+    fn refuse(&mut self, ask: IommuRequest, fault: TranslationFault) {
         self.counters.faults += 1;
-        self.answers.push_back(Answer {
+        self.answers.push_back(IommuAnswer {
             ticket: ask.ticket,
             outcome: Err(fault),
         });

@@ -70,7 +70,7 @@ impl World {
     fn ask_as(&mut self, who: FunctionId, address: u64, purpose: Purpose) {
         let ticket = self.tickets;
         self.tickets += 1;
-        let ask = Ask {
+        let ask = IommuRequest {
             who,
             address,
             purpose,

@@ -7,7 +7,7 @@ use protocol::FunctionId;
 use transaction::{Mapping, PageSize};
 
 use super::descriptor::{Step, TranslationTable};
-use super::{Ask, overlap};
+use super::{IommuRequest, overlap};
 
 /// The walkers; each walks for one page at a time.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Miss {
     pub(super) who: FunctionId,
     /// The first requested address; the size of its page is known after the walk.
     pub(super) address: u64,
-    pub(super) asks: Vec<Ask>,
+    pub(super) asks: Vec<IommuRequest>,
 }
 
 /// A walk that waits for its next descriptor.
@@ -48,7 +48,7 @@ impl Walkers {
     }
 
     /// Adds a request to the walk for its page, or starts a new one.
-    pub(super) fn join(&mut self, ask: Ask) {
+    pub(super) fn join(&mut self, ask: IommuRequest) {
         match self.miss_mut(ask.who, ask.address) {
             Some(miss) => miss.asks.push(ask),
             None => self.waiting.push_back(Miss {
@@ -91,7 +91,7 @@ impl Walkers {
     }
 
     /// Removes the waiting pages that `found` covers; returns their requests.
-    pub(super) fn take_found(&mut self, who: FunctionId, found: &Mapping) -> Vec<Ask> {
+    pub(super) fn take_found(&mut self, who: FunctionId, found: &Mapping) -> Vec<IommuRequest> {
         let mut asks = Vec::new();
         self.waiting.retain_mut(|miss| {
             let is_found = miss.who == who && found.covers(miss.address);

@@ -13,10 +13,10 @@ use session::{Until, WaitEnd};
 
 use super::threads::MOMENT;
 use super::time::from_timespec;
-use super::turns::{Over, Rest, give_way, wait_in_turn};
+use super::turns::{Rest, WaitOutcome, give_way, wait_in_turn};
 use super::{NANOSECOND, charge_system_call, real, virtually, with_state};
-use crate::abi::place;
-use crate::state::{State, told};
+use crate::abi::user_pointer;
+use crate::state::{State, reported_time};
 
 /// Length of each real wait while the simulation has no scheduled event, in milliseconds.
 const SLICE: c_int = 10;
@@ -50,18 +50,18 @@ impl Real {
 }
 
 /// Waits until `look` finds a ready descriptor, for at most `span` nanoseconds.
-fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> c_int {
-    let now = with_state(charge_system_call).unwrap_or_else(told);
+fn wait(has_event: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> c_int {
+    let now = with_state(charge_system_call).unwrap_or_else(reported_time);
     let limit = span.map(|span| now.saturating_add(span.saturating_mul(NANOSECOND)));
     let ready = look(Real::Now);
     if ready != 0 || span == Some(0) {
         give_way();
         return ready;
     }
-    if !hears && limit.is_none() {
+    if !has_event && limit.is_none() {
         return look(Real::Forever);
     }
-    let until = if hears {
+    let until = if has_event {
         Until::Interrupt
     } else {
         Until::Limit
@@ -73,7 +73,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
             ready = look(Real::Moment);
             ready != 0
         });
-        let Over::Passed(why) = over else {
+        let WaitOutcome::Passed(why) = over else {
             return ready;
         };
         let ready = look(Real::Now);
@@ -83,7 +83,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
         match (why, limit) {
             (WaitEnd::Happened | WaitEnd::Interrupted, _) => {}
             // The simulation has no event before the limit; other processes may cause one.
-            (WaitEnd::Quiet, Some(limit)) if told() < limit => {}
+            (WaitEnd::Quiet, Some(limit)) if reported_time() < limit => {}
             (_, Some(_)) => return 0,
             (_, None) => {
                 let ready = look(Real::Slice);
@@ -97,7 +97,7 @@ fn wait(hears: bool, span: Option<u64>, mut look: impl FnMut(Real) -> c_int) -> 
 }
 
 /// Charges a system call that checks a descriptor without waiting.
-pub fn glance() {
+pub fn charge_check() {
     with_state(|state| {
         charge_system_call(state);
         state.wait(Until::Limit, 0);
@@ -123,20 +123,22 @@ fn milliseconds(timeout: c_int) -> Option<u64> {
 }
 
 fn span(timeout: *const timespec) -> Option<u64> {
-    from_timespec(place(timeout.cast_mut()).ok()?.take())
+    from_timespec(user_pointer(timeout.cast_mut()).ok()?.take())
 }
 
 /// Whether one of the descriptors belongs to an event.
-fn any_tells(all: *mut pollfd, count: nfds_t) -> bool {
-    let Ok(first) = place(all) else { return false };
+fn any_is_event(all: *mut pollfd, count: nfds_t) -> bool {
+    let Ok(first) = user_pointer(all) else {
+        return false;
+    };
     with_descriptors((0..count as usize).map(|index| first.at(index).take().fd))
 }
 
 fn with_descriptors(descriptors: impl Iterator<Item = c_int>) -> bool {
     let may: Vec<_> = descriptors
-        .filter(|&fd| crate::event::may_tell(fd))
+        .filter(|&fd| crate::event::may_be_event(fd))
         .collect();
-    !may.is_empty() && with_state(|state| may.iter().any(|&fd| state.tells(fd))).unwrap_or(false)
+    !may.is_empty() && with_state(|state| may.iter().any(|&fd| state.is_event(fd))).unwrap_or(false)
 }
 
 #[unsafe(no_mangle)]
@@ -145,7 +147,7 @@ unsafe extern "C" fn poll(all: *mut pollfd, count: nfds_t, timeout: c_int) -> c_
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::poll(all, count, timeout) };
     }
-    wait(any_tells(all, count), milliseconds(timeout), |real| {
+    wait(any_is_event(all, count), milliseconds(timeout), |real| {
         // SAFETY: the caller guarantees valid arguments.
         unsafe { real::poll(all, count, real.milliseconds()) }
     })
@@ -174,7 +176,7 @@ unsafe extern "C" fn ppoll(
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::ppoll(all, count, timeout, mask) };
     }
-    wait(any_tells(all, count), span(timeout), |real| {
+    wait(any_is_event(all, count), span(timeout), |real| {
         let timeout = real.timespec();
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
         // SAFETY: the caller guarantees valid arguments.
@@ -200,7 +202,7 @@ impl Sets {
     fn save(count: c_int, sets: [*mut fd_set; 3]) -> Self {
         let words = (count.max(0) as usize).div_ceil(c_ulong::BITS as usize);
         Sets(sets.map(|set| {
-            let first = place(set.cast::<c_ulong>());
+            let first = user_pointer(set.cast::<c_ulong>());
             let saved = first.map(|first| (0..words).map(|word| first.at(word).take()).collect());
             (set, saved.unwrap_or_default())
         }))
@@ -209,7 +211,7 @@ impl Sets {
     fn restore(&self) {
         for (set, saved) in &self.0 {
             for (index, &word) in saved.iter().enumerate() {
-                let _ = place(set.cast::<c_ulong>()).map(|first| first.at(index).put(word));
+                let _ = user_pointer(set.cast::<c_ulong>()).map(|first| first.at(index).put(word));
             }
         }
     }
@@ -227,7 +229,7 @@ unsafe extern "C" fn select(
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::select(count, read, write, except, timeout) };
     }
-    let span = place(timeout).ok().and_then(|timeout| {
+    let span = user_pointer(timeout).ok().and_then(|timeout| {
         let timeout = timeout.take();
         from_timespec(timespec {
             tv_sec: timeout.tv_sec,
@@ -259,10 +261,10 @@ fn select_virtually(
     span: Option<u64>,
     mask: *const sigset_t,
 ) -> c_int {
-    let hears = with_descriptors(descriptors(count, sets[0]).into_iter());
+    let has_event = with_descriptors(descriptors(count, sets[0]).into_iter());
     let saved = Sets::save(count, sets);
     let [read, write, except] = sets;
-    wait(hears, span, |real| {
+    wait(has_event, span, |real| {
         saved.restore();
         let timeout = real.timespec();
         let timeout = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
@@ -299,8 +301,8 @@ unsafe extern "C" fn epoll_pwait(
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::epoll_pwait(epoll, events, most, timeout, mask) };
     }
-    let hears = with_state(State::hears).unwrap_or(false);
-    wait(hears, milliseconds(timeout), |real| {
+    let has_event = with_state(State::has_subscription).unwrap_or(false);
+    wait(has_event, milliseconds(timeout), |real| {
         // SAFETY: the caller guarantees valid arguments.
         unsafe { real::epoll_pwait(epoll, events, most, real.milliseconds(), mask) }
     })

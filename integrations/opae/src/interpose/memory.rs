@@ -7,8 +7,8 @@ use std::ffi::{c_int, c_void};
 use libc::{FILE, iovec, off_t, size_t, ssize_t};
 
 use super::{descriptors, real, virtually, with_state};
-use crate::abi::place;
-use crate::event::may_tell;
+use crate::abi::user_pointer;
+use crate::event::may_be_event;
 use crate::guard::may_touch;
 use crate::polling::Touch;
 use crate::state::{Mode, known_mode};
@@ -41,7 +41,7 @@ fn with_range<T>(bytes: *const c_void, len: usize, touch: Touch, call: impl FnOn
 
 fn with_parts<T>(parts: *const iovec, count: c_int, touch: Touch, call: impl FnOnce() -> T) -> T {
     let ranges = (0..count.max(0) as usize).filter_map(|index| {
-        let part = place(parts.cast_mut()).ok()?.at(index).take();
+        let part = user_pointer(parts.cast_mut()).ok()?.at(index).take();
         Some((part.iov_base as usize, part.iov_len))
     });
     with_open(ranges, touch, call)
@@ -50,11 +50,11 @@ fn with_parts<T>(parts: *const iovec, count: c_int, touch: Touch, call: impl FnO
 /// A read of an event's descriptor waits in simulated time.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn read(file: c_int, bytes: *mut c_void, len: size_t) -> ssize_t {
-    if known_mode() == Mode::Virtual && may_tell(file) {
-        let tells = with_state(|state| state.tells(file)).unwrap_or(false);
-        match (tells && virtually(), blocks(file)) {
+    if known_mode() == Mode::Virtual && may_be_event(file) {
+        let is_event = with_state(|state| state.is_event(file)).unwrap_or(false);
+        match (is_event && virtually(), blocks(file)) {
             (true, true) => descriptors::wait_for(file),
-            (true, false) => descriptors::glance(),
+            (true, false) => descriptors::charge_check(),
             (false, _) => {}
         }
     }

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use libc::sigset_t;
 
 use super::real;
-use crate::abi::place;
+use crate::abi::user_pointer;
 use crate::fault::replace_previous;
 
 /// Installs a handler with the real function.
@@ -31,13 +31,15 @@ unsafe extern "C" fn sigaction(
     before: *mut libc::sigaction,
 ) -> c_int {
     if signal == libc::SIGSEGV {
-        let action = place(action.cast_mut()).ok().map(|action| action.take());
+        let action = user_pointer(action.cast_mut())
+            .ok()
+            .map(|action| action.take());
         if let Some(previous) = replace_previous(action) {
-            let _ = place(before).map(|before| before.put(previous));
+            let _ = user_pointer(before).map(|before| before.put(previous));
             return 0;
         }
     }
-    let open = place(action.cast_mut()).ok().map(|action| {
+    let open = user_pointer(action.cast_mut()).ok().map(|action| {
         let mut action = action.take();
         // SAFETY: the mask is initialised.
         unsafe { libc::sigdelset(&raw mut action.sa_mask, libc::SIGSEGV) };
@@ -54,7 +56,7 @@ fn with_open(
     mask: *const sigset_t,
     change: impl FnOnce(*const sigset_t) -> c_int,
 ) -> c_int {
-    match place(mask.cast_mut()) {
+    match user_pointer(mask.cast_mut()) {
         Ok(blocked) if how != libc::SIG_UNBLOCK => {
             let mut open = blocked.take();
             // SAFETY: the mask is initialised.

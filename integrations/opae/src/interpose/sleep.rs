@@ -9,8 +9,8 @@ use libc::{clockid_t, timespec};
 use super::time::{epoch, from_timespec, to_timespec};
 use super::turns::{give_way, sleep_in_turn};
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
-use crate::abi::place;
-use crate::state::told;
+use crate::abi::user_pointer;
+use crate::state::reported_time;
 
 /// Sleeps for `nanoseconds` of simulated or real time.
 pub fn sleep_for(nanoseconds: u64) {
@@ -41,7 +41,7 @@ unsafe extern "C" fn nanosleep(span: *const timespec, left: *mut timespec) -> c_
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::nanosleep(span, left) };
     }
-    let Ok(span) = place(span.cast_mut()) else {
+    let Ok(span) = user_pointer(span.cast_mut()) else {
         return fail(libc::EFAULT);
     };
     let Some(span) = from_timespec(span.take()) else {
@@ -63,7 +63,7 @@ unsafe extern "C" fn clock_nanosleep(
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::clock_nanosleep(clock, flags, span, left) };
     };
-    let Ok(span) = place(span.cast_mut()) else {
+    let Ok(span) = user_pointer(span.cast_mut()) else {
         return libc::EFAULT;
     };
     let Some(span) = from_timespec(span.take()) else {
@@ -112,7 +112,7 @@ unsafe extern "C" fn thrd_sleep(span: *const timespec, left: *mut timespec) -> c
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sched_yield() -> c_int {
     if virtually() {
-        with_state(charge_system_call).unwrap_or_else(told);
+        with_state(charge_system_call).unwrap_or_else(reported_time);
         give_way();
     }
     // SAFETY: the call has no arguments.

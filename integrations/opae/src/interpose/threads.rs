@@ -16,8 +16,8 @@ use session::Until;
 use super::time::{epoch, from_timespec, to_timespec};
 use super::turns::{Rest, wait_in_turn};
 use super::{NANOSECOND, charge_system_call, fail, real, virtually, with_state};
-use crate::abi::place;
-use crate::state::told;
+use crate::abi::user_pointer;
+use crate::state::reported_time;
 
 /// Length of such a short wait, in milliseconds.
 pub const MOMENT: c_int = 2;
@@ -52,12 +52,12 @@ fn wait(
     if !virtually() {
         return None;
     }
-    let limit = from_timespec(place(limit.cast_mut()).ok()?.take())?;
+    let limit = from_timespec(user_pointer(limit.cast_mut()).ok()?.take())?;
     let clock = clock.unwrap_or_else(|| clock_of(limit));
     let limit = limit
         .saturating_sub(epoch(clock)?)
         .saturating_mul(NANOSECOND);
-    with_state(charge_system_call).unwrap_or_else(told);
+    with_state(charge_system_call).unwrap_or_else(reported_time);
     let mut result = libc::ETIMEDOUT;
     wait_in_turn((Until::Limit, limit), Rest::WaitsFirst, || {
         result = wait(clock, moment(clock));
@@ -235,11 +235,11 @@ unsafe extern "C" fn sigtimedwait(
 ) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
     let really = |span: *const timespec| unsafe { real::sigtimedwait(signals, what, span) };
-    let asked = place(span.cast_mut()).ok().filter(|_| virtually());
+    let asked = user_pointer(span.cast_mut()).ok().filter(|_| virtually());
     let Some(nanoseconds) = asked.and_then(|span| from_timespec(span.take())) else {
         return really(span);
     };
-    let now = with_state(charge_system_call).unwrap_or_else(told);
+    let now = with_state(charge_system_call).unwrap_or_else(reported_time);
     let limit = now.saturating_add(nanoseconds.saturating_mul(NANOSECOND));
     let moment = to_timespec(MOMENT as u64 * MILLISECOND);
     let (mut result, mut error) = (-1, libc::EAGAIN);

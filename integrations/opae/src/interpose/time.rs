@@ -7,8 +7,8 @@ use std::ffi::{c_int, c_void};
 use libc::{clockid_t, time_t, timespec, timeval};
 
 use super::{NANOSECOND, fail, real, virtually};
-use crate::abi::{Place, place};
-use crate::state::{began, lock_soon, ready, told};
+use crate::abi::{UserPointer, user_pointer};
+use crate::state::{began, lock_soon, ready, reported_time};
 
 /// Nanoseconds in a second.
 pub const SECOND: u64 = 1_000_000_000;
@@ -38,7 +38,7 @@ fn look(clock: clockid_t) -> Option<u64> {
         let cost = cost.unwrap_or(0) << state.idle_doublings();
         state.charge(cost)
     });
-    Some(epoch + now.unwrap_or_else(told) / NANOSECOND)
+    Some(epoch + now.unwrap_or_else(reported_time) / NANOSECOND)
 }
 
 /// Converts nanoseconds to a `timespec`.
@@ -67,7 +67,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) -> c_i
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::clock_gettime(clock, time) };
     };
-    let Ok(result) = place(time) else {
+    let Ok(result) = user_pointer(time) else {
         return fail(libc::EFAULT);
     };
     result.put(to_timespec(shown));
@@ -85,7 +85,7 @@ unsafe extern "C" fn gettimeofday(time: *mut timeval, zone: *mut c_void) -> c_in
     } else {
         None
     };
-    let (Some(shown), Ok(result)) = (shown, place(time)) else {
+    let (Some(shown), Ok(result)) = (shown, user_pointer(time)) else {
         // SAFETY: the caller guarantees valid arguments.
         return unsafe { real::gettimeofday(time, zone) };
     };
@@ -112,9 +112,9 @@ unsafe extern "C" fn time(result: *mut time_t) -> time_t {
         return unsafe { real::time(result) };
     };
     let seconds = (shown / SECOND).cast_signed();
-    let _ = place(result)
+    let _ = user_pointer(result)
         .as_ref()
-        .map(|place: &Place<time_t>| place.put(seconds));
+        .map(|place: &UserPointer<time_t>| place.put(seconds));
     seconds
 }
 
@@ -137,6 +137,6 @@ unsafe extern "C" fn clock() -> libc::c_long {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn timespec_get(time: *mut timespec, base: c_int) -> c_int {
     // SAFETY: the caller guarantees valid arguments.
-    let told = base == 1 && unsafe { clock_gettime(libc::CLOCK_REALTIME, time) } == 0;
-    if told { base } else { 0 }
+    let is_read = base == 1 && unsafe { clock_gettime(libc::CLOCK_REALTIME, time) } == 0;
+    if is_read { base } else { 0 }
 }

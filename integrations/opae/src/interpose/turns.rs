@@ -15,7 +15,7 @@ use session::{Until, WaitEnd};
 
 use super::with_state;
 use crate::lock::{futex, futex_for};
-use crate::state::{State, is_wanted, told};
+use crate::state::{State, is_wanted, reported_time};
 use crate::valgrind;
 use crate::watch::{is_watch, ticks, work, work_of_program};
 
@@ -32,7 +32,7 @@ pub struct Waiter {
 }
 
 /// The end of a wait.
-pub enum Over {
+pub enum WaitOutcome {
     /// The rest function has found what the thread waits for.
     Found,
     /// Simulated time has passed.
@@ -69,7 +69,7 @@ static CHANGES: AtomicU32 = AtomicU32::new(0);
 /// The first limit of all waiting threads.
 static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
 
-fn tell_change() {
+fn announce_change() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
     futex(&CHANGES, libc::FUTEX_WAKE, u32::MAX >> 1);
 }
@@ -79,13 +79,13 @@ pub fn wait_in_turn(
     (until, limit): (Until, u64),
     kind: Rest,
     mut rest: impl FnMut() -> bool,
-) -> Over {
+) -> WaitOutcome {
     if is_alone() {
         if kind == Rest::WaitsFirst && rest() {
-            return Over::Found;
+            return WaitOutcome::Found;
         }
         let why = with_state(|state| state.wait(until, limit));
-        return Over::Passed(why.unwrap_or(WaitEnd::Quiet));
+        return WaitOutcome::Passed(why.unwrap_or(WaitEnd::Quiet));
     }
     // SAFETY: the call has no arguments.
     let thread = unsafe { libc::gettid() };
@@ -98,7 +98,7 @@ pub fn wait_in_turn(
     };
     with_state(|state| {
         state.waiters.push(waiter);
-        state.tell_first();
+        state.publish_first_limit();
     });
     let mut patience = Patience::new();
     let mut is_found = kind == Rest::WaitsFirst && rest();
@@ -108,7 +108,7 @@ pub fn wait_in_turn(
     let mut is_sure = kind == Rest::Sleeps;
     let over = loop {
         if is_found {
-            break Over::Found;
+            break WaitOutcome::Found;
         }
         let changes = CHANGES.load(Ordering::Relaxed);
         let may = May { is_deputy, is_sure };
@@ -116,10 +116,10 @@ pub fn wait_in_turn(
         is_sure = kind == Rest::Sleeps || matches!(turn, Some(Turn::Idle));
         match turn {
             // This is a signal handler that has interrupted the holder of the lock: it cannot wait.
-            None => break Over::Passed(WaitEnd::Quiet),
-            Some(Turn::Over(why)) => break Over::Passed(why),
+            None => break WaitOutcome::Passed(WaitEnd::Quiet),
+            Some(Turn::Over(why)) => break WaitOutcome::Passed(why),
             Some(Turn::Passed) => {
-                tell_change();
+                announce_change();
                 is_found = rest();
             }
             Some(_) if kind != Rest::Sleeps => is_found = rest(),
@@ -133,16 +133,16 @@ pub fn wait_in_turn(
         if let Some(place) = state.waiters.iter().rposition(own) {
             state.waiters.remove(place);
         }
-        state.tell_first();
+        state.publish_first_limit();
     });
-    tell_change();
+    announce_change();
     over
 }
 
 /// Lets threads continue first whose limit has come. Called without the lock by functions that let time pass otherwise than by a
 /// wait.
 pub fn give_way() {
-    while told() >= FIRST.load(Ordering::Relaxed) {
+    while reported_time() >= FIRST.load(Ordering::Relaxed) {
         let changes = CHANGES.load(Ordering::Relaxed);
         // SAFETY: the call has no arguments.
         let own = unsafe { libc::gettid() };
@@ -200,18 +200,18 @@ impl State {
     /// The first limit of a waiting thread that has not come yet.
     pub fn horizon(&self) -> u64 {
         let limits = self.waiters.iter().map(|waiter| waiter.limit);
-        let to_come = limits.filter(|limit| *limit > told());
+        let to_come = limits.filter(|limit| *limit > reported_time());
         to_come.min().unwrap_or(u64::MAX)
     }
 
-    fn tell_first(&self) {
+    fn publish_first_limit(&self) {
         let first = self.waiters.iter().map(|waiter| waiter.limit).min();
         FIRST.store(first.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Whether a thread other than `own` has reached its limit and will continue.
     fn is_any_due(&mut self, own: i32) -> bool {
-        let now = told();
+        let now = reported_time();
         let others = self.waiters.iter_mut();
         let mut due = others.filter(|waiter| waiter.thread != own && waiter.limit <= now);
         due.any(Waiter::goes_on)
@@ -219,7 +219,7 @@ impl State {
 
     /// Lets time pass if this is possible now, for a thread that waits `until` an event or to `limit`.
     fn turn(&mut self, (until, limit): (Until, u64), may: May, patience: &mut Patience) -> Turn {
-        let now = told();
+        let now = reported_time();
         if now >= limit {
             return Turn::Over(WaitEnd::Limit);
         }
@@ -232,8 +232,8 @@ impl State {
         if !may.is_sure {
             return Turn::Idle;
         }
-        let hears = |waiter: &Waiter| waiter.until == Until::Interrupt;
-        let until_any = if self.waiters.iter().any(hears) {
+        let waits_for_interrupt = |waiter: &Waiter| waiter.until == Until::Interrupt;
+        let until_any = if self.waiters.iter().any(waits_for_interrupt) {
             Until::Interrupt
         } else {
             Until::Limit

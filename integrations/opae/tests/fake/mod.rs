@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use session::{
-    Answer, Call, Channel, Clock, Costs, ErrorRegister, Event as Heard, Failure, Kind, Listener,
-    Object, Reply, Request, SharedMemory, Until, WaitEnd, Welcome,
+    Call, Channel, Clock, Costs, ErrorRegister, Event as Heard, Failure, Kind, Listener, Object,
+    Reply, Request, Response, SharedMemory, Until, WaitEnd, Welcome,
 };
 
 const NANOSECOND: u64 = 1_000_000;
@@ -96,7 +96,7 @@ impl Card {
                 // Such a simulation runs as fast as it can.
                 while self.step().is_some() {}
             }
-            let answer = Answer {
+            let answer = Response {
                 now: self.now,
                 active: !self.events.is_empty(),
                 outcome,

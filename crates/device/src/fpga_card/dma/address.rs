@@ -2,7 +2,7 @@
 
 /// The meaning of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MemoryAddress {
     /// An address of the card's memory.
     Local(u64),
     /// A memory with the same word at all addresses, which software uses to wait for the end of transfers.
@@ -17,7 +17,7 @@ pub(super) const MAGIC: u64 = 0x5772_745f_5379_6e63;
 /// Number of address bits within a memory.
 const BITS: u32 = 48;
 
-impl Place {
+impl MemoryAddress {
     /// The line with `address`; data is transferred in lines.
     ///
     /// Host memory has two images. Writes to the upper image stay behind all earlier writes, which posted writes do anyway.
@@ -41,9 +41,9 @@ mod tests {
 
     #[test]
     fn the_upper_bits_of_an_address_say_what_is_meant() {
-        assert_eq!(Place::of(0x1040), Place::Local(0x1040));
-        assert_eq!(Place::of(1 << 48), Place::Magic);
-        assert_eq!(Place::of(2 << 48 | 0x40), Place::Host(0x40));
-        assert_eq!(Place::of(3 << 48 | 0x7f), Place::Host(0x40));
+        assert_eq!(MemoryAddress::of(0x1040), MemoryAddress::Local(0x1040));
+        assert_eq!(MemoryAddress::of(1 << 48), MemoryAddress::Magic);
+        assert_eq!(MemoryAddress::of(2 << 48 | 0x40), MemoryAddress::Host(0x40));
+        assert_eq!(MemoryAddress::of(3 << 48 | 0x7f), MemoryAddress::Host(0x40));
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use kernel::Time;
 
 use super::INTERRUPT;
-use super::address::{MAGIC, Place};
+use super::address::{MAGIC, MemoryAddress};
 use crate::fpga_card::Shell;
 use crate::fpga_card::host_interface::LINE;
 use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, ReadFifo};
@@ -17,7 +17,7 @@ use crate::fpga_card::msgdma::{Descriptor, Dispatcher, Engine, ReadFifo};
 /// The two masters.
 #[derive(Debug)]
 pub(super) struct Masters {
-    fifo: ReadFifo<Place>,
+    fifo: ReadFifo<MemoryAddress>,
     /// Descriptors with all data written, and when each write ends.
     ending: VecDeque<Ending>,
     /// The time at which the write master has finished its last burst.
@@ -41,7 +41,7 @@ enum Done {
 impl Default for Masters {
     fn default() -> Self {
         Masters {
-            fifo: ReadFifo::new(Place::Magic),
+            fifo: ReadFifo::new(MemoryAddress::Magic),
             ending: VecDeque::new(),
             write_free: Time::ZERO,
         }
@@ -104,8 +104,8 @@ impl Masters {
         let Some((descriptor, offset)) = self.fifo.next(dispatcher, shell) else {
             return false;
         };
-        let from = Place::of(descriptor.from.wrapping_add(u64::from(offset)));
-        let to = Place::of(descriptor.to.wrapping_add(u64::from(offset)));
+        let from = MemoryAddress::of(descriptor.from.wrapping_add(u64::from(offset)));
+        let to = MemoryAddress::of(descriptor.to.wrapping_add(u64::from(offset)));
         let whole = descriptor
             .len
             .min(LONGEST_DESCRIPTOR)
@@ -115,16 +115,16 @@ impl Masters {
         let (number, data) = self.fifo.room(len as usize);
         let ready = match from {
             _ if len == 0 => shell.now(),
-            Place::Host(_) if !shell.can_read() => return false,
-            Place::Host(address) => match shell.read(address, len as usize, number) {
+            MemoryAddress::Host(_) if !shell.can_read() => return false,
+            MemoryAddress::Host(address) => match shell.read(address, len as usize, number) {
                 Ok(()) => Time::NEVER,
                 Err(_) => nothing(data, shell.now()),
             },
-            Place::Local(address) => match shell.memory().read(address, data) {
+            MemoryAddress::Local(address) => match shell.memory().read(address, data) {
                 Ok(done) => done,
                 Err(_) => nothing(data, shell.now()),
             },
-            Place::Magic => {
+            MemoryAddress::Magic => {
                 let (words, _) = data.as_chunks_mut::<8>();
                 words.fill(MAGIC.to_le_bytes());
                 shell.now()
@@ -150,14 +150,16 @@ impl Masters {
         let data = burst.data();
         let done = match burst.what {
             _ if data.is_empty() => Done::At(now),
-            Place::Host(_) if !shell.can_write() => return false,
-            Place::Host(address) => match shell.write(address, data, number) {
+            MemoryAddress::Host(_) if !shell.can_write() => return false,
+            MemoryAddress::Host(address) => match shell.write(address, data, number) {
                 Ok(()) => Done::With(number),
                 Err(_) => Done::At(now),
             },
             // Without a memory there, the write has no effect.
-            Place::Local(address) => Done::At(shell.memory().write(address, data).unwrap_or(now)),
-            Place::Magic => Done::At(now),
+            MemoryAddress::Local(address) => {
+                Done::At(shell.memory().write(address, data).unwrap_or(now))
+            }
+            MemoryAddress::Magic => Done::At(now),
         };
         self.write_free = now + shell.cycle() * (data.len() as u64).div_ceil(LINE);
         if let Some(descriptor) = self.fifo.pop() {
@@ -187,8 +189,8 @@ impl Masters {
 const LONGEST_DESCRIPTOR: u32 = (1 << 24) - LINE as u32;
 
 /// Length in bytes of the next burst of a descriptor between these addresses.
-fn burst(descriptor: &Descriptor, from: Place, to: Place) -> u64 {
-    let within = |place: Place, lines: u8| {
+fn burst(descriptor: &Descriptor, from: MemoryAddress, to: MemoryAddress) -> u64 {
+    let within = |place: MemoryAddress, lines: u8| {
         let lines = match lines {
             0 | 4.. => 4,
             2 | 3 => 2,
@@ -196,8 +198,8 @@ fn burst(descriptor: &Descriptor, from: Place, to: Place) -> u64 {
         };
         let longest = LINE * lines;
         match place {
-            Place::Host(address) => longest - address % longest,
-            Place::Local(_) | Place::Magic => longest,
+            MemoryAddress::Host(address) => longest - address % longest,
+            MemoryAddress::Local(_) | MemoryAddress::Magic => longest,
         }
     };
     let [read, write] = descriptor.bursts;

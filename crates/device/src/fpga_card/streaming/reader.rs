@@ -2,7 +2,7 @@
 
 use kernel::Time;
 
-use super::stream::{BEAT, Beat, Place};
+use super::stream::{BEAT, Beat, MemoryAddress};
 use crate::fpga_card::Shell;
 use crate::fpga_card::msgdma::{Dispatcher, Engine, ReadFifo};
 
@@ -65,19 +65,19 @@ impl Reader {
         let Some((descriptor, offset)) = self.fifo.next(&mut self.dispatcher, shell) else {
             return false;
         };
-        let from = Place::of(descriptor.from.wrapping_add(offset.into()));
+        let from = MemoryAddress::of(descriptor.from.wrapping_add(offset.into()));
         let left = u64::from(descriptor.len - offset);
         let len = left.min(from.burst());
         let (number, data) = self.fifo.room(len.next_multiple_of(BEAT as u64) as usize);
         let (now, nothing) = (shell.now(), data.is_empty());
         let answer = match from {
             _ if nothing => Some(now),
-            Place::Host(_) if !shell.can_read() => return false,
-            Place::Host(address) => match shell.read(address, data.len(), number) {
+            MemoryAddress::Host(_) if !shell.can_read() => return false,
+            MemoryAddress::Host(address) => match shell.read(address, data.len(), number) {
                 Ok(()) => Some(Time::NEVER),
                 Err(_) => None,
             },
-            Place::Local(address) => shell.memory().read(address, data).ok(),
+            MemoryAddress::Local(address) => shell.memory().read(address, data).ok(),
         };
         let ready = answer.unwrap_or_else(|| {
             data.fill(0xff);

@@ -16,14 +16,14 @@ pub(super) struct Beat {
 
 /// The memory of a descriptor's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MemoryAddress {
     /// An address of the card's memory.
     Local(u64),
     /// An address of host memory. Drivers of the two designs mark it by different bits.
     Host(u64),
 }
 
-impl Place {
+impl MemoryAddress {
     /// The line with `address`.
     pub(super) fn of(address: u64) -> Self {
         let within = address & ((1 << 48) - 1) & !(LINE - 1);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 
-use super::stream::{BEAT, Beat, Place};
+use super::stream::{BEAT, Beat, MemoryAddress};
 use super::valve::Valve;
 use crate::fpga_card::Shell;
 use crate::fpga_card::host_interface::LONGEST;
@@ -176,7 +176,7 @@ impl Writer {
             return;
         };
         let to = writing.descriptor.to.wrapping_add(writing.written.into());
-        let burst = Place::of(to).burst() as usize;
+        let burst = MemoryAddress::of(to).burst() as usize;
         let room = (writing.descriptor.len - writing.came) as usize;
         let len = beat.len.min(room).min(burst - self.filled);
         self.data[self.filled..self.filled + len].copy_from_slice(&beat.data[..len]);
@@ -200,26 +200,28 @@ impl Writer {
         } else {
             return;
         };
-        let done = self.write(Place::of(to), shell);
+        let done = self.write(MemoryAddress::of(to), shell);
         if is_last {
             self.finish(done);
         }
     }
 
     /// Writes the burst.
-    fn write(&mut self, to: Place, shell: &mut Shell<'_>) -> Done {
+    fn write(&mut self, to: MemoryAddress, shell: &mut Shell<'_>) -> Done {
         let lines = self.filled.next_multiple_of(BEAT);
         self.data[self.filled..lines].fill(0);
         let data = &self.data[..lines];
         self.number = self.number.wrapping_add(1);
         let now = shell.now();
         let done = match to {
-            Place::Host(address) => match shell.write(address, data, self.number) {
+            MemoryAddress::Host(address) => match shell.write(address, data, self.number) {
                 Ok(()) => Done::With(self.number),
                 Err(_) => Done::At(now),
             },
             // Without a memory there, the write has no effect.
-            Place::Local(address) => Done::At(shell.memory().write(address, data).unwrap_or(now)),
+            MemoryAddress::Local(address) => {
+                Done::At(shell.memory().write(address, data).unwrap_or(now))
+            }
         };
         self.free = now + shell.cycle() * (lines / BEAT) as u64;
         self.filled = 0;

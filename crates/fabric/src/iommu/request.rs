@@ -5,7 +5,7 @@ use transaction::Mapping;
 
 /// A request for the translation of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct IommuRequest {
     /// The function that uses the address.
     pub who: FunctionId,
     /// The address; accesses stay in its page of 4 KiB (PCIe Base 2.2.7).
@@ -27,10 +27,10 @@ pub enum Purpose {
     Translation,
 }
 
-/// The answer to an [`Ask`].
+/// The answer to an [`IommuRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The ticket of the [`Ask`].
+pub struct IommuAnswer {
+    /// The ticket of the [`IommuRequest`].
     pub ticket: u32,
     /// The page of the address, or the fault.
     pub outcome: Result<Mapping, TranslationFault>,
