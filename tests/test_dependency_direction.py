@@ -18,6 +18,7 @@ ALLOWED = {
     "opae": {"session"},
     "coherence": {"protocol"},
     "packet": {"protocol", "kernel"},
+    "scenario": {"kernel"},
     "link": {"protocol", "kernel", "packet"},
     "transaction": {"protocol", "kernel", "packet", "link", "locktable"},
     "fabric": {"protocol", "kernel", "packet", "link", "transaction", "coherence"},
@@ -35,6 +36,7 @@ ALLOWED = {
     "sim": {
         "protocol",
         "kernel",
+        "scenario",
         "packet",
         "link",
         "transaction",

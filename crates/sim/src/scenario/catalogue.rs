@@ -12,13 +12,13 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 use serde::Serialize;
 
-use super::accesses::{AccessParameters, BufferParameters};
-use super::collective::CollectiveParameters;
-use super::flow::{FlowParameters, MeasureParameters};
 use super::link::LinkParameters;
-use super::locked::{LockParameters, LockedParameters, TransactionParameters};
 use super::model::{MODELS, NodeParameters};
 use super::network::{FibreParameters, NetworkParameters, TrafficParameters};
+use super::{
+    AccessParameters, BufferParameters, CollectiveParameters, FlowParameters, LockParameters,
+    LockedParameters, MeasureParameters, TransactionParameters,
+};
 
 /// The models, profiles and parameters there are.
 #[derive(Clone, Debug, Serialize)]

@@ -4,8 +4,8 @@ use fabric::ControllerParameters;
 use link::PortParameters;
 
 use super::ScenarioError;
-use super::document::{At, Item, Lines, Section};
 use super::link::LinkParameters;
+use ::scenario::{At, Item, Lines, Section};
 
 /// One `[controllers.NAME]` section.
 #[derive(Clone, Debug)]

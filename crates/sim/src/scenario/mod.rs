@@ -2,33 +2,17 @@
 //!
 //! Reading checks each value alone; how they fit together is checked when a [`Plan`](crate::plan::Plan) is made.
 
-mod accesses;
 mod catalogue;
-mod code;
-mod collective;
 mod controller;
-mod document;
-mod error;
-mod flow;
 mod link;
-mod locked;
 mod model;
 mod network;
 mod node;
 mod profile;
 
-pub use accesses::{Access, AccessParameters, Buffer, BufferParameters, BufferRights, Kind, Order};
 pub use catalogue::{Catalogue, catalogue};
-pub use code::Code;
-pub use collective::{Algorithm, Collective, CollectiveParameters, Operation};
 pub use controller::{Cable, Controller};
-pub use document::{At, Lines};
-pub use error::ScenarioError;
-pub use flow::{Clock, Direction, Flow, FlowParameters, MeasureParameters, Target};
 pub use link::{Lanes, LinkParameters, Speed};
-pub use locked::{
-    LockParameters, Locked, LockedParameters, LockedPart, TransactionParameters, UnderWritten,
-};
 pub use model::{DeviceParameters, MODELS, Model, NodeParameters};
 pub use network::{
     ArrivalKind, Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Side,
@@ -36,13 +20,28 @@ pub use network::{
 };
 pub use node::{Node, NodeKind, Upstream};
 
-pub(crate) use document::nearest;
+pub use ::scenario::{At, Code, Lines, ScenarioError};
+
+pub use crate::workload::access::section::{
+    Access, AccessParameters, Buffer, BufferParameters, BufferRights, Kind, Order,
+};
+pub use crate::workload::collective::section::{
+    Algorithm, Collective, CollectiveParameters, Operation,
+};
+pub use crate::workload::flow::section::{
+    Clock, Direction, Flow, FlowParameters, MeasureParameters, Target,
+};
+pub use crate::workload::lock::section::{
+    LockParameters, Locked, LockedParameters, LockedPart, TransactionParameters, UnderWritten,
+};
+
+pub(crate) use ::scenario::nearest;
 
 use std::path::Path;
 
 use kernel::Span;
 
-use document::{Section, Source};
+use ::scenario::{Section, Source};
 use node::Surroundings;
 use profile::Profiles;
 
@@ -84,7 +83,7 @@ pub struct Scenario {
 impl Scenario {
     /// Reads the TOML `text`; `file` is what messages call it.
     pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        let source = Source::new(file, text);
+        let source = Source::new(file, text, catalogue::places_of);
         let table = source.parse(text)?;
         let mut root = Section::new(&source, String::new(), 1, &table);
         if table.is_empty() {
@@ -94,7 +93,9 @@ impl Scenario {
         let seed = root.read("seed")?.map_or(DEFAULT_SEED, |seed| seed.value);
         let surroundings = surroundings(&mut root)?;
         let measure = root.take("measure");
-        let measure = measure.map(|item| flow::read_measure(&item)).transpose()?;
+        let measure = measure
+            .map(|item| crate::workload::flow::section::read_measure(&item))
+            .transpose()?;
         let (nodes, networks) = nodes(&surroundings, &mut root)?;
         let controllers = root.named("controllers")?;
         let controllers = controllers.iter().map(Controller::read);

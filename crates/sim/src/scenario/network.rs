@@ -5,7 +5,7 @@ use std::ops::Range;
 use kernel::{Bandwidth, Bytes, Length, Parameters, Quantity, Span, Value};
 
 use super::ScenarioError;
-use super::document::{At, Item, Lines, Section};
+use ::scenario::{At, Item, Lines, Section};
 
 /// The form of a generated network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

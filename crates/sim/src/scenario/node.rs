@@ -10,11 +10,11 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 
 use super::ScenarioError;
-use super::document::{At, Item, Lines, Section, nearest};
 use super::link::LinkParameters;
 use super::model::{DeviceParameters, MODELS, NodeParameters};
 use super::network::{Network, read_network};
 use super::profile::{Profile, Profiles};
+use ::scenario::{At, Item, Lines, Section, nearest};
 
 /// What a node is, with the parameters that only its kind has.
 #[derive(Clone, Debug)]

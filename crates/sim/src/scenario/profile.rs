@@ -10,8 +10,8 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 
 use super::ScenarioError;
-use super::document::{Item, Section, nearest};
 use super::model::{DeviceParameters, MODELS, NodeParameters};
+use ::scenario::{Item, Section, nearest};
 
 /// The profile of a port that names none, and the base of a profile that names none.
 const DEFAULT: &str = "generic";

@@ -3,6 +3,7 @@
 mod load;
 pub(crate) mod plan;
 mod result;
+pub(crate) mod section;
 
 use kernel::{Span, Time};
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod plan;
 mod result;
+pub(crate) mod section;
 
 use device::router::program::{Program, Step};
 use kernel::Time;

@@ -4,6 +4,7 @@ mod load;
 mod place;
 mod plan;
 mod result;
+pub(crate) mod section;
 mod transfer;
 
 use device::sg_dma::registers::Unit;

@@ -4,6 +4,7 @@ mod load;
 mod meter;
 pub(crate) mod plan;
 mod result;
+pub(crate) mod section;
 mod sharing;
 
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Span};
 
-use super::network::Work;
+use crate::scenario::Work;
 
 /// What the nodes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use kernel::{Parameters, Quantity, Value};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::ScenarioError;
-use super::catalogue::places_of;
+use crate::ScenarioError;
 
 /// A value and the line it stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,22 +42,30 @@ impl Lines {
     }
 }
 
-/// A text and where its lines begin.
-pub(super) struct Source {
+/// The text of a scenario, and where its lines begin.
+#[derive(Debug)]
+pub struct Source {
     file: String,
     starts: Vec<usize>,
+    sections_with: SectionsWith,
 }
 
+/// Finds the sections that have a key, in words: for messages about a key that stands in the wrong one.
+pub type SectionsWith = fn(&str) -> Vec<String>;
+
 impl Source {
-    pub(super) fn new(file: &str, text: &str) -> Self {
+    /// The text of `file`, as messages call it.
+    pub fn new(file: &str, text: &str, sections_with: SectionsWith) -> Self {
         let after = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
             file: file.to_owned(),
             starts: std::iter::once(0).chain(after).collect(),
+            sections_with,
         }
     }
 
-    pub(super) fn error(&self, line: impl Into<Option<usize>>, message: String) -> ScenarioError {
+    /// An error at a line, or about the file as a whole.
+    pub fn error(&self, line: impl Into<Option<usize>>, message: String) -> ScenarioError {
         ScenarioError {
             file: self.file.clone(),
             line: line.into(),
@@ -67,7 +74,7 @@ impl Source {
     }
 
     /// The document's outermost section.
-    pub(super) fn parse<'a>(&self, text: &'a str) -> Result<DeTable<'a>, ScenarioError> {
+    pub fn parse<'a>(&self, text: &'a str) -> Result<DeTable<'a>, ScenarioError> {
         let parsed = DeTable::parse(text).map_err(|error| {
             let line = error.span().map(|span| self.line(span.start));
             let message = error.message().replace('\n', ", ");
@@ -85,7 +92,8 @@ impl Source {
 }
 
 /// A table that is being read.
-pub(super) struct Section<'a> {
+#[derive(Debug)]
+pub struct Section<'a> {
     source: &'a Source,
     name: String,
     line: usize,
@@ -95,12 +103,8 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    pub(super) fn new(
-        source: &'a Source,
-        name: String,
-        line: usize,
-        table: &'a DeTable<'a>,
-    ) -> Self {
+    /// The section `name`, which begins at `line`.
+    pub fn new(source: &'a Source, name: String, line: usize, table: &'a DeTable<'a>) -> Self {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
         let left = entries.into_iter().map(|(key, value)| Item {
@@ -123,12 +127,13 @@ impl<'a> Section<'a> {
         }
     }
 
-    pub(super) fn line(&self) -> usize {
+    /// The line that it begins at.
+    pub fn line(&self) -> usize {
         self.line
     }
 
     /// An error about the section as a whole.
-    pub(super) fn error(&self, message: &str) -> ScenarioError {
+    pub fn error(&self, message: &str) -> ScenarioError {
         let name = if self.name.is_empty() {
             String::new()
         } else {
@@ -138,7 +143,7 @@ impl<'a> Section<'a> {
     }
 
     /// Takes `key` out of the section, if it is there.
-    pub(super) fn take(&mut self, key: &'static str) -> Option<Item<'a>> {
+    pub fn take(&mut self, key: &'static str) -> Option<Item<'a>> {
         self.known.push(key);
         let at = self.left.iter().position(|item| item.key == key)?;
         let item = self.left.remove(at);
@@ -147,15 +152,12 @@ impl<'a> Section<'a> {
     }
 
     /// Takes `key` and reads it as a quantity.
-    pub(super) fn read<Q: Quantity>(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Option<At<Q>>, ScenarioError> {
+    pub fn read<Q: Quantity>(&mut self, key: &'static str) -> Result<Option<At<Q>>, ScenarioError> {
         self.take(key).map(|item| item.read()).transpose()
     }
 
     /// Takes `key` and everything in it: a table of named things.
-    pub(super) fn named(&mut self, key: &'static str) -> Result<Vec<Item<'a>>, ScenarioError> {
+    pub fn named(&mut self, key: &'static str) -> Result<Vec<Item<'a>>, ScenarioError> {
         let Some(item) = self.take(key) else {
             return Ok(Vec::new());
         };
@@ -163,10 +165,7 @@ impl<'a> Section<'a> {
     }
 
     /// Takes `key`: a table that may be written more than once.
-    pub(super) fn repeated(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Vec<Section<'a>>, ScenarioError> {
+    pub fn repeated(&mut self, key: &'static str) -> Result<Vec<Section<'a>>, ScenarioError> {
         let Some(item) = self.take(key) else {
             return Ok(Vec::new());
         };
@@ -186,10 +185,7 @@ impl<'a> Section<'a> {
     }
 
     /// Takes `key`: a list of quantities, none if it is not there.
-    pub(super) fn list<Q: Quantity>(
-        &mut self,
-        key: &'static str,
-    ) -> Result<Vec<At<Q>>, ScenarioError> {
+    pub fn list<Q: Quantity>(&mut self, key: &'static str) -> Result<Vec<At<Q>>, ScenarioError> {
         let Some(item) = self.take(key) else {
             return Ok(Vec::new());
         };
@@ -209,13 +205,13 @@ impl<'a> Section<'a> {
     }
 
     /// Refuses keys that belong elsewhere, saying where.
-    pub(super) fn refuse(&self, keys: &[&str], advice: &str) -> Result<(), ScenarioError> {
+    pub fn refuse(&self, keys: &[&str], advice: &str) -> Result<(), ScenarioError> {
         let misplaced = self.left.iter().find(|item| keys.contains(&item.key));
         misplaced.map_or(Ok(()), |item| Err(item.error(advice)))
     }
 
     /// Sets everything that is left; each key belongs to at least one of `sets`.
-    pub(super) fn set(mut self, sets: &mut [&mut dyn Parameters]) -> Result<Lines, ScenarioError> {
+    pub fn set(mut self, sets: &mut [&mut dyn Parameters]) -> Result<Lines, ScenarioError> {
         for item in std::mem::take(&mut self.left) {
             if !sets.iter().any(|set| set.keys().contains(&item.key)) {
                 self.known.extend(sets.iter().flat_map(|set| set.keys()));
@@ -232,7 +228,7 @@ impl<'a> Section<'a> {
     }
 
     /// Everything that is left; at least one of `sets` knows each key and takes its value.
-    pub(super) fn known_to_some(
+    pub fn known_to_some(
         mut self,
         sets: &mut [&mut dyn Parameters],
     ) -> Result<Vec<Item<'a>>, ScenarioError> {
@@ -256,7 +252,7 @@ impl<'a> Section<'a> {
     }
 
     /// Nothing may be left.
-    pub(super) fn finish(self) -> Result<Lines, ScenarioError> {
+    pub fn finish(self) -> Result<Lines, ScenarioError> {
         self.set(&mut [])
     }
 
@@ -266,7 +262,7 @@ impl<'a> Section<'a> {
         } else {
             &self.name
         };
-        let elsewhere = places_of(item.key);
+        let elsewhere = (self.source.sections_with)(item.key);
         let hint = match nearest(item.key, &self.known) {
             Some(near) => format!("did you mean {near:?}?"),
             None if !elsewhere.is_empty() => format!("it is one of {}", elsewhere.join("; ")),
@@ -278,30 +274,34 @@ impl<'a> Section<'a> {
 }
 
 /// One key and its value.
-#[derive(Clone)]
-pub(super) struct Item<'a> {
+#[derive(Clone, Debug)]
+pub struct Item<'a> {
     source: &'a Source,
     path: String,
-    pub(super) key: &'a str,
-    pub(super) line: usize,
+    /// The key.
+    pub key: &'a str,
+    /// The line of the key.
+    pub line: usize,
     value: &'a Spanned<DeValue<'a>>,
 }
 
 impl<'a> Item<'a> {
     /// The key itself, where it is a name.
-    pub(super) fn name(&self) -> At<String> {
+    pub fn name(&self) -> At<String> {
         At {
             value: self.key.to_owned(),
             line: self.line,
         }
     }
 
-    pub(super) fn error(&self, message: &str) -> ScenarioError {
+    /// An error about its value.
+    pub fn error(&self, message: &str) -> ScenarioError {
         let message = format!("{}: {message}", self.path);
         self.source.error(self.line, message)
     }
 
-    pub(super) fn read<Q: Quantity>(&self) -> Result<At<Q>, ScenarioError> {
+    /// Its value as a quantity.
+    pub fn read<Q: Quantity>(&self) -> Result<At<Q>, ScenarioError> {
         let read = self.scalar().and_then(|value| Q::read(&value));
         Ok(At {
             value: read.map_err(|message| self.error(&message))?,
@@ -310,7 +310,7 @@ impl<'a> Item<'a> {
     }
 
     /// Sets it in those of `sets` that know its key.
-    pub(super) fn set(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
+    pub fn set(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
         let value = self.scalar().map_err(|message| self.error(&message))?;
         for set in sets {
             set.set(self.key, &value)
@@ -319,12 +319,13 @@ impl<'a> Item<'a> {
         Ok(())
     }
 
-    pub(super) fn is_table(&self) -> bool {
+    /// Whether its value is a section.
+    pub fn is_table(&self) -> bool {
         self.value.get_ref().is_table()
     }
 
     /// A section that stands here and says nothing.
-    pub(super) fn nothing(&self) -> Section<'a> {
+    pub fn nothing(&self) -> Section<'a> {
         Section {
             source: self.source,
             name: self.path.clone(),
@@ -338,7 +339,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    pub(super) fn section(&self) -> Result<Section<'a>, ScenarioError> {
+    /// Its value as a section.
+    pub fn section(&self) -> Result<Section<'a>, ScenarioError> {
         match self.value.get_ref() {
             DeValue::Table(table) => Ok(Section::new(
                 self.source,
@@ -389,7 +391,7 @@ const FIELD_NAMES: [(&str, &str); 8] = [
 ];
 
 /// The one of `known` that was probably meant.
-pub(crate) fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let field = FIELD_NAMES
         .iter()
         .find(|(name, _)| *name == written.to_lowercase());

@@ -3,8 +3,8 @@
 use kernel::{Bytes, Span};
 use transaction::{AccessKind, AtomicAccess, PageSize, Rights};
 
-use super::ScenarioError;
-use super::document::{At, Item, Lines, Section};
+use ::scenario::ScenarioError;
+use ::scenario::{At, Item, Lines, Section};
 
 /// What may be done with a buffer, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn read(item: &Item<'_>) -> Result<Self, ScenarioError> {
+    pub(crate) fn read(item: &Item<'_>) -> Result<Self, ScenarioError> {
         let mut section = item.section()?;
         let host = section.read("host")?;
         let missing =
@@ -159,7 +159,7 @@ pub struct Access {
 }
 
 impl Access {
-    pub(super) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
+    pub(crate) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
         let id = section.read("id")?.unwrap_or(At {
             value: format!("accesses-{number}"),
             line: section.line(),

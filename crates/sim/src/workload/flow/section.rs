@@ -3,8 +3,8 @@
 use host::message::Primitive;
 use kernel::{Bytes, Quantity, Span, Value};
 
-use super::ScenarioError;
-use super::document::{At, Item, Lines, Section};
+use ::scenario::ScenarioError;
+use ::scenario::{At, Item, Lines, Section};
 
 /// Which way the data goes, seen from the end that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    pub(super) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
+    pub(crate) fn read(number: usize, mut section: Section<'_>) -> Result<Self, ScenarioError> {
         let id = section.read("id")?.unwrap_or(At {
             value: format!("flow-{number}"),
             line: section.line(),
@@ -186,7 +186,7 @@ impl Flow {
 }
 
 /// The `[measure]` section: from when until when.
-pub(super) fn read_measure(item: &Item<'_>) -> Result<(Span, Span), ScenarioError> {
+pub(crate) fn read_measure(item: &Item<'_>) -> Result<(Span, Span), ScenarioError> {
     let mut parameters = MeasureParameters::default();
     item.section()?.set(&mut [&mut parameters])?;
     let until = parameters

@@ -3,8 +3,8 @@
 use kernel::{Span, choices};
 use transaction::Granularity;
 
-use super::ScenarioError;
-use super::document::{At, Lines, Section};
+use ::scenario::ScenarioError;
+use ::scenario::{At, Lines, Section};
 
 /// What is locked for a transaction, as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub struct Locked {
 
 impl Locked {
     /// A `[[locks]]` entry.
-    pub(super) fn read_locks(
+    pub(crate) fn read_locks(
         number: usize,
         mut section: Section<'_>,
     ) -> Result<Self, ScenarioError> {
@@ -125,7 +125,7 @@ impl Locked {
     }
 
     /// A `[[transactions]]` entry.
-    pub(super) fn read_transactions(
+    pub(crate) fn read_transactions(
         number: usize,
         mut section: Section<'_>,
     ) -> Result<Self, ScenarioError> {
