@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
 CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
 SOAK_CASES ?= 20000
+FUZZ_SECONDS ?= 30
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint unit bench soak lock tools system clean
+.PHONY: help demo test check lint unit bench soak fuzz lock tools system clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
@@ -39,9 +40,12 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 	$(BIN)/peerlane bench network
 	$(BIN)/peerlane bench messages
 
-soak: $(VENV)/installed $(VENV)/development ## Run the property tests for a long time.
+soak: fuzz ## Run the property tests for a long time, after the fuzzer.
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --release -- --include-ignored
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py
+
+fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for each (needs a C++ compiler).
+	PYTHON=$(BIN)/python fuzz/run $(FUZZ_SECONDS)
 
 lock: ## Resolve the development dependencies anew (needs uv).
 	uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
@@ -58,6 +62,10 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
 
 $(VENV)/development: $(VENV)/bin/python requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/fuzzing: $(VENV)/installed $(VENV)/development fuzz/requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r fuzz/requirements.txt
 	@touch $@
 
 $(VENV)/bin/python: | tools

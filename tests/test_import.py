@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parent / "data"
 DESKTOP = DATA / "lspci-desktop.txt"
 SERVER = DATA / "lspci-server.txt"
+CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus" / "lspci"
 LISTINGS = {path.stem: path.read_bytes() for path in (DESKTOP, SERVER)}
 
 
@@ -466,6 +467,13 @@ def test_a_cut_within_a_record_is_always_refused(name: str) -> None:
         for cut in range(record.start() + 1, record.end() - 1, 29):
             if b"\tKernel " not in content[record.start() : cut]:
                 assert tree_or_refusal(content[:cut]) is None, content[:cut][-80:]
+
+
+def test_what_fuzzing_found_is_refused_or_loads() -> None:
+    inputs = list(CORPUS.iterdir())
+    assert inputs
+    for path in inputs:
+        tree_or_refusal(path.read_bytes())
 
 
 LINES = {name: content.splitlines(keepends=True) for name, content in LISTINGS.items()}

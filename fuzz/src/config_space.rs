@@ -1,0 +1,345 @@
+//! Configuration spaces: no sequence of configuration requests and errors breaks what software relies on.
+
+use protocol::{
+    AddressTranslation, Ats, Bar, BridgeFunction, ConfigKind, ConfigRequest, ConfigSpace,
+    CorrectableError, EndpointFunction, ErrorRecord, Express, FunctionId, Generation, Identity,
+    MsixTable, PageRequests, PortType, SrIov, Tag, UncorrectableError, WINDOW_BYTES, register,
+};
+use transaction::{Action, Functions, Place, PortFunction, Reach};
+
+/// Takes four bytes that describe a component, then eight for each request or error.
+pub fn check(bytes: &[u8]) {
+    let Some((shape, steps)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let mut component = Component::new(*shape);
+    for step in steps.as_chunks().0 {
+        component.step(*step);
+    }
+    component.holds();
+}
+
+/// A device, a switch or a root complex, and the bits of its registers that never change.
+struct Component {
+    functions: Functions,
+    bars: Vec<Bar>,
+    own: Fixed,
+    ports: Vec<Fixed>,
+    virtual_function: Option<Fixed>,
+}
+
+impl Component {
+    fn new([role, capabilities, sizes, counts]: [u8; 4]) -> Self {
+        match role % 3 {
+            0 => Self::device(&endpoint(capabilities, sizes, counts)),
+            1 => {
+                let upstream = bridge(PortType::Upstream, sizes);
+                let ports = ports(PortType::Downstream, sizes, counts);
+                Self::with_ports(Functions::switch(upstream, ports))
+            }
+            _ => {
+                let ports = ports(PortType::RootPort, sizes, counts);
+                Self::with_ports(Functions::root(ConfigSpace::host_bridge(&IDENTITY), ports))
+            }
+        }
+    }
+
+    fn device(function: &EndpointFunction) -> Self {
+        let virtual_function = ConfigSpace::virtual_function(function);
+        Component {
+            functions: Functions::device(function),
+            bars: function.bars.clone(),
+            own: Fixed::of(&ConfigSpace::endpoint(function)),
+            ports: Vec::new(),
+            virtual_function: virtual_function.as_ref().map(Fixed::of),
+        }
+    }
+
+    fn with_ports(functions: Functions) -> Self {
+        Component {
+            bars: Vec::new(),
+            own: Fixed::of(functions.space(Place::Own)),
+            ports: functions.ports().map(Fixed::of).collect(),
+            virtual_function: None,
+            functions,
+        }
+    }
+
+    /// A configuration request to the component, or an error of the function that the request would reach.
+    fn step(&mut self, [what, bus, target, register, value @ ..]: [u8; 8]) {
+        let kind = match what & 1 {
+            0 => ConfigKind::Type0,
+            _ => ConfigKind::Type1,
+        };
+        let request = ConfigRequest {
+            requester: FunctionId(0),
+            tag: Tag(0),
+            target: FunctionId::new(bus & 0xf, target >> 3, target & 7),
+            register: u16::from(bus & 0x30) << 4 | u16::from(register),
+            first_be: what >> 4,
+            kind,
+        };
+        let value = u32::from_le_bytes(value);
+        let place = match self.functions.reach(&request) {
+            Reach::Here(place) => place,
+            Reach::Below(port, _) => return assert!(port < self.ports.len()),
+            Reach::Nobody => return,
+        };
+        match what >> 1 & 7 {
+            0 => self.functions.record_timeout(place),
+            1 => self.functions.record_master_abort(place),
+            2 => self.functions.record_correctable(place, CORRECTABLE),
+            3 => self.read(place, &request),
+            _ => self.write(place, &request, value),
+        }
+    }
+
+    fn read(&mut self, place: Place, request: &ConfigRequest) {
+        let before = self.functions.clone();
+        let value = self.functions.access(place, request, Action::Read);
+        assert_eq!(value, before.space(place).read(request.register));
+        assert_eq!(self.functions, before, "a read changes nothing");
+    }
+
+    /// A write changes the enabled bytes of its register, and aligns the BARs of virtual functions to a larger page.
+    fn write(&mut self, place: Place, request: &ConfigRequest, value: u32) {
+        let before = self.functions.clone();
+        let enables = request.first_be;
+        let action = Action::Write { value, enables };
+        self.functions.access(place, request, action);
+        let bytes = (0..4).filter(|byte| enables >> byte & 1 == 1);
+        let written = bytes.fold(0, |mask, byte| mask | 0xff_u32 << (8 * byte));
+        let virtual_bars = register::VF_BARS..register::VF_BARS + Bar::COUNT as u16;
+        for other in before.places() {
+            let is_gone = self.functions.places().all(|place| place != other);
+            if is_gone || before.space(other) == self.functions.space(other) {
+                continue;
+            }
+            let (old, new) = (before.space(other), self.functions.space(other));
+            for register in 0..DECLARED {
+                let cleared = match other {
+                    Place::Own if virtual_bars.contains(&register) => old.read(register),
+                    _ => 0,
+                };
+                let is_named = other == place && register == request.register;
+                let may_change = if is_named { written } else { 0 } | cleared;
+                let changed = old.read(register) ^ new.read(register);
+                assert_eq!(changed & !may_change, 0, "{register:#x} of {other:?}");
+            }
+        }
+    }
+
+    /// What holds after any step.
+    fn holds(&self) {
+        let own = self.functions.space(Place::Own);
+        let count = self.functions.virtual_places().count();
+        assert_eq!(count, own.virtual_functions());
+        for place in self.functions.places() {
+            let fixed = match place {
+                Place::Own => Some(&self.own),
+                Place::Port(index) => self.ports.get(index),
+                Place::Virtual(_) => self.virtual_function.as_ref(),
+            };
+            let space = self.functions.space(place);
+            fixed.expect("this function can be here").hold(space);
+            values_are_legal(space);
+        }
+        if self.ports.is_empty() {
+            for place in self.functions.places() {
+                let found = self.functions.place_of(self.functions.id_of(place));
+                assert_eq!(found, Some(place), "all functions have IDs of their own");
+            }
+        }
+        for bar in &self.bars {
+            assert_eq!(own.bar_base(bar.index) % bar.size, 0, "{bar:?}");
+            if let Some(virtual_bar) = own.virtual_bar(bar.index) {
+                let share = virtual_bar.share;
+                assert!(share >= bar.size && share.is_power_of_two(), "{share:#x}");
+                assert_eq!(virtual_bar.base % share, 0, "{virtual_bar:?}");
+            }
+        }
+    }
+}
+
+/// The registers after reset, and the bits of them that neither a write nor an error changes.
+struct Fixed {
+    reset: ConfigSpace,
+    masks: Vec<u32>,
+}
+
+impl Fixed {
+    fn of(reset: &ConfigSpace) -> Self {
+        let mut fixed = Fixed {
+            masks: vec![u32::MAX; DECLARED.into()],
+            reset: reset.clone(),
+        };
+        for value in [0, u32::MAX] {
+            let mut space = reset.clone();
+            for register in 0..DECLARED {
+                space.write(register, value, 0xf);
+            }
+            fixed.except(&space);
+        }
+        for error in UNCORRECTABLE {
+            for advisory in [false, true] {
+                let mut space = reset.clone();
+                let header = Some([0xff; 16]);
+                let record = ErrorRecord {
+                    error,
+                    header,
+                    advisory,
+                };
+                space.record(&record, reset.error_control());
+                space.record_master_abort();
+                space.record_correctable(CORRECTABLE);
+                fixed.except(&space);
+            }
+        }
+        fixed
+    }
+
+    fn except(&mut self, changed: &ConfigSpace) {
+        for (mask, register) in self.masks.iter_mut().zip(0..) {
+            *mask &= !(self.reset.read(register) ^ changed.read(register));
+        }
+    }
+
+    fn hold(&self, space: &ConfigSpace) {
+        let mut rest = DECLARED..ConfigRequest::REGISTERS;
+        assert!(rest.all(|register| space.read(register) == 0));
+        for (mask, register) in self.masks.iter().zip(0..) {
+            let changed = (self.reset.read(register) ^ space.read(register)) & mask;
+            assert_eq!(
+                changed, 0,
+                "bits of register {register:#x} that never change"
+            );
+        }
+    }
+}
+
+fn values_are_legal(space: &ConfigSpace) {
+    for size in [space.max_payload(), space.max_read_request()] {
+        assert!(
+            (128..=4096).contains(&size) && size.is_power_of_two(),
+            "{size}"
+        );
+    }
+    assert!([32, 256, 768].contains(&space.tags_allowed()));
+    assert!(space.virtual_functions() <= 7);
+    assert!((1..=32).contains(&space.invalidate_queue_depth()));
+    assert!(space.smallest_translation_unit() >= 4096);
+    for vector in 0..32 {
+        if let Some((address, _)) = space.msi(vector) {
+            assert_eq!(address % 4, 0, "{address:#x}");
+        }
+    }
+    if space.is_bridge() {
+        for (first, last) in [space.memory_window(), space.prefetchable_window()] {
+            let is_whole = first % WINDOW_BYTES == 0 && last % WINDOW_BYTES == WINDOW_BYTES - 1;
+            assert!(is_whole, "{first:#x} to {last:#x}");
+        }
+    }
+}
+
+fn endpoint(capabilities: u8, sizes: u8, counts: u8) -> EndpointFunction {
+    let has = |bit: u8| capabilities >> bit & 1 == 1;
+    let bars = bars(sizes, has(0), has(1));
+    EndpointFunction {
+        identity: IDENTITY,
+        bars: bars.clone(),
+        msi_vectors: counts & 0x1f,
+        msix: has(2).then_some(MsixTable {
+            vectors: u16::from(counts) << 3,
+            bar: 0,
+            table: 0x800,
+            pending: 0xc00,
+        }),
+        express: express(PortType::Endpoint, sizes),
+        virtual_functions: has(3).then_some(SrIov {
+            total: counts >> 5,
+            device: 0x5679,
+            bars,
+            msi_vectors: counts & 3,
+        }),
+        address_translation: has(4).then_some(AddressTranslation {
+            ats: Ats {
+                invalidate_queue_depth: counts & 0x1f,
+                global_invalidate: has(5),
+            },
+            page_requests: has(6).then_some(PageRequests {
+                capacity: counts.into(),
+            }),
+        }),
+    }
+}
+
+/// One BAR or two, of 4 KiB to 128 MiB.
+fn bars(sizes: u8, wide: bool, two: bool) -> Vec<Bar> {
+    let bar = |index, size: u8| Bar {
+        index,
+        size: 4096 << size,
+        wide,
+    };
+    let second = two.then(|| bar(2, sizes >> 4));
+    [Some(bar(0, sizes & 0xf)), second]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Up to four ports, functions of one device or devices of their own.
+fn ports(port: PortType, sizes: u8, counts: u8) -> Vec<PortFunction> {
+    let place = |number| match counts & 8 {
+        0 => (number + 1, 0),
+        _ => (1, number),
+    };
+    let port = |number| {
+        let (device, function) = place(number);
+        let space = bridge(port, sizes);
+        PortFunction {
+            device,
+            function,
+            space,
+        }
+    };
+    (0..=counts & 3).map(port).collect()
+}
+
+fn bridge(port: PortType, sizes: u8) -> ConfigSpace {
+    ConfigSpace::bridge(&BridgeFunction {
+        identity: IDENTITY,
+        express: express(port, sizes),
+    })
+}
+
+fn express(port: PortType, sizes: u8) -> Express {
+    let boundary = if sizes & 1 == 1 { 128 } else { 64 };
+    Express {
+        port,
+        max_payload_supported: 128 << (sizes % 6),
+        generation: Generation::Gen3,
+        lanes: 4,
+        number: sizes,
+        tags: [32, 256, 768][usize::from(sizes % 3)],
+        read_completion_boundary: boundary,
+    }
+}
+
+/// All capabilities are in the registers before this one.
+const DECLARED: u16 = 128;
+
+const IDENTITY: Identity = Identity {
+    vendor: 0x1234,
+    device: 0x5678,
+    revision: 1,
+    class: 0x12_0000,
+};
+
+const UNCORRECTABLE: [UncorrectableError; 4] = [
+    UncorrectableError::CompletionTimeout,
+    UncorrectableError::UnexpectedCompletion,
+    UncorrectableError::MalformedTlp,
+    UncorrectableError::UnsupportedRequest,
+];
+
+const CORRECTABLE: u32 = CorrectableError::BadTlp.bit() | CorrectableError::BadDllp.bit();

@@ -1,0 +1,18 @@
+//! The engine at work: libFuzzer runs the target that the environment variable `FUZZ_TARGET` names.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+static CHECK: LazyLock<fuzz::Target> = LazyLock::new(|| {
+    let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
+    let found = fuzz::TARGETS.iter().find(|(known, _)| *known == name);
+    let Some((_, check)) = found else {
+        let names = fuzz::TARGETS.map(|(name, _)| name).join(", ");
+        eprintln!("FUZZ_TARGET is {name:?}; the targets are {names}");
+        std::process::exit(2);
+    };
+    *check
+});
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| CHECK(bytes));

@@ -1,0 +1,25 @@
+//! Simulations: every plan can be built and run.
+
+use sim::{Plan, Simulation};
+
+/// Larger fabrics are as right as small ones and take too long.
+const NODES: usize = 16;
+
+/// Takes the text of a scenario.
+pub fn check(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let Ok(plan) = Plan::read(text, "fuzz.toml") else {
+        return;
+    };
+    if plan.nodes.len() > NODES {
+        return;
+    }
+    let mut simulation = Simulation::new(plan);
+    let mut looks = 0;
+    simulation.run(&mut |_| {
+        looks += 1;
+        looks < 4
+    });
+}
