@@ -413,7 +413,7 @@ impl<D: Data> Agent<D> {
 
     fn close(&mut self, id: TransactionId) -> Transaction<D> {
         let closed = self.transactions.end(usize::from(id.0));
-        let closed = closed.expect("the home agent answers what it was asked, once");
+        let closed = closed.expect("the home agent answers each transaction once");
         if let Some(line) = closed.uncached() {
             self.uncached.remove(&line);
         }

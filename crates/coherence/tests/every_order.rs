@@ -142,7 +142,7 @@ impl World {
 
     fn check_read(&mut self, line: Line, value: Value) {
         if self.last[line.number() as usize] != value {
-            self.wrong = Some("a reader sees what was written last");
+            self.wrong = Some("a reader sees the last written value");
         }
     }
 
@@ -379,13 +379,13 @@ impl Model for Case {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("one writer, and no reader beside it", |_, world: &World| {
+            Property::always("one writer, and no other reader", |_, world: &World| {
                 world.is_coherent()
             }),
-            Property::always("reads bring what was written last", |_, world: &World| {
+            Property::always("reads return the last written value", |_, world: &World| {
                 world.wrong.is_none()
             }),
-            Property::always("nobody waits for ever", |case: &Case, world: &World| {
+            Property::always("no agent waits forever", |case: &Case, world: &World| {
                 let mut steps = Vec::new();
                 case.actions(world, &mut steps);
                 let moves = |step: &Step| case.next_state(world, step.clone()).is_some();

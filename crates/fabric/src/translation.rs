@@ -455,7 +455,7 @@ impl<C: Cpu> RootComplex<C> {
         let completion = fx.store().claim();
         let stamp = fx.store()[packet].stamp;
         fx.store()[completion]
-            .write(answer.expect("one translation was asked for"), stamp)
+            .write(answer.expect("one translation was requested"), stamp)
             .copy_from_slice(&entry.emit());
         fx.store().release(packet);
         self.free(port, &header, fx);

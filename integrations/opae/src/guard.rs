@@ -71,7 +71,10 @@ struct Pages {
 
 impl Buffer {
     /// A buffer; if it is guarded, all its pages are closed.
-    #[expect(clippy::too_many_arguments, reason = "a buffer has that many sides")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a buffer has this many properties"
+    )]
     pub fn new(
         base: usize,
         len: usize,

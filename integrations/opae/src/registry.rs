@@ -78,7 +78,7 @@ impl Names {
 }
 
 /// Reserves unmapped address space.
-#[expect(unsafe_code, reason = "a mapping is made by raw pointers")]
+#[expect(unsafe_code, reason = "mappings are made through raw pointers")]
 pub fn reserve(size: usize) -> Option<usize> {
     let none = ProtFlags::empty();
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;

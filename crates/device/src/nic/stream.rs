@@ -49,7 +49,7 @@ impl Stream {
 
     /// Requests the next `len` bytes, as returned by [`wanted`](Self::wanted); returns their address and the number of the request.
     pub(super) fn ask(&mut self, len: u32) -> (u64, u64) {
-        let range = self.ranges.front_mut().expect("something is wanted");
+        let range = self.ranges.front_mut().expect("a range is left to request");
         let address = range.address;
         range.address += u64::from(len);
         range.len -= len;

@@ -167,7 +167,7 @@ impl Crossbar {
     pub(super) fn pass(&mut self, queue: usize, now: Time) -> (usize, Entry, Span) {
         let (_, entry) = self.queues[queue]
             .pop_front()
-            .expect("a packet that may pass is there");
+            .expect("a queue that may pass has a packet");
         let length = self.cycle * u64::from(entry.frame.cycles);
         let input = queue / self.stride;
         self.inputs[input] = now + length;

@@ -104,7 +104,7 @@ impl TranslationTable {
             Level::Zero => Level::One,
             Level::One => Level::Two,
             Level::Two => Level::Three,
-            Level::Three => panic!("no table is below one of pages"),
+            Level::Three => panic!("a last-level table has no table below it"),
         };
         (Self { level, base }, base | TABLE_OR_PAGE | VALID)
     }

@@ -258,7 +258,7 @@ proptest! {
             world.act(act);
         }
         world.pass(world.now + Span::from_us(1000));
-        prop_assert!(world.open.is_empty(), "every question is answered");
+        prop_assert!(world.open.is_empty(), "every request is answered");
         prop_assert_eq!(world.iommu.next_time(), Time::NEVER);
         let counters = world.iommu.counters();
         prop_assert!(counters.hits <= counters.lookups);

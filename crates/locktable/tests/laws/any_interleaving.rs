@@ -163,7 +163,7 @@ proptest! {
             if observed.world.is_over() {
                 break;
             }
-            prop_assert!(step < 20_000, "somebody waits for ever: {:?}", observed.world);
+            prop_assert!(step < 20_000, "a client waits forever: {:?}", observed.world);
             observed.turn(step, Turn::Go);
         }
         let slots = observed.world.table.width().slots();

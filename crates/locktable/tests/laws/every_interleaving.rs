@@ -87,7 +87,7 @@ fn follow(state: &State, reached: &mut Reached) {
     operations.retain(|next| next != state);
     assert!(
         !operations.is_empty() || state.world.is_over(),
-        "somebody waits for ever: {:?}",
+        "a client waits forever: {:?}",
         state.world
     );
     let mut turns = state.turns_of_fate();
@@ -95,7 +95,7 @@ fn follow(state: &State, reached: &mut Reached) {
     for next in operations.iter().chain(&turns) {
         match reached.get(next) {
             None => follow(next, reached),
-            Some(is_open) => assert!(!is_open, "a way leads back: {:?}", next.world),
+            Some(is_open) => assert!(!is_open, "a step leads back: {:?}", next.world),
         }
     }
     reached.insert(state.clone(), false);
