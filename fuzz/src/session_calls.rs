@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use server::{Image, NoLoader, Server, Settings};
 use session::{
-    Answer, Call, Channel, ErrorRegister, Event, Reply, Request, SharedMemory, Until, VERSION,
+    Call, Channel, ErrorRegister, Event, Reply, Request, Response, SharedMemory, Until, VERSION,
 };
 use sim::Simulation;
 
@@ -98,7 +98,7 @@ impl Session {
         sent.expect("the server is there");
         let served = self.server.serve(&mut || !has_answer(channel));
         served.expect("the socket is there");
-        let (answer, _) = channel.receive::<Answer>().expect("the server answers");
+        let (answer, _) = channel.receive::<Response>().expect("the server answers");
         assert!(answer.now >= self.now, "{asked}");
         self.now = answer.now;
         let Ok(reply) = answer.outcome else { return };

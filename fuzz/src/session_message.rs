@@ -6,12 +6,12 @@ use std::fs;
 
 use serde::de::DeserializeOwned;
 use serde::ser::{Serialize, SerializeTuple, Serializer};
-use session::{Answer, Call, Channel, ChannelError, Listener};
+use session::{Call, Channel, ChannelError, Listener, Response};
 
 /// Takes the bytes of one packet.
 pub fn check(bytes: &[u8]) {
     comes_back::<Call>(bytes);
-    comes_back::<Answer>(bytes);
+    comes_back::<Response>(bytes);
 }
 
 fn comes_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) {

@@ -4,10 +4,10 @@ use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use std::sync::Arc;
 
 use kernel::{Stream, Time};
-use packet::{FlowId, Note, NoteKind, Observation};
+use packet::{FlowId, Observation};
 use transaction::Spread;
 
-use crate::queue_pair::{Place, QueuePair, see};
+use crate::queue_pair::{MessageNote, Place, QueuePair, see};
 use crate::{DriverParameters, System};
 
 /// How a message goes.
@@ -205,31 +205,6 @@ async fn wait(pair: &mut QueuePair, primitive: Primitive) {
         pair.finish();
     } else {
         pair.sent().await;
-    }
-}
-
-/// Where a message of a flow stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessageNote {
-    /// A message begins: its doorbell rings.
-    Rung,
-    /// The oldest message that had begun has been noticed at its target.
-    Noticed,
-}
-
-impl Note for MessageNote {
-    const KIND: NoteKind = NoteKind::named("message");
-
-    fn pack(self) -> [u64; 2] {
-        [u64::from(self == MessageNote::Noticed), 0]
-    }
-
-    fn unpack([is_noticed, _]: [u64; 2]) -> Self {
-        if is_noticed == 0 {
-            MessageNote::Rung
-        } else {
-            MessageNote::Noticed
-        }
     }
 }
 

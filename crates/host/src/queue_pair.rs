@@ -7,12 +7,11 @@ use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
 use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
 use kernel::{Span, Time};
-use packet::{FlowId, Observation};
+use packet::{FlowId, Note, NoteKind, Observation};
 use protocol::QueuePairId;
 use thiserror::Error;
 
 use crate::driver::scatter;
-use crate::message::MessageNote;
 use crate::{DriverParameters, Processor, System};
 
 /// Where a queue pair is, and who may send to it.
@@ -439,6 +438,31 @@ impl Ring {
 /// A program that polls has seen what was written, some time after it was.
 pub(crate) async fn see(system: &System, poll: Span) {
     system.sleep(poll).await;
+}
+
+/// Where a message of a flow stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageNote {
+    /// A message begins: its doorbell rings.
+    Rung,
+    /// The oldest message that had begun has been noticed at its target.
+    Noticed,
+}
+
+impl Note for MessageNote {
+    const KIND: NoteKind = NoteKind::named("message");
+
+    fn pack(self) -> [u64; 2] {
+        [u64::from(self == MessageNote::Noticed), 0]
+    }
+
+    fn unpack([is_noticed, _]: [u64; 2]) -> Self {
+        if is_noticed == 0 {
+            MessageNote::Rung
+        } else {
+            MessageNote::Noticed
+        }
+    }
 }
 
 #[cfg(test)]

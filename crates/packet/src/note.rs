@@ -1,7 +1,5 @@
 //! Notes: what a kind of workload, or a family of devices, tells the probes of its own flows.
 
-use crate::{FlowId, Observation};
-
 /// Something that one kind of workload, or one family of devices, tells of a flow.
 ///
 /// It is declared where it is told and unpacked where it is watched, so that neither the probes' general part nor any other room
@@ -39,22 +37,19 @@ pub struct PackedNote {
 }
 
 impl PackedNote {
+    /// The note, packed.
+    #[inline]
+    pub fn of<N: Note>(note: N) -> Self {
+        PackedNote {
+            words: note.pack(),
+            kind: N::KIND,
+        }
+    }
+
     /// The note, if it is of the kind `N`.
     #[inline]
     pub fn get<N: Note>(&self) -> Option<N> {
         (self.kind == N::KIND).then(|| N::unpack(self.words))
-    }
-}
-
-impl Observation {
-    /// The observation that tells `note` of `flow`.
-    #[inline]
-    pub fn own<N: Note>(flow: FlowId, note: N) -> Self {
-        let note = PackedNote {
-            words: note.pack(),
-            kind: N::KIND,
-        };
-        Observation::Own { flow, note }
     }
 }
 
@@ -88,10 +83,7 @@ mod tests {
 
     #[test]
     fn a_note_is_unpacked_as_its_own_kind_and_no_other() {
-        let Observation::Own { flow, note } = Observation::own(FlowId(3), Count(7)) else {
-            panic!("a note is told as one");
-        };
-        assert_eq!(flow, FlowId(3));
+        let note = PackedNote::of(Count(7));
         assert_eq!(note.get::<Count>(), Some(Count(7)));
         assert_eq!(note.get::<Done>(), None);
     }

@@ -1,8 +1,9 @@
 //! What the components of a fabric tell the probes.
 
 use kernel::{Span, Time};
+use protocol::Kind;
 
-use crate::{Block, FlowId, LightFrame, PackedNote, PacketId, Refusal};
+use crate::{Block, FlowId, LightFrame, Note, PackedNote, Packet, PacketId, Refusal};
 
 /// What the components of a fabric tell the probes.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +120,39 @@ pub enum Observation {
 }
 
 impl Observation {
+    /// `packet` ends before its target. A read loses nothing until its completion says so.
+    pub fn refused(packet: &Packet, why: Refusal) -> Self {
+        Observation::Refused {
+            why,
+            flow: packet.stamp.flow,
+            bytes: packet.data_len(),
+        }
+    }
+
+    /// `packet` takes the wire for the first time where it was made; none if it is no request of a flow.
+    #[inline]
+    pub fn sent(packet: &Packet, start: Time, end: Time) -> Option<Self> {
+        let flow = packet.stamp.flow?;
+        let bytes = match &packet.header().kind {
+            Kind::MemoryRead(request) => request.byte_len(),
+            Kind::MemoryWrite(_) | Kind::Network(_) => packet.data_len(),
+            _ => return None,
+        };
+        Some(Observation::Sent {
+            flow,
+            bytes,
+            start,
+            end,
+        })
+    }
+
+    /// A kind of workload, or a family of devices, tells `note` of `flow`.
+    #[inline]
+    pub fn own<N: Note>(flow: FlowId, note: N) -> Self {
+        let note = PackedNote::of(note);
+        Observation::Own { flow, note }
+    }
+
     /// A read of `flow` was not answered in time: `bytes` will not come.
     pub fn timed_out(flow: FlowId, bytes: u32) -> Self {
         Observation::Refused {

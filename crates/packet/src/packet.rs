@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 use kernel::{Arena, Id, Time};
 use protocol::{Class, Content, Envelope, Header, Kind, TLP_FRAMING, TrafficClass};
 
-use crate::{Carried, Observation, Refusal, Route};
+use crate::{Carried, Route};
 
 /// The name of a packet in the store.
 pub type PacketId = Id<Packet>;
@@ -242,32 +242,6 @@ impl Packet {
             sequence,
         };
         envelope.emit(self.inside())
-    }
-
-    /// What to tell when it ends before its target. A read loses nothing until its completion says so.
-    pub fn lost(&self, why: Refusal) -> Observation {
-        Observation::Refused {
-            why,
-            flow: self.stamp.flow,
-            bytes: self.data_len(),
-        }
-    }
-
-    /// What to tell when it takes the wire for the first time where it was made: a request of a flow is sent.
-    #[inline]
-    pub fn sent(&self, start: Time, end: Time) -> Option<Observation> {
-        let flow = self.stamp.flow?;
-        let bytes = match &self.header.kind {
-            Kind::MemoryRead(request) => request.byte_len(),
-            Kind::MemoryWrite(_) | Kind::Network(_) => self.data_len(),
-            _ => return None,
-        };
-        Some(Observation::Sent {
-            flow,
-            bytes,
-            start,
-            end,
-        })
     }
 
     /// Bytes on the wire until the header is complete.

@@ -4,8 +4,8 @@
 //! exist.
 
 use crate::{
-    CompletionCount, FunctionId, Header, InvalidateTag, InvalidateTags, Kind, PageGroup,
-    PageRequest, PageResponse, TlpError,
+    CompletionCount, FunctionId, InvalidateTag, InvalidateTags, PageGroup, PageRequest,
+    PageResponse, TlpError,
 };
 
 /// Header fields of a message.
@@ -88,22 +88,6 @@ impl Message {
         match self {
             Self::InvalidateRequest { .. } => INVALIDATE_DWORDS,
             _ => 0,
-        }
-    }
-}
-
-impl Header {
-    /// A message of traffic class 0.
-    pub fn message(requester: FunctionId, message: Message) -> Self {
-        Kind::Message(MessageRequest { requester, message }).into()
-    }
-
-    /// The routing of the packet, if it is a message.
-    #[inline]
-    pub const fn message_routing(&self) -> Option<MessageRouting> {
-        match self.kind {
-            Kind::Message(request) => Some(request.message.routing()),
-            _ => None,
         }
     }
 }
@@ -199,7 +183,7 @@ const INVALIDATE_DWORDS: u16 = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Access, Class, Page, Row};
+    use crate::{Access, Class, Header, Kind, Page, Row};
 
     const ROOT: FunctionId = FunctionId::new(0, 0, 0);
     const DEVICE: FunctionId = FunctionId::new(2, 0, 1);

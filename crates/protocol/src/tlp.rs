@@ -1,5 +1,8 @@
 //! Transaction layer packets: their headers as values. `wire.rs` converts them to and from bytes.
 
+mod message;
+mod translation;
+
 use crate::coherence::{CoherencePacket, PacketFormat};
 use crate::{
     AtomicOperation, AtomicRequest, Attributes, Class, Completion, ConfigKind, ConfigRequest,

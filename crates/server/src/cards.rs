@@ -6,7 +6,7 @@ use session::{Failure, Kind, Object};
 use sim::{Afu, AfuId, BuiltInAfu, CardPlace, Simulation};
 
 use crate::bitstream::Image;
-use crate::handles::{OpenHandles, State};
+use crate::handles::{INTERRUPTS, OpenHandles, State};
 
 /// The source of models of users' accelerators.
 pub trait Loader: Debug + Send {
@@ -31,9 +31,6 @@ impl Loader for NoLoader {
 pub(crate) struct Card {
     pub(crate) place: CardPlace,
 }
-
-/// Number of interrupts of a card's port that processes can use.
-pub(crate) const INTERRUPTS: u32 = sim::INTERRUPTS as u32;
 
 /// Number of register ranges that processes can use.
 const RANGES: u32 = 1;

@@ -5,8 +5,6 @@ use std::os::fd::OwnedFd;
 
 use session::{Event, Failure};
 
-use crate::cards::INTERRUPTS;
-
 /// An open handle of a process.
 #[derive(Debug)]
 pub(crate) struct OpenHandle {
@@ -133,6 +131,9 @@ impl OpenHandle {
         self.card == card && self.is_accelerator == is_accelerator
     }
 }
+
+/// Number of interrupts of a card's port that processes can use.
+pub(crate) const INTERRUPTS: u32 = sim::INTERRUPTS as u32;
 
 #[cfg(test)]
 mod tests {

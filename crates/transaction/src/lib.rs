@@ -11,6 +11,7 @@ mod call;
 mod completions;
 mod flow;
 mod functions;
+mod limits;
 mod locked;
 mod memory;
 mod outbox;
@@ -31,6 +32,7 @@ pub use call::CallNote;
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
 pub use functions::{Functions, Place, PortFunction, Reach, Served, retype};
+pub use limits::RequesterLimits;
 pub use locked::{
     Granularity, LockNote, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
 };
@@ -41,7 +43,7 @@ pub use page::{Mapping, Misaligned, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;
 pub use report::{arrived, deliver, written};
-pub use requester::{Next, Requester, RequesterLimits, Taken};
+pub use requester::{Next, Requester, Taken};
 pub use spread::{Arrivals, Spread};
 pub use translation_cache::{GeometryError, TranslationCache};
 pub use writes::writes;

@@ -1,7 +1,7 @@
 //! How a packet ends before its target, wherever it does.
 
 use kernel::{Component, Effects};
-use packet::{PacketId, Pcie, Refusal};
+use packet::{Observation, PacketId, Pcie, Refusal};
 use protocol::{Class, FunctionId, Header, Status};
 
 /// Ends `packet` here and lets go of it: the probes are told, and a request that nobody serves gets the answer of
@@ -13,7 +13,11 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
     fx: &mut Effects<'_, C>,
 ) -> Option<PacketId> {
     let content = &fx.store()[packet];
-    let (header, stamp, lost) = (*content.header(), content.stamp, content.lost(why));
+    let (header, stamp, lost) = (
+        *content.header(),
+        content.stamp,
+        Observation::refused(content, why),
+    );
     fx.observe(lost);
     fx.store().release(packet);
     if header.class() != Class::NonPosted || why != Refusal::UnsupportedRequest {

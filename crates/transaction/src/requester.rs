@@ -1,24 +1,11 @@
 //! A requester: flows become requests, reads wait under tags, completions find their request.
 
-use kernel::{Span, Time};
+use kernel::Time;
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 
-use crate::Outstanding;
 use crate::flow::{Content, Direction, Flow, Running};
-
-/// What a function may ask for.
-#[derive(Clone, Copy, Debug)]
-pub struct RequesterLimits {
-    /// Max payload size in bytes.
-    pub max_payload: u32,
-    /// Max read request size in bytes.
-    pub max_read_request: u32,
-    /// Non-posted requests that may wait for completions.
-    pub tags: u16,
-    /// How long each of them waits.
-    pub completion_timeout: Span,
-}
+use crate::{Outstanding, RequesterLimits};
 
 /// A read that waits for its completions.
 #[derive(Clone, Copy, Debug)]
@@ -287,6 +274,7 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 mod tests {
     use super::*;
     use crate::{Extent, Pattern};
+    use kernel::Span;
     use protocol::{Kind, Tag};
 
     const LIMITS: RequesterLimits = RequesterLimits {

@@ -2,7 +2,7 @@
 //! host's driver of new errors by an interrupt.
 
 use super::ReadError;
-use super::afu::Misuse;
+use super::misuse::Misuse;
 
 /// The interrupt of the port for errors; it follows those of the AFU.
 pub const PORT_ALERT: u8 = super::INTERRUPTS;

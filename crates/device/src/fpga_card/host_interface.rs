@@ -11,7 +11,7 @@ use protocol::{Completion, FunctionId, Header, Status};
 use transaction::{Outstanding, Part};
 
 use super::ReadError;
-use super::afu::Misuse;
+use super::misuse::Misuse;
 
 /// Size of a cache line in bytes.
 pub(super) const LINE: u64 = 64;

@@ -21,6 +21,7 @@ mod features;
 mod host_interface;
 mod local_memory;
 mod management;
+mod misuse;
 mod msgdma;
 mod nlb;
 mod parameters;
@@ -44,12 +45,13 @@ use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Ta
 use management::Management;
 use port::{PortRegisters, ResetChange};
 
-pub use afu::{Afu, MMIO_SIZE, Misuse, ReadError};
+pub use afu::{Afu, MMIO_SIZE};
 pub use afu_id::{AfuId, NotAnAfuId};
 pub use builtin::BuiltInAfu;
 pub use errors::{MANAGEMENT_ALERT, PORT_ALERT, VECTORS};
 pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
+pub use misuse::{Misuse, ReadError};
 pub use parameters::FpgaCardParameters;
 pub use shell::{INTERRUPTS, MemoryPort, Shell};
 

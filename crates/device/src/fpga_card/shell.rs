@@ -3,10 +3,10 @@
 use kernel::{Span, Time};
 use packet::Packets;
 
-use super::afu::Misuse;
 use super::errors::{PortError, PortErrors};
 use super::host_interface::HostInterface;
 use super::local_memory::{LocalMemory, NoSuchMemory};
+use super::misuse::Misuse;
 
 /// The card around an AFU, during one call.
 ///

@@ -1,7 +1,7 @@
 //! The packing of messages into packets: the order of messages, and their ends.
 
 use kernel::{Effects, Span, Time};
-use packet::{Fault, Frame};
+use packet::{Fault, Frame, Observation};
 use protocol::QueuePairId;
 
 use super::event::{Event, EventKind};
@@ -171,7 +171,7 @@ impl Nic {
         while let Some((frame, end)) = self.bus.next(fx.now()) {
             any = true;
             let start = fx.now();
-            if let Some(told) = fx.store()[frame.packet].sent(start, end) {
+            if let Some(told) = Observation::sent(&fx.store()[frame.packet], start, end) {
                 fx.observe(told);
             }
             fx.send(BUS, Frame::Bus(frame), Span::ZERO);

@@ -329,7 +329,7 @@ impl Router {
         let end = start + self.local.cycle * u64::from(entry.cycles);
         let content = &fx.store()[entry.packet];
         if content.route().carried != Carried::Tlp
-            && let Some(told) = content.sent(start, end)
+            && let Some(told) = Observation::sent(content, start, end)
         {
             fx.foresee(end, told);
         }

@@ -17,7 +17,7 @@ mod window;
 use kernel::{Component, Effects, Port, Span, Time};
 use link::At;
 use link::optical::{Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameters};
-use packet::{Frame, PacketId, Pcie, Refusal};
+use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::Bar;
 
 use crate::{Endpoint, EndpointConfig};
@@ -388,7 +388,7 @@ impl Router {
 
 /// Drops a packet and reports it.
 fn lose(packet: PacketId, why: Refusal, fx: &mut Effects<'_, Router>) {
-    let lost = fx.store()[packet].lost(why);
+    let lost = Observation::refused(&fx.store()[packet], why);
     fx.observe(lost);
     fx.store().release(packet);
 }

@@ -5,7 +5,8 @@
 use protocol::{Interval, WINDOW_BYTES};
 
 use super::FirmwareError;
-use super::scan::{Ask, Found};
+use super::bars::Ask;
+use super::scan::Found;
 
 /// A part of the address space that BARs of one width are placed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

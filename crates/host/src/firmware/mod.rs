@@ -3,6 +3,7 @@
 //! It does all of it by configuration requests, one at a time, and knows nothing of the fabric but their answers.
 
 mod access;
+mod bars;
 mod error;
 mod layout;
 mod scan;

@@ -3,7 +3,7 @@
 use protocol::{FunctionId, SrIov, register};
 
 use super::access::Registers;
-use super::scan::{Ask, bars};
+use super::bars::{Ask, bars};
 
 /// An SR-IOV capability.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::LinkContext;
 use kernel::Span;
-use packet::{Frame, PacketId, Refusal};
+use packet::{Frame, Observation, PacketId, Refusal};
 
 use super::receiver::{Damage, strike};
 use super::resend::Verdict;
@@ -170,7 +170,7 @@ impl OpticalEnd {
 
 /// A packet ends here.
 fn lose(packet: PacketId, why: Refusal, cx: &mut impl LinkContext) {
-    let lost = cx.packets()[packet].lost(why);
+    let lost = Observation::refused(&cx.packets()[packet], why);
     cx.observe(lost);
     cx.packets().release(packet);
 }

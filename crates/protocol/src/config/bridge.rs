@@ -1,7 +1,7 @@
 //! The type 1 header (PCIe Base 7.5.1.3): the bus numbers and addresses below a bridge.
 
 use super::ConfigSpace;
-use super::header::STATUS_CLEARED;
+use super::header::{SECONDARY_STATUS, STATUS_CLEARED};
 
 /// Primary, secondary and subordinate bus number, from the lowest byte up.
 pub const BUSES: u16 = 6;
@@ -16,8 +16,6 @@ pub const PREFETCHABLE_LIMIT_HIGH: u16 = 11;
 /// Granularity of a bridge's memory windows (PCIe Base 7.5.1.3.8).
 pub const WINDOW_BYTES: u64 = 1 << 20;
 
-/// The register with Secondary Status in the upper half; the I/O window in the lower half is not implemented.
-pub const SECONDARY_STATUS: u16 = 7;
 /// The register with Bridge Control in the upper half; the lower half has interrupt line and pin.
 const BRIDGE_CONTROL: u16 = 15;
 /// Parity Error Response Enable and SERR# Enable.

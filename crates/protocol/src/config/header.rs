@@ -1,7 +1,6 @@
 //! The common part of type 0 and type 1 headers (PCIe Base 7.5.1.1): identity, command and status, the capability list.
 
 use super::ConfigSpace;
-use super::bridge::SECONDARY_STATUS;
 
 /// Device ID and vendor ID.
 pub const ID: u16 = 0;
@@ -33,6 +32,9 @@ pub const MULTIFUNCTION: u32 = 1 << 23;
 pub const HEADER_LAYOUT: u32 = 0x7f << 16;
 /// The Header Layout of a bridge.
 pub const TYPE_1: u32 = 1 << 16;
+
+/// The register with Secondary Status in the upper half; the I/O window in the lower half is not implemented.
+pub const SECONDARY_STATUS: u16 = 7;
 
 const PARITY_RESPONSE: u32 = 1 << 6;
 const SERR: u32 = 1 << 8;

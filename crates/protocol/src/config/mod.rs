@@ -34,7 +34,6 @@ pub mod register {
     pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};
     pub use super::bridge::{
         BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
-        SECONDARY_STATUS,
     };
     pub use super::errors::{AER, ID as AER_ID};
     pub use super::express::{
@@ -43,7 +42,7 @@ pub mod register {
     };
     pub use super::header::{
         BARS, BUS_MASTER, CAPABILITIES, CAPABILITY_LIST, CLASS, COMMAND, HEADER_LAYOUT,
-        HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, TYPE_1,
+        HEADER_TYPE, ID, MEMORY_SPACE, MULTIFUNCTION, SECONDARY_STATUS, TYPE_1,
     };
     pub use super::interrupts::{MSI, MSI_CAPABLE_SHIFT, MSI_COUNT_SHIFT, MSI_ENABLE, MSI_ID};
     pub use super::page_requests::{

@@ -1,8 +1,8 @@
 //! Translation completions: for each range, the translated address and the rights of the device (PCIe Base 10.2.3).
 
-use crate::{Completion, FunctionId, Header, Kind, MemoryRequest, Page, Status, Tag, TlpError};
+use crate::TlpError;
 
-use super::PageRange;
+use super::{Access, PageRange};
 
 /// One entry of the data of a translation completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,44 +17,6 @@ pub struct Translation {
     pub untranslated_only: bool,
     /// N: requests to the range must have No Snoop clear.
     pub non_snooped: bool,
-}
-
-/// The rights of a device to a page, or the rights that it asks for: the bits W and R.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// None: the page is not resident, or the device has no rights to it.
-    None,
-    /// Read only.
-    Read,
-    /// Write only.
-    Write,
-    /// Read and write.
-    ReadWrite,
-}
-
-impl Access {
-    /// All values, in the order of their encoding.
-    pub const ALL: [Self; 4] = [Self::None, Self::Read, Self::Write, Self::ReadWrite];
-
-    /// Whether the device may read.
-    pub const fn reads(self) -> bool {
-        matches!(self, Self::Read | Self::ReadWrite)
-    }
-
-    /// Whether the device may write.
-    pub const fn writes(self) -> bool {
-        matches!(self, Self::Write | Self::ReadWrite)
-    }
-
-    /// The bits W and R.
-    pub(crate) const fn bits(self) -> u32 {
-        self as u32
-    }
-
-    /// The access in the low two bits.
-    pub(crate) const fn from_bits(bits: u32) -> Self {
-        Self::ALL[bits as usize & 3]
-    }
 }
 
 impl Translation {
@@ -106,71 +68,6 @@ impl Translation {
     }
 }
 
-impl Header {
-    /// A request for the translation of `page` and of the addresses after it: `translations` ranges of the smallest translation
-    /// unit (1..=16, at most as many as fit in the root port's read completion boundary).
-    pub fn translation_request(
-        requester: FunctionId,
-        tag: Tag,
-        page: Page,
-        translations: u16,
-        no_write: bool,
-    ) -> Result<Self, TlpError> {
-        let request = MemoryRequest::translation((requester, tag), page, translations, no_write)?;
-        Ok(Kind::MemoryRead(request).into())
-    }
-
-    /// The packet with a translated address if it is a memory request; otherwise unchanged.
-    #[inline]
-    #[must_use]
-    pub fn translated(self) -> Self {
-        let kind = match self.kind {
-            Kind::MemoryRead(request) => Kind::MemoryRead(request.translated()),
-            Kind::MemoryWrite(request) => Kind::MemoryWrite(request.translated()),
-            other => other,
-        };
-        Self { kind, ..self }
-    }
-
-    /// The completion of a translation request with `translations` entries, which may be fewer than requested. It is always one
-    /// packet, because a request is limited to the read completion boundary (`boundary`, 64 or 128 bytes).
-    ///
-    /// For the components between, it looks like the completion of a read that ends at the boundary (PCIe Base 10.2.3).
-    pub fn translation_completion(
-        request: &Self,
-        completer: FunctionId,
-        translations: u16,
-        boundary: u16,
-    ) -> Result<Self, TlpError> {
-        let Kind::MemoryRead(read) = request.kind else {
-            return Err(TlpError::NotCompleted);
-        };
-        let asked = read.translations();
-        let bytes = translations.saturating_mul(Translation::BYTES as u16);
-        if translations == 0 || translations > asked || bytes > boundary {
-            return Err(TlpError::Translations {
-                translations,
-                asked,
-                boundary,
-            });
-        }
-        let completion = Completion {
-            completer,
-            requester: read.requester,
-            tag: read.tag,
-            status: Status::Successful,
-            byte_count: bytes,
-            lower_address: (boundary - bytes) as u8 & 0x7f,
-            dwords: bytes / 4,
-        };
-        Ok(Self {
-            kind: Kind::Completion(completion),
-            poisoned: false,
-            ..*request
-        })
-    }
-}
-
 /// Positions of the flags below S; W and R are the lowest bits.
 const NON_SNOOPED: u32 = 10;
 const GLOBAL: u32 = 5;
@@ -179,6 +76,7 @@ const UNTRANSLATED_ONLY: u32 = 2;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{FunctionId, Header, Kind, Page, Tag};
     use proptest::prelude::*;
 
     const DEVICE: FunctionId = FunctionId::new(2, 0, 0);

@@ -5,10 +5,12 @@
 
 mod completion;
 mod invalidation;
+mod page;
 mod page_request;
 mod range;
 
-pub use completion::{Access, Translation};
+pub use completion::Translation;
 pub use invalidation::{CompletionCount, InvalidateTag, InvalidateTags, Invalidation};
-pub use page_request::{Page, PageGroup, PageRequest, PageResponse};
+pub use page::{Access, Page};
+pub use page_request::{PageGroup, PageRequest, PageResponse};
 pub use range::PageRange;

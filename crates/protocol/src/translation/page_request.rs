@@ -1,14 +1,6 @@
 //! Page requests: a device asks for pages that are not resident, and gets one response for the group (PCIe Base 10.4).
 
-use super::Access;
-
-/// A page of 4 KiB, identified by its address.
-// Two halves, because a `u64` would be aligned to eight bytes and make a header eight bytes larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Page {
-    high: u32,
-    low: u32,
-}
+use super::{Access, Page};
 
 /// The fields of a Page Request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,21 +28,6 @@ pub enum PageResponse {
     InvalidRequest,
     /// Page requests cannot be served, and the device must send no more.
     Failure,
-}
-
-impl Page {
-    /// The page that contains `address`.
-    pub const fn of(address: u64) -> Self {
-        Self {
-            high: (address >> 32) as u32,
-            low: address as u32 & !0xfff,
-        }
-    }
-
-    /// The page's first address.
-    pub const fn address(self) -> u64 {
-        (self.high as u64) << 32 | self.low as u64
-    }
 }
 
 impl PageRequest {

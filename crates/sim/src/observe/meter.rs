@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use host::message::MessageNote;
+use host::queue_pair::MessageNote;
 use kernel::Time;
 use packet::{FlowId, Observation, PackedNote, Refusal};
 use transaction::CallNote;

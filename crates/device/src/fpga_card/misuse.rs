@@ -1,0 +1,37 @@
+//! Why a read has no data, and why the shell rejects a request.
+
+use thiserror::Error;
+
+/// The reason why a read of host memory has no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// No completer serves the address.
+    #[error("unsupported request")]
+    UnsupportedRequest,
+    /// The completer could not carry out the read.
+    #[error("completer abort")]
+    CompleterAbort,
+    /// No completion arrived in time.
+    #[error("completion timeout")]
+    TimedOut,
+}
+
+/// The reason why the shell rejects an AFU's request. It also sets a bit of the port's error register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Misuse {
+    /// The queue was full; [`Shell::can_read`](super::Shell::can_read) or [`Shell::can_write`](super::Shell::can_write) would have returned false.
+    #[error("the shell's queue is full; wait until can_read or can_write is true")]
+    Overflow,
+    /// The address is not a multiple of 64, or has more than 48 bits.
+    #[error("the address of a request must be a multiple of 64 below 2^48")]
+    Address,
+    /// The length is not one to four cache lines.
+    #[error("the length of a request must be 64, 128, 192 or 256 bytes")]
+    Length,
+    /// The request crosses a page boundary.
+    #[error("a request must not cross a 4 KiB boundary")]
+    CrossesPage,
+    /// The card has no such interrupt.
+    #[error("the interrupt must be 0 to 3")]
+    NoSuchInterrupt,
+}
