@@ -13,7 +13,7 @@ pub enum Route {
     Across(Port),
     /// Upstream, or to this component itself.
     Elsewhere,
-    /// To no port: the address is in the upstream port's windows, but in no port's.
+    /// To no port: the address is in no port's windows although it is in the upstream port's, or the packet cannot be routed.
     Nowhere,
     /// As a configuration request, by the functions on its way.
     Configuration,

@@ -27,7 +27,7 @@ impl Class {
 pub struct TrafficClass(u8);
 
 impl TrafficClass {
-    /// The traffic class of coherence messages. All other packets of the model have class 0.
+    /// The traffic class of coherence messages: the first one after the default class 0.
     pub const COHERENCE: Self = Self(1);
 
     /// The traffic class `number`; none above 7.

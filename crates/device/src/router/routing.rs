@@ -175,10 +175,10 @@ impl Grid {
         }
     }
 
-    /// The channel in dimension order. Packets that will cross the end of a ring use the lower half of the channels before it, and
-    /// the upper half after it. Other packets use the half with less load on their route, and no packet goes from the upper half to
-    /// the lower half in a ring. So lower channels wait for each other only before the end of the ring, upper channels only after
-    /// it, and no cycle is possible.
+    /// The mask of the channel in dimension order. Packets that will cross the end of a ring use the lower half of the channels
+    /// before it, and the upper half after it. Other packets use the half with less load on their route, and no packet goes from
+    /// the upper half to the lower half in a ring. So lower channels wait for each other only before the end of the ring, upper
+    /// channels only after it, and no cycle is possible.
     fn in_order(
         &self,
         dimension: &Dimension,
@@ -206,7 +206,7 @@ impl Grid {
         }
     }
 
-    /// The channel for dimension order in a ring or line where the others are adaptive, and the mask of the adaptive channels.
+    /// The masks of the channel for dimension order and of the adaptive channels, in a ring or line with adaptive routing.
     fn escape(&self, dimension: &Dimension, step: Step) -> (u8, u8) {
         let all = u8::MAX >> (8 - self.channels);
         if self.dateline && self.dimensions.iter().any(|dimension| dimension.wraps) {

@@ -13,7 +13,7 @@ pub(super) struct List {
     unit: Unit,
     origin: Origin,
     /// The rest of the current descriptor.
-    hand: Option<Descriptor>,
+    current: Option<Descriptor>,
     /// Number of descriptors that were not looked up yet.
     left: u64,
     /// Whether the rest of the list could not be fetched.
@@ -65,7 +65,7 @@ impl List {
         List {
             unit,
             origin: Origin::Memory(0),
-            hand: None,
+            current: None,
             left: count.min(room),
             abandoned: count > room,
             lookup,
@@ -84,7 +84,7 @@ impl List {
                 under_way: 0,
                 come,
             },
-            hand: None,
+            current: None,
             left: count,
             abandoned: false,
             lookup,
@@ -97,7 +97,7 @@ impl List {
         List {
             unit,
             origin: Origin::Command(descriptor),
-            hand: None,
+            current: None,
             left: 1,
             abandoned: false,
             lookup: Span::ZERO,
@@ -108,11 +108,11 @@ impl List {
     /// The rest of the current descriptor, or the next one, which becomes the current one.
     pub(super) fn look_up(&mut self, now: Time, registers: &Registers) -> Lookup {
         loop {
-            if let Some(hand) = self.hand.filter(|hand| hand.len > 0) {
-                return Lookup::Found(hand);
+            if let Some(current) = self.current.filter(|current| current.len > 0) {
+                return Lookup::Found(current);
             }
             match self.next(now, registers) {
-                Lookup::Found(descriptor) => self.hand = Some(descriptor),
+                Lookup::Found(descriptor) => self.current = Some(descriptor),
                 otherwise => return otherwise,
             }
         }
@@ -120,13 +120,13 @@ impl List {
 
     /// Marks the first `len` bytes of the current descriptor as done; returns whether it is complete.
     pub(super) fn advance(&mut self, len: u32) -> bool {
-        let Some(hand) = &mut self.hand else {
+        let Some(current) = &mut self.current else {
             return false;
         };
         // Invalid descriptors may go beyond the last address.
-        hand.address = hand.address.wrapping_add(u64::from(len));
-        hand.len -= len;
-        hand.len == 0
+        current.address = current.address.wrapping_add(u64::from(len));
+        current.len -= len;
+        current.len == 0
     }
 
     fn next(&mut self, now: Time, registers: &Registers) -> Lookup {
@@ -199,7 +199,7 @@ impl List {
 
     /// Whether the list has no further data.
     pub(super) fn is_at_end(&self) -> bool {
-        self.left == 0 && self.hand.is_none_or(|hand| hand.len == 0)
+        self.left == 0 && self.current.is_none_or(|current| current.len == 0)
     }
 
     /// Whether the list ended before its last descriptor.
