@@ -1,12 +1,13 @@
 //! A generic DMA engine: reads and writes of any number of flows of each of its functions, and memory behind BAR 0 for flows of
 //! other devices.
 
-use kernel::{Component, Effects, Port, Span, Time};
-use packet::{Frame, Observation, PacketId, Pcie, Refusal};
+use kernel::{Effects, Span, Time};
+use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
-use transaction::{Flow, Next, Place, Requester, RequesterLimits};
+use transaction::{Next, Place, Requester, RequesterLimits};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use crate::leaf::one_port;
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 
 kernel::parameters! {
     /// The parameters of a DMA engine.
@@ -28,24 +29,38 @@ pub struct Dma {
     turn: usize,
 }
 
-impl Component for Dma {
-    type Traffic = Pcie;
-    type Port = Port;
-    type Timer = EndpointTimer;
+one_port!(Dma);
 
-    fn start(&mut self, fx: &mut Effects<'_, Self>) {
-        self.endpoint.start(fx);
-        self.run(fx);
+impl LeafParameters for DmaParameters {
+    fn tags(&self) -> u32 {
+        self.tags
+    }
+}
+
+impl Leaf for Dma {
+    type Parameters = DmaParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
-    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        self.endpoint.receive(frame, fx);
-        self.run(fx);
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
     }
 
-    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
-        self.endpoint.expire(timer, fx);
-        self.run(fx);
+    fn requester(&self, function: u8) -> Option<&Requester> {
+        self.requesters.get(usize::from(function))
+    }
+
+    fn requester_mut(&mut self, function: u8) -> Option<&mut Requester> {
+        self.requesters.get_mut(usize::from(function))
+    }
+
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(packet) = self.endpoint.take(fx) {
+            self.take(packet, fx);
+        }
+        while self.endpoint.is_open(fx) && self.ask(fx) {}
     }
 }
 
@@ -69,45 +84,12 @@ impl Dma {
         dma
     }
 
-    /// The PCI Express core.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// The PCI Express core, mutable, to be filled before a run.
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
-    /// The requester of the physical function.
-    pub fn requester(&self) -> &Requester {
-        &self.requesters[0]
-    }
-
-    /// The requester of the physical function, mutable, to take the data that it read.
-    pub fn requester_mut(&mut self) -> &mut Requester {
-        &mut self.requesters[0]
-    }
-
-    /// Adds a flow to a function, which must exist; function 0 is the physical one.
-    pub fn add_flow(&mut self, function: u8, flow: Flow) {
-        self.requesters[usize::from(function)].add(flow);
-    }
-
     /// Applies the registers to the requesters of all functions.
     fn configure_requesters(&mut self) {
         for (number, requester) in self.requesters.iter_mut().enumerate() {
             self.endpoint
                 .configure_requester_of(place(number), requester);
         }
-    }
-
-    /// Handles arrived packets and sends packets.
-    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(packet) = self.endpoint.take(fx) {
-            self.take(packet, fx);
-        }
-        while self.endpoint.is_open(fx) && self.ask(fx) {}
     }
 
     /// Lets the next function that can send a request do so. False if none can now.

@@ -1,6 +1,6 @@
 //! The devices at the leaves of the fabric.
 //!
-//! Each model is one file or folder around an [`Endpoint`], the PCI Express core of all devices.
+//! Each model is one file or folder around an [`Endpoint`], the PCI Express core of all devices, and implements [`Leaf`].
 
 pub mod accelerator;
 mod block_dma;
@@ -8,6 +8,7 @@ mod dma;
 mod endpoint;
 mod endpoint_parameters;
 pub mod fpga_card;
+mod leaf;
 pub mod nic;
 mod reflector;
 pub mod router;
@@ -19,6 +20,7 @@ pub use dma::{Dma, DmaParameters};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointTimer};
 pub use endpoint_parameters::EndpointParameters;
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
+pub use leaf::{AnyLeaf, Leaf, LeafParameters};
 pub use nic::{Nic, NicConfig, NicParameters};
 pub use reflector::{Reflector, ReflectorParameters, Reply};
 pub use router::{Router, RouterConfig, RouterParameters};

@@ -1,11 +1,12 @@
 //! A latency reflector: it sends every write to BAR 0 back to the writer.
 
-use kernel::{Component, Effects, Port};
-use packet::{FlowId, Frame, PacketId, Packets, Pcie};
+use kernel::Effects;
+use packet::{FlowId, PacketId, Packets};
 use protocol::{FunctionId, Header, Kind};
 use transaction::written;
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use crate::leaf::one_port;
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 
 kernel::parameters! {
     /// The parameters of a reflector; it has none of its own.
@@ -30,43 +31,18 @@ pub struct Reflector {
     outbound: std::collections::VecDeque<PacketId>,
 }
 
-impl Component for Reflector {
-    type Traffic = Pcie;
-    type Port = Port;
-    type Timer = EndpointTimer;
+one_port!(Reflector);
 
-    fn start(&mut self, fx: &mut Effects<'_, Self>) {
-        self.endpoint.start(fx);
-    }
+impl LeafParameters for ReflectorParameters {}
 
-    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        self.endpoint.receive(frame, fx);
-        self.run(fx);
-    }
+impl Leaf for Reflector {
+    type Parameters = ReflectorParameters;
 
-    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
-        self.endpoint.expire(timer, fx);
-        self.run(fx);
-    }
-}
-
-impl Reflector {
-    /// A reflector with the targets `replies`.
-    pub fn new(config: EndpointConfig, replies: Vec<Reply>) -> Self {
-        Reflector {
-            endpoint: Endpoint::new(config),
-            replies,
-            outbound: std::collections::VecDeque::new(),
-        }
-    }
-
-    /// The PCI Express core.
-    pub fn endpoint(&self) -> &Endpoint {
+    fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The PCI Express core, mutable, to be filled before a run.
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }
 
@@ -81,6 +57,17 @@ impl Reflector {
         }
         // Completions of reads to BAR 0 are sent even when there is no write to reflect.
         self.endpoint.is_open(fx);
+    }
+}
+
+impl Reflector {
+    /// A reflector with the targets `replies`.
+    pub fn new(config: EndpointConfig, replies: Vec<Reply>) -> Self {
+        Reflector {
+            endpoint: Endpoint::new(config),
+            replies,
+            outbound: std::collections::VecDeque::new(),
+        }
     }
 
     /// Whether a write waits to be sent back, and the function may send requests.

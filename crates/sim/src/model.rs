@@ -1,6 +1,6 @@
 //! The closed list of what stands in a fabric, and the dispatch of what happens to it.
 
-use device::{Accelerator, BlockDma, Dma, FpgaCard, Nic, Reflector, Router, SgDma};
+use device::{Accelerator, BlockDma, Dma, FpgaCard, Leaf, Nic, Reflector, Router, SgDma};
 use fabric::{Controller, IoPort, Switch};
 use host::Host;
 use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
@@ -161,8 +161,8 @@ impl Model {
     pub fn requester(&self) -> Option<&Requester> {
         match self {
             Model::Host(host) => Some(host.cpu().requester()),
-            Model::Dma(dma) => Some(dma.requester()),
-            Model::Router(router) => Some(router.requester()),
+            Model::Dma(dma) => dma.requester(0),
+            Model::Router(router) => router.requester(0),
             Model::IoPort(_)
             | Model::Switch(_)
             | Model::BlockDma(_)
@@ -179,8 +179,8 @@ impl Model {
     pub fn requester_mut(&mut self) -> Option<&mut Requester> {
         match self {
             Model::Host(host) => Some(host.cpu_mut().requester_mut()),
-            Model::Dma(dma) => Some(dma.requester_mut()),
-            Model::Router(router) => Some(router.requester_mut()),
+            Model::Dma(dma) => dma.requester_mut(0),
+            Model::Router(router) => router.requester_mut(0),
             Model::IoPort(_)
             | Model::Switch(_)
             | Model::BlockDma(_)
@@ -197,8 +197,8 @@ impl Model {
     pub fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
         match self {
             Model::Host(host) => host.cpu_mut().add_flow(flow),
-            Model::Dma(dma) => dma.add_flow(function, flow),
-            Model::Router(router) => router.add_flow(flow),
+            Model::Dma(dma) => return dma.add_flow(function, flow),
+            Model::Router(router) => return router.add_flow(function, flow),
             Model::IoPort(_)
             | Model::Switch(_)
             | Model::BlockDma(_)

@@ -13,12 +13,12 @@ use coherence::Agent;
 use kernel::{Component, Effects, Port, Time};
 use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
-use protocol::{Invalidation, Kind, Message, PageRange};
+use protocol::{AddressTranslation, Ats, Invalidation, Kind, Message, PageRange, PageRequests};
 use transaction::{
     AccessKind, AccessLoop, Accesses, LockedWork, Mapping, OneAccess, Packing, Place, messages,
 };
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
 use engine::Engine;
 pub use lines::CacheCounters;
 use lines::{Begun, Initiator, LineAccess, Lines, Operation, Outcome};
@@ -99,6 +99,70 @@ impl Component for Accelerator {
     }
 }
 
+impl LeafParameters for AcceleratorParameters {
+    fn tags(&self) -> u32 {
+        self.translation_requests
+    }
+
+    fn address_translation(&self) -> Option<AddressTranslation> {
+        let ats = Ats {
+            invalidate_queue_depth: 32,
+            global_invalidate: true,
+        };
+        let requests = PageRequests {
+            capacity: self.page_requests,
+        };
+        self.virtual_addresses.then(|| AddressTranslation {
+            ats,
+            page_requests: (self.page_requests > 0).then_some(requests),
+        })
+    }
+
+    fn has_virtual_addresses(&self) -> bool {
+        self.virtual_addresses
+    }
+
+    fn needs_driver(&self) -> bool {
+        true
+    }
+
+    fn is_coherent(&self) -> bool {
+        true
+    }
+}
+
+impl Leaf for Accelerator {
+    type Parameters = AcceleratorParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if self.endpoint.link().has_failed(fx.now()) {
+            return self.give_up(fx);
+        }
+        while let Some(packet) = self.endpoint.take(fx) {
+            self.take(packet, fx);
+        }
+        if let Some(translations) = &mut self.translations {
+            for _ in 0..translations.give_up(fx.now()) {
+                self.endpoint.record_timeout(Place::Own);
+            }
+        }
+        for work in 0..self.works.len() {
+            while self.go_on(work, fx) {}
+        }
+        self.go_on_with_engines(fx);
+        self.send(fx);
+        self.wake(fx);
+    }
+}
+
 impl Accelerator {
     /// An accelerator without work.
     pub fn new(config: AcceleratorConfig) -> Self {
@@ -133,16 +197,6 @@ impl Accelerator {
             };
             translations.allow(space.ats_enabled(), pages);
         }
-    }
-
-    /// The PCI Express core.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// The PCI Express core, mutable, to be filled before a run.
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
     }
 
     /// The coherent agent.
@@ -180,27 +234,6 @@ impl Accelerator {
         if let Some(translations) = &mut self.translations {
             translations.warm(mapping);
         }
-    }
-
-    /// Handles arrived packets, advances the accesses and sends packets.
-    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        if self.endpoint.link().has_failed(fx.now()) {
-            return self.give_up(fx);
-        }
-        while let Some(packet) = self.endpoint.take(fx) {
-            self.take(packet, fx);
-        }
-        if let Some(translations) = &mut self.translations {
-            for _ in 0..translations.give_up(fx.now()) {
-                self.endpoint.record_timeout(Place::Own);
-            }
-        }
-        for work in 0..self.works.len() {
-            while self.go_on(work, fx) {}
-        }
-        self.go_on_with_engines(fx);
-        self.send(fx);
-        self.wake(fx);
     }
 
     /// Ends all accesses because the link has failed.

@@ -2,7 +2,6 @@
 
 use coherence::{Geometry, GeometryError};
 use kernel::{Bytes, Frequency, Span};
-use protocol::{AddressTranslation, Ats, PageRequests};
 use transaction::TranslationCache;
 
 kernel::parameters! {
@@ -71,21 +70,6 @@ impl AcceleratorParameters {
     /// An empty translation cache.
     pub fn translation_cache(&self) -> Result<TranslationCache, transaction::GeometryError> {
         TranslationCache::new(self.translations, self.translation_ways)
-    }
-
-    /// The address translation capability of the function, if addresses are virtual.
-    pub fn address_translation(&self) -> Option<AddressTranslation> {
-        let ats = Ats {
-            invalidate_queue_depth: 32,
-            global_invalidate: true,
-        };
-        let requests = PageRequests {
-            capacity: self.page_requests,
-        };
-        self.virtual_addresses.then(|| AddressTranslation {
-            ats,
-            page_requests: (self.page_requests > 0).then_some(requests),
-        })
     }
 
     /// Time from one line at the port to the next.

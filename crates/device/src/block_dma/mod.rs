@@ -5,12 +5,13 @@
 
 mod transfer;
 
-use kernel::{Component, Effects, Port, Span, Time};
-use packet::{Frame, Observation, PacketId, Pcie, Refusal};
+use kernel::{Effects, Span, Time};
+use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
 use transaction::{AccessKind, AccessLoop, Accesses, Outstanding, Place};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use crate::leaf::one_port;
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 use transfer::{Limits, Transfer};
 
 kernel::parameters! {
@@ -52,23 +53,46 @@ pub struct BlockDma {
     free: Time,
 }
 
-impl Component for BlockDma {
-    type Traffic = Pcie;
-    type Port = Port;
-    type Timer = EndpointTimer;
+one_port!(BlockDma);
 
-    fn start(&mut self, fx: &mut Effects<'_, Self>) {
-        self.endpoint.start(fx);
+impl LeafParameters for BlockDmaParameters {
+    fn tags(&self) -> u32 {
+        self.tags
     }
 
-    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        self.endpoint.receive(frame, fx);
-        self.run(fx);
+    fn has_virtual_addresses(&self) -> bool {
+        self.virtual_addresses
     }
 
-    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
-        self.endpoint.expire(timer, fx);
-        self.run(fx);
+    fn needs_driver(&self) -> bool {
+        true
+    }
+}
+
+impl Leaf for BlockDma {
+    type Parameters = BlockDmaParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(packet) = self.endpoint.take(fx) {
+            self.take(packet, fx);
+        }
+        for work in &self.works[self.announced..] {
+            fx.observe(work.announced());
+        }
+        self.announced = self.works.len();
+        self.give_up(fx);
+        while self.go_on(fx) {}
+        // Completions of reads to BAR 0 are sent even when there is no request.
+        self.endpoint.is_open(fx);
+        self.wake(fx);
     }
 }
 
@@ -93,16 +117,6 @@ impl BlockDma {
         engine
     }
 
-    /// The PCI Express core.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// The PCI Express core, mutable, to be filled before a run.
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     /// Adds a sequence of transfers; several sequences take turns. Atomic operations must have a width of PCI Express, at multiples
     /// of it.
     pub fn add_accesses(&mut self, accesses: Accesses) {
@@ -112,22 +126,6 @@ impl BlockDma {
     /// Applies the registers.
     fn apply_registers(&mut self) {
         self.outstanding.allow(self.endpoint.tags_allowed());
-    }
-
-    /// Handles arrived packets, advances the transfer and sends packets.
-    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(packet) = self.endpoint.take(fx) {
-            self.take(packet, fx);
-        }
-        for work in &self.works[self.announced..] {
-            fx.observe(work.announced());
-        }
-        self.announced = self.works.len();
-        self.give_up(fx);
-        while self.go_on(fx) {}
-        // Completions of reads to BAR 0 are sent even when there is no request.
-        self.endpoint.is_open(fx);
-        self.wake(fx);
     }
 
     fn take(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {

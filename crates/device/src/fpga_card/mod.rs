@@ -37,10 +37,10 @@ use std::sync::{Mutex, PoisonError};
 
 use kernel::{Bytes, Component, Effects, Port, Span, Time};
 use packet::{Frame, PacketId, Pcie, Stamp};
-use protocol::{Bar, Header};
+use protocol::{Bar, Header, Identity};
 use transaction::{Memory, Place};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use crate::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters};
 use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Taken};
 use management::Management;
 use port::{PortRegisters, ResetChange};
@@ -80,14 +80,37 @@ struct Slot {
     next_feature: Option<u32>,
 }
 
-impl FpgaCardParameters {
-    /// The BARs of a card: management, and the port with its slot.
-    pub fn bars() -> [Bar; 2] {
-        [0, PORT_BAR as u8].map(|index| Bar {
+impl LeafParameters for FpgaCardParameters {
+    /// The BARs of management, and of the port with its slot.
+    fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
+        let bars = [0, PORT_BAR as u8].map(|index| Bar {
             index,
             size: BAR_SIZE,
             wide: true,
-        })
+        });
+        bars.into()
+    }
+
+    fn tags(&self) -> u32 {
+        self.tags
+    }
+
+    fn msi_vectors(&self) -> u32 {
+        VECTORS.into()
+    }
+
+    /// An Intel Programmable Acceleration Card with Arria 10 GX FPGA.
+    fn identity(&self) -> Identity {
+        Identity {
+            vendor: 0x8086,
+            device: 0x09c4,
+            revision: 0,
+            class: 0x12_0000,
+        }
+    }
+
+    fn needs_driver(&self) -> bool {
+        true
     }
 }
 
@@ -116,6 +139,32 @@ impl Component for FpgaCard {
     fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
         self.endpoint.expire(timer, fx);
         self.run(fx);
+    }
+}
+
+impl Leaf for FpgaCard {
+    type Parameters = FpgaCardParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Handles arrived packets, and advances the unit and the link, until nothing more can be done now.
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        self.give_up(fx);
+        loop {
+            let received = self.receive_all(fx);
+            let sent = self.send_all(fx);
+            let woken = self.wake(fx);
+            if !(received || sent || woken) {
+                break;
+            }
+        }
+        self.arm(fx);
     }
 }
 
@@ -149,16 +198,6 @@ impl FpgaCard {
         card
     }
 
-    /// The PCI Express core.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// The PCI Express core, mutable, to be filled before a run.
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     /// The card's own memory.
     pub fn memory(&self) -> &LocalMemory {
         &self.memory
@@ -188,20 +227,6 @@ impl FpgaCard {
             self.with_afu(fx, |afu, shell| afu.wake(shell));
         }
         self.run(fx);
-    }
-
-    /// Handles arrived packets, and advances the unit and the link, until nothing more can be done now.
-    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        self.give_up(fx);
-        loop {
-            let received = self.receive_all(fx);
-            let sent = self.send_all(fx);
-            let woken = self.wake(fx);
-            if !(received || sent || woken) {
-                break;
-            }
-        }
-        self.arm(fx);
     }
 
     /// Calls the unit in the slot, if there is one, with the shell.

@@ -30,7 +30,7 @@ use packet::{Fault, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::{FunctionId, QueuePairId};
 use transaction::{BridgeConfig, Outstanding, Part, Place};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
 use bus::Bus;
 use doorbells::Doorbells;
 use job::{Fetch, Job};
@@ -196,6 +196,53 @@ impl Component for Nic {
     }
 }
 
+impl LeafParameters for NicParameters {
+    fn tags(&self) -> u32 {
+        self.tags
+    }
+
+    fn joins_hosts(&self) -> bool {
+        true
+    }
+}
+
+impl Leaf for Nic {
+    type Parameters = NicParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Continues all work, until nothing more can be done now.
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        loop {
+            let mut any = self.take_in(fx);
+            any |= self.hear_answers(fx);
+            any |= self.serve_doorbells(fx);
+            any |= self.begin_messages(fx);
+            any |= self.pack(fx);
+            any |= self.put_on_bus(fx);
+            any |= self.put_io_on_bus(fx);
+            any |= self.receive_packets(fx);
+            any |= self.send_one(fx);
+            if !any {
+                break;
+            }
+        }
+        let now = fx.now();
+        let due = self
+            .due_after(now)
+            .min(self.window.bridge.due_after(now, fx.store()));
+        if due < Time::NEVER {
+            self.endpoint.wake_engine(due, fx);
+        }
+    }
+}
+
 impl NicParameters {
     /// Bytes of payload that the receiver of completions handles each cycle, where completions have up to `max_payload` bytes and
     /// requests up to `max_read_request`.
@@ -276,16 +323,6 @@ impl Nic {
         nic
     }
 
-    /// The PCI Express core.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// The PCI Express core, mutable, to be filled before a run.
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
     /// Numbers of faults of a function, in the order of [`Fault::ALL`].
     pub fn faults(&self, function: u8) -> &[u64] {
         &self.faults[usize::from(function)]
@@ -315,31 +352,6 @@ impl Nic {
     fn look_for_buffers(&mut self, owner: QueuePairId) {
         let number = usize::from(owner.function()) * PAIRS + usize::from(owner.pair());
         self.short_of_buffers |= 1 << number;
-    }
-
-    /// Continues all work, until nothing more can be done now.
-    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        loop {
-            let mut any = self.take_in(fx);
-            any |= self.hear_answers(fx);
-            any |= self.serve_doorbells(fx);
-            any |= self.begin_messages(fx);
-            any |= self.pack(fx);
-            any |= self.put_on_bus(fx);
-            any |= self.put_io_on_bus(fx);
-            any |= self.receive_packets(fx);
-            any |= self.send_one(fx);
-            if !any {
-                break;
-            }
-        }
-        let now = fx.now();
-        let due = self
-            .due_after(now)
-            .min(self.window.bridge.due_after(now, fx.store()));
-        if due < Time::NEVER {
-            self.endpoint.wake_engine(due, fx);
-        }
     }
 
     /// The time of the next event after `now`.

@@ -11,8 +11,8 @@ use transaction::{
     CallNote, Flow, Next, Pattern, Requester, RequesterLimits, arrived, deliver, writes, written,
 };
 
-use crate::Endpoint;
 use crate::reflector::reflected;
+use crate::{Endpoint, Leaf};
 
 use super::crossbar::{Arbitration, Entry};
 use super::program::{Program, Running, Wish, add};
@@ -94,33 +94,44 @@ impl Local {
     }
 }
 
-impl Router {
-    /// The requester of the user logic.
-    pub fn requester(&self) -> &Requester {
-        &self.local.source
+impl Leaf for Router {
+    type Parameters = RouterParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
-    /// The requester of the user logic, mutable, to take its results.
-    pub fn requester_mut(&mut self) -> &mut Requester {
-        &mut self.local.source
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
     }
 
-    /// Adds a flow of the user logic, to an address of the network.
-    pub fn add_flow(&mut self, flow: Flow) {
+    /// The requester of the user logic; its flows have addresses of the network.
+    fn requester(&self, function: u8) -> Option<&Requester> {
+        (function == 0).then_some(&self.local.source)
+    }
+
+    fn requester_mut(&mut self, function: u8) -> Option<&mut Requester> {
+        (function == 0).then_some(&mut self.local.source)
+    }
+
+    fn add_flow(&mut self, _function: u8, flow: Flow) -> bool {
         self.local.source.add(flow);
         self.local.source_due = Time::ZERO;
-    }
-
-    /// Adds the node's program in a collective.
-    pub fn add_program(&mut self, program: Program) {
-        self.local.programs.push(Running::new(program));
+        true
     }
 
     /// Handles packets from PCI Express and from the user logic, and sends packets that leave.
-    pub fn run(&mut self, fx: &mut Effects<'_, Self>) {
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.take_in(fx);
         self.make(fx);
         self.hand_out(fx);
+    }
+}
+
+impl Router {
+    /// Adds the node's program in a collective.
+    pub fn add_program(&mut self, program: Program) {
+        self.local.programs.push(Running::new(program));
     }
 
     /// Runs the local side after an event in the network, if a packet of the node itself has left its queue.

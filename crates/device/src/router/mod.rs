@@ -20,7 +20,7 @@ use link::optical::{Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameter
 use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::Bar;
 
-use crate::{Endpoint, EndpointConfig};
+use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 use crossbar::{Entry, Exits, Input, Output, Queue};
 
 pub use crossbar::Arbitration;
@@ -155,6 +155,12 @@ impl Component for Router {
     }
 }
 
+impl LeafParameters for RouterParameters {
+    fn joins_hosts(&self) -> bool {
+        true
+    }
+}
+
 const WIRED: &str = "a frame arrives only at a port with a fibre";
 
 impl Router {
@@ -209,16 +215,6 @@ impl Router {
             local,
             endpoint,
         }
-    }
-
-    /// The PCI Express core.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// The PCI Express core, mutable, to be filled before a run.
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
     }
 
     /// The optical end of a port, if it has a fibre.

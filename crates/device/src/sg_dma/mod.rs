@@ -15,14 +15,15 @@ mod user;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kernel::{Bytes, Component, Effects, Port, Span};
-use packet::{FlowId, Frame, PacketId, Pcie};
+use kernel::{Bytes, Effects, Span};
+use packet::{FlowId, PacketId};
 use protocol::Bar;
 use transaction::{Outstanding, Pattern};
 
-use crate::{Endpoint, EndpointConfig, EndpointTimer};
+use crate::leaf::one_port;
+use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
 use reader::{Purpose, Reader};
-use registers::{CROSSED, Registers};
+use registers::{CROSSED, Registers, Unit};
 use sender::Sender;
 use user::User;
 
@@ -80,33 +81,52 @@ pub struct SgDma {
 /// The BAR of the registers.
 const REGISTERS: usize = 2;
 
-impl Component for SgDma {
-    type Traffic = Pcie;
-    type Port = Port;
-    type Timer = EndpointTimer;
+one_port!(SgDma);
 
-    fn start(&mut self, fx: &mut Effects<'_, Self>) {
-        self.endpoint.start(fx);
-    }
-
-    fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        self.endpoint.receive(frame, fx);
-        self.run(fx);
-    }
-
-    fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
-        self.endpoint.expire(timer, fx);
-        self.run(fx);
-    }
-}
-
-impl SgDmaParameters {
-    /// The BAR of the registers.
-    pub fn bar(&self) -> Bar {
-        Bar {
+impl LeafParameters for SgDmaParameters {
+    fn bars(&self, endpoint: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
+        let registers = Bar {
             index: REGISTERS as u8,
             size: registers::SIZE,
             wide: false,
+        };
+        endpoint.bar().into_iter().chain([registers]).collect()
+    }
+
+    fn tags(&self) -> u32 {
+        self.tags
+    }
+
+    /// A vector for each unit.
+    fn msi_vectors(&self) -> u32 {
+        Unit::ALL.len() as u32
+    }
+
+    fn needs_driver(&self) -> bool {
+        true
+    }
+}
+
+impl Leaf for SgDma {
+    type Parameters = SgDmaParameters;
+
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Handles arrived packets and sends packets, until neither makes space for the other.
+    fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        loop {
+            let received = self.receive_all(fx);
+            let passed = self.user.pass(self.is_crossed());
+            let sent = self.send_one(fx);
+            if !(received || passed || sent) {
+                return;
+            }
         }
     }
 }
@@ -137,28 +157,6 @@ impl SgDma {
         };
         engine.apply_registers();
         engine
-    }
-
-    /// The PCI Express core.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// The PCI Express core, mutable, to be filled before a run.
-    pub fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
-    }
-
-    /// Handles arrived packets and sends packets, until neither makes space for the other.
-    fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        loop {
-            let received = self.receive_all(fx);
-            let passed = self.user.pass(self.is_crossed());
-            let sent = self.send_one(fx);
-            if !(received || passed || sent) {
-                return;
-            }
-        }
     }
 
     fn is_crossed(&self) -> bool {

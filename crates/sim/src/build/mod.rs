@@ -241,12 +241,7 @@ fn link_end(
         NodeKind::Device(_, device) => LinkConfig {
             infinite_completions: true,
             report_finished: false,
-            // What leaves these by PCI Express was sent elsewhere.
-            own: (!matches!(
-                device,
-                DeviceParameters::Router(_) | DeviceParameters::Nic(_)
-            ))
-            .then_some(0),
+            own: (!device.parameters().joins_hosts()).then_some(0),
             ..config
         },
     };

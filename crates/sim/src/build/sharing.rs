@@ -4,7 +4,7 @@ use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConf
 use fabric::{CoherenceConfig, TranslationConfig};
 
 use crate::plan::{BufferPlan, LinkPlan, NodePlan, Plan};
-use crate::scenario::{DeviceParameters, NodeKind};
+use crate::scenario::NodeKind;
 
 /// The agents of a host: its cores, and the accelerators below its root ports.
 pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
@@ -45,7 +45,7 @@ pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
 /// Whether coherence messages go over a link, on a virtual channel of their own.
 pub fn is_shared(plan: &Plan, link: &LinkPlan) -> bool {
     let below = &plan.nodes[link.downstream.0].kind;
-    matches!(below, NodeKind::Device(_, DeviceParameters::Accelerator(_)))
+    matches!(below, NodeKind::Device(_, device) if device.parameters().is_coherent())
 }
 
 /// The accelerator at node `index`.

@@ -6,6 +6,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 use coherence::Agent;
+use device::Leaf;
 use host::Host;
 use kernel::{Time, World};
 use packet::Pcie;

@@ -38,11 +38,8 @@ pub(crate) fn functions(
             ports(PortType::Downstream, SWITCH_PORT),
         ),
         NodeKind::Device(endpoint, device) => {
-            let code = match device {
-                DeviceParameters::FpgaCard(_) => FPGA_CARD,
-                _ => DEVICE,
-            };
-            let identity = identity(node, code);
+            let device = device.parameters();
+            let identity = identity(node, device.identity());
             let msi_vectors = endpoint.msi_vectors.max(device.msi_vectors()) as u8;
             Functions::device(&EndpointFunction {
                 identity,
@@ -140,20 +137,4 @@ const SWITCH_PORT: Identity = Identity {
     device: 0x8732,
     revision: 0xca,
     class: BRIDGE,
-};
-
-/// A Xilinx FPGA with a DMA engine, as a processing accelerator.
-const DEVICE: Identity = Identity {
-    vendor: 0x10ee,
-    device: 0x9038,
-    revision: 0,
-    class: 0x12_0000,
-};
-
-/// An Intel Programmable Acceleration Card with Arria 10 GX FPGA.
-const FPGA_CARD: Identity = Identity {
-    vendor: 0x8086,
-    device: 0x09c4,
-    revision: 0,
-    class: 0x12_0000,
 };

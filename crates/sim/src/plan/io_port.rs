@@ -3,7 +3,7 @@
 use fabric::Owned;
 use transaction::Place;
 
-use crate::scenario::{DeviceParameters, Flow, Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{Flow, Node, NodeKind, Scenario, ScenarioError};
 
 use super::address::show;
 use super::planner::Planner;
@@ -107,18 +107,16 @@ fn plan_one(
 /// Below an I/O port is an endpoint that needs nobody on a host of the same tree.
 fn check_endpoint(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let what = match &node.kind {
-        NodeKind::Device(_, DeviceParameters::Dma(_) | DeviceParameters::Reflector(_)) => {
-            return Ok(());
+        NodeKind::Device(_, device) => {
+            let device = device.parameters();
+            if device.joins_hosts() {
+                "joins hosts itself"
+            } else if device.needs_driver() {
+                "needs a driver on the host above it"
+            } else {
+                return Ok(());
+            }
         }
-        NodeKind::Device(_, DeviceParameters::Nic(_) | DeviceParameters::Router(_)) => {
-            "joins hosts itself"
-        }
-        NodeKind::Device(
-            _,
-            DeviceParameters::SgDma(_)
-            | DeviceParameters::BlockDma(_)
-            | DeviceParameters::FpgaCard(_),
-        ) => "needs a driver on the host above it",
         _ => "is no endpoint",
     };
     let message = format!(

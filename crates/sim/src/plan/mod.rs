@@ -132,7 +132,7 @@ impl NodePlan {
     /// Whether its requests have virtual addresses.
     pub fn has_virtual_addresses(&self) -> bool {
         match &self.kind {
-            NodeKind::Device(_, device) => device.has_virtual_addresses(),
+            NodeKind::Device(_, device) => device.parameters().has_virtual_addresses(),
             _ => false,
         }
     }
@@ -140,7 +140,7 @@ impl NodePlan {
     /// Whether it asks for translations of those itself (ATS).
     pub fn asks_for_translations(&self) -> bool {
         match &self.kind {
-            NodeKind::Device(_, device) => device.address_translation().is_some(),
+            NodeKind::Device(_, device) => device.parameters().address_translation().is_some(),
             _ => false,
         }
     }
@@ -389,7 +389,7 @@ fn max_read_request(node: &Node, functions: &Functions) -> u32 {
 fn bars(node: &Node, functions: &Functions, window: Option<Bar>) -> [Option<Region>; Bar::COUNT] {
     let mut regions = [None; Bar::COUNT];
     if let NodeKind::Device(endpoint, device) = &node.kind {
-        for bar in device.bars(endpoint, window) {
+        for bar in device.parameters().bars(endpoint, window) {
             let base = functions.space(Place::Own).bar_base(bar.index);
             regions[usize::from(bar.index)] = Some(Region {
                 base,

@@ -1,8 +1,7 @@
 //! The closed list of device models, and what every node has.
 
-use device::EndpointParameters;
+use device::LeafParameters;
 use kernel::{Bytes, Parameters};
-use protocol::{AddressTranslation, Bar};
 
 use super::Code;
 
@@ -29,7 +28,7 @@ macro_rules! models {
             }
 
             /// The model's own parameters.
-            pub fn parameters(&self) -> &dyn Parameters {
+            pub fn parameters(&self) -> &dyn LeafParameters {
                 match self { $(Self::$variant(parameters) => parameters,)+ }
             }
 
@@ -52,63 +51,6 @@ pub struct Model {
     pub make: fn() -> DeviceParameters,
     /// What can be set.
     pub declarations: fn() -> Vec<kernel::Declaration>,
-}
-
-impl DeviceParameters {
-    /// The BARs of a device with this model, with its window to others, if it has one.
-    pub fn bars(&self, endpoint: &EndpointParameters, window: Option<Bar>) -> Vec<Bar> {
-        let own = match self {
-            Self::FpgaCard(_) => return device::FpgaCardParameters::bars().into(),
-            Self::SgDma(engine) => Some(engine.bar()),
-            Self::Router(_) | Self::Nic(_) => window,
-            Self::Dma(_) | Self::Reflector(_) | Self::Accelerator(_) | Self::BlockDma(_) => None,
-        };
-        endpoint.bar().into_iter().chain(own).collect()
-    }
-
-    /// Non-posted requests that a device with this model may have outstanding.
-    pub fn tags(&self) -> u32 {
-        match self {
-            Self::Dma(dma) => dma.tags,
-            Self::BlockDma(dma) => dma.tags,
-            Self::SgDma(engine) => engine.tags,
-            Self::FpgaCard(card) => card.tags,
-            Self::Nic(nic) => nic.tags,
-            Self::Accelerator(one) => one.translation_requests,
-            Self::Reflector(_) | Self::Router(_) => 0,
-        }
-    }
-
-    /// How a device with this model has its addresses translated, if they are virtual.
-    pub fn address_translation(&self) -> Option<AddressTranslation> {
-        match self {
-            Self::Accelerator(one) => one.address_translation(),
-            _ => None,
-        }
-    }
-
-    /// Whether the requests of a device with this model have virtual addresses.
-    pub fn has_virtual_addresses(&self) -> bool {
-        match self {
-            Self::Accelerator(one) => one.virtual_addresses,
-            Self::BlockDma(one) => one.virtual_addresses,
-            _ => false,
-        }
-    }
-
-    /// Interrupt vectors that a device with this model asks for at least.
-    pub fn msi_vectors(&self) -> u32 {
-        match self {
-            Self::SgDma(_) => device::sg_dma::registers::Unit::ALL.len() as u32,
-            Self::FpgaCard(_) => device::fpga_card::VECTORS.into(),
-            Self::Dma(_)
-            | Self::BlockDma(_)
-            | Self::Reflector(_)
-            | Self::Router(_)
-            | Self::Nic(_)
-            | Self::Accelerator(_) => 1,
-        }
-    }
 }
 
 models! {

@@ -46,7 +46,7 @@ impl NodeKind {
             Self::Host(host, _) => host.tags,
             Self::IoPort(port) => port.tags,
             Self::Switch(_) => 0,
-            Self::Device(_, device) => device.tags(),
+            Self::Device(_, device) => device.parameters().tags(),
         }
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod plan;
 mod result;
 pub(crate) mod section;
 
+use device::Leaf;
 use device::router::program::{Program, Step};
 use kernel::Time;
 use transaction::Pattern;

@@ -1,0 +1,182 @@
+//! The contract of a device model with the fabric: the parameters that a plan asks before the device is built, and the access to
+//! the device outside events.
+
+use std::any::Any;
+
+use kernel::{Component, ComponentId, Effects, Parameters, World};
+use packet::Pcie;
+use protocol::{AddressTranslation, Bar, Identity};
+use transaction::{Flow, Requester};
+
+use crate::{Endpoint, EndpointParameters};
+
+/// The parameters of a device model, and the properties of the device that follow from them.
+pub trait LeafParameters: Parameters + Any {
+    /// The BARs, with the window to other devices of the network if the device has one.
+    fn bars(&self, endpoint: &EndpointParameters, window: Option<Bar>) -> Vec<Bar> {
+        endpoint.bar().into_iter().chain(window).collect()
+    }
+
+    /// Most outstanding non-posted requests.
+    fn tags(&self) -> u32 {
+        0
+    }
+
+    /// Least number of interrupt vectors.
+    fn msi_vectors(&self) -> u32 {
+        1
+    }
+
+    /// The address translation capability, if the device requests translations (ATS).
+    fn address_translation(&self) -> Option<AddressTranslation> {
+        None
+    }
+
+    /// Whether the addresses in requests are virtual.
+    fn has_virtual_addresses(&self) -> bool {
+        false
+    }
+
+    /// The identity of the physical function, where the scenario does not set another.
+    fn identity(&self) -> Identity {
+        DMA_ENGINE
+    }
+
+    /// Whether the device connects hosts: packets that it sends by PCI Express come from elsewhere.
+    fn joins_hosts(&self) -> bool {
+        false
+    }
+
+    /// Whether the device does nothing without a driver or a program on the host above it.
+    fn needs_driver(&self) -> bool {
+        false
+    }
+
+    /// Whether the device exchanges coherence messages with its host, on a virtual channel of their own.
+    fn is_coherent(&self) -> bool {
+        false
+    }
+}
+
+/// A Xilinx FPGA with a DMA engine, as a processing accelerator.
+const DMA_ENGINE: Identity = Identity {
+    vendor: 0x10ee,
+    device: 0x9038,
+    revision: 0,
+    class: 0x12_0000,
+};
+
+/// A device model.
+pub trait Leaf: Component<Traffic = Pcie> {
+    /// The parameters of the model.
+    type Parameters: LeafParameters;
+
+    /// The PCI Express core.
+    fn endpoint(&self) -> &Endpoint;
+
+    /// The PCI Express core, mutable, to be filled before a run.
+    fn endpoint_mut(&mut self) -> &mut Endpoint;
+
+    /// The requester with the flows of a function, if it has one; function 0 is the physical one.
+    fn requester(&self, _function: u8) -> Option<&Requester> {
+        None
+    }
+
+    /// The requester with the flows of a function, mutable, to take the data that it read.
+    fn requester_mut(&mut self, _function: u8) -> Option<&mut Requester> {
+        None
+    }
+
+    /// Adds a flow to a function. False if it has no requester.
+    fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
+        let requester = self.requester_mut(function);
+        requester.map(|requester| requester.add(flow)).is_some()
+    }
+
+    /// Handles arrived packets, advances the work and sends packets.
+    fn run(&mut self, fx: &mut Effects<'_, Self>);
+}
+
+/// A [`Leaf`] of any model.
+pub trait AnyLeaf: Any {
+    /// The PCI Express core.
+    fn endpoint(&self) -> &Endpoint;
+
+    /// The PCI Express core, mutable, to be filled before a run.
+    fn endpoint_mut(&mut self) -> &mut Endpoint;
+
+    /// The requester with the flows of a function, if it has one; function 0 is the physical one.
+    fn requester(&self, function: u8) -> Option<&Requester>;
+
+    /// The requester with the flows of a function, mutable, to take the data that it read.
+    fn requester_mut(&mut self, function: u8) -> Option<&mut Requester>;
+
+    /// Adds a flow to a function. False if it has no requester.
+    fn add_flow(&mut self, function: u8, flow: Flow) -> bool;
+
+    /// Lets the leaf, which is component `id`, continue with work that it was given outside events.
+    fn run(&mut self, id: ComponentId, world: &mut World<Pcie>);
+}
+
+impl<L: Leaf + 'static> AnyLeaf for L {
+    fn endpoint(&self) -> &Endpoint {
+        Leaf::endpoint(self)
+    }
+
+    fn endpoint_mut(&mut self) -> &mut Endpoint {
+        Leaf::endpoint_mut(self)
+    }
+
+    fn requester(&self, function: u8) -> Option<&Requester> {
+        Leaf::requester(self, function)
+    }
+
+    fn requester_mut(&mut self, function: u8) -> Option<&mut Requester> {
+        Leaf::requester_mut(self, function)
+    }
+
+    fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
+        Leaf::add_flow(self, function, flow)
+    }
+
+    fn run(&mut self, id: ComponentId, world: &mut World<Pcie>) {
+        Leaf::run(self, &mut world.effects(id));
+    }
+}
+
+/// Implements [`Component`] for a [`Leaf`] whose endpoint has the only port and all timers, and which runs after each event.
+macro_rules! one_port {
+    ($leaf:ty) => {
+        impl ::kernel::Component for $leaf {
+            type Traffic = ::packet::Pcie;
+            type Port = ::kernel::Port;
+            type Timer = $crate::EndpointTimer;
+
+            fn start(&mut self, fx: &mut ::kernel::Effects<'_, Self>) {
+                self.endpoint.start(fx);
+                $crate::Leaf::run(self, fx);
+            }
+
+            fn receive(
+                &mut self,
+                _: ::kernel::Port,
+                frame: ::packet::Frame,
+                fx: &mut ::kernel::Effects<'_, Self>,
+            ) {
+                self.endpoint.receive(frame, fx);
+                $crate::Leaf::run(self, fx);
+            }
+
+            fn expire(
+                &mut self,
+                timer: $crate::EndpointTimer,
+                fx: &mut ::kernel::Effects<'_, Self>,
+            ) {
+                self.endpoint.expire(timer, fx);
+                $crate::Leaf::run(self, fx);
+            }
+        }
+    };
+}
+
+pub(crate) use one_port;
