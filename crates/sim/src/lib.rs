@@ -5,6 +5,7 @@ mod build;
 mod model;
 mod observe;
 pub mod plan;
+mod registry;
 pub mod result;
 mod run;
 pub mod scenario;

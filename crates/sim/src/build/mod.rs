@@ -1,14 +1,14 @@
 //! From a plan to components and wires.
 
-mod controller;
+pub mod controller;
 pub mod migration;
-mod network;
-mod sharing;
+pub mod network;
+pub mod sharing;
 
 use std::iter;
 use std::sync::Arc;
 
-use device::{BlockDma, Dma, EndpointConfig, FpgaCard, Reflector, Reply, SgDma};
+use device::{EndpointConfig, Reply};
 use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
@@ -18,11 +18,11 @@ use transaction::{Memory, Pattern};
 
 use crate::model::Model;
 use crate::plan::{DownstreamPort, LinkPlan, NodePlan, Plan};
-use crate::scenario::{DeviceParameters, NodeKind};
+use crate::scenario::NodeKind;
 use crate::workload::Workload;
 
-use controller::{controller, nic};
-use network::{OpticalPort, optical_ends, router};
+use controller::controller;
+use network::{OpticalPort, optical_ends};
 
 /// The components of `plan`, at the indices of their nodes, and its wired world.
 pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
@@ -123,30 +123,24 @@ fn component(
                 link: upstream_end(plan, node),
                 patterns: patterns.clone(),
             };
-            match device {
-                DeviceParameters::Dma(parameters) => Model::Dma(Dma::new(config, parameters)),
-                DeviceParameters::BlockDma(parameters) => {
-                    Model::BlockDma(BlockDma::new(config, parameters))
-                }
-                DeviceParameters::SgDma(parameters) => Model::SgDma(SgDma::new(config, parameters)),
-                DeviceParameters::FpgaCard(parameters) => {
-                    Model::FpgaCard(FpgaCard::new(config, parameters))
-                }
-                DeviceParameters::Router(parameters) => {
-                    Model::Router(router(plan, index, config, parameters, fibres))
-                }
-                DeviceParameters::Nic(parameters) => {
-                    Model::Nic(nic(plan, index, config, parameters))
-                }
-                DeviceParameters::Accelerator(parameters) => {
-                    Model::Accelerator(sharing::accelerator(plan, index, config, parameters))
-                }
-                DeviceParameters::Reflector(_) => {
-                    Model::Reflector(Reflector::new(config, replies(plan, index)))
-                }
-            }
+            let context = LeafContext {
+                plan,
+                index,
+                fibres,
+            };
+            device.build(config, context)
         }
     }
+}
+
+/// The part of the plan that the builder of a device may need.
+pub struct LeafContext<'a> {
+    /// The whole plan.
+    pub plan: &'a Plan,
+    /// The node of the device.
+    pub index: usize,
+    /// The ends of the fibres at the device.
+    pub fibres: Vec<OpticalPort>,
 }
 
 /// The I/O port at node `index`.
@@ -259,7 +253,7 @@ fn is_cut_through(node: &NodePlan) -> bool {
 }
 
 /// Where a reflector sends the writes of each flow back to.
-fn replies(plan: &Plan, reflector: usize) -> Vec<Reply> {
+pub fn replies(plan: &Plan, reflector: usize) -> Vec<Reply> {
     let there = plan.workloads.iter().filter_map(|one| match &one.workload {
         Workload::Flow(flow) if flow.to == Some(reflector) => Some((flow.reply?, &one.own)),
         _ => None,

@@ -12,9 +12,11 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 use serde::Serialize;
 
+use crate::registry::LEAVES;
+
 use super::link::LinkParameters;
-use super::model::{MODELS, NodeParameters};
 use super::network::{FibreParameters, NetworkParameters, TrafficParameters};
+use super::node_parameters::NodeParameters;
 use super::{
     AccessParameters, BufferParameters, CollectiveParameters, FlowParameters, LockParameters,
     LockedParameters, MeasureParameters, TransactionParameters,
@@ -102,7 +104,7 @@ pub fn catalogue() -> Catalogue {
     list("io_ports", IoPortParameters::declarations());
     list("switches", SwitchParameters::declarations());
     list("devices", EndpointParameters::declarations());
-    for model in MODELS {
+    for model in LEAVES {
         list(
             &format!("devices, model {}", model.name),
             (model.declarations)(),
@@ -125,7 +127,7 @@ pub fn catalogue() -> Catalogue {
     list("measure", MeasureParameters::declarations());
     list("run_ranks in Python", RankParameters::declarations());
     Catalogue {
-        models: MODELS
+        models: LEAVES
             .iter()
             .map(|model| ModelEntry {
                 name: model.name,

@@ -5,21 +5,22 @@
 mod catalogue;
 mod controller;
 mod link;
-mod model;
 mod network;
 mod node;
+mod node_parameters;
 mod profile;
 
 pub use catalogue::{Catalogue, catalogue};
 pub use controller::{Cable, Controller};
 pub use link::{Lanes, LinkParameters, Speed};
-pub use model::{DeviceParameters, MODELS, Model, NodeParameters};
 pub use network::{
     ArrivalKind, Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Side,
     Sides, Traffic, TrafficParameters, TrafficPattern, Work,
 };
 pub use node::{Node, NodeKind, Upstream};
+pub use node_parameters::NodeParameters;
 
+pub use crate::registry::{DeviceParameters, LEAVES, LeafModel};
 pub use ::scenario::{At, Code, Lines, ScenarioError};
 
 pub use crate::workload::access::section::{

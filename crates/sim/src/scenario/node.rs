@@ -1,6 +1,6 @@
 //! The nodes of a scenario: hosts, switches and devices.
 
-use device::{EndpointParameters, RouterParameters};
+use device::{EndpointParameters, LeafParameters, RouterParameters};
 use fabric::{
     CoherenceParameters, IoPortParameters, IommuParameters, RootComplexParameters, SwitchParameters,
 };
@@ -9,10 +9,12 @@ use kernel::Parameters;
 use link::PortParameters;
 use link::optical::OpticalParameters;
 
+use crate::registry::{DeviceParameters, LEAVES};
+
 use super::ScenarioError;
 use super::link::LinkParameters;
-use super::model::{DeviceParameters, MODELS, NodeParameters};
 use super::network::{Network, read_network};
+use super::node_parameters::NodeParameters;
 use super::profile::{Profile, Profiles};
 use ::scenario::{At, Item, Lines, Section, nearest};
 
@@ -47,6 +49,14 @@ impl NodeKind {
             Self::IoPort(port) => port.tags,
             Self::Switch(_) => 0,
             Self::Device(_, device) => device.parameters().tags(),
+        }
+    }
+
+    /// The parameters of a device, if they are of type `P`.
+    pub fn device<P: LeafParameters>(&self) -> Option<&P> {
+        match self {
+            Self::Device(_, device) => device.downcast(),
+            _ => None,
         }
     }
 
@@ -124,7 +134,7 @@ impl Surroundings<'_> {
         let mut section = item.section()?;
         let model = match section.take("model") {
             Some(item) => model(&item)?,
-            None => (MODELS[0].make)(),
+            None => (LEAVES[0].make)(),
         };
         let kind = NodeKind::Device(EndpointParameters::default(), model);
         self.node(item, item.name(), section, kind, None)
@@ -152,8 +162,8 @@ impl Surroundings<'_> {
                 line: item.line,
             };
             let host_name = named("-host");
-            let router = DeviceParameters::Router(RouterParameters::default());
-            let kind = NodeKind::Device(EndpointParameters::default(), router);
+            let router = RouterParameters::default();
+            let kind = NodeKind::Device(EndpointParameters::default(), router.into());
             let (at_host, at_router) = (hosts.as_ref(), routers.as_ref());
             let host = self.node(
                 at_host.unwrap_or(item),
@@ -224,7 +234,7 @@ impl Surroundings<'_> {
             NodeKind::Switch(switch) => sets.push(switch),
             NodeKind::Device(endpoint, model) => {
                 sets.push(endpoint);
-                if matches!(model, DeviceParameters::Router(_)) {
+                if model.downcast::<RouterParameters>().is_some() {
                     sets.push(&mut optical);
                 }
                 sets.push(model.parameters_mut());
@@ -310,10 +320,10 @@ fn named(item: &Item<'_>) -> Result<(), ScenarioError> {
 
 fn model(item: &Item<'_>) -> Result<DeviceParameters, ScenarioError> {
     let name = item.read::<String>()?.value;
-    if let Some(model) = MODELS.iter().find(|model| model.name == name) {
+    if let Some(model) = LEAVES.iter().find(|model| model.name == name) {
         return Ok((model.make)());
     }
-    let names: Vec<&str> = MODELS.iter().map(|model| model.name).collect();
+    let names: Vec<&str> = LEAVES.iter().map(|model| model.name).collect();
     let hint = nearest(&name, &names).map_or_else(
         || format!("the models are {}", names.join(", ")),
         |near| format!("did you mean {near:?}?"),

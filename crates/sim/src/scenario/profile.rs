@@ -9,8 +9,10 @@ use kernel::Parameters;
 use link::PortParameters;
 use link::optical::OpticalParameters;
 
+use crate::registry::LEAVES;
+
 use super::ScenarioError;
-use super::model::{DeviceParameters, MODELS, NodeParameters};
+use super::node_parameters::NodeParameters;
 use ::scenario::{Item, Section, nearest};
 
 /// The profile of a port that names none, and the base of a profile that names none.
@@ -137,7 +139,7 @@ fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
         SwitchParameters::default(),
     );
     let (mut port, mut endpoint) = (PortParameters::default(), EndpointParameters::default());
-    let mut models: Vec<_> = MODELS.iter().map(|model| (model.make)()).collect();
+    let mut models: Vec<_> = LEAVES.iter().map(|model| (model.make)()).collect();
     let (mut settings, mut optical) = (NodeParameters::default(), OpticalParameters::default());
     let mut sets: Vec<&mut dyn Parameters> = vec![
         &mut settings,
@@ -148,6 +150,8 @@ fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
         &mut endpoint,
         &mut optical,
     ];
-    sets.extend(models.iter_mut().map(DeviceParameters::parameters_mut));
+    for model in &mut models {
+        sets.push(model.parameters_mut());
+    }
     section.known_to_some(&mut sets)
 }
