@@ -2,6 +2,7 @@
 
 use device::router::USER;
 use device::router::routing::{Grid, Routing};
+use device::{NicParameters, RouterParameters};
 use kernel::Quantity;
 use protocol::Bar;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use crate::plan::{
     CablePlan, ControllerPlan, DownstreamPort, FibrePlan, IoPortPlan, NetworkPlan, NodePlan, Plan,
     Region,
 };
-use crate::scenario::{DeviceParameters, NodeKind};
+use crate::scenario::NodeKind;
 use crate::workload::Workload;
 use crate::workload::offer::OfferPlan;
 use crate::workload::traffic::{SourcePlan, TrafficPlan};
@@ -259,10 +260,9 @@ fn tree_network(plan: &Plan, network: &NetworkPlan) -> TreeNetwork {
         Routing::Grid(grid) => Some(grid),
         Routing::Table(_) => None,
     });
-    let local_width = match &plan.nodes[network.routers[0]].kind {
-        NodeKind::Device(_, DeviceParameters::Router(router)) => router.local_width,
-        _ => 1,
-    };
+    let first = &plan.nodes[network.routers[0]].kind;
+    let local_width = first.device::<RouterParameters>();
+    let local_width = local_width.map_or(1, |router| router.local_width);
     let optical = &network.optical;
     TreeNetwork {
         name: network.name.clone(),
@@ -363,7 +363,9 @@ fn tree_offer(plan: &Plan, offer: &OfferPlan) -> TreeTraffic {
 fn tree_controller(plan: &Plan, controller: &ControllerPlan) -> TreeController {
     let rates = controller.ports.iter().map(|nic| {
         let node = &plan.nodes[*nic];
-        let NodeKind::Device(endpoint, DeviceParameters::Nic(nic)) = &node.kind else {
+        let (NodeKind::Device(endpoint, _), Some(nic)) =
+            (&node.kind, node.kind.device::<NicParameters>())
+        else {
             return 0.0;
         };
         nic.engine_rate(node.max_payload, node.max_read_request) / endpoint.clock.period().as_ns()

@@ -6,7 +6,6 @@ use kernel::Stream;
 use link::{BitErrors, LinkConfig, LinkEnd};
 
 use crate::plan::Plan;
-use crate::scenario::{DeviceParameters, NodeKind};
 
 /// The network interface controller at node `index`.
 pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &NicParameters) -> Nic {
@@ -45,9 +44,9 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
 /// The controller with that number.
 pub fn controller(plan: &Plan, number: usize) -> Controller {
     let controller = &plan.controllers[number];
-    let room = |node: &usize| match &plan.nodes[*node].kind {
-        NodeKind::Device(_, DeviceParameters::Nic(nic)) => nic.receive_room(),
-        _ => 0,
+    let room = |node: &usize| {
+        let nic = plan.nodes[*node].kind.device::<NicParameters>();
+        nic.map_or(0, NicParameters::receive_room)
     };
     let io = controller.parameters.io_buffer.0 as u32 / 16;
     let io = controller.io_ports.iter().map(|_| io);

@@ -9,8 +9,8 @@ use crate::plan::Plan;
 /// Has hosts move the buffers that move, from `up` on.
 pub fn load(plan: &Plan, up: Span, models: &mut [Model]) {
     for buffer in &plan.buffers {
-        if let (Some((other, moves, interval)), Model::Host(host)) =
-            (buffer.moves, &mut models[buffer.host])
+        if let (Some((other, moves, interval)), Some(host)) =
+            (buffer.moves, models[buffer.host].host_mut())
         {
             let migration = Migration {
                 core: 0,

@@ -7,7 +7,7 @@ use link::optical::OpticalConfig;
 use protocol::aurora::COMPENSATION_PERIOD;
 
 use crate::plan::{FibrePlan, NetworkPlan, Plan};
-use crate::scenario::{DeviceParameters, NodeKind};
+use crate::scenario::NodeKind;
 
 /// An optical port by its number, and how the end of its fibre is built.
 pub type OpticalPort = (u8, OpticalConfig);
@@ -82,8 +82,6 @@ fn network_of(plan: &Plan, router: usize) -> (&NetworkPlan, u16) {
 
 /// What every packet passes in a router at least.
 fn shorter_pipeline(kind: &NodeKind) -> Span {
-    match kind {
-        NodeKind::Device(_, DeviceParameters::Router(router)) => router.shorter_pipeline(),
-        _ => Span::ZERO,
-    }
+    let router = kind.device::<RouterParameters>();
+    router.map_or(Span::ZERO, RouterParameters::shorter_pipeline)
 }

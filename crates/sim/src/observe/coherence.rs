@@ -6,7 +6,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 use coherence::Agent;
-use device::Leaf;
+use device::{Accelerator, Leaf};
 use host::Host;
 use kernel::{Time, World};
 use packet::Pcie;
@@ -84,7 +84,7 @@ impl Watch {
 pub fn check((plan, models, now): (&Plan, &[Model], Time)) -> Result<usize, Incoherence> {
     let mut lines = 0;
     for (index, model) in models.iter().enumerate() {
-        if let Model::Host(host) = model {
+        if let Some(host) = model.host() {
             lines += check_host((plan, models, now), index, host)?;
         }
     }
@@ -105,13 +105,13 @@ pub fn overlay(
             }
         }
     };
-    if let Model::Host(root) = &models[host] {
+    if let Some(root) = models[host].host() {
         root.cores()
             .flat_map(Agent::dirty)
             .for_each(|(line, data)| put(line, data));
     }
     for (node, model) in plan.nodes.iter().zip(models) {
-        if let Model::Accelerator(accelerator) = model
+        if let Some(accelerator) = model.device::<Accelerator>()
             && node.root == host
             && !accelerator.endpoint().link().has_failed(now)
         {
@@ -136,7 +136,7 @@ fn check_host(
         gather(&format!("core {core} of {name}"), agent, &mut holders);
     }
     for (node, model) in plan.nodes.iter().zip(models) {
-        if let Model::Accelerator(accelerator) = model
+        if let Some(accelerator) = model.device::<Accelerator>()
             && node.root == index
             && !accelerator.endpoint().link().has_failed(now)
         {

@@ -11,7 +11,7 @@ use link::PortParameters;
 use protocol::Bar;
 
 use crate::scenario::{
-    Controller, DeviceParameters, LinkParameters, Node, NodeKind, Scenario, ScenarioError, nearest,
+    Controller, LinkParameters, Node, NodeKind, Scenario, ScenarioError, nearest,
 };
 
 use super::address::show;
@@ -199,10 +199,7 @@ impl Member for IoPortParameters {
 
 /// The parameters of `node`, if it is a network interface controller.
 pub(crate) fn nic(node: &Node) -> Option<&NicParameters> {
-    match &node.kind {
-        NodeKind::Device(_, DeviceParameters::Nic(nic)) => Some(nic),
-        _ => None,
-    }
+    node.kind.device()
 }
 
 fn check_names(scenario: &Scenario) -> Result<(), ScenarioError> {

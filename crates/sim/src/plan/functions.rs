@@ -6,10 +6,10 @@ use protocol::{
 };
 use transaction::{Functions, PortFunction};
 
-use crate::scenario::{Code, DeviceParameters, Node, NodeKind, Scenario};
+use crate::scenario::{Code, Node, NodeKind, Scenario};
 
 use super::ControllerPlan;
-use super::network::Networks;
+use super::network::{Networks, router};
 use super::tree::{Child, Tree};
 
 /// The functions of the node with that index, which has that window to others.
@@ -62,16 +62,12 @@ pub(crate) fn window(
     controllers: &[ControllerPlan],
     index: usize,
 ) -> Option<Bar> {
-    match &scenario.nodes[index].kind {
-        NodeKind::Device(_, DeviceParameters::Router(router)) => {
-            Some(Router::bar(router, networks.routers_around(index)))
-        }
-        NodeKind::Device(_, DeviceParameters::Nic(_)) => {
-            let own = controllers.iter().find(|one| one.ports.contains(&index))?;
-            Some(own.window())
-        }
-        _ => None,
+    let node = &scenario.nodes[index];
+    if let Some(router) = router(node) {
+        return Some(Router::bar(router, networks.routers_around(index)));
     }
+    let own = controllers.iter().find(|one| one.ports.contains(&index));
+    own.map(ControllerPlan::window)
 }
 
 /// A port of `node`, with the link above `below` or, at an upstream port, above itself.

@@ -24,7 +24,7 @@ mod web;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use device::SgDmaParameters;
+use device::{NicParameters, SgDmaParameters};
 use fabric::{CoherenceParameters, IommuParameters};
 use host::firmware::Setting;
 use host::queue_pair::REQUESTS;
@@ -39,7 +39,7 @@ pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use io_port::IoPortPlan;
 pub use network::{FibrePlan, NetworkPlan};
 
-use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError, Upstream};
+use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream};
 use crate::workload::collective::plan as collective;
 use crate::workload::flow::FlowPlan;
 use crate::workload::traffic::plan as traffic;
@@ -147,18 +147,13 @@ impl NodePlan {
 
     /// Its parameters, if it is a scatter/gather engine, whose flows a driver moves.
     pub fn engine(&self) -> Option<&SgDmaParameters> {
-        match &self.kind {
-            NodeKind::Device(_, DeviceParameters::SgDma(engine)) => Some(engine),
-            _ => None,
-        }
+        self.kind.device()
     }
 
     /// Requests that each function of a network interface controller may have under way for the host library.
     pub fn requests(&self) -> u32 {
-        match &self.kind {
-            NodeKind::Device(_, DeviceParameters::Nic(nic)) => nic.doorbell_fifo.min(REQUESTS),
-            _ => 0,
-        }
+        let nic = self.kind.device::<NicParameters>();
+        nic.map_or(0, |nic| nic.doorbell_fifo.min(REQUESTS))
     }
 
     /// Where the doorbells of `function` of a network interface controller are, if it has that many functions.

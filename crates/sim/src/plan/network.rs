@@ -10,8 +10,7 @@ use link::optical::{FlowControl, OpticalParameters, still_coming};
 use protocol::aurora;
 
 use crate::scenario::{
-    DeviceParameters, FibreParameters, Network, Node, NodeKind, RoutingKind, Scenario,
-    ScenarioError, Shape, Sides,
+    FibreParameters, Network, Node, RoutingKind, Scenario, ScenarioError, Shape, Sides,
 };
 
 use super::address::show;
@@ -111,10 +110,7 @@ pub(crate) struct Builder<'a> {
 }
 
 pub(crate) fn router(node: &Node) -> Option<&device::RouterParameters> {
-    match &node.kind {
-        NodeKind::Device(_, DeviceParameters::Router(router)) => Some(router),
-        _ => None,
-    }
+    node.kind.device()
 }
 
 impl Builder<'_> {

@@ -2,7 +2,9 @@
 
 use kernel::{Bytes, Quantity};
 
-use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
+
+use super::network::router;
 
 /// PCIe Base 7.5.3.4: powers of two from 128 B to 4 KiB.
 const SIZES: std::ops::RangeInclusive<u64> = 128..=4096;
@@ -60,9 +62,8 @@ pub(crate) fn check_packet(
     node: &Node,
     max_payload: u32,
 ) -> Result<(), ScenarioError> {
-    let is_router = matches!(&node.kind, NodeKind::Device(_, DeviceParameters::Router(_)));
     let Bytes(packet) = node.optical.packet_size;
-    if !is_router || packet >= u64::from(max_payload) {
+    if router(node).is_none() || packet >= u64::from(max_payload) {
         return Ok(());
     }
     let message = format!(

@@ -2,43 +2,41 @@
 
 use std::fmt::Display;
 
+use device::AcceleratorParameters;
 use protocol::coherence::AgentId;
 
-use crate::scenario::{DeviceParameters, Node, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
 use super::tree::Tree;
 
 /// Checks the caches of hosts and accelerators, and that each of these is where its messages arrive.
 pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioError> {
     for (index, node) in scenario.nodes.iter().enumerate() {
-        match &node.kind {
-            NodeKind::Host(host, costs) => {
-                check_translation(scenario, node, "iotlb_entries", node.iommu.iotlb())?;
-                if let Err((key, wrong)) = node.coherence.geometries() {
-                    return Err(error(scenario, node, key, wrong));
-                }
-                let agents = 1 + costs.cores + host.ports;
-                if node.coherence.coherent && agents as usize >= AgentId::COUNT {
-                    let message = format!(
-                        "{} cores and {} ports are more agents than there can be besides the host itself: 62; write fewer cores or ports",
-                        costs.cores, host.ports
-                    );
-                    return Err(error(scenario, node, "coherent", message));
-                }
+        if let Some(accelerator) = node.kind.device::<AcceleratorParameters>() {
+            check_translation(
+                scenario,
+                node,
+                "translations",
+                accelerator.translation_cache(),
+            )?;
+            if let Err((key, wrong)) = accelerator.geometries() {
+                return Err(error(scenario, node, key, wrong));
             }
-            NodeKind::Device(_, DeviceParameters::Accelerator(accelerator)) => {
-                check_translation(
-                    scenario,
-                    node,
-                    "translations",
-                    accelerator.translation_cache(),
-                )?;
-                if let Err((key, wrong)) = accelerator.geometries() {
-                    return Err(error(scenario, node, key, wrong));
-                }
-                check_parent(scenario, tree, index)?;
+            check_parent(scenario, tree, index)?;
+        }
+        if let NodeKind::Host(host, costs) = &node.kind {
+            check_translation(scenario, node, "iotlb_entries", node.iommu.iotlb())?;
+            if let Err((key, wrong)) = node.coherence.geometries() {
+                return Err(error(scenario, node, key, wrong));
             }
-            _ => {}
+            let agents = 1 + costs.cores + host.ports;
+            if node.coherence.coherent && agents as usize >= AgentId::COUNT {
+                let message = format!(
+                    "{} cores and {} ports are more agents than there can be besides the host itself: 62; write fewer cores or ports",
+                    costs.cores, host.ports
+                );
+                return Err(error(scenario, node, "coherent", message));
+            }
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! What a run measured of fibres.
 
+use device::Router;
 use kernel::Time;
 use serde::Serialize;
 
@@ -44,9 +45,10 @@ impl Simulation {
         let ends = whole.flat_map(|fibre| fibre.ends.map(|(node, port)| (fibre, node, port)));
         let mut rooms = Vec::new();
         for (fibre, node, port) in ends {
-            let (Model::Router(router), Some((network, _))) =
-                (&self.models[node], plan.nodes[node].member)
-            else {
+            let (Some(router), Some((network, _))) = (
+                self.models[node].device::<Router>(),
+                plan.nodes[node].member,
+            ) else {
                 continue;
             };
             let channels = plan.networks[network].optical.virtual_channels as u8;
@@ -71,9 +73,7 @@ pub(crate) fn fibres(plan: &Plan, models: &[Model], now: Time) -> Vec<FibreResul
         [(fibre, one, other), (fibre, other, one)]
     });
     let direction = |(fibre, from, to): (&FibrePlan, (usize, u8), (usize, u8))| {
-        let Model::Router(router) = &models[from.0] else {
-            return None;
-        };
+        let router = models[from.0].device::<Router>()?;
         let counters = router.fibre(usize::from(from.1))?.counters();
         Some(FibreResult {
             id: fibre.id.clone(),

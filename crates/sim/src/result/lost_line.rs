@@ -1,5 +1,6 @@
 //! Lines that memory is behind of for ever.
 
+use device::Accelerator;
 use kernel::Time;
 use serde::Serialize;
 
@@ -21,10 +22,10 @@ pub struct LostLine {
 pub fn lost_lines(plan: &Plan, models: &[Model], now: Time) -> Vec<LostLine> {
     let mut all = Vec::new();
     for (host, model) in plan.nodes.iter().zip(models) {
-        let Model::Host(root) = model else { continue };
+        let Some(root) = model.host() else { continue };
         for (port, line) in root.lost_lines(now) {
             let below = plan.links[host.downstream[port].link].downstream.0;
-            if let Model::Accelerator(accelerator) = &models[below]
+            if let Some(accelerator) = models[below].device::<Accelerator>()
                 && accelerator.agent().dirty().any(|(dirty, _)| dirty == line)
             {
                 all.push(LostLine {

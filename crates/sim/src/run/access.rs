@@ -6,7 +6,6 @@ use packet::FlowId;
 use thiserror::Error;
 use transaction::{Content, Direction, Extent, Flow};
 
-use crate::model::Model;
 use crate::observe::coherence;
 use crate::plan::NodePlan;
 use crate::run::simulation::{CHUNK, Simulation};
@@ -249,9 +248,9 @@ impl Simulation {
     /// They are told once.
     pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
         let node = self.node(host)?;
-        match &mut self.models[node] {
-            Model::Host(root) => Ok(root.cpu_mut().take_interrupts()),
-            _ => Err(AccessError::NoProcessor(host.to_owned())),
+        match self.models[node].host_mut() {
+            Some(root) => Ok(root.cpu_mut().take_interrupts()),
+            None => Err(AccessError::NoProcessor(host.to_owned())),
         }
     }
 
@@ -270,7 +269,7 @@ impl Simulation {
         let node = self.node(device)?;
         self.card(device)?;
         self.start();
-        if let Model::FpgaCard(card) = &mut self.models[node] {
+        if let Some(card) = self.models[node].device_mut::<FpgaCard>() {
             card.load(afu, &mut self.world.effects(ComponentId(node as u32)));
         }
         self.listen();
@@ -285,10 +284,8 @@ impl Simulation {
     /// The FPGA card `device`.
     pub fn card(&self, device: &str) -> Result<&FpgaCard, AccessError> {
         let node = self.node(device)?;
-        match &self.models[node] {
-            Model::FpgaCard(card) => Ok(card),
-            _ => Err(AccessError::NoSlot(device.to_owned())),
-        }
+        let card = self.models[node].device::<FpgaCard>();
+        card.ok_or_else(|| AccessError::NoSlot(device.to_owned()))
     }
 
     pub(crate) fn node(&self, name: &str) -> Result<usize, AccessError> {

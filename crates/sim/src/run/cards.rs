@@ -1,12 +1,12 @@
 //! The FPGA cards of a fabric as the software of their hosts finds them.
 
+use device::FpgaCardParameters;
 use device::fpga_card::{AfuId, BITSTREAM_ID, INTERFACE, MMIO_SIZE, registers};
 use kernel::{Bandwidth, Frequency};
 use protocol::FunctionId;
 use transaction::Place;
 
 use crate::run::simulation::Simulation;
-use crate::scenario::{DeviceParameters, NodeKind};
 
 /// An FPGA card, and where it is.
 #[derive(Clone, Debug)]
@@ -62,9 +62,7 @@ impl Simulation {
 
     fn card_at(&self, number: usize) -> Option<CardPlace> {
         let node = &self.plan.nodes[number];
-        let NodeKind::Device(_, DeviceParameters::FpgaCard(card)) = &node.kind else {
-            return None;
-        };
+        let card = node.kind.device::<FpgaCardParameters>()?;
         let functions = self.models[number].functions();
         let space = functions.space(Place::Own);
         let [management, port] = BARS.map(|bar| space.bar_base(bar));

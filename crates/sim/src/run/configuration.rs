@@ -7,7 +7,6 @@ use kernel::{ComponentId, Time};
 use protocol::{ConfigRequest, ConfigSpace, FunctionId};
 use transaction::{Action, ConfigAccess, Functions, Place};
 
-use crate::model::Model;
 use crate::plan::Plan;
 use crate::run::simulation::CHUNK;
 use crate::{AccessError, Simulation};
@@ -67,13 +66,13 @@ impl Simulation {
     ) -> Result<Option<u32>, AccessError> {
         let node = self.node(host)?;
         self.start();
-        let Model::Host(root) = &mut self.models[node] else {
+        let Some(root) = self.models[node].host_mut() else {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };
         if root.is_configuring() {
             self.config_answer(node, access, watch)?;
         }
-        if let Model::Host(root) = &mut self.models[node] {
+        if let Some(root) = self.models[node].host_mut() {
             let fx = &mut self.world.effects(ComponentId(node as u32));
             Host::configure(root, access, fx);
         }
@@ -90,7 +89,7 @@ impl Simulation {
     ) -> Result<Option<u32>, AccessError> {
         loop {
             for _ in 0..CHUNK {
-                if let Model::Host(root) = &mut self.models[node]
+                if let Some(root) = self.models[node].host_mut()
                     && let Some(answer) = root.configured()
                 {
                     return Ok(answer);

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use host::{DriverParameters, Processor, System, ThreadId};
 use kernel::{ComponentId, Span, Time};
 
-use crate::model::Model;
 use crate::run::access::AccessError;
 use crate::run::simulation::{CHUNK, Simulation};
 
@@ -231,10 +230,8 @@ impl Hand {
     }
 
     fn processor<'s>(&self, simulation: &'s mut Simulation) -> &'s mut Processor {
-        match &mut simulation.models[self.host] {
-            Model::Host(root) => root.cpu_mut(),
-            _ => unreachable!("a hand is of a host"),
-        }
+        let host = simulation.models[self.host].host_mut();
+        host.expect("a hand is of a host").cpu_mut()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use device::Nic;
 use host::queue_pair::{ENTRIES, Place, area};
 use host::ranks::{self, RankParameters, SCRATCH, Seat};
 use host::{DriverParameters, System, ThreadId};
@@ -9,7 +10,6 @@ use kernel::ComponentId;
 use protocol::QueuePairId;
 use transaction::Backing;
 
-use crate::model::Model;
 use crate::plan::Attachment;
 use crate::run::access::AccessError;
 use crate::run::simulation::Simulation;
@@ -29,7 +29,7 @@ impl Simulation {
         self.start();
         let node = self.node(host)?;
         let now = self.now();
-        let Model::Host(root) = &mut self.models[node] else {
+        let Some(root) = self.models[node].host_mut() else {
             return Err(AccessError::NoProcessor(host.to_owned()));
         };
         let thread = root.cpu_mut().spawn(now, program);
@@ -242,18 +242,18 @@ impl Simulation {
     /// Lets the program of a host know how often devices write the byte at `address` of its memory.
     pub fn watch(&mut self, host: &str, address: u64) -> Result<(), AccessError> {
         let node = self.node(host)?;
-        match &mut self.models[node] {
-            Model::Host(root) => root.cpu_mut().watch(address),
-            _ => return Err(AccessError::NoProcessor(host.to_owned())),
-        }
+        let Some(root) = self.models[node].host_mut() else {
+            return Err(AccessError::NoProcessor(host.to_owned()));
+        };
+        root.cpu_mut().watch(address);
         Ok(())
     }
 
     /// How often the controller `nic` has stopped something of `function`, by [`packet::Fault::ALL`].
     pub fn faults(&self, nic: &str, function: u8) -> Result<Vec<u64>, AccessError> {
-        match &self.models[self.node(nic)?] {
-            Model::Nic(nic) => Ok(nic.faults(function & 7).to_vec()),
-            _ => Err(AccessError::NoNic(nic.to_owned())),
+        match self.models[self.node(nic)?].device::<Nic>() {
+            Some(nic) => Ok(nic.faults(function & 7).to_vec()),
+            None => Err(AccessError::NoNic(nic.to_owned())),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::num::NonZeroU64;
 
+use device::Router;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
 use packet::{Frame, Observation, Pcie};
 use protocol::QueuePairId;
@@ -285,7 +286,7 @@ impl Simulation {
             };
             for (node, port) in fibre.ends {
                 let id = ComponentId(node as u32);
-                if let Model::Router(router) = &mut self.models[node] {
+                if let Some(router) = self.models[node].device_mut::<Router>() {
                     let time = Time::ZERO + up + after;
                     router.sever(usize::from(port), time, &mut self.world.effects(id));
                 }

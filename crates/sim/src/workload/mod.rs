@@ -200,8 +200,8 @@ impl Loading<'_> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (NodeKind::Host(_, costs), Model::Host(host)) =
-            (&self.plan.nodes[host].kind, &mut self.models[host])
+        let (NodeKind::Host(_, costs), Some(host)) =
+            (&self.plan.nodes[host].kind, self.models[host].host_mut())
         else {
             panic!("programs run on hosts");
         };

@@ -20,7 +20,6 @@ use kernel::{ComponentId, Parameters, Span, Time, Value};
 use packet::Fault;
 use protocol::QueuePairId;
 
-use crate::model::Model;
 use crate::result::name_of_fault;
 use crate::run::access::AccessError;
 use crate::run::simulation::{CHUNK, Simulation};
@@ -349,7 +348,7 @@ impl Simulation {
     /// Has a program of a host go on that has paused.
     fn go_on(&mut self, host: usize, thread: ThreadId) {
         let now = self.now();
-        if let Model::Host(root) = &mut self.models[host] {
+        if let Some(root) = self.models[host].host_mut() {
             root.cpu_mut().go_on(thread, now);
         }
         self.models[host].ask(ComponentId(host as u32), &mut self.world);
@@ -357,10 +356,8 @@ impl Simulation {
     }
 
     fn waits(&self, host: usize, thread: ThreadId) -> bool {
-        match &self.models[host] {
-            Model::Host(root) => root.cpu().is_waiting(thread),
-            _ => true,
-        }
+        let root = self.models[host].host();
+        root.is_none_or(|root| root.cpu().is_waiting(thread))
     }
 }
 

@@ -1,5 +1,6 @@
 //! How accesses are given to those who make them.
 
+use device::{Accelerator, BlockDma};
 use host::accesses as host_accesses;
 use kernel::{Span, Stream};
 use packet::FlowId;
@@ -34,21 +35,20 @@ pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
     let buffer = &plan.buffers[access.buffer];
     for (core, id) in access.cores.clone().zip(own.flows()) {
         let what = accesses(plan, access, (core, id), to.up);
-        match &mut to.models[access.by] {
-            Model::Accelerator(accelerator) => {
-                if access.warm_translations {
-                    buffer
-                        .mappings()
-                        .for_each(|mapping| accelerator.warm(mapping));
-                }
-                accelerator.add_accesses(what);
+        let by = &mut to.models[access.by];
+        if let Some(accelerator) = by.device_mut::<Accelerator>() {
+            if access.warm_translations {
+                buffer
+                    .mappings()
+                    .for_each(|mapping| accelerator.warm(mapping));
             }
-            Model::BlockDma(engine) => engine.add_accesses(what),
-            _ => {
-                to.spawn(access.by, what.start, |system, costs| {
-                    host_accesses::run(system, core, costs.timed_access, what)
-                });
-            }
+            accelerator.add_accesses(what);
+        } else if let Some(engine) = by.device_mut::<BlockDma>() {
+            engine.add_accesses(what);
+        } else {
+            to.spawn(access.by, what.start, |system, costs| {
+                host_accesses::run(system, core, costs.timed_access, what)
+            });
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The accesses of a scenario, with those who make them found.
 
+use device::{AcceleratorParameters, BlockDmaParameters};
 use kernel::{Bytes, Time};
 use transaction::AccessKind;
 
-use crate::scenario::{Access, DeviceParameters, Lines, NodeKind, Scenario, ScenarioError};
+use crate::scenario::{Access, Lines, NodeKind, Scenario, ScenarioError};
 
 use crate::plan::BufferPlan;
 use crate::plan::address::show;
@@ -82,7 +83,7 @@ impl Planner<'_> {
 
     pub(crate) fn is_block_dma(&self, node: usize) -> bool {
         let kind = &self.nodes[node].kind;
-        matches!(kind, NodeKind::Device(_, DeviceParameters::BlockDma(_)))
+        kind.device::<BlockDmaParameters>().is_some()
     }
 
     /// Checks that an access is within the buffer, and that there are atomic operations of its size.
@@ -178,14 +179,9 @@ impl Planner<'_> {
 
 /// Whether a node of that kind makes accesses to buffers.
 fn makes_accesses(kind: &NodeKind) -> bool {
-    matches!(
-        kind,
-        NodeKind::Host(..)
-            | NodeKind::Device(
-                _,
-                DeviceParameters::Accelerator(_) | DeviceParameters::BlockDma(_)
-            )
-    )
+    matches!(kind, NodeKind::Host(..))
+        || kind.device::<AcceleratorParameters>().is_some()
+        || kind.device::<BlockDmaParameters>().is_some()
 }
 
 fn access_error(scenario: &Scenario, access: &Access, key: &str, message: &str) -> ScenarioError {

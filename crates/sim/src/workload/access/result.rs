@@ -1,8 +1,8 @@
 //! What a run measured of accesses to buffers.
 
+use device::Accelerator;
 use serde::Serialize;
 
-use crate::model::Model;
 use crate::observe::latency::Latency;
 use crate::observe::meter::FlowMeter;
 
@@ -68,8 +68,8 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
     let told = latencies.told();
     let bytes = |pick: fn(&FlowMeter) -> u64| meters().map(pick).sum::<u64>();
     let failed = bytes(|meter| meter.refused) / access.size;
-    let (cache, translations) = match &seen.models[access.by] {
-        Model::Accelerator(one) => {
+    let (cache, translations) = match seen.models[access.by].device::<Accelerator>() {
+        Some(one) => {
             let (cache, trips) = (one.cache(), one.round_trips());
             let cache = CacheResult {
                 hits: cache.hits,
@@ -82,7 +82,7 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
             });
             (Some(cache), translations)
         }
-        _ => (None, None),
+        None => (None, None),
     };
     AccessResult {
         id: access.id.clone(),

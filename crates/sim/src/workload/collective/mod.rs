@@ -4,12 +4,11 @@ pub(crate) mod plan;
 mod result;
 pub(crate) mod section;
 
-use device::Leaf;
 use device::router::program::{Program, Step};
+use device::{Leaf, Router};
 use kernel::Time;
 use transaction::Pattern;
 
-use crate::model::Model;
 use crate::observe::meter::Meter;
 use crate::plan::Plan;
 use crate::scenario::{Algorithm, Operation};
@@ -63,7 +62,7 @@ impl Kind for CollectivePlan {
         let network = &to.plan.networks[self.network];
         let nodes = network.routers.iter().zip(&self.programs);
         for (number, ((router, steps), flow)) in (0..).zip(nodes.zip(own.parts.clone())) {
-            let Model::Router(router) = &mut to.models[*router] else {
+            let Some(router) = to.models[*router].device_mut::<Router>() else {
                 continue;
             };
             let (offset, len) = self.memory;

@@ -1,13 +1,13 @@
 //! The flows of a scenario, with their ends found and their sizes checked.
 
-use device::UserLogic;
+use device::{DmaParameters, ReflectorParameters, UserLogic};
 use kernel::{Bytes, Span, Time};
 
 use crate::plan::NodePlan;
 use crate::plan::address::{Region, show};
 use crate::plan::planner::Planner;
 use crate::plan::tree::known;
-use crate::scenario::{DeviceParameters, Direction, Flow, NodeKind, ScenarioError, Target};
+use crate::scenario::{Direction, Flow, NodeKind, ScenarioError, Target};
 use crate::workload::Workload;
 
 use super::{Amount, FlowPlan};
@@ -195,7 +195,7 @@ impl Planner<'_> {
             );
             return Err(self.error(flow, "function", &message));
         }
-        let is_dma = matches!(device.kind, NodeKind::Device(_, DeviceParameters::Dma(_)));
+        let is_dma = device.kind.device::<DmaParameters>().is_some();
         if node == from && number > 0 && !is_dma {
             let message = format!(
                 "only function 0 of {} makes requests; write 0, or model = \"dma\" there",
@@ -319,8 +319,5 @@ fn reflects(source: &NodePlan, target: &NodePlan) -> bool {
 }
 
 fn is_reflector(node: &NodePlan) -> bool {
-    matches!(
-        &node.kind,
-        NodeKind::Device(_, DeviceParameters::Reflector(_))
-    )
+    node.kind.device::<ReflectorParameters>().is_some()
 }

@@ -1,12 +1,12 @@
 //! How work under locks is given to those who do it.
 
+use device::Accelerator;
 use host::locked;
 use kernel::{Stream, Time};
 use locktable::Owner;
 use packet::FlowId;
 use transaction::{LockedWork, Under, Update};
 
-use crate::model::Model;
 use crate::plan::{BufferPlan, Plan};
 use crate::scenario::NodeKind;
 
@@ -19,7 +19,7 @@ pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
         let work = work(plan, locked, number, flow);
         let start = work.start + to.up;
         let work = LockedWork { start, ..work };
-        if let Model::Accelerator(accelerator) = &mut to.models[locked.by] {
+        if let Some(accelerator) = to.models[locked.by].device_mut::<Accelerator>() {
             if locked.warm_translations {
                 let buffers = locked.buffers().map(|buffer| &plan.buffers[buffer]);
                 let mappings = buffers.flat_map(BufferPlan::mappings);

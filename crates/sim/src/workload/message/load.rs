@@ -1,5 +1,6 @@
 //! How messages are given to the programs at both ends.
 
+use device::Nic;
 use host::message::{self, MessageExtent, Messages};
 use host::queue_pair::Place;
 use kernel::Stream;
@@ -30,12 +31,12 @@ pub(super) fn prepare(messages: &MessagePlan, plan: &Plan, models: &mut [Model])
 pub(crate) fn open(plan: &Plan, node: usize, place: &Place, models: &mut [Model]) {
     let root = plan.nodes[node].root;
     let base = plan.nodes[root].memory.map_or(0, |memory| memory.base);
-    if let Model::Host(host) = &mut models[root] {
+    if let Some(host) = models[root].host_mut() {
         let (address, buffers) = place.buffers();
         host.memory_mut().write(address - base, &buffers);
         place.watch(host.cpu_mut());
     }
-    if let Model::Nic(nic) = &mut models[node] {
+    if let Some(nic) = models[node].device_mut::<Nic>() {
         for (register, value) in place.opening() {
             nic.set(place.id.function(), register, value);
         }
@@ -71,7 +72,7 @@ pub(super) fn load(planned: &MessagePlan, own: &Own, to: &mut Loading<'_>) {
         return;
     }
     if !notices.message.primitive.is_nap()
-        && let Model::Host(host) = &mut to.models[receiver]
+        && let Some(host) = to.models[receiver].host_mut()
     {
         for address in notices.last_bytes() {
             host.cpu_mut().watch(address);
