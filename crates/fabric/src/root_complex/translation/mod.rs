@@ -1,6 +1,9 @@
 //! The translation agent in its host: requests of devices, reads of page tables, and the software that makes pages resident for
 //! page requests.
 
+pub(crate) mod iommu;
+mod untranslated;
+
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 
@@ -12,10 +15,10 @@ use protocol::{
 };
 use transaction::{Mapping, Rights};
 
-use crate::iommu::{DescriptorReads, Iommu, IommuAnswer, IommuRequest, PageTable, Purpose};
-use crate::memory_controller::MemoryController;
-use crate::untranslated::Untranslated;
+use crate::root_complex::memory::MemoryController;
 use crate::{Cpu, IommuParameters, RootComplex, RootTimer, Route};
+use iommu::{DescriptorReads, Iommu, IommuAnswer, IommuRequest, PageTable, Purpose};
+use untranslated::Untranslated;
 
 /// Bytes of the smallest page.
 const PAGE: u64 = 4096;

@@ -11,7 +11,7 @@ use packet::{PacketId, Packets};
 use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
 use transaction::{Memory, Outbox, messages};
 
-use crate::memory_controller::MemoryController;
+use crate::root_complex::memory::MemoryController;
 use crate::{Cpu, RootComplex, RootTimer};
 use cores::Core;
 pub use cores::{CoreAccess, CoreOperation};

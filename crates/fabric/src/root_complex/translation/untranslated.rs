@@ -8,8 +8,8 @@ use packet::{PacketId, Refusal};
 use protocol::{AddressType, FunctionId, Header, Kind};
 use transaction::Mapping;
 
-use crate::cpu::is_interrupt;
-use crate::iommu::Purpose;
+use super::iommu::Purpose;
+use crate::root_complex::cpu::is_interrupt;
 use crate::{Cpu, RootComplex, TranslationFault};
 
 /// The waiting packets of each root port, in order of arrival.

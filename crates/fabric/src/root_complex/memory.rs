@@ -5,8 +5,8 @@ use packet::{Packet, PacketId};
 use protocol::MemoryRequest;
 use transaction::{Memory, written};
 
+use super::parameters::MOST_SOCKETS;
 use crate::RootComplexParameters;
-use crate::root_parameters::MOST_SOCKETS;
 
 /// The memory controllers and their memory.
 #[derive(Debug)]

@@ -1,5 +1,15 @@
 //! A root complex: root ports, the host's memory behind them, and the CPU's own requests and interrupts.
 
+pub(crate) mod coherent;
+mod configuration;
+mod cpu;
+mod memory;
+mod memory_requests;
+mod parameters;
+mod sockets;
+mod timer;
+pub(crate) mod translation;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -9,15 +19,17 @@ use packet::{Charge, Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, Header, Kind, Message, MessageRequest, TrafficClass};
 use transaction::{Functions, Memory, Pattern, Place};
 
-use crate::coherent::Coherent;
-use crate::configuration::Configuration;
-use crate::cpu::{Notice, is_interrupt};
-use crate::memory_controller::MemoryController;
-use crate::sockets::Sockets;
-use crate::translation::TranslationAgent;
-use crate::{
-    CoherenceConfig, Cpu, RootComplexParameters, RootTimer, Route, Routes, TranslationConfig,
-};
+use crate::{CoherenceConfig, Route, Routes, TranslationConfig};
+use coherent::Coherent;
+use configuration::Configuration;
+use cpu::{Notice, is_interrupt};
+use memory::MemoryController;
+use sockets::Sockets;
+use translation::TranslationAgent;
+
+pub use cpu::{Cpu, INTERRUPTS, Ram};
+pub use parameters::RootComplexParameters;
+pub use timer::RootTimer;
 
 /// The configuration of a root complex.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use packet::PacketId;
 use protocol::{AtomicRequest, Header, Kind, MemoryRequest};
 use transaction::{Completions, deliver};
 
-use crate::cpu::Notice;
-use crate::sockets::Crossing;
+use super::cpu::Notice;
+use super::sockets::Crossing;
 use crate::{Cpu, RootComplex};
 
 impl<C: Cpu> RootComplex<C> {

@@ -9,7 +9,7 @@ use packet::{FlowId, Observation, PacketId, Packets, Refusal};
 use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{Memory, Next, Place, Taken, arrived, written};
 
-use crate::sockets::Crossing;
+use super::sockets::Crossing;
 use crate::{CoreAccess, RootComplex, RootTimer, Route, TranslationOrder};
 
 /// The software of a host, which sends requests from the top of the tree.
