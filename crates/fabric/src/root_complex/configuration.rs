@@ -68,7 +68,7 @@ impl<C: Cpu> RootComplex<C> {
         self.configuration.progress = match self.functions.reach(&request) {
             Reach::Nobody => Progress::Answered(None),
             Reach::Here(place) => {
-                self.record_repaired();
+                self.ports.record_repaired(&mut self.functions);
                 let value = self.functions.access(place, &request, access.action);
                 if access.action != Action::Read {
                     self.apply_registers();

@@ -4,7 +4,6 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use kernel::{Effects, Port, Time};
-use link::{At, Waiting};
 use packet::{FlowId, Observation, PacketId, Packets, Refusal};
 use protocol::{Completion, Kind, MemoryRequest, Status};
 use transaction::{Memory, Next, Place, Taken, arrived, written};
@@ -144,8 +143,8 @@ impl<C: Cpu> RootComplex<C> {
     /// Enqueues a packet of the CPU or the memory at a root port of its socket.
     pub(crate) fn put_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let ready = fx.now() + self.parameters.latency;
-        let waiting = Waiting::new(packet, fx.store(), ready);
-        self.enqueue(port, self.own(), waiting, fx);
+        let sent = self.ports.send(port, packet, ready, fx);
+        self.settle(sent, fx);
     }
 
     /// Records a completion timeout of a read of the CPU in the root port that sent it.
@@ -194,8 +193,7 @@ impl<C: Cpu> RootComplex<C> {
         }
         fx.store().release(packet);
         let left = self.leaves(port, due);
-        self.link(port)
-            .free_later(charge, left, &mut At::new(fx, port));
+        self.ports.free_later(port, charge, left, fx);
         self.notify(due, Notice::Interrupt(message), fx);
     }
 

@@ -1,7 +1,6 @@
 //! Requests to the root complex's own memory.
 
 use kernel::{Effects, Port};
-use link::At;
 use packet::PacketId;
 use protocol::{AtomicRequest, Header, Kind, MemoryRequest};
 use transaction::{Completions, deliver};
@@ -37,8 +36,7 @@ impl<C: Cpu> RootComplex<C> {
             self.notify(done, Notice::Written(first, len), fx);
         }
         let left = self.leaves(port, done);
-        self.link(port)
-            .free_later(charge, left, &mut At::new(fx, port));
+        self.ports.free_later(port, charge, left, fx);
         if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
             self.ask(fx);
         }
@@ -52,7 +50,7 @@ impl<C: Cpu> RootComplex<C> {
         request: &Header,
         fx: &mut Effects<'_, Self>,
     ) -> Vec<PacketId> {
-        let max_payload = self.max_payload(port);
+        let max_payload = self.ports.max_payload(port);
         let largest = max_payload.min(self.parameters.largest_completion.0 as u32);
         let boundary = self.parameters.read_completion_boundary.0 as u32;
         let answers = Completions::of(request, self.functions.id(), largest, boundary);

@@ -6,6 +6,7 @@ mod cpu;
 mod memory;
 mod memory_requests;
 mod parameters;
+mod ports;
 mod sockets;
 mod timer;
 pub(crate) mod translation;
@@ -14,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Stream, Time};
-use link::{Arrival, At, Finished, LinkEnd, Waiting};
+use link::LinkEnd;
 use packet::{Charge, Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, Header, Kind, Message, MessageRequest, TrafficClass};
 use transaction::{Functions, Memory, Pattern, Place};
@@ -24,6 +25,7 @@ use coherent::Coherent;
 use configuration::Configuration;
 use cpu::{Notice, is_interrupt};
 use memory::MemoryController;
+use ports::{RootPorts, Sent};
 use sockets::Sockets;
 use translation::TranslationAgent;
 
@@ -57,36 +59,27 @@ pub struct RootComplexConfig<C> {
 /// A root complex.
 #[derive(Debug)]
 pub struct RootComplex<C> {
-    pub(crate) parameters: RootComplexParameters,
-    pub(crate) functions: Functions,
-    pub(crate) routes: Routes,
-    ports: Vec<RootPort>,
+    parameters: RootComplexParameters,
+    functions: Functions,
+    routes: Routes,
+    ports: RootPorts,
     /// None where there is one socket.
-    pub(crate) sockets: Option<Box<Sockets>>,
-    pub(crate) patterns: Arc<[Pattern]>,
+    sockets: Option<Box<Sockets>>,
+    patterns: Arc<[Pattern]>,
     /// Notices to the CPU, in order of time.
-    pub(crate) notices: VecDeque<(Time, Notice)>,
-    pub(crate) memory: MemoryController,
-    pub(crate) cpu: C,
+    notices: VecDeque<(Time, Notice)>,
+    memory: MemoryController,
+    cpu: C,
     /// Boxed, because few hosts have coherent memory.
-    pub(crate) coherent: Option<Box<Coherent>>,
+    coherent: Option<Box<Coherent>>,
     /// Boxed, because few hosts have a translation agent.
-    pub(crate) translation: Option<Box<TranslationAgent>>,
+    translation: Option<Box<TranslationAgent>>,
     /// Requests of the CPU that wait for a wire or are in transmission.
-    pub(crate) cpu_waiting: usize,
+    cpu_waiting: usize,
     /// The time of the next scheduled wake-up for the CPU's requests.
-    pub(crate) cpu_wake: Time,
+    cpu_wake: Time,
     /// The CPU's access to a configuration space. Boxed, because few packets need it.
-    pub(crate) configuration: Box<Configuration>,
-}
-
-#[derive(Clone, Debug)]
-struct RootPort {
-    link: LinkEnd,
-    /// `Max_Payload_Size` of the port, from its registers.
-    max_payload: u32,
-    /// Whether memory requests from below are forwarded (Bus Master Enable).
-    forwards: bool,
+    configuration: Box<Configuration>,
 }
 
 impl<C: Cpu> Component for RootComplex<C> {
@@ -95,27 +88,27 @@ impl<C: Cpu> Component for RootComplex<C> {
     type Timer = RootTimer;
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
-        for port in 0..self.ports.len() as u16 {
-            let finished = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
-            self.settle(Port(port), finished, fx);
+        for port in self.ports.numbers() {
+            let sent = self.ports.start(port, fx);
+            self.settle(sent, fx);
         }
         self.wake_coherence(fx);
         self.ask(fx);
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
-        let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
-        self.settle(port, finished, fx);
-        if let Some(Arrival::Packet(delivery)) = arrival {
-            self.take(port, delivery.packet, fx);
+        let (packet, sent) = self.ports.receive(port, frame, fx);
+        self.settle(sent, fx);
+        if let Some(packet) = packet {
+            self.take(port, packet, fx);
         }
     }
 
     fn expire(&mut self, timer: RootTimer, fx: &mut Effects<'_, Self>) {
         match timer {
             RootTimer::Link(port, timer) => {
-                let finished = self.link(port).expire(timer, &mut At::new(fx, port));
-                self.settle(port, finished, fx);
+                let sent = self.ports.expire(port, timer, fx);
+                self.settle(sent, fx);
             }
             RootTimer::Read => self.finish_reads(fx),
             RootTimer::Cpu => {
@@ -154,15 +147,10 @@ impl<C: Cpu> RootComplex<C> {
             cpu,
         } = config;
         let mut memory = MemoryController::new(&parameters, jitter);
-        let port = |link| RootPort {
-            link,
-            max_payload: 0,
-            forwards: false,
-        };
         let mut root = RootComplex {
             functions,
             routes: Routes::default(),
-            ports: links.into_iter().map(port).collect(),
+            ports: RootPorts::new(links),
             sockets: Sockets::new(&parameters, &sockets),
             patterns,
             notices: VecDeque::new(),
@@ -185,30 +173,17 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Applies the registers. The CPU's packets must fit the max payload size of every root port.
-    pub(crate) fn apply_registers(&mut self) {
+    fn apply_registers(&mut self) {
         self.routes = Routes::of_root(&self.functions);
-        for (port, space) in self.ports.iter_mut().zip(self.functions.ports()) {
-            port.max_payload = space.max_payload();
-            port.forwards = space.bus_master_enable();
-        }
-        let payloads = self.ports.iter().map(|port| port.max_payload);
-        if let Some(max_payload) = payloads.min() {
+        self.ports.apply_registers(&self.functions);
+        if let Some(max_payload) = self.ports.smallest_max_payload() {
             self.cpu.follow(max_payload);
-        }
-    }
-
-    /// Records the errors that the links below the root ports have corrected.
-    pub(crate) fn record_repaired(&mut self) {
-        for (index, port) in self.ports.iter_mut().enumerate() {
-            let repaired = port.link.take_repaired();
-            self.functions
-                .record_correctable(Place::Port(index), repaired);
         }
     }
 
     /// The link ends of the root ports.
     pub fn links(&self) -> impl Iterator<Item = &LinkEnd> {
-        self.ports.iter().map(|port| &port.link)
+        self.ports.links()
     }
 
     /// The host's memory.
@@ -231,29 +206,13 @@ impl<C: Cpu> RootComplex<C> {
         &mut self.cpu
     }
 
-    pub(crate) fn link(&mut self, port: Port) -> &mut LinkEnd {
-        &mut self.ports[port.index()].link
-    }
-
-    /// The max payload size of a port.
-    pub(crate) fn max_payload(&self, port: Port) -> u32 {
-        self.ports[port.index()].max_payload
-    }
-
-    pub(crate) fn own(&self) -> u16 {
-        Self::source(self.ports.len())
-    }
-
-    /// Handles the end of a transmission: a packet from another port frees its ingress buffer; a packet of the host lets it send
-    /// more.
-    fn settle(&mut self, port: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
-        let Some(Finished { source, charge }) = finished else {
+    /// Lets the host send more after a root port has sent a packet of it.
+    #[inline]
+    fn settle(&mut self, sent: Option<Sent>, fx: &mut Effects<'_, Self>) {
+        let Some(Sent { port, charge }) = sent else {
             return;
         };
-        if let Some(ingress) = self.ports.get_mut(usize::from(source)) {
-            let next = ingress.link.free(charge, &mut At::new(fx, Port(source)));
-            self.settle(Port(source), next, fx);
-        } else if charge.traffic_class == TrafficClass::COHERENCE && charge.class == Class::Posted {
+        if charge.traffic_class == TrafficClass::COHERENCE && charge.class == Class::Posted {
             self.sent_messages(port, fx);
         } else if charge.class != Class::Completion {
             self.cpu_waiting -= 1;
@@ -261,24 +220,9 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    pub(crate) fn free(&mut self, port: Port, header: &Header, fx: &mut Effects<'_, Self>) {
-        let finished = self
-            .link(port)
-            .free(Charge::of(header), &mut At::new(fx, port));
-        self.settle(port, finished, fx);
-    }
-
-    pub(crate) fn enqueue(
-        &mut self,
-        port: Port,
-        source: u16,
-        waiting: Waiting,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let finished = self
-            .link(port)
-            .enqueue(source, waiting, &mut At::new(fx, port));
-        self.settle(port, finished, fx);
+    fn free(&mut self, port: Port, header: &Header, fx: &mut Effects<'_, Self>) {
+        let sent = self.ports.free(port, Charge::of(header), fx);
+        self.settle(sent, fx);
     }
 
     fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
@@ -288,11 +232,8 @@ impl<C: Cpu> RootComplex<C> {
             fx.store().release(packet);
             return self.free(port, &header, fx);
         }
-        if header.payload_len() as u32 > self.ports[port.index()].max_payload {
-            return self.refuse(port, packet, &header, Refusal::MalformedTlp, fx);
-        }
-        if !self.ports[port.index()].forwards && header.needs_bus_master() {
-            return self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
+        if let Some(why) = self.ports.refusal(port, &header) {
+            return self.refuse(port, packet, &header, why, fx);
         }
         if self.translation.is_some() && self.waits_for_translation(port, packet, &header, fx) {
             return;
@@ -302,7 +243,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Handles a packet that came in at `port` with a physical address.
     #[inline(always)]
-    pub(crate) fn admit(
+    fn admit(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -316,13 +257,13 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Whether a packet from below may leave by another root port.
-    pub(crate) fn allows_peer(&self, header: &Header) -> bool {
+    fn allows_peer(&self, header: &Header) -> bool {
         self.parameters.peer_to_peer || header.class() == Class::Completion
     }
 
     /// Delivers a packet that came in at `port` and is in the socket of its target.
     #[inline(always)]
-    pub(crate) fn route(
+    fn route(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -337,7 +278,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Delivers a packet that needs no action of caches.
     #[inline(always)]
-    pub(crate) fn route_now(
+    fn route_now(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -347,8 +288,8 @@ impl<C: Cpu> RootComplex<C> {
         match (self.routes.of(header), &header.kind) {
             (Route::Down(to), _) if self.allows_peer(header) => {
                 let ready = fx.now() + self.parameters.peer_latency;
-                let waiting = Waiting::new(packet, fx.store(), ready);
-                self.enqueue(to, port.0, waiting, fx);
+                let sent = self.ports.forward((port, to), packet, ready, fx);
+                self.settle(sent, fx);
             }
             (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
                 self.write(port, packet, request, fx);
@@ -410,7 +351,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Refuses a packet: frees its buffer, reports it, and answers it if it is a non-posted request.
-    pub(crate) fn refuse(
+    fn refuse(
         &mut self,
         port: Port,
         packet: PacketId,

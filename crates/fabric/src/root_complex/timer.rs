@@ -1,7 +1,8 @@
 //! The timers of a root complex.
 
-use kernel::{Label, Port};
+use kernel::{Component, Label, Port};
 use link::LinkTimer;
+use packet::Pcie;
 
 /// A timer of a root complex.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +68,14 @@ impl From<(Port, LinkTimer)> for RootTimer {
         RootTimer::Link(port, timer)
     }
 }
+
+/// A root complex as its parts see it: with any CPU.
+pub(super) trait RootComponent:
+    Component<Traffic = Pcie, Port = Port, Timer = RootTimer>
+{
+}
+
+impl<C: Component<Traffic = Pcie, Port = Port, Timer = RootTimer>> RootComponent for C {}
 
 #[cfg(test)]
 mod tests {

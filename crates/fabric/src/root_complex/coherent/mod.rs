@@ -6,7 +6,6 @@ mod parameters;
 
 use coherence::{Agent, Backing, Home, Origin, Sent, SetAssociative};
 use kernel::{Agenda, Effects, Port, Span, Time};
-use link::Waiting;
 use packet::{PacketId, Packets};
 use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
 use transaction::{Memory, Outbox, messages};
@@ -382,8 +381,8 @@ impl<C: Cpu> RootComplex<C> {
         while let Some(coherent) = &mut self.coherent
             && let Some(packet) = coherent.next_packet(port, now, fx.store())
         {
-            let waiting = Waiting::new(packet, fx.store(), now);
-            self.enqueue(port, self.own(), waiting, fx);
+            let sent = self.ports.send(port, packet, now, fx);
+            self.settle(sent, fx);
         }
     }
 

@@ -1,0 +1,207 @@
+//! The root ports: the ends of their links, and what their registers let in from below.
+
+use kernel::{Effects, Port, Time};
+use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
+use packet::{Charge, Frame, PacketId, Refusal};
+use protocol::Header;
+use transaction::{Functions, Place};
+
+use super::timer::RootComponent;
+
+/// The root ports of a root complex, by number.
+///
+/// A packet that goes from one root port to another occupies the receive buffer of the first until the second has sent it; the root
+/// ports settle that among themselves. They report only packets that the host itself has sent.
+#[derive(Debug)]
+pub(super) struct RootPorts(Vec<RootPort>);
+
+#[derive(Clone, Debug)]
+struct RootPort {
+    link: LinkEnd,
+    /// `Max_Payload_Size` of the port, from its registers.
+    max_payload: u32,
+    /// Whether memory requests from below are forwarded (Bus Master Enable).
+    forwards: bool,
+}
+
+/// A packet of the host itself that a root port has sent.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub(super) struct Sent {
+    pub(super) port: Port,
+    pub(super) charge: Charge,
+}
+
+impl RootPorts {
+    pub(super) fn new(links: Vec<LinkEnd>) -> Self {
+        let port = |link| RootPort {
+            link,
+            max_payload: 0,
+            forwards: false,
+        };
+        RootPorts(links.into_iter().map(port).collect())
+    }
+
+    /// The number of every root port.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = Port> + use<> {
+        (0..self.0.len() as u16).map(Port)
+    }
+
+    pub(super) fn links(&self) -> impl Iterator<Item = &LinkEnd> {
+        self.0.iter().map(|port| &port.link)
+    }
+
+    /// Applies the registers of the root ports.
+    pub(super) fn apply_registers(&mut self, functions: &Functions) {
+        for (port, space) in self.0.iter_mut().zip(functions.ports()) {
+            port.max_payload = space.max_payload();
+            port.forwards = space.bus_master_enable();
+        }
+    }
+
+    pub(super) fn max_payload(&self, port: Port) -> u32 {
+        self.0[port.index()].max_payload
+    }
+
+    /// The largest payload that every root port may send.
+    pub(super) fn smallest_max_payload(&self) -> Option<u32> {
+        self.0.iter().map(|port| port.max_payload).min()
+    }
+
+    /// Records the errors that the links have corrected.
+    pub(super) fn record_repaired(&mut self, functions: &mut Functions) {
+        for (index, port) in self.0.iter_mut().enumerate() {
+            let repaired = port.link.take_repaired();
+            functions.record_correctable(Place::Port(index), repaired);
+        }
+    }
+
+    /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
+    #[inline]
+    pub(super) fn refusal(&self, port: Port, header: &Header) -> Option<Refusal> {
+        let port = &self.0[port.index()];
+        if header.payload_len() as u32 > port.max_payload {
+            Some(Refusal::MalformedTlp)
+        } else if !port.forwards && header.needs_bus_master() {
+            Some(Refusal::UnsupportedRequest)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn start<K: RootComponent>(
+        &mut self,
+        port: Port,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        let finished = self.link(port).start(&mut At::new(fx, port));
+        self.settle(port, finished, fx)
+    }
+
+    /// Handles a frame from the wire; returns the packet that has arrived, if any.
+    pub(super) fn receive<K: RootComponent>(
+        &mut self,
+        port: Port,
+        frame: Frame,
+        fx: &mut Effects<'_, K>,
+    ) -> (Option<PacketId>, Option<Sent>) {
+        let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
+        let sent = self.settle(port, finished, fx);
+        match arrival {
+            Some(Arrival::Packet(delivery)) => (Some(delivery.packet), sent),
+            _ => (None, sent),
+        }
+    }
+
+    pub(super) fn expire<K: RootComponent>(
+        &mut self,
+        port: Port,
+        timer: LinkTimer,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        let finished = self.link(port).expire(timer, &mut At::new(fx, port));
+        self.settle(port, finished, fx)
+    }
+
+    /// Frees the receive buffer of a packet that came in at `port`.
+    pub(super) fn free<K: RootComponent>(
+        &mut self,
+        port: Port,
+        charge: Charge,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        let finished = self.link(port).free(charge, &mut At::new(fx, port));
+        self.settle(port, finished, fx)
+    }
+
+    /// Frees the receive buffer of a packet that came in at `port` and leaves it at `due`.
+    pub(super) fn free_later<K: RootComponent>(
+        &mut self,
+        port: Port,
+        charge: Charge,
+        due: Time,
+        fx: &mut Effects<'_, K>,
+    ) {
+        self.link(port)
+            .free_later(charge, due, &mut At::new(fx, port));
+    }
+
+    /// Sends a packet of the host itself by `port`, not before `ready`.
+    pub(super) fn send<K: RootComponent>(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        ready: Time,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        self.enqueue(self.0.len() as u16, port, packet, ready, fx)
+    }
+
+    /// Sends a packet that came in at root port `from` by `to`, not before `ready`.
+    pub(super) fn forward<K: RootComponent>(
+        &mut self,
+        (from, to): (Port, Port),
+        packet: PacketId,
+        ready: Time,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        self.enqueue(from.0, to, packet, ready, fx)
+    }
+
+    fn enqueue<K: RootComponent>(
+        &mut self,
+        source: u16,
+        port: Port,
+        packet: PacketId,
+        ready: Time,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        let waiting = Waiting::new(packet, fx.store(), ready);
+        let finished = self
+            .link(port)
+            .enqueue(source, waiting, &mut At::new(fx, port));
+        self.settle(port, finished, fx)
+    }
+
+    fn link(&mut self, port: Port) -> &mut LinkEnd {
+        &mut self.0[port.index()].link
+    }
+
+    /// Handles the end of a transmission: a packet from another root port frees its receive buffer there, which may end another
+    /// transmission.
+    fn settle<K: RootComponent>(
+        &mut self,
+        mut port: Port,
+        mut finished: Option<Finished>,
+        fx: &mut Effects<'_, K>,
+    ) -> Option<Sent> {
+        while let Some(Finished { source, charge }) = finished {
+            let Some(ingress) = self.0.get_mut(usize::from(source)) else {
+                return Some(Sent { port, charge });
+            };
+            port = Port(source);
+            finished = ingress.link.free(charge, &mut At::new(fx, port));
+        }
+        None
+    }
+}
