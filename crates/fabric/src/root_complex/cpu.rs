@@ -1,15 +1,15 @@
 //! The interface between a host's software and its root complex.
 
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use kernel::{Effects, Port, Time};
-use packet::{FlowId, Observation, PacketId, Packets, Refusal};
-use protocol::{Completion, Kind, MemoryRequest, Status};
-use transaction::{Memory, Next, Place, Taken, arrived, written};
+use kernel::Time;
+use packet::{FlowId, Packets};
+use protocol::{Completion, MemoryRequest};
+use transaction::{Memory, Next, Taken};
 
-use super::sockets::Crossing;
-use crate::{CoreAccess, RootComplex, RootTimer, Route, TranslationOrder};
+use crate::{CoreAccess, TranslationOrder};
 
 /// The software of a host, which sends requests from the top of the tree.
 pub trait Cpu: Debug {
@@ -52,7 +52,7 @@ pub struct Ram<'m> {
 
 /// An event that the root complex reports to the CPU.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Notice {
+pub(super) enum Notice {
     /// An interrupt with this message.
     Interrupt(u32),
     /// A write of so many bytes to an address.
@@ -62,163 +62,46 @@ pub(crate) enum Notice {
 /// Most requests of the CPU that may wait for the wires.
 const CPU_WINDOW: usize = 16;
 
-impl<C: Cpu> RootComplex<C> {
-    /// Lets the CPU send packets, access lines in its cores' caches, and change page tables.
-    pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
-        self.send_all(fx);
-        self.begin_accesses(fx);
-        self.begin_orders(fx);
+/// The requests of the CPU that wait for a wire or are in transmission.
+#[derive(Debug, Default)]
+pub(super) struct RequestWindow(usize);
+
+impl RequestWindow {
+    /// Whether the CPU may send another request.
+    pub(super) fn is_open(&self) -> bool {
+        self.0 < CPU_WINDOW
     }
 
-    fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
-        while self.cpu_waiting < CPU_WINDOW {
-            let now = fx.now();
-            let memory = Ram {
-                base: self.memory.base(),
-                bytes: self.memory.bytes(),
-            };
-            match self.cpu.next(now, fx.store(), memory) {
-                Next::Packet(packet) => self.send(packet, fx),
-                Next::Told(what) => fx.observe(what),
-                Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
-                Next::TimedOut(flow, bytes) => {
-                    self.record_timeout(flow);
-                    fx.observe(Observation::timed_out(flow, bytes));
-                }
-                Next::NotBefore(time) => {
-                    if time < self.cpu_wake {
-                        self.cpu_wake = time;
-                        fx.wake(RootTimer::Cpu, time.since(now));
-                    }
-                    return;
-                }
-                Next::Nothing => return,
-            }
-        }
+    pub(super) fn enter(&mut self) {
+        self.0 += 1;
     }
 
-    /// Sends a request of the CPU to a root port or to memory; a request that no completer owns is refused at once.
-    fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let header = *fx.store()[packet].header();
-        match self.routes.of(&header) {
-            Route::Down(port) => self.send_down(port, packet, fx),
-            Route::Across(_) | Route::Elsewhere | Route::Nowhere | Route::Configuration => {
-                if let Kind::MemoryWrite(request) = &header.kind
-                    && self.memory.holds(request)
-                {
-                    let socket = self.memory.socket_of(request);
-                    if self.crosses(Crossing::Store, socket, packet, fx) {
-                        self.cpu_waiting += 1;
-                        return;
-                    }
-                    return self.store(packet, fx);
-                }
-                let why = Refusal::UnsupportedRequest;
-                if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
-                    self.take_answer(answer, fx);
-                    fx.store().release(answer);
-                }
-            }
-        }
+    pub(super) fn leave(&mut self) {
+        self.0 -= 1;
+    }
+}
+
+/// The notices on their way to the CPU, in order of time.
+#[derive(Debug, Default)]
+pub(super) struct Notices(VecDeque<(Time, Notice)>);
+
+impl Notices {
+    /// Adds a notice that reaches the CPU at `due`, behind those of the same time.
+    pub(super) fn add(&mut self, due: Time, notice: Notice) {
+        let index = self.0.partition_point(|(other, _)| *other <= due);
+        self.0.insert(index, (due, notice));
     }
 
-    /// Performs a write of the CPU to its own memory.
-    pub(crate) fn store(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        let content = &fx.store()[packet];
-        if let Kind::MemoryWrite(request) = &content.header().kind {
-            self.memory.store(content, request, now);
-        }
-        fx.store().release(packet);
-    }
-
-    /// Sends a request of the CPU down a root port.
-    pub(crate) fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        self.cpu_waiting += 1;
-        if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
-            self.put_down(port, packet, fx);
-        }
-    }
-
-    /// Enqueues a packet of the CPU or the memory at a root port of its socket.
-    pub(crate) fn put_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let ready = fx.now() + self.parameters.latency;
-        let sent = self.ports.send(port, packet, ready, fx);
-        self.settle(sent, fx);
-    }
-
-    /// Records a completion timeout of a read of the CPU in the root port that sent it.
-    fn record_timeout(&mut self, flow: FlowId) {
-        let address = self.cpu.address_of(flow);
-        if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
-            self.functions.record_timeout(Place::Port(port.index()));
-        }
-    }
-
-    /// Gives a completion to the outstanding request of the CPU. False when no request waits for it.
-    pub(crate) fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
-        let now = fx.now();
-        let content = &fx.store()[answer];
-        let Kind::Completion(completion) = &content.header().kind else {
-            return false;
-        };
-        if self.cpu.take_load(completion, content.payload(), now) {
-            return true;
-        }
-        let Some(taken) = self.cpu.take(completion, content.payload()) else {
-            return self.take_configuration(completion, content.payload());
-        };
-        if taken.status == Status::UnsupportedRequest {
-            self.functions.record_master_abort(Place::Own);
-        }
-        fx.observe(taken.observation());
-        true
-    }
-
-    /// Delivers a message signalled interrupt to the CPU, after all writes that arrived before it.
-    pub(crate) fn interrupt(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        request: &MemoryRequest,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let due = self.memory.after_writes(fx.now() + self.parameters.latency);
-        let content = &fx.store()[packet];
-        let charge = content.charge();
-        let bytes = written(content, request).first_chunk().copied();
-        let message = u32::from_le_bytes(bytes.unwrap_or_default());
-        if let Some(told) = arrived(content, request, &self.patterns) {
-            fx.foresee(due, told);
-        }
-        fx.store().release(packet);
-        let left = self.leaves(port, due);
-        self.ports.free_later(port, charge, left, fx);
-        self.notify(due, Notice::Interrupt(message), fx);
-    }
-
-    /// Reports `notice` to the CPU at `due`.
-    pub(crate) fn notify(&mut self, due: Time, notice: Notice, fx: &mut Effects<'_, Self>) {
-        let place = self.notices.partition_point(|(other, _)| *other <= due);
-        self.notices.insert(place, (due, notice));
-        fx.wake(RootTimer::Notice, due.since(fx.now()));
-    }
-
-    pub(crate) fn deliver_notices(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        while let Some((_, notice)) = self.notices.pop_front_if(|(due, _)| *due <= now) {
-            match notice {
-                Notice::Interrupt(message) => self.cpu.interrupt(message),
-                Notice::Written(address, len) => self.cpu.written(address, len),
-            }
-        }
-        self.ask(fx);
+    /// The next notice that has reached the CPU by `now`.
+    pub(super) fn next(&mut self, now: Time) -> Option<Notice> {
+        let (_, notice) = self.0.pop_front_if(|(due, _)| *due <= now)?;
+        Some(notice)
     }
 }
 
 /// The addresses to which functions write message signalled interrupts, as on a PC.
 pub const INTERRUPTS: Range<u64> = 0xfee0_0000..0xfef0_0000;
 
-pub(crate) fn is_interrupt(request: &MemoryRequest) -> bool {
+pub(super) fn is_interrupt(request: &MemoryRequest) -> bool {
     INTERRUPTS.contains(&request.address()) && request.byte_len() == 4
 }

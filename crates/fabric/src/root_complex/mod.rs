@@ -11,22 +11,22 @@ mod sockets;
 mod timer;
 pub(crate) mod translation;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Stream, Time};
 use link::LinkEnd;
-use packet::{Charge, Frame, PacketId, Pcie, Refusal};
-use protocol::{Class, Header, Kind, Message, MessageRequest, TrafficClass};
-use transaction::{Functions, Memory, Pattern, Place};
+use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
+use protocol::{Class, Header, Kind, MemoryRequest, Message, MessageRequest, Status, TrafficClass};
+use transaction::{Functions, Memory, Next, Pattern, Place, arrived, written};
 
 use crate::{CoherenceConfig, Route, Routes, TranslationConfig};
 use coherent::Coherent;
 use configuration::Configuration;
-use cpu::{Notice, is_interrupt};
+use cpu::{Notice, Notices, RequestWindow, is_interrupt};
 use memory::MemoryController;
 use ports::{RootPorts, Sent};
-use sockets::Sockets;
+use sockets::{Crossing, Sockets};
+use timer::WakeUp;
 use translation::TranslationAgent;
 
 pub use cpu::{Cpu, INTERRUPTS, Ram};
@@ -66,18 +66,16 @@ pub struct RootComplex<C> {
     /// None where there is one socket.
     sockets: Option<Box<Sockets>>,
     patterns: Arc<[Pattern]>,
-    /// Notices to the CPU, in order of time.
-    notices: VecDeque<(Time, Notice)>,
+    notices: Notices,
     memory: MemoryController,
     cpu: C,
     /// Boxed, because few hosts have coherent memory.
     coherent: Option<Box<Coherent>>,
     /// Boxed, because few hosts have a translation agent.
     translation: Option<Box<TranslationAgent>>,
-    /// Requests of the CPU that wait for a wire or are in transmission.
-    cpu_waiting: usize,
-    /// The time of the next scheduled wake-up for the CPU's requests.
-    cpu_wake: Time,
+    requests: RequestWindow,
+    /// The wake-up for the CPU's next request.
+    cpu_wake: WakeUp,
     /// The CPU's access to a configuration space. Boxed, because few packets need it.
     configuration: Box<Configuration>,
 }
@@ -112,9 +110,7 @@ impl<C: Cpu> Component for RootComplex<C> {
             }
             RootTimer::Read => self.finish_reads(fx),
             RootTimer::Cpu => {
-                if fx.now() >= self.cpu_wake {
-                    self.cpu_wake = Time::NEVER;
-                }
+                self.cpu_wake.expire(fx.now());
                 self.ask(fx);
             }
             RootTimer::Notice => self.deliver_notices(fx),
@@ -153,13 +149,13 @@ impl<C: Cpu> RootComplex<C> {
             ports: RootPorts::new(links),
             sockets: Sockets::new(&parameters, &sockets),
             patterns,
-            notices: VecDeque::new(),
+            notices: Notices::default(),
             translation: translation.map(|config| TranslationAgent::new(config, &mut memory)),
             memory,
             cpu,
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
-            cpu_waiting: 0,
-            cpu_wake: Time::NEVER,
+            requests: RequestWindow::default(),
+            cpu_wake: WakeUp::default(),
             configuration: Box::new(Configuration::new(parameters.completion_timeout)),
             parameters,
         };
@@ -215,7 +211,7 @@ impl<C: Cpu> RootComplex<C> {
         if charge.traffic_class == TrafficClass::COHERENCE && charge.class == Class::Posted {
             self.sent_messages(port, fx);
         } else if charge.class != Class::Completion {
-            self.cpu_waiting -= 1;
+            self.requests.leave();
             self.ask(fx);
         }
     }
@@ -243,13 +239,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Handles a packet that came in at `port` with a physical address.
     #[inline(always)]
-    fn admit(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) {
+    fn admit(&mut self, port: Port, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
         if self.sockets.is_some() && self.crosses_in(port, packet, header, fx) {
             return;
         }
@@ -263,13 +253,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Delivers a packet that came in at `port` and is in the socket of its target.
     #[inline(always)]
-    fn route(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) {
+    fn route(&mut self, port: Port, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
         if self.coherent.is_some() && self.waits_for_caches(port, packet, header, fx) {
             return;
         }
@@ -365,5 +349,155 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(answer) = answer {
             self.put_down(port, answer, fx);
         }
+    }
+
+    /// Lets the CPU send packets, access lines in its cores' caches, and change page tables.
+    pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
+        self.send_all(fx);
+        self.begin_accesses(fx);
+        self.begin_orders(fx);
+    }
+
+    fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
+        while self.requests.is_open() {
+            let now = fx.now();
+            let memory = Ram {
+                base: self.memory.base(),
+                bytes: self.memory.bytes(),
+            };
+            match self.cpu.next(now, fx.store(), memory) {
+                Next::Packet(packet) => self.send(packet, fx),
+                Next::Told(what) => fx.observe(what),
+                Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
+                Next::TimedOut(flow, bytes) => {
+                    self.record_timeout(flow);
+                    fx.observe(Observation::timed_out(flow, bytes));
+                }
+                Next::NotBefore(time) => {
+                    if self.cpu_wake.schedule(time) {
+                        fx.wake(RootTimer::Cpu, time.since(now));
+                    }
+                    return;
+                }
+                Next::Nothing => return,
+            }
+        }
+    }
+
+    /// Sends a request of the CPU to a root port or to memory; a request that no completer owns is refused at once.
+    fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let header = *fx.store()[packet].header();
+        match self.routes.of(&header) {
+            Route::Down(port) => self.send_down(port, packet, fx),
+            Route::Across(_) | Route::Elsewhere | Route::Nowhere | Route::Configuration => {
+                if let Kind::MemoryWrite(request) = &header.kind
+                    && self.memory.holds(request)
+                {
+                    let socket = self.memory.socket_of(request);
+                    if self.crosses(Crossing::Store, socket, packet, fx) {
+                        self.requests.enter();
+                        return;
+                    }
+                    return self.store(packet, fx);
+                }
+                let why = Refusal::UnsupportedRequest;
+                if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
+                    self.take_answer(answer, fx);
+                    fx.store().release(answer);
+                }
+            }
+        }
+    }
+
+    /// Performs a write of the CPU to its own memory.
+    fn store(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let content = &fx.store()[packet];
+        if let Kind::MemoryWrite(request) = &content.header().kind {
+            self.memory.store(content, request, now);
+        }
+        fx.store().release(packet);
+    }
+
+    /// Sends a request of the CPU down a root port.
+    fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        self.requests.enter();
+        if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
+            self.put_down(port, packet, fx);
+        }
+    }
+
+    /// Enqueues a packet of the CPU or the memory at a root port of its socket.
+    fn put_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let ready = fx.now() + self.parameters.latency;
+        let sent = self.ports.send(port, packet, ready, fx);
+        self.settle(sent, fx);
+    }
+
+    /// Records a completion timeout of a read of the CPU in the root port that sent it.
+    fn record_timeout(&mut self, flow: FlowId) {
+        let address = self.cpu.address_of(flow);
+        if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
+            self.functions.record_timeout(Place::Port(port.index()));
+        }
+    }
+
+    /// Gives a completion to the outstanding request of the CPU. False when no request waits for it.
+    fn take_answer(&mut self, answer: PacketId, fx: &mut Effects<'_, Self>) -> bool {
+        let now = fx.now();
+        let content = &fx.store()[answer];
+        let Kind::Completion(completion) = &content.header().kind else {
+            return false;
+        };
+        if self.cpu.take_load(completion, content.payload(), now) {
+            return true;
+        }
+        let Some(taken) = self.cpu.take(completion, content.payload()) else {
+            return self.take_configuration(completion, content.payload());
+        };
+        if taken.status == Status::UnsupportedRequest {
+            self.functions.record_master_abort(Place::Own);
+        }
+        fx.observe(taken.observation());
+        true
+    }
+
+    /// Delivers a message signalled interrupt to the CPU, after all writes that arrived before it.
+    fn interrupt(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let due = self.memory.after_writes(fx.now() + self.parameters.latency);
+        let content = &fx.store()[packet];
+        let charge = content.charge();
+        let bytes = written(content, request).first_chunk().copied();
+        let message = u32::from_le_bytes(bytes.unwrap_or_default());
+        if let Some(told) = arrived(content, request, &self.patterns) {
+            fx.foresee(due, told);
+        }
+        fx.store().release(packet);
+        let left = self.leaves(port, due);
+        self.ports.free_later(port, charge, left, fx);
+        self.notify(due, Notice::Interrupt(message), fx);
+    }
+
+    /// Reports `notice` to the CPU at `due`.
+    fn notify(&mut self, due: Time, notice: Notice, fx: &mut Effects<'_, Self>) {
+        self.notices.add(due, notice);
+        fx.wake(RootTimer::Notice, due.since(fx.now()));
+    }
+
+    fn deliver_notices(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some(notice) = self.notices.next(now) {
+            match notice {
+                Notice::Interrupt(message) => self.cpu.interrupt(message),
+                Notice::Written(address, len) => self.cpu.written(address, len),
+            }
+        }
+        self.ask(fx);
     }
 }

@@ -184,7 +184,7 @@ impl<C: Cpu> RootComplex<C> {
                 Crossing::Down(port) => self.put_down(port, packet, fx),
                 Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
                 Crossing::Store => {
-                    self.cpu_waiting -= 1;
+                    self.requests.leave();
                     self.store(packet, fx);
                     self.ask(fx);
                 }

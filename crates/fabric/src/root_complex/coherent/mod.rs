@@ -11,6 +11,7 @@ use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message}
 use transaction::{Memory, Outbox, messages};
 
 use crate::root_complex::memory::MemoryController;
+use crate::root_complex::timer::WakeUp;
 use crate::{Cpu, RootComplex, RootTimer};
 use cores::Core;
 pub use cores::{CoreAccess, CoreOperation};
@@ -55,7 +56,7 @@ pub(crate) struct Coherent {
     /// Events within the host, by time.
     under_way: Agenda<Event>,
     /// The time of the next wake-up.
-    wake: Time,
+    wake: WakeUp,
     sent: Vec<Sent<LineData>>,
     io: Io,
     /// Lines that agents below root ports may have written before they were lost, with the port's number.
@@ -144,7 +145,7 @@ impl Coherent {
             core_distance: parameters.core_distance,
             port_distance: parameters.port_distance,
             under_way,
-            wake: Time::NEVER,
+            wake: WakeUp::default(),
             sent: Vec::new(),
             io: Io::default(),
             lost: Vec::new(),
@@ -402,13 +403,10 @@ impl<C: Cpu> RootComplex<C> {
         let Some(coherent) = &mut self.coherent else {
             return;
         };
-        if coherent.wake <= now {
-            coherent.wake = Time::NEVER;
-        }
+        coherent.wake.expire(now);
         if let Some(next) = coherent.next_time(now)
-            && next < coherent.wake
+            && coherent.wake.schedule(next)
         {
-            coherent.wake = next;
             fx.wake(RootTimer::Coherence, next.max(now).since(now));
         }
     }

@@ -16,6 +16,7 @@ use protocol::{
 use transaction::{Mapping, Rights};
 
 use crate::root_complex::memory::MemoryController;
+use crate::root_complex::timer::WakeUp;
 use crate::{Cpu, IommuParameters, RootComplex, RootTimer, Route};
 use iommu::{DescriptorReads, Iommu, IommuAnswer, IommuRequest, PageTable, Purpose};
 use untranslated::Untranslated;
@@ -78,7 +79,7 @@ pub(crate) struct TranslationAgent {
     /// Unmappings by invalidation tag: the ticket, and the functions that have not confirmed yet.
     invalidations: Vec<Option<(u32, Vec<FunctionId>)>>,
     page_latency: Span,
-    wake: Time,
+    wake: WakeUp,
 }
 
 struct Descriptors<'m>(&'m mut MemoryController);
@@ -127,7 +128,7 @@ impl TranslationAgent {
             untranslated: Untranslated::default(),
             invalidations: vec![None; usize::from(InvalidateTag::COUNT)],
             page_latency: config.parameters.page_latency,
-            wake: Time::NEVER,
+            wake: WakeUp::default(),
         })
     }
 
@@ -399,12 +400,9 @@ impl<C: Cpu> RootComplex<C> {
                 responses.push((port, who, request.group, response));
             }
         }
-        if agent.wake <= now {
-            agent.wake = Time::NEVER;
-        }
+        agent.wake.expire(now);
         let next = agent.next_time();
-        if next < agent.wake {
-            agent.wake = next;
+        if agent.wake.schedule(next) {
             fx.wake(RootTimer::Translation, next.since(now));
         }
         for (port, packet, outcome) in done {
@@ -425,7 +423,7 @@ impl<C: Cpu> RootComplex<C> {
             let packet = fx.store().claim();
             let header = Header::message(self.functions.id(), message);
             fx.store()[packet].write(header, Stamp::default());
-            self.cpu_waiting += 1;
+            self.requests.enter();
             self.put_down(port, packet, fx);
         }
     }
