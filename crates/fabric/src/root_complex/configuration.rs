@@ -1,16 +1,14 @@
 //! The CPU's accesses to configuration spaces: one at a time, sent as packets below the root ports.
 
-use kernel::{Effects, Port, Span};
-use packet::{Observation, Refusal, Stamp};
-use protocol::{Completion, ConfigRequest, FunctionId, Kind, Status, Tag};
-use transaction::{Action, ConfigAccess, Outstanding, Place, Reach};
-
-use crate::{Cpu, RootComplex, RootTimer};
+use kernel::{Span, Time};
+use packet::{PacketId, Packets, Stamp};
+use protocol::{Completion, ConfigRequest, FunctionId, Kind, Status};
+use transaction::{Action, Outstanding};
 
 /// The CPU's current access, and the outstanding requests of this and earlier accesses. The requester is the root port that sends
 /// the request, so these tags are separate from those of the CPU's memory requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Configuration {
+pub(super) struct Configuration {
     progress: Progress,
     /// The outstanding requests, with the root port of each.
     requests: Outstanding<usize>,
@@ -33,15 +31,69 @@ const TAGS: u16 = 32;
 
 impl Configuration {
     /// No access yet; each request will have the completion timeout `timeout`.
-    pub(crate) fn new(timeout: Span) -> Self {
+    pub(super) fn new(timeout: Span) -> Self {
         Configuration {
             progress: Progress::Idle,
             requests: Outstanding::new(TAGS, timeout),
         }
     }
 
+    /// Whether an access has begun and its result was not taken yet.
+    pub(super) fn is_busy(&self) -> bool {
+        !matches!(self.progress, Progress::Idle)
+    }
+
+    /// Ends the access at once with this result: the value, or none if no function serves it.
+    pub(super) fn answer(&mut self, result: Option<u32>) {
+        self.progress = Progress::Answered(result);
+    }
+
+    /// Begins an access to a function below root port `port`, which is its requester; returns the request, and the time at which it
+    /// times out.
+    pub(super) fn begin(
+        &mut self,
+        port: usize,
+        mut request: ConfigRequest,
+        action: Action,
+        now: Time,
+        packets: &mut Packets,
+    ) -> (PacketId, Time) {
+        let awaited = match action {
+            Action::Read => 4,
+            Action::Write { .. } => 0,
+        };
+        request.tag = self.requests.begin(port, awaited, now);
+        self.progress = Progress::Sent(request.requester);
+        let packet = packets.claim();
+        match action {
+            Action::Read => {
+                let header = Kind::ConfigRead(request).into();
+                packets[packet].write(header, Stamp::default());
+            }
+            Action::Write { value, .. } => {
+                let header = Kind::ConfigWrite(request).into();
+                let payload = packets[packet].write(header, Stamp::default());
+                payload.copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        (packet, self.requests.oldest_deadline())
+    }
+
+    /// Whether the access is complete.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.progress, Progress::Answered(_))
+    }
+
+    /// Takes the result of a complete access: the value, or none if no function served it.
+    pub(super) fn take_result(&mut self) -> Option<u32> {
+        match std::mem::replace(&mut self.progress, Progress::Idle) {
+            Progress::Answered(result) => result,
+            Progress::Idle | Progress::Sent(_) => None,
+        }
+    }
+
     /// Takes a completion; returns the root port of its request. `None` when no request waits for it.
-    fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<usize> {
+    pub(super) fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<usize> {
         if !matches!(self.progress, Progress::Sent(id) if id == completion.requester) {
             return None;
         }
@@ -54,97 +106,11 @@ impl Configuration {
         }
         Some(part.what)
     }
-}
 
-impl<C: Cpu> RootComplex<C> {
-    /// Whether an access has begun and its result was not taken yet.
-    pub fn is_configuring(&self) -> bool {
-        !matches!(self.configuration.progress, Progress::Idle)
-    }
-
-    /// Begins an access of the CPU; the previous one must be complete.
-    pub fn configure(&mut self, access: &ConfigAccess, fx: &mut Effects<'_, Self>) {
-        let mut request = access.request(self.functions.id(), Tag::default());
-        self.configuration.progress = match self.functions.reach(&request) {
-            Reach::Nobody => Progress::Answered(None),
-            Reach::Here(place) => {
-                self.ports.record_repaired(&mut self.functions);
-                let value = self.functions.access(place, &request, access.action);
-                if access.action != Action::Read {
-                    self.apply_registers();
-                }
-                Progress::Answered(Some(value))
-            }
-            Reach::Below(port, kind) => {
-                request.kind = kind;
-                request.requester = self.functions.id_of(Place::Port(port));
-                self.send_below(port, request, access.action, fx);
-                Progress::Sent(request.requester)
-            }
-        };
-    }
-
-    /// Sends a configuration request down a root port.
-    fn send_below(
-        &mut self,
-        port: usize,
-        mut request: ConfigRequest,
-        action: Action,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let awaited = match action {
-            Action::Read => 4,
-            Action::Write { .. } => 0,
-        };
-        let requests = &mut self.configuration.requests;
-        request.tag = requests.begin(port, awaited, fx.now());
-        let patience = requests.oldest_deadline().since(fx.now());
-        fx.wake(RootTimer::Configuration, patience);
-        let packet = fx.store().claim();
-        match action {
-            Action::Read => {
-                let header = Kind::ConfigRead(request).into();
-                fx.store()[packet].write(header, Stamp::default());
-            }
-            Action::Write { value, .. } => {
-                let header = Kind::ConfigWrite(request).into();
-                let payload = fx.store()[packet].write(header, Stamp::default());
-                payload.copy_from_slice(&value.to_le_bytes());
-            }
-        }
-        self.send_down(Port(port as u16), packet, fx);
-    }
-
-    /// The result of the last access, once: the value, or none if no function served it. `None` while the access is outstanding.
-    pub fn configured(&mut self) -> Option<Option<u32>> {
-        let Progress::Answered(answer) = self.configuration.progress else {
-            return None;
-        };
-        self.configuration.progress = Progress::Idle;
-        Some(answer)
-    }
-
-    /// Takes a completion of an access. False when no request waits for it.
-    pub(crate) fn take_configuration(&mut self, completion: &Completion, payload: &[u8]) -> bool {
-        let Some(port) = self.configuration.take(completion, payload) else {
-            return false;
-        };
-        if completion.status == Status::UnsupportedRequest {
-            self.functions.record_master_abort(Place::Port(port));
-        }
-        true
-    }
-
-    /// Completes an access that has timed out (PCIe Base 2.8), unless a later one is outstanding.
-    pub(crate) fn give_up_configuration(&mut self, fx: &mut Effects<'_, Self>) {
-        if let Some(lost) = self.configuration.requests.give_up(fx.now()) {
-            self.functions.record_timeout(Place::Port(lost.what));
-            self.configuration.progress = Progress::Answered(None);
-            fx.observe(Observation::Refused {
-                why: Refusal::CompletionTimeout,
-                flow: None,
-                bytes: 0,
-            });
-        }
+    /// Ends the access whose request has timed out by `now` (PCIe Base 2.8); returns the root port of the request.
+    pub(super) fn give_up(&mut self, now: Time) -> Option<usize> {
+        let lost = self.requests.give_up(now)?;
+        self.progress = Progress::Answered(None);
+        Some(lost.what)
     }
 }

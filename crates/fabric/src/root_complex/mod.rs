@@ -16,8 +16,12 @@ use std::sync::Arc;
 use kernel::{Component, Effects, Port, Stream, Time};
 use link::LinkEnd;
 use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
-use protocol::{Class, Header, Kind, MemoryRequest, Message, MessageRequest, Status, TrafficClass};
-use transaction::{Functions, Memory, Next, Pattern, Place, arrived, written};
+use protocol::{
+    Class, Header, Kind, MemoryRequest, Message, MessageRequest, Status, Tag, TrafficClass,
+};
+use transaction::{
+    Action, ConfigAccess, Functions, Memory, Next, Pattern, Place, Reach, arrived, written,
+};
 
 use crate::{CoherenceConfig, Route, Routes, TranslationConfig};
 use coherent::Coherent;
@@ -453,7 +457,13 @@ impl<C: Cpu> RootComplex<C> {
             return true;
         }
         let Some(taken) = self.cpu.take(completion, content.payload()) else {
-            return self.take_configuration(completion, content.payload());
+            let port = self.configuration.take(completion, content.payload());
+            if let Some(port) = port
+                && completion.status == Status::UnsupportedRequest
+            {
+                self.functions.record_master_abort(Place::Port(port));
+            }
+            return port.is_some();
         };
         if taken.status == Status::UnsupportedRequest {
             self.functions.record_master_abort(Place::Own);
@@ -499,5 +509,54 @@ impl<C: Cpu> RootComplex<C> {
             }
         }
         self.ask(fx);
+    }
+
+    /// Whether an access of the CPU to a configuration space has begun and its result was not taken yet.
+    pub fn is_configuring(&self) -> bool {
+        self.configuration.is_busy()
+    }
+
+    /// Begins an access of the CPU to a configuration space; the previous one must be complete.
+    pub fn configure(&mut self, access: &ConfigAccess, fx: &mut Effects<'_, Self>) {
+        let mut request = access.request(self.functions.id(), Tag::default());
+        match self.functions.reach(&request) {
+            Reach::Nobody => self.configuration.answer(None),
+            Reach::Here(place) => {
+                self.ports.record_repaired(&mut self.functions);
+                let value = self.functions.access(place, &request, access.action);
+                if access.action != Action::Read {
+                    self.apply_registers();
+                }
+                self.configuration.answer(Some(value));
+            }
+            Reach::Below(port, kind) => {
+                request.kind = kind;
+                request.requester = self.functions.id_of(Place::Port(port));
+                let now = fx.now();
+                let (packet, deadline) =
+                    self.configuration
+                        .begin(port, request, access.action, now, fx.store());
+                fx.wake(RootTimer::Configuration, deadline.since(now));
+                self.send_down(Port(port as u16), packet, fx);
+            }
+        }
+    }
+
+    /// Takes the result of the CPU's access to a configuration space: the value, or none if no function served it. `None` while the
+    /// access is outstanding.
+    pub fn configured(&mut self) -> Option<Option<u32>> {
+        let is_complete = self.configuration.is_complete();
+        is_complete.then(|| self.configuration.take_result())
+    }
+
+    fn give_up_configuration(&mut self, fx: &mut Effects<'_, Self>) {
+        if let Some(port) = self.configuration.give_up(fx.now()) {
+            self.functions.record_timeout(Place::Port(port));
+            fx.observe(Observation::Refused {
+                why: Refusal::CompletionTimeout,
+                flow: None,
+                bytes: 0,
+            });
+        }
     }
 }
