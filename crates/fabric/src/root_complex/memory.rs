@@ -1,16 +1,16 @@
 //! A host's memory behind the controllers of its sockets: lines are served in order, reads have an additional latency.
 
 use kernel::{Agenda, Port, Span, Stream, Time};
-use packet::{Packet, PacketId};
-use protocol::MemoryRequest;
-use transaction::{Memory, written};
+use packet::{Observation, Packet, PacketId, Packets};
+use protocol::{AtomicRequest, FunctionId, Header, MemoryRequest};
+use transaction::{Completions, Memory, Pattern, deliver, written};
 
 use super::parameters::MOST_SOCKETS;
 use crate::RootComplexParameters;
 
 /// The memory controllers and their memory.
 #[derive(Debug)]
-pub(crate) struct MemoryController {
+pub(super) struct MemoryController {
     /// The first address.
     base: u64,
     bytes: Memory,
@@ -27,12 +27,15 @@ pub(crate) struct MemoryController {
     /// Largest additional delay of a read.
     read_jitter: Span,
     jitter: Stream,
+    /// Largest payload of a completion, and the addresses at which a read may be divided (Read Completion Boundary).
+    largest_completion: u32,
+    completion_boundary: u32,
     /// Outstanding reads, and the ports whose buffers hold them.
     reads: Agenda<(PacketId, Port)>,
 }
 
 impl MemoryController {
-    pub(crate) fn new(parameters: &RootComplexParameters, jitter: Stream) -> Self {
+    pub(super) fn new(parameters: &RootComplexParameters, jitter: Stream) -> Self {
         MemoryController {
             base: parameters.memory_base(),
             bytes: Memory::new(parameters.memory.0),
@@ -46,24 +49,26 @@ impl MemoryController {
             read_latency: parameters.memory_read_latency,
             read_jitter: parameters.memory_read_jitter,
             jitter,
+            largest_completion: parameters.largest_completion.0 as u32,
+            completion_boundary: parameters.read_completion_boundary.0 as u32,
             reads: Agenda::default(),
         }
     }
 
-    pub(crate) fn base(&self) -> u64 {
+    pub(super) fn base(&self) -> u64 {
         self.base
     }
 
-    pub(crate) fn bytes(&self) -> &Memory {
+    pub(super) fn bytes(&self) -> &Memory {
         &self.bytes
     }
 
-    pub(crate) fn bytes_mut(&mut self) -> &mut Memory {
+    pub(super) fn bytes_mut(&mut self) -> &mut Memory {
         &mut self.bytes
     }
 
     /// Whether a request is for bytes of this memory; a translation request is not.
-    pub(crate) fn holds(&self, request: &MemoryRequest) -> bool {
+    pub(super) fn holds(&self, request: &MemoryRequest) -> bool {
         if request.translations() > 0 {
             return false;
         }
@@ -73,7 +78,7 @@ impl MemoryController {
 
     /// The socket of the memory that a request accesses; the request must be for this memory.
     #[inline]
-    pub(crate) fn socket_of(&self, request: &MemoryRequest) -> usize {
+    pub(super) fn socket_of(&self, request: &MemoryRequest) -> usize {
         let offset = request.first_byte() - self.base;
         // The comparison avoids a slower division where there is one socket.
         if offset < self.share {
@@ -84,12 +89,12 @@ impl MemoryController {
     }
 
     /// Time at which something that arrives at `there` is after all earlier writes, in every socket.
-    pub(crate) fn after_writes(&self, there: Time) -> Time {
+    pub(super) fn after_writes(&self, there: Time) -> Time {
         self.free.into_iter().fold(there, Time::max)
     }
 
     /// Reserves the next lines for a write that arrives at `there`; returns the time at which the write is complete.
-    pub(crate) fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
+    pub(super) fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let done = self.take_lines(request, there);
         if self.partial_line == Span::ZERO || request.is_zero_length() {
             return done;
@@ -120,7 +125,7 @@ impl MemoryController {
     }
 
     /// Reads the line at `address` for a request that arrives at `there`; returns the time of the data.
-    pub(crate) fn fetch(&mut self, address: u64, there: Time) -> Time {
+    pub(super) fn fetch(&mut self, address: u64, there: Time) -> Time {
         let late = self.late();
         let socket = ((address - self.base) / self.share) as usize;
         let free = &mut self.free[socket];
@@ -136,15 +141,31 @@ impl MemoryController {
         }
     }
 
+    /// Performs a write that arrives at `there`; returns the time of its end, and what to report of its flow.
+    ///
+    /// The end is known once the lines are reserved. The bytes are visible at once: an outstanding read that began earlier may
+    /// return them, as in a memory with several banks.
+    pub(super) fn write(
+        &mut self,
+        packet: &Packet,
+        request: &MemoryRequest,
+        there: Time,
+        patterns: &[Pattern],
+    ) -> (Time, Option<Observation>) {
+        let done = self.take_write(request, there);
+        let told = deliver(packet, request, &mut self.bytes, self.base, patterns);
+        (done, told)
+    }
+
     /// Performs a store of the CPU at `now`; the CPU does not wait for its end.
-    pub(crate) fn store(&mut self, packet: &Packet, request: &MemoryRequest, now: Time) {
+    pub(super) fn store(&mut self, packet: &Packet, request: &MemoryRequest, now: Time) {
         self.take_write(request, now);
         self.bytes
             .write(request.first_byte() - self.base, written(packet, request));
     }
 
     /// Begins a read that arrives at `there`; returns the time of its answer.
-    pub(crate) fn begin_read(
+    pub(super) fn begin_read(
         &mut self,
         packet: PacketId,
         port: Port,
@@ -158,7 +179,54 @@ impl MemoryController {
     }
 
     /// The next read with an answer due by `now`, and its port.
-    pub(crate) fn next_read(&mut self, now: Time) -> Option<(PacketId, Port)> {
+    pub(super) fn next_read(&mut self, now: Time) -> Option<(PacketId, Port)> {
         self.reads.pop(now)
     }
+
+    /// The completions of a read by `completer`, with at most `max_payload` bytes each.
+    pub(super) fn completions(
+        &self,
+        packet: PacketId,
+        completer: FunctionId,
+        max_payload: u32,
+        packets: &mut Packets,
+    ) -> Vec<PacketId> {
+        let request = *packets[packet].header();
+        let largest = max_payload.min(self.largest_completion);
+        let completions = Completions::of(&request, completer, largest, self.completion_boundary);
+        completions
+            .packets(packet, &self.bytes, self.base, packets)
+            .collect()
+    }
+
+    /// Executes an atomic operation with these operands; returns the previous value.
+    pub(super) fn execute(&mut self, request: &AtomicRequest, operands: &[u8]) -> u128 {
+        let atomic = request.on_line(operands);
+        let offset = request.address() - self.base;
+        let mut bytes = [0; 16];
+        self.bytes.read(offset, &mut bytes[..atomic.width()]);
+        let old = u128::from_le_bytes(bytes);
+        let new = atomic.applied(old).to_le_bytes();
+        self.bytes.write(offset, &new[..atomic.width()]);
+        old
+    }
+}
+
+/// The completion by `completer` of an executed atomic operation with the previous value `old`.
+pub(super) fn atomic_completion(
+    packet: PacketId,
+    request: &AtomicRequest,
+    old: u128,
+    completer: FunctionId,
+    packets: &mut Packets,
+) -> PacketId {
+    let width = request.width();
+    let (header, stamp) = (*packets[packet].header(), packets[packet].stamp);
+    let answer = Header::completion_with_data(&header, completer, 0, width)
+        .expect("an atomic operation's completion has the width of its value");
+    let completion = packets.claim();
+    packets[completion]
+        .write(answer, stamp)
+        .copy_from_slice(&old.to_le_bytes()[..width as usize]);
+    completion
 }

@@ -1,15 +1,14 @@
 //! A root complex: root ports, the host's memory behind them, and the CPU's own requests and interrupts.
 
-pub(crate) mod coherent;
+mod coherent;
 mod configuration;
 mod cpu;
 mod memory;
-mod memory_requests;
 mod parameters;
 mod ports;
 mod sockets;
 mod timer;
-pub(crate) mod translation;
+mod translation;
 
 use std::sync::Arc;
 
@@ -17,25 +16,34 @@ use kernel::{Component, Effects, Port, Stream, Time};
 use link::LinkEnd;
 use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::{
-    Class, Header, Kind, MemoryRequest, Message, MessageRequest, Status, Tag, TrafficClass,
+    AtomicRequest, Class, Header, Kind, MemoryRequest, Message, MessageRequest, Status, Tag,
+    TrafficClass,
 };
 use transaction::{
     Action, ConfigAccess, Functions, Memory, Next, Pattern, Place, Reach, arrived, written,
 };
 
-use crate::{CoherenceConfig, Route, Routes, TranslationConfig};
+use crate::{Route, Routes};
 use coherent::Coherent;
 use configuration::Configuration;
 use cpu::{Notice, Notices, RequestWindow, is_interrupt};
 use memory::MemoryController;
 use ports::{RootPorts, Sent};
-use sockets::{Crossing, Sockets};
+use sockets::{CPU, Crossing, Sockets};
 use timer::WakeUp;
 use translation::TranslationAgent;
 
+pub use coherent::{
+    CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, PacketHeader,
+};
 pub use cpu::{Cpu, INTERRUPTS, Ram};
 pub use parameters::RootComplexParameters;
 pub use timer::RootTimer;
+pub use translation::{
+    DescriptorReads, Iommu, IommuAnswer, IommuCounters, IommuParameters, IommuRequest, PageTable,
+    PageTableError, Purpose, Step, TableChange, TranslationConfig, TranslationFault,
+    TranslationOrder, TranslationTable,
+};
 
 /// The configuration of a root complex.
 #[derive(Clone, Debug)]
@@ -290,16 +298,10 @@ impl<C: Cpu> RootComplex<C> {
             }
             (_, Kind::Message(request)) => self.handle_message(port, packet, header, request, fx),
             (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
-                let there = fx.now() + self.parameters.latency;
-                let due = self.memory.begin_read(packet, port, request, there);
-                fx.wake(RootTimer::Read, due.since(fx.now()));
+                self.read(port, packet, request, fx);
             }
             (Route::Elsewhere, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
-                let there = fx.now() + self.parameters.latency;
-                let due = self
-                    .memory
-                    .begin_read(packet, port, &request.range(), there);
-                fx.wake(RootTimer::Read, due.since(fx.now()));
+                self.read(port, packet, &request.range(), fx);
             }
             (Route::Elsewhere, Kind::Completion(_)) => {
                 if !self.take_answer(packet, fx) {
@@ -557,6 +559,178 @@ impl<C: Cpu> RootComplex<C> {
                 flow: None,
                 bytes: 0,
             });
+        }
+    }
+
+    /// Performs a write to memory.
+    fn write(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let there = fx.now() + self.parameters.latency;
+        let content = &fx.store()[packet];
+        let (charge, flow) = (content.charge(), content.stamp.flow);
+        let (done, told) = self.memory.write(content, request, there, &self.patterns);
+        if let Some(told) = told {
+            fx.foresee(done, told);
+        }
+        fx.store().release(packet);
+        let (first, len) = (request.first_byte(), request.byte_len());
+        if self.cpu.watches(first, len) {
+            self.notify(done, Notice::Written(first, len), fx);
+        }
+        let left = self.leaves(port, done);
+        self.ports.free_later(port, charge, left, fx);
+        if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
+            self.ask(fx);
+        }
+    }
+
+    /// Begins a read of memory.
+    fn read(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let there = fx.now() + self.parameters.latency;
+        let due = self.memory.begin_read(packet, port, request, there);
+        fx.wake(RootTimer::Read, due.since(fx.now()));
+    }
+
+    fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some((packet, port)) = self.memory.next_read(fx.now()) {
+            let header = *fx.store()[packet].header();
+            let from = self.socket_ahead(&header);
+            let answers = if let Kind::Atomic(request) = &header.kind {
+                let old = self.memory.execute(request, fx.store()[packet].payload());
+                vec![self.atomic_completion(packet, request, old, fx)]
+            } else {
+                let max_payload = self.ports.max_payload(port);
+                let completer = self.functions.id();
+                self.memory
+                    .completions(packet, completer, max_payload, fx.store())
+            };
+            for answer in answers {
+                if let Some(from) = from
+                    && self.crosses(
+                        Crossing::Answer { from, to: port },
+                        self.socket_of(port),
+                        answer,
+                        fx,
+                    )
+                {
+                    continue;
+                }
+                self.put_down(port, answer, fx);
+            }
+            fx.store().release(packet);
+            self.free(port, &header, fx);
+        }
+    }
+
+    /// The completion of an executed atomic operation with the previous value `old`; the CPU is notified of the write.
+    fn atomic_completion(
+        &mut self,
+        packet: PacketId,
+        request: &AtomicRequest,
+        old: u128,
+        fx: &mut Effects<'_, Self>,
+    ) -> PacketId {
+        let (first, len) = (request.address(), request.width());
+        if self.cpu.watches(first, len) {
+            self.notify(fx.now(), Notice::Written(first, len), fx);
+        }
+        memory::atomic_completion(packet, request, old, self.functions.id(), fx.store())
+    }
+
+    /// The socket of a root port.
+    fn socket_of(&self, port: Port) -> usize {
+        let sockets = self.sockets.as_ref();
+        sockets.map_or(CPU, |sockets| sockets.of_port(port))
+    }
+
+    /// Whether a packet that came in at `port` is kept until it arrives at the socket of its target.
+    #[inline(never)]
+    fn crosses_in(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let to = self.socket_ahead(header);
+        to.is_some_and(|to| self.crosses(Crossing::In(port), to, packet, fx))
+    }
+
+    /// The socket of a packet's target, where there are several sockets; none for a packet that will be refused.
+    fn socket_ahead(&self, header: &Header) -> Option<usize> {
+        let sockets = self.sockets.as_ref()?;
+        match (self.routes.of(header), &header.kind) {
+            (Route::Down(to), _) => self.allows_peer(header).then(|| sockets.of_port(to)),
+            (_, Kind::MemoryWrite(request) | Kind::MemoryRead(request))
+                if self.memory.holds(request) =>
+            {
+                Some(self.memory.socket_of(request))
+            }
+            (_, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
+                Some(self.memory.socket_of(&request.range()))
+            }
+            (_, Kind::MemoryWrite(_) | Kind::Completion(_)) => Some(CPU),
+            _ => None,
+        }
+    }
+
+    /// Whether a packet for socket `to` is kept until it arrives there.
+    #[inline]
+    fn crosses(
+        &mut self,
+        crossing: Crossing,
+        to: usize,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(sockets) = &mut self.sockets else {
+            return false;
+        };
+        let now = fx.now();
+        let Some(due) = sockets.begin(crossing, to, packet, &fx.store()[packet], now) else {
+            return false;
+        };
+        fx.wake(RootTimer::Across, due.since(now));
+        true
+    }
+
+    /// Handles the packets that have arrived at their sockets.
+    fn finish_crossings(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some((crossing, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
+            match crossing {
+                Crossing::In(port) => {
+                    let header = *fx.store()[packet].header();
+                    self.route(port, packet, &header, fx);
+                }
+                Crossing::Down(port) => self.put_down(port, packet, fx),
+                Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
+                Crossing::Store => {
+                    self.requests.leave();
+                    self.store(packet, fx);
+                    self.ask(fx);
+                }
+            }
+        }
+    }
+
+    /// The time at which a write from `port` that is complete at `done` leaves its receive buffer.
+    #[inline]
+    fn leaves(&mut self, port: Port, done: Time) -> Time {
+        match &mut self.sockets {
+            Some(sockets) => sockets.leaves(port, done),
+            None => done,
         }
     }
 }

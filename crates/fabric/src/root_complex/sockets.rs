@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use kernel::{Bandwidth, Effects, Port, Span, Time};
+use kernel::{Bandwidth, Port, Span, Time};
 use packet::{Packet, PacketId};
-use protocol::{Class, Header, Kind};
+use protocol::Class;
 
-use crate::{Cpu, RootComplex, RootComplexParameters, RootTimer, Route};
+use super::RootComplexParameters;
 
 /// The sockets of a host that has more than one.
 #[derive(Debug)]
-pub(crate) struct Sockets {
+pub(super) struct Sockets {
     /// The socket of each root port.
     of_ports: Vec<usize>,
     count: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Sockets {
 
 /// The origin of a packet that may go to another socket, which also determines what happens to it there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Crossing {
+pub(super) enum Crossing {
     /// The packet came in by a root port.
     In(Port),
     /// The CPU sends the packet down a root port.
@@ -43,11 +43,11 @@ pub(crate) enum Crossing {
 }
 
 /// The socket of the CPU, where programs run and interrupts arrive.
-const CPU: usize = 0;
+pub(super) const CPU: usize = 0;
 
 impl Sockets {
     /// The sockets of a host, with the socket of each root port; none where there is only one socket.
-    pub(crate) fn new(parameters: &RootComplexParameters, of_ports: &[u32]) -> Option<Box<Self>> {
+    pub(super) fn new(parameters: &RootComplexParameters, of_ports: &[u32]) -> Option<Box<Self>> {
         let count = parameters.sockets as usize;
         (count > 1).then(|| {
             Box::new(Sockets {
@@ -68,7 +68,7 @@ impl Sockets {
     ///
     /// Packets from one port, or from the CPU, stay behind their earlier posted requests, even if those went to another socket
     /// (PCIe Base 2.4.1): software that sees the last write may rely on the earlier ones.
-    fn begin(
+    pub(super) fn begin(
         &mut self,
         crossing: Crossing,
         to: usize,
@@ -106,100 +106,20 @@ impl Sockets {
     }
 
     /// The next packet that has arrived by `now`.
-    fn next(&mut self, now: Time) -> Option<(Crossing, PacketId)> {
+    pub(super) fn next(&mut self, now: Time) -> Option<(Crossing, PacketId)> {
         let first = self.under_way.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }
-}
 
-impl<C: Cpu> RootComplex<C> {
     /// The socket of a root port.
-    pub(crate) fn socket_of(&self, port: Port) -> usize {
-        let sockets = self.sockets.as_ref();
-        sockets.map_or(CPU, |sockets| sockets.of_ports[port.index()])
+    pub(super) fn of_port(&self, port: Port) -> usize {
+        self.of_ports[port.index()]
     }
 
-    /// Whether a packet that came in at `port` is kept until it arrives at the socket of its target.
-    #[inline(never)]
-    pub(crate) fn crosses_in(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
-        let to = self.socket_ahead(header);
-        to.is_some_and(|to| self.crosses(Crossing::In(port), to, packet, fx))
-    }
-
-    /// The socket of a packet's target, where there are several sockets; none for a packet that will be refused.
-    pub(crate) fn socket_ahead(&self, header: &Header) -> Option<usize> {
-        let sockets = self.sockets.as_ref()?;
-        match (self.routes.of(header), &header.kind) {
-            (Route::Down(to), _) => self
-                .allows_peer(header)
-                .then(|| sockets.of_ports[to.index()]),
-            (_, Kind::MemoryWrite(request) | Kind::MemoryRead(request))
-                if self.memory.holds(request) =>
-            {
-                Some(self.memory.socket_of(request))
-            }
-            (_, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
-                Some(self.memory.socket_of(&request.range()))
-            }
-            (_, Kind::MemoryWrite(_) | Kind::Completion(_)) => Some(CPU),
-            _ => None,
-        }
-    }
-
-    /// Whether a packet for socket `to` is kept until it arrives there.
-    #[inline]
-    pub(crate) fn crosses(
-        &mut self,
-        crossing: Crossing,
-        to: usize,
-        packet: PacketId,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
-        let Some(sockets) = &mut self.sockets else {
-            return false;
-        };
-        let now = fx.now();
-        let Some(due) = sockets.begin(crossing, to, packet, &fx.store()[packet], now) else {
-            return false;
-        };
-        fx.wake(RootTimer::Across, due.since(now));
-        true
-    }
-
-    /// Handles the packets that have arrived at their sockets.
-    pub(crate) fn finish_crossings(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        while let Some((crossing, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
-            match crossing {
-                Crossing::In(port) => {
-                    let header = *fx.store()[packet].header();
-                    self.route(port, packet, &header, fx);
-                }
-                Crossing::Down(port) => self.put_down(port, packet, fx),
-                Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
-                Crossing::Store => {
-                    self.requests.leave();
-                    self.store(packet, fx);
-                    self.ask(fx);
-                }
-            }
-        }
-    }
-
-    /// The time at which a write from `port` that is complete at `done` leaves its buffer: not before earlier writes, which may
-    /// have gone to a slower memory.
-    #[inline]
-    pub(crate) fn leaves(&mut self, port: Port, done: Time) -> Time {
-        let Some(sockets) = &mut self.sockets else {
-            return done;
-        };
-        let left = &mut sockets.left[port.index()];
+    /// The time at which a write from `port` that is complete at `done` leaves its receive buffer: not before earlier writes, which
+    /// may have gone to a slower memory.
+    pub(super) fn leaves(&mut self, port: Port, done: Time) -> Time {
+        let left = &mut self.left[port.index()];
         *left = (*left).max(done);
         *left
     }

@@ -40,7 +40,7 @@ impl CoherenceConfig {
 
 /// The home agent and the agents that share its memory.
 #[derive(Debug)]
-pub(crate) struct Coherent {
+pub(super) struct Coherent {
     home: Home<LineData>,
     /// The lines in the system cache.
     system_cache: SetAssociative<()>,
@@ -114,7 +114,7 @@ impl Backing<LineData> for Lines<'_> {
 }
 
 impl Coherent {
-    pub(crate) fn new(config: &CoherenceConfig, memory_base: u64) -> Box<Self> {
+    pub(super) fn new(config: &CoherenceConfig, memory_base: u64) -> Box<Self> {
         let parameters = &config.parameters;
         let geometries = parameters.geometries();
         let [core, first, system] = geometries.expect("a plan has valid cache geometries");
@@ -153,7 +153,7 @@ impl Coherent {
     }
 
     /// The caches of the cores.
-    pub(crate) fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
+    pub(super) fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
         self.cores.iter().map(Core::agent)
     }
 
@@ -303,13 +303,13 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Whether there is a coherent agent below `port`.
-    pub(crate) fn is_coherent(&self, port: Port) -> bool {
+    pub(super) fn is_coherent(&self, port: Port) -> bool {
         let coherent = self.coherent.as_ref();
         coherent.is_some_and(|coherent| coherent.below[port.index()].is_some())
     }
 
     /// Sends the messages of a packet from below a root port to the home agent.
-    pub(crate) fn take_messages(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    pub(super) fn take_messages(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(coherent) = &mut self.coherent else {
             return;
@@ -326,7 +326,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Begins the accesses of programs to the caches of their cores.
-    pub(crate) fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(super) fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
         let Some(coherent) = &mut self.coherent else {
             return;
         };
@@ -348,7 +348,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles all events that are due.
-    pub(crate) fn advance_coherence(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(super) fn advance_coherence(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let mut told = false;
         while let Some(coherent) = &mut self.coherent
@@ -388,7 +388,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles the end of a transmission of coherence messages by a root port.
-    pub(crate) fn sent_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+    pub(super) fn sent_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         let coherent = self.coherent.as_mut();
         if let Some(below) = coherent.and_then(|coherent| coherent.below[port.index()].as_mut()) {
             below.ahead -= 1;
@@ -398,7 +398,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Schedules a wake-up for the next event.
-    pub(crate) fn wake_coherence(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(super) fn wake_coherence(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(coherent) = &mut self.coherent else {
             return;

@@ -1,7 +1,7 @@
 //! The translation agent in its host: requests of devices, reads of page tables, and the software that makes pages resident for
 //! page requests.
 
-pub(crate) mod iommu;
+mod iommu;
 mod untranslated;
 
 use std::collections::VecDeque;
@@ -17,9 +17,13 @@ use transaction::{Mapping, Rights};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
-use crate::{Cpu, IommuParameters, RootComplex, RootTimer, Route};
-use iommu::{DescriptorReads, Iommu, IommuAnswer, IommuRequest, PageTable, Purpose};
+use crate::{Cpu, RootComplex, RootTimer, Route};
 use untranslated::Untranslated;
+
+pub use iommu::{
+    DescriptorReads, Iommu, IommuAnswer, IommuCounters, IommuParameters, IommuRequest, PageTable,
+    PageTableError, Purpose, Step, TranslationFault, TranslationTable,
+};
 
 /// Bytes of the smallest page.
 const PAGE: u64 = 4096;
@@ -62,7 +66,7 @@ pub enum TableChange {
 
 /// A translation agent, with the software that serves it.
 #[derive(Debug)]
-pub(crate) struct TranslationAgent {
+pub(super) struct TranslationAgent {
     iommu: Iommu,
     table: PageTable,
     absent: Vec<Mapping>,
@@ -75,7 +79,7 @@ pub(crate) struct TranslationAgent {
     held: Vec<(Port, FunctionId, PageRequest)>,
     asking: Vec<FunctionId>,
     others: Vec<FunctionId>,
-    pub(crate) untranslated: Untranslated,
+    pub(super) untranslated: Untranslated,
     /// Unmappings by invalidation tag: the ticket, and the functions that have not confirmed yet.
     invalidations: Vec<Option<(u32, Vec<FunctionId>)>>,
     page_latency: Span,
@@ -100,7 +104,7 @@ impl DescriptorReads for Descriptors<'_> {
 
 impl TranslationAgent {
     /// A translation agent with its page tables in `memory`.
-    pub(crate) fn new(config: TranslationConfig, memory: &mut MemoryController) -> Box<Self> {
+    pub(super) fn new(config: TranslationConfig, memory: &mut MemoryController) -> Box<Self> {
         let base = memory.base();
         let bytes = memory.bytes_mut();
         let table = PageTable::new(config.tables, base, bytes);
@@ -133,12 +137,12 @@ impl TranslationAgent {
     }
 
     /// Whether the host translates addresses of this function.
-    pub(crate) fn translates_for(&self, who: FunctionId) -> bool {
+    pub(super) fn translates_for(&self, who: FunctionId) -> bool {
         self.asking.contains(&who) || self.others.contains(&who)
     }
 
     /// Asks the IOMMU for the translation of a packet's address; the packet came in at a port.
-    pub(crate) fn ask(
+    pub(super) fn ask(
         &mut self,
         packet: (Port, PacketId),
         (who, address, purpose): (FunctionId, u64, Purpose),
@@ -271,7 +275,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles a translation request that came in at `port`.
-    pub(crate) fn translate(
+    pub(super) fn translate(
         &mut self,
         port: Port,
         packet: PacketId,
@@ -290,7 +294,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Performs the changes of page tables that software has ordered.
-    pub(crate) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(super) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(TranslationOrder { ticket, what }) = self.cpu.next_order() {
             let now = fx.now();
             let Some(agent) = &mut self.translation else {
@@ -339,7 +343,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles an Invalidate Completion of a device. False if there is no translation agent.
-    pub(crate) fn handle_invalidate_completion(
+    pub(super) fn handle_invalidate_completion(
         &mut self,
         who: FunctionId,
         tags: InvalidateTags,
@@ -356,7 +360,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Handles a page request that came in at `port`. False if there is no translation agent.
-    pub(crate) fn queue_page_request(
+    pub(super) fn queue_page_request(
         &mut self,
         port: Port,
         who: FunctionId,
@@ -372,7 +376,7 @@ impl<C: Cpu> RootComplex<C> {
         true
     }
 
-    pub(crate) fn advance_translation(&mut self, fx: &mut Effects<'_, Self>) {
+    pub(super) fn advance_translation(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(agent) = &mut self.translation else {
             return;
