@@ -2,6 +2,7 @@
 
 use kernel::{Agenda, Port, Span, Stream, Time};
 use packet::{Observation, Packet, PacketId, Packets};
+use protocol::coherence::{LINE_BYTES, Line};
 use protocol::{AtomicRequest, FunctionId, Header, MemoryRequest};
 use transaction::{Completions, Memory, Pattern, deliver, written};
 
@@ -197,6 +198,24 @@ impl MemoryController {
         completions
             .packets(packet, &self.bytes, self.base, packets)
             .collect()
+    }
+
+    /// The bytes of these lines, with the offset of each.
+    pub(super) fn lines(&self, lines: &[Line]) -> Vec<(u64, [u8; LINE_BYTES])> {
+        let line = |line: &Line| {
+            let offset = line.address() - self.base;
+            let mut bytes = [0; LINE_BYTES];
+            self.bytes.read(offset, &mut bytes);
+            (offset, bytes)
+        };
+        lines.iter().map(line).collect()
+    }
+
+    /// Writes lines that [`Self::lines`] has read.
+    pub(super) fn restore(&mut self, lines: &[(u64, [u8; LINE_BYTES])]) {
+        for (offset, bytes) in lines {
+            self.bytes.write(*offset, bytes);
+        }
     }
 
     /// Executes an atomic operation with these operands; returns the previous value.

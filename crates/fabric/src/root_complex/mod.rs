@@ -12,9 +12,11 @@ mod translation;
 
 use std::sync::Arc;
 
+use coherence::Agent;
 use kernel::{Component, Effects, Port, Stream, Time};
 use link::LinkEnd;
 use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
+use protocol::coherence::{Line, LineData};
 use protocol::{
     AtomicRequest, Class, Header, Kind, MemoryRequest, Message, MessageRequest, Status, Tag,
     TrafficClass,
@@ -24,7 +26,7 @@ use transaction::{
 };
 
 use crate::{Route, Routes};
-use coherent::Coherent;
+use coherent::{Admission, Coherent, CoherentEffect, Released};
 use configuration::Configuration;
 use cpu::{Notice, Notices, RequestWindow, is_interrupt};
 use memory::MemoryController;
@@ -731,6 +733,165 @@ impl<C: Cpu> RootComplex<C> {
         match &mut self.sockets {
             Some(sockets) => sockets.leaves(port, done),
             None => done,
+        }
+    }
+
+    /// The caches of the cores; none where memory is not coherent.
+    pub fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
+        self.coherent.iter().flat_map(|coherent| coherent.cores())
+    }
+
+    /// The lines that agents below root ports may have written, with the port's number, for links that have failed by `now`.
+    pub fn lost_lines(&self, now: Time) -> Vec<(usize, Line)> {
+        let links = self.ports.links().enumerate();
+        let failed = links.filter_map(|(port, link)| link.has_failed(now).then_some(port));
+        let coherent = self.coherent.as_ref();
+        coherent.map_or_else(Vec::new, |coherent| coherent.lost_lines(failed))
+    }
+
+    /// Whether a request for the line is in service at the home agent.
+    pub fn is_changing(&self, line: Line) -> bool {
+        let coherent = self.coherent.as_ref();
+        coherent.is_some_and(|coherent| coherent.is_changing(line))
+    }
+
+    /// Whether there is a coherent agent below `port`.
+    fn is_coherent(&self, port: Port) -> bool {
+        let coherent = self.coherent.as_ref();
+        coherent.is_some_and(|coherent| coherent.is_below(port))
+    }
+
+    /// Sends the messages of a packet from below a root port to the home agent.
+    fn take_messages(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        if coherent.receive(fx.store()[packet].payload(), now) > now {
+            self.wake_coherence(fx);
+        } else {
+            self.advance_coherence(fx);
+        }
+    }
+
+    /// Begins the accesses of programs to the caches of their cores.
+    fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
+        let Some(coherent) = &mut self.coherent else {
+            return;
+        };
+        let mut any = false;
+        while let Some(access) = self.cpu.next_access() {
+            any = true;
+            coherent.begin(access, fx.now());
+        }
+        if any {
+            self.advance_coherence(fx);
+        }
+    }
+
+    /// Handles all events of the coherent part that are due.
+    fn advance_coherence(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let mut told = false;
+        while let Some(coherent) = &mut self.coherent
+            && let Some(effect) = coherent.advance(&mut self.memory, now)
+        {
+            match effect {
+                CoherentEffect::Io => self.release_from_caches(fx),
+                CoherentEffect::Accessed(ticket, bytes) => {
+                    self.cpu.accessed(ticket, bytes, now);
+                    told = true;
+                }
+            }
+        }
+        let coherent = self.coherent.as_ref();
+        let ports = coherent.map(|coherent| coherent.addressed_ports());
+        for port in ports.into_iter().flatten() {
+            self.send_messages(port, fx);
+        }
+        self.wake_coherence(fx);
+        if told {
+            self.ask(fx);
+        }
+    }
+
+    /// Whether a packet from below must wait for caches; if so, the coherent part keeps it.
+    fn waits_for_caches(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(coherent) = &mut self.coherent else {
+            return false;
+        };
+        match coherent.admit(port, packet, header, &self.memory) {
+            Admission::Pass => return false,
+            Admission::Behind => {}
+            Admission::First => {
+                self.release_from_caches(fx);
+                self.advance_coherence(fx);
+            }
+        }
+        true
+    }
+
+    /// Delivers the packets that need not wait for caches any longer.
+    fn release_from_caches(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some(coherent) = &mut self.coherent
+            && let Some(released) = coherent.release(&self.routes, &self.memory, fx.store(), now)
+        {
+            let Released {
+                port,
+                packet,
+                lines,
+                old,
+            } = released;
+            let header = *fx.store()[packet].header();
+            match (&header.kind, old) {
+                (Kind::Atomic(request), Some(old)) => {
+                    let completion = self.atomic_completion(packet, request, old, fx);
+                    fx.store().release(packet);
+                    self.free(port, &header, fx);
+                    self.put_down(port, completion, fx);
+                }
+                (Kind::MemoryWrite(_), _) => {
+                    // The home agent has written these lines, and another agent may have written them since: their bytes are kept.
+                    let kept = self.memory.lines(&lines);
+                    self.route_now(port, packet, &header, fx);
+                    self.memory.restore(&kept);
+                }
+                _ => self.route_now(port, packet, &header, fx),
+            }
+        }
+    }
+
+    /// Sends coherence messages that are ready to the wire below a root port, as far as it accepts them.
+    fn send_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some(coherent) = &mut self.coherent
+            && let Some(packet) = coherent.next_packet(port, now, fx.store())
+        {
+            let sent = self.ports.send(port, packet, now, fx);
+            self.settle(sent, fx);
+        }
+    }
+
+    /// Handles the end of a transmission of coherence messages by a root port.
+    fn sent_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        if let Some(coherent) = &mut self.coherent {
+            coherent.sent(port);
+        }
+        self.send_messages(port, fx);
+        self.wake_coherence(fx);
+    }
+
+    fn wake_coherence(&mut self, fx: &mut Effects<'_, Self>) {
+        let coherent = self.coherent.as_mut();
+        if let Some(after) = coherent.and_then(|coherent| coherent.wake_after(fx.now())) {
+            fx.wake(RootTimer::Coherence, after);
         }
     }
 }

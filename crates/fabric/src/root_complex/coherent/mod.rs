@@ -5,16 +5,18 @@ mod io;
 mod parameters;
 
 use coherence::{Agent, Backing, Home, Origin, Sent, SetAssociative};
-use kernel::{Agenda, Effects, Port, Span, Time};
+use kernel::{Agenda, Port, Span, Time};
 use packet::{PacketId, Packets};
 use protocol::coherence::{AgentId, Content, LINE_BYTES, Line, LineData, Message};
+use protocol::{Header, Kind};
 use transaction::{Memory, Outbox, messages};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
-use crate::{Cpu, RootComplex, RootTimer};
+use crate::{Route, Routes};
 use cores::Core;
 pub use cores::{CoreAccess, CoreOperation};
+pub(super) use io::Released;
 use io::{IO, Io};
 pub use parameters::{CoherenceParameters, CoreAtomics, PacketHeader};
 
@@ -57,6 +59,7 @@ pub(super) struct Coherent {
     under_way: Agenda<Event>,
     /// The time of the next wake-up.
     wake: WakeUp,
+    /// An empty list with its memory, for messages of the home agent.
     sent: Vec<Sent<LineData>>,
     io: Io,
     /// Lines that agents below root ports may have written before they were lost, with the port's number.
@@ -84,6 +87,26 @@ enum Event {
     Done(u32, Vec<u8>),
     /// The agent below a root port is lost; all its earlier messages have arrived.
     Lost(usize),
+}
+
+/// An effect of the coherent part on the rest of the root complex.
+#[derive(Debug)]
+pub(super) enum CoherentEffect {
+    /// The access of a program with this ticket is complete; the bytes that it read.
+    Accessed(u32, Vec<u8>),
+    /// The home agent has completed a request of the first waiting packet, which may be released.
+    Io,
+}
+
+/// The answer to a packet from below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It need not wait.
+    Pass,
+    /// It waits for the home agent, and is the first packet that waits.
+    First,
+    /// It waits for earlier packets.
+    Behind,
 }
 
 /// The lines of a memory that begins at `base`.
@@ -246,7 +269,7 @@ impl Coherent {
     }
 
     /// The root ports with messages for their agents.
-    fn addressed_ports(&self) -> impl Iterator<Item = Port> + use<> {
+    pub(super) fn addressed_ports(&self) -> impl Iterator<Item = Port> + use<> {
         let mut addressed = self.addressed;
         std::iter::from_fn(move || {
             let port = addressed.trailing_zeros();
@@ -255,8 +278,134 @@ impl Coherent {
         })
     }
 
-    /// The next packet for the agent below a root port, if it may wait for the wire.
-    fn next_packet(&mut self, port: Port, now: Time, packets: &mut Packets) -> Option<PacketId> {
+    /// Whether a request for the line is in service at the home agent.
+    pub(super) fn is_changing(&self, line: Line) -> bool {
+        self.home.is_busy(line)
+    }
+
+    /// Whether there is a coherent agent below root port `port`.
+    pub(super) fn is_below(&self, port: Port) -> bool {
+        self.below[port.index()].is_some()
+    }
+
+    /// The lines that agents below root ports may have written, with the port's number, if the links of the ports `failed` have
+    /// failed. For a link whose loss the home agent has not seen yet, its directory is used.
+    pub(super) fn lost_lines(&self, failed: impl Iterator<Item = usize>) -> Vec<(usize, Line)> {
+        let mut lost = self.lost.clone();
+        for port in failed {
+            if self.below[port].is_some() {
+                let agent = CoherenceConfig::agent_below(self.cores.len(), port);
+                let held = self.home.held_by(agent).filter(|(_, alone)| *alone);
+                lost.extend(held.map(|(line, _)| (port, line)));
+            }
+        }
+        lost
+    }
+
+    /// Takes the messages of a packet from below a root port; returns the time at which they reach the home agent.
+    pub(super) fn receive(&mut self, payload: &[u8], now: Time) -> Time {
+        let due = now + self.port_distance;
+        for message in messages(payload) {
+            self.under_way.push(due, Event::Home(message));
+        }
+        due
+    }
+
+    /// Begins the access of a program to the cache of its core.
+    pub(super) fn begin(&mut self, access: CoreAccess, now: Time) {
+        let mut out = Vec::new();
+        let core = &mut self.cores[access.core];
+        let done = core.begin(access, now, &mut out);
+        let at = now + core.lookup();
+        if let Some((due, ticket, bytes)) = done {
+            self.under_way.push(due, Event::Done(ticket, bytes));
+        }
+        self.rise(at, out);
+    }
+
+    /// Handles the events that are due until one has an effect outside.
+    pub(super) fn advance(
+        &mut self,
+        memory: &mut MemoryController,
+        now: Time,
+    ) -> Option<CoherentEffect> {
+        while let Some(event) = self.under_way.pop(now) {
+            match event {
+                Event::Home(message) => self.at_home(message, memory, now),
+                Event::Core(number, message) => self.at_core(number, message, now),
+                Event::Lost(port) => self.lose(port, memory, now),
+                Event::Io(message) => {
+                    self.io.complete(&message);
+                    return Some(CoherentEffect::Io);
+                }
+                Event::Done(ticket, bytes) => return Some(CoherentEffect::Accessed(ticket, bytes)),
+            }
+        }
+        None
+    }
+
+    /// Takes a packet that came in at `port` and must wait for caches or for earlier packets.
+    pub(super) fn admit(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        memory: &MemoryController,
+    ) -> Admission {
+        let first = self.io.is_empty();
+        if first && !self.needs_snoops(header, memory) {
+            return Admission::Pass;
+        }
+        self.io.push(port, packet);
+        if first {
+            Admission::First
+        } else {
+            Admission::Behind
+        }
+    }
+
+    /// Whether a request for memory needs the home agent.
+    fn needs_snoops(&self, header: &Header, memory: &MemoryController) -> bool {
+        match &header.kind {
+            Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
+                memory.holds(request) && io::lines(request).any(|line| self.home.is_held(line))
+            }
+            Kind::Atomic(request) => memory.holds(&request.range()),
+            _ => false,
+        }
+    }
+
+    /// The next packet that waited, if the caches need not be waited for any longer. Sends the requests of the first packet to the
+    /// home agent.
+    pub(super) fn release(
+        &mut self,
+        routes: &Routes,
+        memory: &MemoryController,
+        packets: &Packets,
+        now: Time,
+    ) -> Option<Released> {
+        if let Some(packet) = self.io.unasked() {
+            let packet = &packets[packet];
+            let for_memory = routes.of(packet.header()) == Route::Elsewhere;
+            let requests = if for_memory {
+                io::requests(packet, &self.home, memory)
+            } else {
+                Vec::new()
+            };
+            for message in self.io.ask(requests) {
+                self.under_way.push(now, Event::Home(message));
+            }
+        }
+        self.io.release()
+    }
+
+    /// The next packet of messages for the agent below a root port, if it may wait for the wire.
+    pub(super) fn next_packet(
+        &mut self,
+        port: Port,
+        now: Time,
+        packets: &mut Packets,
+    ) -> Option<PacketId> {
         let below = self.below[port.index()].as_mut()?;
         if below.ahead >= AHEAD {
             return None;
@@ -268,146 +417,22 @@ impl Coherent {
         }
         Some(packet)
     }
+
+    /// Handles the end of a transmission of messages by a root port.
+    pub(super) fn sent(&mut self, port: Port) {
+        if let Some(below) = &mut self.below[port.index()] {
+            below.ahead -= 1;
+        }
+    }
+
+    /// The time from `now` until the next event, if a timer must be set for it.
+    pub(super) fn wake_after(&mut self, now: Time) -> Option<Span> {
+        self.wake.expire(now);
+        let next = self.next_time(now)?;
+        let is_new = self.wake.schedule(next);
+        is_new.then(|| next.max(now).since(now))
+    }
 }
 
 /// Most packets of coherence messages that wait for a wire or are in transmission: one, so that later messages share a packet.
 const AHEAD: usize = 1;
-
-impl<C: Cpu> RootComplex<C> {
-    /// The caches of the cores; none where memory is not coherent.
-    pub fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
-        self.coherent.iter().flat_map(|coherent| coherent.cores())
-    }
-
-    /// The lines that agents below root ports may have written, with the port's number, for links that have failed by `now`. For a
-    /// link whose loss the home agent has not seen yet, its directory is used.
-    pub fn lost_lines(&self, now: Time) -> Vec<(usize, Line)> {
-        let Some(coherent) = &self.coherent else {
-            return Vec::new();
-        };
-        let mut lost = coherent.lost.clone();
-        for (port, link) in self.links().enumerate() {
-            if link.has_failed(now) && coherent.below[port].is_some() {
-                let agent = CoherenceConfig::agent_below(coherent.cores.len(), port);
-                let held = coherent.home.held_by(agent).filter(|(_, alone)| *alone);
-                lost.extend(held.map(|(line, _)| (port, line)));
-            }
-        }
-        lost
-    }
-
-    /// Whether a request for the line is in service at the home agent.
-    pub fn is_changing(&self, line: Line) -> bool {
-        let coherent = self.coherent.as_ref();
-        coherent.is_some_and(|coherent| coherent.home.is_busy(line))
-    }
-
-    /// Whether there is a coherent agent below `port`.
-    pub(super) fn is_coherent(&self, port: Port) -> bool {
-        let coherent = self.coherent.as_ref();
-        coherent.is_some_and(|coherent| coherent.below[port.index()].is_some())
-    }
-
-    /// Sends the messages of a packet from below a root port to the home agent.
-    pub(super) fn take_messages(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        let Some(coherent) = &mut self.coherent else {
-            return;
-        };
-        let due = now + coherent.port_distance;
-        for message in messages(fx.store()[packet].payload()) {
-            coherent.under_way.push(due, Event::Home(message));
-        }
-        if due > now {
-            self.wake_coherence(fx);
-        } else {
-            self.advance_coherence(fx);
-        }
-    }
-
-    /// Begins the accesses of programs to the caches of their cores.
-    pub(super) fn begin_accesses(&mut self, fx: &mut Effects<'_, Self>) {
-        let Some(coherent) = &mut self.coherent else {
-            return;
-        };
-        let now = fx.now();
-        let mut any = false;
-        while let Some(access) = self.cpu.next_access() {
-            any = true;
-            let mut out = Vec::new();
-            let number = access.core;
-            let done = coherent.cores[number].begin(access, now, &mut out);
-            if let Some((due, ticket, bytes)) = done {
-                coherent.under_way.push(due, Event::Done(ticket, bytes));
-            }
-            coherent.rise(now + coherent.cores[number].lookup(), out);
-        }
-        if any {
-            self.advance_coherence(fx);
-        }
-    }
-
-    /// Handles all events that are due.
-    pub(super) fn advance_coherence(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        let mut told = false;
-        while let Some(coherent) = &mut self.coherent
-            && let Some(what) = coherent.under_way.pop(now)
-        {
-            match what {
-                Event::Home(message) => coherent.at_home(message, &mut self.memory, now),
-                Event::Core(number, message) => coherent.at_core(number, message, now),
-                Event::Io(message) => self.complete_for_io(&message, fx),
-                Event::Lost(port) => coherent.lose(port, &mut self.memory, now),
-                Event::Done(ticket, bytes) => {
-                    self.cpu.accessed(ticket, bytes, now);
-                    told = true;
-                }
-            }
-        }
-        let coherent = self.coherent.as_ref();
-        let ports = coherent.map(|coherent| coherent.addressed_ports());
-        for port in ports.into_iter().flatten() {
-            self.send_messages(port, fx);
-        }
-        self.wake_coherence(fx);
-        if told {
-            self.ask(fx);
-        }
-    }
-
-    /// Sends messages that are ready to the wire below a root port, as far as it accepts them.
-    fn send_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        while let Some(coherent) = &mut self.coherent
-            && let Some(packet) = coherent.next_packet(port, now, fx.store())
-        {
-            let sent = self.ports.send(port, packet, now, fx);
-            self.settle(sent, fx);
-        }
-    }
-
-    /// Handles the end of a transmission of coherence messages by a root port.
-    pub(super) fn sent_messages(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
-        let coherent = self.coherent.as_mut();
-        if let Some(below) = coherent.and_then(|coherent| coherent.below[port.index()].as_mut()) {
-            below.ahead -= 1;
-        }
-        self.send_messages(port, fx);
-        self.wake_coherence(fx);
-    }
-
-    /// Schedules a wake-up for the next event.
-    pub(super) fn wake_coherence(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        let Some(coherent) = &mut self.coherent else {
-            return;
-        };
-        coherent.wake.expire(now);
-        if let Some(next) = coherent.next_time(now)
-            && coherent.wake.schedule(next)
-        {
-            fx.wake(RootTimer::Coherence, next.max(now).since(now));
-        }
-    }
-}
