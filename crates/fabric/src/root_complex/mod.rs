@@ -15,14 +15,14 @@ use std::sync::Arc;
 use coherence::Agent;
 use kernel::{Component, Effects, Port, Stream, Time};
 use link::LinkEnd;
-use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
+use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal, Stamp};
 use protocol::coherence::{Line, LineData};
 use protocol::{
-    AtomicRequest, Class, Header, Kind, MemoryRequest, Message, MessageRequest, Status, Tag,
-    TrafficClass,
+    AtomicRequest, Class, FunctionId, Header, InvalidateTags, Kind, MemoryRequest, Message,
+    MessageRequest, PageRequest, Status, Tag, TrafficClass,
 };
 use transaction::{
-    Action, ConfigAccess, Functions, Memory, Next, Pattern, Place, Reach, arrived, written,
+    Action, ConfigAccess, Functions, Mapping, Memory, Next, Pattern, Place, Reach, arrived, written,
 };
 
 use crate::{Route, Routes};
@@ -33,7 +33,9 @@ use memory::MemoryController;
 use ports::{RootPorts, Sent};
 use sockets::{CPU, Crossing, Sockets};
 use timer::WakeUp;
-use translation::TranslationAgent;
+use translation::{
+    Advanced, InvalidateRequests, Outcome, TranslationAgent, translation_completion,
+};
 
 pub use coherent::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, PacketHeader,
@@ -296,7 +298,7 @@ impl<C: Cpu> RootComplex<C> {
                 self.interrupt(port, packet, request, fx);
             }
             (_, Kind::MemoryRead(request)) if request.translations() > 0 => {
-                self.translate(port, packet, header, fx);
+                self.translate(port, packet, request, header, fx);
             }
             (_, Kind::Message(request)) => self.handle_message(port, packet, header, request, fx),
             (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
@@ -328,7 +330,7 @@ impl<C: Cpu> RootComplex<C> {
     ) {
         let served = match request.message {
             Message::PageRequest(page) => {
-                self.queue_page_request(port, request.requester, page, fx)
+                self.handle_page_request(port, request.requester, page, fx)
             }
             Message::InvalidateCompletion { tags, .. } => {
                 self.handle_invalidate_completion(request.requester, tags, fx)
@@ -892,6 +894,191 @@ impl<C: Cpu> RootComplex<C> {
         let coherent = self.coherent.as_mut();
         if let Some(after) = coherent.and_then(|coherent| coherent.wake_after(fx.now())) {
             fx.wake(RootTimer::Coherence, after);
+        }
+    }
+
+    /// The counters of the translation agent, if there is one.
+    pub fn iommu(&self) -> Option<IommuCounters> {
+        self.translation.as_ref().map(|agent| agent.counters())
+    }
+
+    /// Whether a packet from below must wait for a translation; if so, the translation agent keeps it.
+    fn waits_for_translation(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(agent) = &mut self.translation else {
+            return false;
+        };
+        match agent.admit(port, packet, header, fx.now()) {
+            translation::Admission::Pass => return false,
+            translation::Admission::Behind => {}
+            translation::Admission::Asked => self.advance_translation(fx),
+        }
+        true
+    }
+
+    /// Handles a translation request that came in at `port`.
+    fn translate(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        header: &Header,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Some(agent) = &mut self.translation else {
+            return self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx);
+        };
+        agent.translate(port, packet, request, fx.now() + self.parameters.latency);
+        self.advance_translation(fx);
+    }
+
+    /// Performs the changes of page tables that software has ordered.
+    fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some(TranslationOrder { ticket, what }) = self.cpu.next_order() {
+            let now = fx.now();
+            let Some(agent) = &mut self.translation else {
+                self.cpu.ordered(ticket, now);
+                continue;
+            };
+            match what {
+                TableChange::Withdraw(range) => {
+                    let requests = agent.withdraw(ticket, &range, &mut self.memory);
+                    self.send_invalidate_requests(&requests, fx);
+                }
+                TableChange::Install(mappings) => {
+                    agent.install(&mappings, &mut self.memory, now);
+                    self.cpu.ordered(ticket, now);
+                    self.advance_translation(fx);
+                }
+            }
+        }
+    }
+
+    fn send_invalidate_requests(
+        &mut self,
+        requests: &InvalidateRequests,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let tag = requests.tag;
+        for target in requests.targets.iter().copied() {
+            let message = Message::InvalidateRequest { target, tag };
+            let header = Header::message(self.functions.id(), message);
+            if let Route::Down(port) = self.routes.of(&header) {
+                let packet = fx.store().claim();
+                fx.store()[packet]
+                    .write(header, Stamp::default())
+                    .copy_from_slice(&requests.invalidation.emit());
+                self.send_down(port, packet, fx);
+            }
+        }
+    }
+
+    /// Handles an Invalidate Completion of a device. False if there is no translation agent.
+    fn handle_invalidate_completion(
+        &mut self,
+        who: FunctionId,
+        tags: InvalidateTags,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(agent) = &mut self.translation else {
+            return false;
+        };
+        for ticket in agent.confirm_invalidations(who, tags) {
+            self.cpu.ordered(ticket, fx.now());
+        }
+        self.ask(fx);
+        true
+    }
+
+    /// Handles a page request that came in at `port`. False if there is no translation agent.
+    fn handle_page_request(
+        &mut self,
+        port: Port,
+        who: FunctionId,
+        request: PageRequest,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(agent) = &mut self.translation else {
+            return false;
+        };
+        agent.request_page(port, who, request, fx.now() + self.parameters.latency);
+        self.advance_translation(fx);
+        true
+    }
+
+    /// Handles all events of the translation agent that are due.
+    fn advance_translation(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        let Some(agent) = &mut self.translation else {
+            return;
+        };
+        let Advanced { answers, responses } = agent.advance(&mut self.memory, now);
+        if let Some(after) = agent.wake_after(now) {
+            fx.wake(RootTimer::Translation, after);
+        }
+        for (port, packet, outcome) in answers {
+            let header = *fx.store()[packet].header();
+            match &header.kind {
+                Kind::MemoryRead(request) if request.translations() > 0 => {
+                    self.answer_translation(port, packet, &header, outcome.ok(), fx);
+                }
+                _ => self.resolve(port, packet, outcome, fx),
+            }
+        }
+        for (port, message) in responses {
+            let packet = fx.store().claim();
+            let header = Header::message(self.functions.id(), message);
+            fx.store()[packet].write(header, Stamp::default());
+            self.requests.enter();
+            self.put_down(port, packet, fx);
+        }
+    }
+
+    /// Completes a translation request.
+    fn answer_translation(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        mapping: Option<Mapping>,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let boundary = self.parameters.read_completion_boundary.0 as u16;
+        let completer = (self.functions.id(), boundary);
+        let completion = translation_completion(packet, mapping, completer, fx.store());
+        fx.store().release(packet);
+        self.free(port, header, fx);
+        self.put_down(port, completion, fx);
+    }
+
+    /// Handles the translation of a packet's address, and all packets of the port that need not wait any longer.
+    fn resolve(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        outcome: Outcome,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        if let Some(agent) = &mut self.translation {
+            agent.resolve(port, packet, outcome);
+        }
+        while let Some(agent) = &mut self.translation
+            && let Some(released) = agent.release(port, fx.store())
+        {
+            match released {
+                translation::Released::Admitted(packet, header) => {
+                    self.admit(port, packet, &header, fx);
+                }
+                translation::Released::Fault(packet) => {
+                    let header = *fx.store()[packet].header();
+                    self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
+                }
+            }
         }
     }
 }

@@ -7,23 +7,23 @@ mod untranslated;
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 
-use kernel::{Effects, Port, Span, Time};
-use packet::{PacketId, Refusal, Stamp};
+use kernel::{Port, Span, Time};
+use packet::{PacketId, Packets};
 use protocol::{
-    Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, Kind, Message,
-    PageRange, PageRequest, PageResponse, Translation,
+    Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, MemoryRequest,
+    Message, PageRange, PageRequest, PageResponse, Translation,
 };
 use transaction::{Mapping, Rights};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
-use crate::{Cpu, RootComplex, RootTimer, Route};
-use untranslated::Untranslated;
+use untranslated::{Progress, Untranslated};
 
 pub use iommu::{
     DescriptorReads, Iommu, IommuAnswer, IommuCounters, IommuParameters, IommuRequest, PageTable,
     PageTableError, Purpose, Step, TranslationFault, TranslationTable,
 };
+pub(super) use untranslated::Released;
 
 /// Bytes of the smallest page.
 const PAGE: u64 = 4096;
@@ -79,13 +79,45 @@ pub(super) struct TranslationAgent {
     held: Vec<(Port, FunctionId, PageRequest)>,
     asking: Vec<FunctionId>,
     others: Vec<FunctionId>,
-    pub(super) untranslated: Untranslated,
+    untranslated: Untranslated,
     /// Unmappings by invalidation tag: the ticket, and the functions that have not confirmed yet.
     invalidations: Vec<Option<(u32, Vec<FunctionId>)>>,
     page_latency: Span,
     wake: WakeUp,
 }
 
+/// The answer to a packet from below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It need not wait.
+    Pass,
+    /// It waits for the translation of its own address.
+    Asked,
+    /// It waits for earlier packets of its port.
+    Behind,
+}
+
+/// The answer of the IOMMU: the page of the address, or the fault.
+pub(super) type Outcome = Result<Mapping, TranslationFault>;
+
+/// The effects of events of the translation agent, in order.
+#[derive(Debug, Default)]
+pub(super) struct Advanced {
+    /// Packets whose addresses the IOMMU has looked up, with the root ports by which they came in.
+    pub(super) answers: Vec<(Port, PacketId, Outcome)>,
+    /// Responses to page requests, with the root ports to send them by.
+    pub(super) responses: Vec<(Port, Message)>,
+}
+
+/// Invalidate Requests to the functions that may have translations of the same addresses.
+#[derive(Debug)]
+pub(super) struct InvalidateRequests {
+    pub(super) targets: Vec<FunctionId>,
+    pub(super) tag: InvalidateTag,
+    pub(super) invalidation: Invalidation,
+}
+
+/// The memory with its latency, for descriptors of page tables.
 struct Descriptors<'m>(&'m mut MemoryController);
 
 impl DescriptorReads for Descriptors<'_> {
@@ -136,13 +168,106 @@ impl TranslationAgent {
         })
     }
 
-    /// Whether the host translates addresses of this function.
-    pub(super) fn translates_for(&self, who: FunctionId) -> bool {
-        self.asking.contains(&who) || self.others.contains(&who)
+    /// The counters of the IOMMU.
+    pub(super) fn counters(&self) -> IommuCounters {
+        self.iommu.counters()
+    }
+
+    /// Takes a packet that came in at `port`, if it must wait for the translation of its own address or of an earlier packet's.
+    pub(super) fn admit(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        header: &Header,
+        now: Time,
+    ) -> Admission {
+        let needed = untranslated::needed_translation(header)
+            .filter(|(who, ..)| self.asking.contains(who) || self.others.contains(who));
+        match needed {
+            None if self.untranslated.is_empty(port) => Admission::Pass,
+            None => {
+                self.untranslated.push(port, packet, Progress::Behind);
+                Admission::Behind
+            }
+            Some(needed) => {
+                self.untranslated.push(port, packet, Progress::Asked);
+                self.ask((port, packet), needed, now);
+                Admission::Asked
+            }
+        }
+    }
+
+    /// Takes a translation request that came in at `port` and reaches the agent at `due`.
+    pub(super) fn translate(
+        &mut self,
+        port: Port,
+        packet: PacketId,
+        request: &MemoryRequest,
+        due: Time,
+    ) {
+        let needed = (request.requester, request.address(), Purpose::Translation);
+        self.ask((port, packet), needed, due);
+    }
+
+    /// Takes a page request that came in at `port` and reaches the agent at `due`.
+    pub(super) fn request_page(
+        &mut self,
+        port: Port,
+        who: FunctionId,
+        request: PageRequest,
+        due: Time,
+    ) {
+        let due = due + self.page_latency;
+        self.page_requests.push_back((due, port, who, request));
+    }
+
+    /// Handles all events that are due; returns the answers of the IOMMU and the responses to page requests.
+    pub(super) fn advance(&mut self, memory: &mut MemoryController, now: Time) -> Advanced {
+        let mut advanced = Advanced::default();
+        for IommuAnswer { ticket, outcome } in self.iommu.advance(now, &mut Descriptors(memory)) {
+            let asked = self.outstanding[ticket as usize].take();
+            let (port, packet) = asked.expect("the IOMMU answers each request once");
+            advanced.answers.push((port, packet, outcome));
+        }
+        while let Some((_, port, who, request)) =
+            self.page_requests.pop_front_if(|(due, ..)| *due <= now)
+        {
+            if self.is_withdrawn(request.page.address()) {
+                self.held.push((port, who, request));
+                continue;
+            }
+            let response = self.serve_page_request(&request, memory);
+            if request.is_last {
+                let message = Message::PageGroupResponse {
+                    target: who,
+                    group: request.group,
+                    response,
+                };
+                advanced.responses.push((port, message));
+            }
+        }
+        advanced
+    }
+
+    /// Takes the answer of the IOMMU for a packet with an untranslated address.
+    pub(super) fn resolve(&mut self, port: Port, packet: PacketId, outcome: Outcome) {
+        self.untranslated.answer(port, packet, outcome);
+    }
+
+    /// The next packet of a port that need not wait any longer.
+    pub(super) fn release(&mut self, port: Port, packets: &mut Packets) -> Option<Released> {
+        self.untranslated.release(port, packets)
+    }
+
+    /// The time from `now` until the next event, if a timer must be set for it.
+    pub(super) fn wake_after(&mut self, now: Time) -> Option<Span> {
+        self.wake.expire(now);
+        let next = self.next_time();
+        self.wake.schedule(next).then(|| next.since(now))
     }
 
     /// Asks the IOMMU for the translation of a packet's address; the packet came in at a port.
-    pub(super) fn ask(
+    fn ask(
         &mut self,
         packet: (Port, PacketId),
         (who, address, purpose): (FunctionId, u64, Purpose),
@@ -176,14 +301,14 @@ impl TranslationAgent {
         self.withdrawn.iter().any(|range| range.contains(&address))
     }
 
-    /// Unmaps the pages of these addresses, and invalidates the IOMMU's copies. Devices may still have copies: returns the tag for
-    /// their Invalidate Requests.
-    fn withdraw(
+    /// Unmaps the pages of these addresses, and invalidates the IOMMU's copies. Devices may still have copies: returns their
+    /// Invalidate Requests.
+    pub(super) fn withdraw(
         &mut self,
         ticket: u32,
         range: &RangeInclusive<u64>,
         memory: &mut MemoryController,
-    ) -> InvalidateTag {
+    ) -> InvalidateRequests {
         let mut address = *range.start();
         while address <= *range.end() {
             let step = match self.table.unmap(address, memory.bytes_mut()) {
@@ -196,18 +321,30 @@ impl TranslationAgent {
             self.iommu.invalidate(*function, range);
         }
         self.withdrawn.push(range.clone());
-        let place = self.invalidations.iter().position(Option::is_none);
-        let place =
-            place.expect("software has at most as many unmappings outstanding as there are tags");
-        self.invalidations[place] = Some((ticket, self.asking.clone()));
-        InvalidateTag::new(place as u8).expect("there are as many places as tags")
+        let index = self.invalidations.iter().position(Option::is_none);
+        let index =
+            index.expect("software has at most as many unmappings outstanding as there are tags");
+        self.invalidations[index] = Some((ticket, self.asking.clone()));
+        let size = (range.end() - range.start() + 1).next_power_of_two();
+        InvalidateRequests {
+            targets: self.asking.clone(),
+            tag: InvalidateTag::new(index as u8).expect("there are as many unmappings as tags"),
+            invalidation: Invalidation {
+                range: PageRange::new(*range.start(), size.max(PAGE)).unwrap_or(PageRange::ALL),
+                global: false,
+            },
+        }
     }
 
     /// Takes an Invalidate Completion of a function; returns the tickets of unmappings that are complete.
-    fn confirm_invalidations(&mut self, who: FunctionId, tags: InvalidateTags) -> Vec<u32> {
+    pub(super) fn confirm_invalidations(
+        &mut self,
+        who: FunctionId,
+        tags: InvalidateTags,
+    ) -> Vec<u32> {
         let mut done = Vec::new();
-        for (place, invalidations) in self.invalidations.iter_mut().enumerate() {
-            let tag = InvalidateTag::new(place as u8);
+        for (index, invalidations) in self.invalidations.iter_mut().enumerate() {
+            let tag = InvalidateTag::new(index as u8);
             if let Some((ticket, left)) = invalidations
                 && tag.is_some_and(|tag| tags.contains(tag))
             {
@@ -222,7 +359,12 @@ impl TranslationAgent {
     }
 
     /// Maps pages again, and continues the page requests that waited for them.
-    fn install(&mut self, mappings: &[Mapping], memory: &mut MemoryController, now: Time) {
+    pub(super) fn install(
+        &mut self,
+        mappings: &[Mapping],
+        memory: &mut MemoryController,
+        now: Time,
+    ) {
         for mapping in mappings {
             let mapped = self.table.map(mapping, memory.bytes_mut());
             mapped.expect("a plan reserves page tables for every page");
@@ -243,15 +385,15 @@ impl TranslationAgent {
     ) -> PageResponse {
         let address = request.page.address();
         let bytes = memory.bytes_mut();
-        let found = self.table.find(address, bytes).ok();
-        let place = self
+        let present = self.table.find(address, bytes).ok();
+        let absent = self
             .absent
             .iter()
             .position(|mapping| mapping.covers(address));
-        let mapping = match (found, place) {
+        let mapping = match (present, absent) {
             (Some(mapping), _) => mapping,
-            (None, Some(place)) => {
-                let mapping = self.absent.swap_remove(place);
+            (None, Some(index)) => {
+                let mapping = self.absent.swap_remove(index);
                 self.table
                     .map(&mapping, bytes)
                     .expect("a plan reserves page tables for every page");
@@ -266,204 +408,34 @@ impl TranslationAgent {
     }
 }
 
-impl<C: Cpu> RootComplex<C> {
-    /// The counters of the translation agent, if there is one.
-    pub fn iommu(&self) -> Option<crate::IommuCounters> {
-        self.translation
-            .as_ref()
-            .map(|agent| agent.iommu.counters())
-    }
-
-    /// Handles a translation request that came in at `port`.
-    pub(super) fn translate(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let due = fx.now() + self.parameters.latency;
-        match (&mut self.translation, &header.kind) {
-            (Some(agent), Kind::MemoryRead(request)) => {
-                let wanted = (request.requester, request.address(), Purpose::Translation);
-                agent.ask((port, packet), wanted, due);
-                self.advance_translation(fx);
-            }
-            _ => self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx),
-        }
-    }
-
-    /// Performs the changes of page tables that software has ordered.
-    pub(super) fn begin_orders(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some(TranslationOrder { ticket, what }) = self.cpu.next_order() {
-            let now = fx.now();
-            let Some(agent) = &mut self.translation else {
-                self.cpu.ordered(ticket, now);
-                continue;
+/// The completion by `completer` of a translation request: the page, or none if the function has no access.
+pub(super) fn translation_completion(
+    packet: PacketId,
+    mapping: Option<Mapping>,
+    (completer, boundary): (FunctionId, u16),
+    packets: &mut Packets,
+) -> PacketId {
+    let header = *packets[packet].header();
+    let entry = mapping.map_or_else(
+        || Translation::absent(PAGE).expect("a page has a size"),
+        |mapping| {
+            let size = mapping.size().bytes();
+            let range = PageRange::new(mapping.physical_base(), size);
+            let access = match mapping.rights() {
+                Rights::Read => Access::Read,
+                Rights::ReadWrite => Access::ReadWrite,
             };
-            match what {
-                TableChange::Withdraw(range) => {
-                    let tag = agent.withdraw(ticket, &range, &mut self.memory);
-                    let functions = agent.asking.clone();
-                    self.send_invalidate_requests(&functions, tag, &range, fx);
-                }
-                TableChange::Install(mappings) => {
-                    agent.install(&mappings, &mut self.memory, now);
-                    self.cpu.ordered(ticket, now);
-                    self.advance_translation(fx);
-                }
-            }
-        }
-    }
-
-    fn send_invalidate_requests(
-        &mut self,
-        functions: &[FunctionId],
-        tag: InvalidateTag,
-        range: &RangeInclusive<u64>,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let size = (range.end() - range.start() + 1).next_power_of_two();
-        let invalidation = Invalidation {
-            range: PageRange::new(*range.start(), size.max(PAGE)).unwrap_or(PageRange::ALL),
-            global: false,
-        };
-        for target in functions {
-            let target = *target;
-            let message = Message::InvalidateRequest { target, tag };
-            let header = Header::message(self.functions.id(), message);
-            if let Route::Down(port) = self.routes.of(&header) {
-                let packet = fx.store().claim();
-                fx.store()[packet]
-                    .write(header, Stamp::default())
-                    .copy_from_slice(&invalidation.emit());
-                self.send_down(port, packet, fx);
-            }
-        }
-    }
-
-    /// Handles an Invalidate Completion of a device. False if there is no translation agent.
-    pub(super) fn handle_invalidate_completion(
-        &mut self,
-        who: FunctionId,
-        tags: InvalidateTags,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
-        let Some(agent) = &mut self.translation else {
-            return false;
-        };
-        for ticket in agent.confirm_invalidations(who, tags) {
-            self.cpu.ordered(ticket, fx.now());
-        }
-        self.ask(fx);
-        true
-    }
-
-    /// Handles a page request that came in at `port`. False if there is no translation agent.
-    pub(super) fn queue_page_request(
-        &mut self,
-        port: Port,
-        who: FunctionId,
-        request: PageRequest,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
-        let Some(agent) = &mut self.translation else {
-            return false;
-        };
-        let due = fx.now() + self.parameters.latency + agent.page_latency;
-        agent.page_requests.push_back((due, port, who, request));
-        self.advance_translation(fx);
-        true
-    }
-
-    pub(super) fn advance_translation(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        let Some(agent) = &mut self.translation else {
-            return;
-        };
-        let answers: Vec<IommuAnswer> = agent
-            .iommu
-            .advance(now, &mut Descriptors(&mut self.memory))
-            .collect();
-        let mut done = Vec::new();
-        for IommuAnswer { ticket, outcome } in answers {
-            let asked = agent.outstanding[ticket as usize].take();
-            let (port, packet) = asked.expect("the IOMMU answers each request once");
-            done.push((port, packet, outcome));
-        }
-        let mut responses = Vec::new();
-        while let Some((_, port, who, request)) =
-            agent.page_requests.pop_front_if(|(due, ..)| *due <= now)
-        {
-            if agent.is_withdrawn(request.page.address()) {
-                agent.held.push((port, who, request));
-                continue;
-            }
-            let response = agent.serve_page_request(&request, &mut self.memory);
-            if request.is_last {
-                responses.push((port, who, request.group, response));
-            }
-        }
-        agent.wake.expire(now);
-        let next = agent.next_time();
-        if agent.wake.schedule(next) {
-            fx.wake(RootTimer::Translation, next.since(now));
-        }
-        for (port, packet, outcome) in done {
-            let asks = matches!(&fx.store()[packet].header().kind, Kind::MemoryRead(request) if request.translations() > 0);
-            if asks {
-                self.answer_translation(port, packet, outcome.ok(), fx);
-            } else if let Some(agent) = &mut self.translation {
-                agent.untranslated.answer(port, packet, outcome);
-                self.release_translated(port, fx);
-            }
-        }
-        for (port, target, group, response) in responses {
-            let message = Message::PageGroupResponse {
-                target,
-                group,
-                response,
-            };
-            let packet = fx.store().claim();
-            let header = Header::message(self.functions.id(), message);
-            fx.store()[packet].write(header, Stamp::default());
-            self.requests.enter();
-            self.put_down(port, packet, fx);
-        }
-    }
-
-    fn answer_translation(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        mapping: Option<Mapping>,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let header = *fx.store()[packet].header();
-        let entry = mapping.map_or_else(
-            || Translation::absent(PAGE).expect("a page has a size"),
-            |mapping| {
-                let size = mapping.size().bytes();
-                let range = PageRange::new(mapping.physical_base(), size);
-                let access = match mapping.rights() {
-                    Rights::Read => Access::Read,
-                    Rights::ReadWrite => Access::ReadWrite,
-                };
-                Translation::new(
-                    range.expect("a page begins at a multiple of its size"),
-                    access,
-                )
-            },
-        );
-        let boundary = self.parameters.read_completion_boundary.0 as u16;
-        let answer = Header::translation_completion(&header, self.functions.id(), 1, boundary);
-        let completion = fx.store().claim();
-        let stamp = fx.store()[packet].stamp;
-        fx.store()[completion]
-            .write(answer.expect("one translation was requested"), stamp)
-            .copy_from_slice(&entry.emit());
-        fx.store().release(packet);
-        self.free(port, &header, fx);
-        self.put_down(port, completion, fx);
-    }
+            Translation::new(
+                range.expect("a page begins at a multiple of its size"),
+                access,
+            )
+        },
+    );
+    let answer = Header::translation_completion(&header, completer, 1, boundary);
+    let completion = packets.claim();
+    let stamp = packets[packet].stamp;
+    packets[completion]
+        .write(answer.expect("one translation was asked for"), stamp)
+        .copy_from_slice(&entry.emit());
+    completion
 }
