@@ -6,8 +6,8 @@ use protocol::coherence::{LINE_BYTES, Line};
 use protocol::{AtomicRequest, FunctionId, Header, MemoryRequest};
 use transaction::{Completions, Memory, Pattern, deliver, written};
 
-use super::parameters::MOST_SOCKETS;
-use crate::RootComplexParameters;
+use super::parameters::{MOST_SOCKETS, RootComplexParameters};
+use crate::Ram;
 
 /// The memory controllers and their memory.
 #[derive(Debug)]
@@ -58,6 +58,14 @@ impl MemoryController {
 
     pub(super) fn base(&self) -> u64 {
         self.base
+    }
+
+    /// The memory as the CPU reads it.
+    pub(super) fn ram(&self) -> Ram<'_> {
+        Ram {
+            base: self.base,
+            bytes: &self.bytes,
+        }
     }
 
     pub(super) fn bytes(&self) -> &Memory {
@@ -184,12 +192,11 @@ impl MemoryController {
         self.reads.pop(now)
     }
 
-    /// The completions of a read by `completer`, with at most `max_payload` bytes each.
+    /// The completions of a read by this completer, with at most `max_payload` bytes each.
     pub(super) fn completions(
         &self,
         packet: PacketId,
-        completer: FunctionId,
-        max_payload: u32,
+        (completer, max_payload): (FunctionId, u32),
         packets: &mut Packets,
     ) -> Vec<PacketId> {
         let request = *packets[packet].header();

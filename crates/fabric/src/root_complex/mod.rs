@@ -29,7 +29,7 @@ use crate::{Route, Routes};
 use coherent::{Admission, Coherent, CoherentEffect, Released};
 use configuration::Configuration;
 use cpu::{Notice, Notices, RequestWindow, is_interrupt};
-use memory::MemoryController;
+use memory::{MemoryController, atomic_completion};
 use ports::{RootPorts, Sent};
 use sockets::{CPU, Crossing, Sockets};
 use timer::WakeUp;
@@ -73,27 +73,49 @@ pub struct RootComplexConfig<C> {
 }
 
 /// A root complex.
+///
+/// A packet from below passes the rules of its root port, the translation agent, the sockets and the caches, in this order; each of
+/// them may keep it and releases it later. Then it goes to memory, to the CPU or to another root port. The parts own their state and
+/// return decisions and effects; only this file connects them.
 #[derive(Debug)]
 pub struct RootComplex<C> {
     parameters: RootComplexParameters,
     functions: Functions,
     routes: Routes,
     ports: RootPorts,
-    /// None where there is one socket.
-    sockets: Option<Box<Sockets>>,
-    patterns: Arc<[Pattern]>,
-    notices: Notices,
-    memory: MemoryController,
-    cpu: C,
-    /// Boxed, because few hosts have coherent memory.
-    coherent: Option<Box<Coherent>>,
     /// Boxed, because few hosts have a translation agent.
     translation: Option<Box<TranslationAgent>>,
+    /// None where there is one socket.
+    sockets: Option<Box<Sockets>>,
+    /// Boxed, because few hosts have coherent memory.
+    coherent: Option<Box<Coherent>>,
+    memory: MemoryController,
+    patterns: Arc<[Pattern]>,
+    cpu: C,
     requests: RequestWindow,
     /// The wake-up for the CPU's next request.
     cpu_wake: WakeUp,
+    notices: Notices,
     /// The CPU's access to a configuration space. Boxed, because few packets need it.
     configuration: Box<Configuration>,
+}
+
+/// A packet that came in by a root port.
+#[derive(Clone, Copy, Debug)]
+struct Inbound<'h> {
+    port: Port,
+    packet: PacketId,
+    header: &'h Header,
+}
+
+impl<'h> Inbound<'h> {
+    fn new(port: Port, packet: PacketId, header: &'h Header) -> Self {
+        Inbound {
+            port,
+            packet,
+            header,
+        }
+    }
 }
 
 impl<C: Cpu> Component for RootComplex<C> {
@@ -142,7 +164,7 @@ impl<C: Cpu> RootComplex<C> {
     /// The source number of packets that the host itself sends, with `ports` root ports: the CPU's requests and the memory's
     /// answers. It follows the numbers of the ports.
     pub const fn source(ports: usize) -> u16 {
-        ports as u16
+        RootPorts::source(ports)
     }
 
     /// A root complex in its initial state.
@@ -163,15 +185,15 @@ impl<C: Cpu> RootComplex<C> {
             functions,
             routes: Routes::default(),
             ports: RootPorts::new(links),
-            sockets: Sockets::new(&parameters, &sockets),
-            patterns,
-            notices: Notices::default(),
             translation: translation.map(|config| TranslationAgent::new(config, &mut memory)),
-            memory,
-            cpu,
+            sockets: Sockets::new(&parameters, &sockets),
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
+            memory,
+            patterns,
+            cpu,
             requests: RequestWindow::default(),
             cpu_wake: WakeUp::default(),
+            notices: Notices::default(),
             configuration: Box::new(Configuration::new(parameters.completion_timeout)),
             parameters,
         };
@@ -182,15 +204,6 @@ impl<C: Cpu> RootComplex<C> {
     /// The host bridge and the root ports.
     pub fn functions(&self) -> &Functions {
         &self.functions
-    }
-
-    /// Applies the registers. The CPU's packets must fit the max payload size of every root port.
-    fn apply_registers(&mut self) {
-        self.routes = Routes::of_root(&self.functions);
-        self.ports.apply_registers(&self.functions);
-        if let Some(max_payload) = self.ports.smallest_max_payload() {
-            self.cpu.follow(max_payload);
-        }
     }
 
     /// The link ends of the root ports.
@@ -218,6 +231,164 @@ impl<C: Cpu> RootComplex<C> {
         &mut self.cpu
     }
 
+    /// The counters of the translation agent, if there is one.
+    pub fn iommu(&self) -> Option<IommuCounters> {
+        self.translation.as_ref().map(|agent| agent.counters())
+    }
+
+    /// The caches of the cores; none where memory is not coherent.
+    pub fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
+        self.coherent.iter().flat_map(|coherent| coherent.cores())
+    }
+
+    /// The lines that agents below root ports may have written, with the port's number, for links that have failed by `now`.
+    pub fn lost_lines(&self, now: Time) -> Vec<(usize, Line)> {
+        let links = self.ports.links().enumerate();
+        let failed = links.filter_map(|(port, link)| link.has_failed(now).then_some(port));
+        let coherent = self.coherent.as_ref();
+        coherent.map_or_else(Vec::new, |coherent| coherent.lost_lines(failed))
+    }
+
+    /// Whether a request for the line is in service at the home agent.
+    pub fn is_changing(&self, line: Line) -> bool {
+        let coherent = self.coherent.as_ref();
+        coherent.is_some_and(|coherent| coherent.is_changing(line))
+    }
+
+    /// Applies the registers. The CPU's packets must fit the max payload size of every root port.
+    fn apply_registers(&mut self) {
+        self.routes = Routes::of_root(&self.functions);
+        self.ports.apply_registers(&self.functions);
+        if let Some(max_payload) = self.ports.smallest_max_payload() {
+            self.cpu.follow(max_payload);
+        }
+    }
+}
+
+/// Packets from below.
+impl<C: Cpu> RootComplex<C> {
+    fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let header = *fx.store()[packet].header();
+        let inbound = Inbound::new(port, packet, &header);
+        if matches!(header.kind, Kind::Coherence(_)) && self.is_coherent(port) {
+            return self.take_messages(inbound, fx);
+        }
+        if let Some(why) = self.ports.refusal(port, &header) {
+            return self.refuse(inbound, why, fx);
+        }
+        if self.translation.is_some() && self.waits_for_translation(inbound, fx) {
+            return;
+        }
+        self.admit(inbound, fx);
+    }
+
+    /// Handles a packet with a physical address.
+    #[inline(always)]
+    fn admit(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        if self.sockets.is_some() && self.crosses_in(inbound, fx) {
+            return;
+        }
+        self.route(inbound, fx);
+    }
+
+    /// Delivers a packet that is in the socket of its target.
+    #[inline(always)]
+    fn route(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        if self.coherent.is_some() && self.waits_for_caches(inbound, fx) {
+            return;
+        }
+        self.route_now(inbound, fx);
+    }
+
+    /// Delivers a packet that needs no action of caches.
+    #[inline(always)]
+    fn route_now(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        let header = inbound.header;
+        match (self.routes.of(header), &header.kind) {
+            (Route::Down(to), _) if self.allows_peer(header) => {
+                let ready = fx.now() + self.parameters.peer_latency;
+                let way = (inbound.port, to);
+                let sent = self.ports.forward(way, inbound.packet, ready, fx);
+                self.settle(sent, fx);
+            }
+            (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
+                self.write(inbound, request, fx);
+            }
+            (Route::Elsewhere, Kind::MemoryWrite(request)) if is_interrupt(request) => {
+                self.interrupt(inbound, request, fx);
+            }
+            (_, Kind::MemoryRead(request)) if request.translations() > 0 => {
+                self.translate(inbound, request, fx);
+            }
+            (_, Kind::Message(request)) => self.handle_message(inbound, request, fx),
+            (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
+                self.read(inbound, request, fx);
+            }
+            (Route::Elsewhere, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
+                self.read(inbound, &request.range(), fx);
+            }
+            (Route::Elsewhere, Kind::Completion(_)) => {
+                if !self.take_answer(inbound.packet, fx) {
+                    return self.refuse(inbound, Refusal::UnexpectedCompletion, fx);
+                }
+                self.finish(inbound, fx);
+                self.ask(fx);
+            }
+            _ => self.refuse(inbound, Refusal::UnsupportedRequest, fx),
+        }
+    }
+
+    /// Whether a packet from below may leave by another root port.
+    fn allows_peer(&self, header: &Header) -> bool {
+        self.parameters.peer_to_peer || header.class() == Class::Completion
+    }
+
+    /// Handles a message from a device; a message that the root complex does not serve is refused.
+    fn handle_message(
+        &mut self,
+        inbound: Inbound<'_>,
+        request: &MessageRequest,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let served = match request.message {
+            Message::PageRequest(page) => {
+                self.handle_page_request(inbound.port, request.requester, page, fx)
+            }
+            Message::InvalidateCompletion { tags, .. } => {
+                self.handle_invalidate_completion(request.requester, tags, fx)
+            }
+            _ => false,
+        };
+        if served {
+            self.finish(inbound, fx);
+        } else {
+            self.refuse(inbound, Refusal::UnsupportedRequest, fx);
+        }
+    }
+
+    /// Refuses a packet: frees its buffer, reports it, and answers it if it is a non-posted request.
+    fn refuse(&mut self, inbound: Inbound<'_>, why: Refusal, fx: &mut Effects<'_, Self>) {
+        let place = Place::Port(inbound.port.index());
+        let answer = self.functions.refuse(place, inbound.packet, why, fx);
+        self.free(inbound, fx);
+        if let Some(answer) = answer {
+            self.put_down(inbound.port, answer, fx);
+        }
+    }
+
+    /// Releases a packet that was handled, and frees its receive buffer.
+    fn finish(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        fx.store().release(inbound.packet);
+        self.free(inbound, fx);
+    }
+
+    /// Frees the receive buffer of a packet.
+    fn free(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        let charge = Charge::of(inbound.header);
+        let sent = self.ports.free(inbound.port, charge, fx);
+        self.settle(sent, fx);
+    }
+
     /// Lets the host send more after a root port has sent a packet of it.
     #[inline]
     fn settle(&mut self, sent: Option<Sent>, fx: &mut Effects<'_, Self>) {
@@ -231,136 +402,158 @@ impl<C: Cpu> RootComplex<C> {
             self.ask(fx);
         }
     }
+}
 
-    fn free(&mut self, port: Port, header: &Header, fx: &mut Effects<'_, Self>) {
-        let sent = self.ports.free(port, Charge::of(header), fx);
-        self.settle(sent, fx);
+/// Memory.
+impl<C: Cpu> RootComplex<C> {
+    fn write(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
+        let there = fx.now() + self.parameters.latency;
+        let content = &fx.store()[inbound.packet];
+        let (charge, flow) = (content.charge(), content.stamp.flow);
+        let (done, told) = self.memory.write(content, request, there, &self.patterns);
+        if let Some(told) = told {
+            fx.foresee(done, told);
+        }
+        fx.store().release(inbound.packet);
+        self.notify_write(done, request.first_byte(), request.byte_len(), fx);
+        let left = self.leaves(inbound.port, done);
+        self.ports.free_later(inbound.port, charge, left, fx);
+        if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
+            self.ask(fx);
+        }
     }
 
-    fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
-        let header = *fx.store()[packet].header();
-        if matches!(header.kind, Kind::Coherence(_)) && self.is_coherent(port) {
-            self.take_messages(packet, fx);
-            fx.store().release(packet);
-            return self.free(port, &header, fx);
-        }
-        if let Some(why) = self.ports.refusal(port, &header) {
-            return self.refuse(port, packet, &header, why, fx);
-        }
-        if self.translation.is_some() && self.waits_for_translation(port, packet, &header, fx) {
-            return;
-        }
-        self.admit(port, packet, &header, fx);
+    /// Begins a read or an atomic operation.
+    fn read(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
+        let there = fx.now() + self.parameters.latency;
+        let Inbound { port, packet, .. } = inbound;
+        let due = self.memory.begin_read(packet, port, request, there);
+        fx.wake(RootTimer::Read, due.since(fx.now()));
     }
 
-    /// Handles a packet that came in at `port` with a physical address.
-    #[inline(always)]
-    fn admit(&mut self, port: Port, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
-        if self.sockets.is_some() && self.crosses_in(port, packet, header, fx) {
-            return;
-        }
-        self.route(port, packet, header, fx);
-    }
-
-    /// Whether a packet from below may leave by another root port.
-    fn allows_peer(&self, header: &Header) -> bool {
-        self.parameters.peer_to_peer || header.class() == Class::Completion
-    }
-
-    /// Delivers a packet that came in at `port` and is in the socket of its target.
-    #[inline(always)]
-    fn route(&mut self, port: Port, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
-        if self.coherent.is_some() && self.waits_for_caches(port, packet, header, fx) {
-            return;
-        }
-        self.route_now(port, packet, header, fx);
-    }
-
-    /// Delivers a packet that needs no action of caches.
-    #[inline(always)]
-    fn route_now(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        match (self.routes.of(header), &header.kind) {
-            (Route::Down(to), _) if self.allows_peer(header) => {
-                let ready = fx.now() + self.parameters.peer_latency;
-                let sent = self.ports.forward((port, to), packet, ready, fx);
-                self.settle(sent, fx);
-            }
-            (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
-                self.write(port, packet, request, fx);
-            }
-            (Route::Elsewhere, Kind::MemoryWrite(request)) if is_interrupt(request) => {
-                self.interrupt(port, packet, request, fx);
-            }
-            (_, Kind::MemoryRead(request)) if request.translations() > 0 => {
-                self.translate(port, packet, request, header, fx);
-            }
-            (_, Kind::Message(request)) => self.handle_message(port, packet, header, request, fx),
-            (Route::Elsewhere, Kind::MemoryRead(request)) if self.memory.holds(request) => {
-                self.read(port, packet, request, fx);
-            }
-            (Route::Elsewhere, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
-                self.read(port, packet, &request.range(), fx);
-            }
-            (Route::Elsewhere, Kind::Completion(_)) => {
-                if !self.take_answer(packet, fx) {
-                    return self.refuse(port, packet, header, Refusal::UnexpectedCompletion, fx);
+    fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
+        while let Some((packet, port)) = self.memory.next_read(fx.now()) {
+            let header = *fx.store()[packet].header();
+            let from = self.socket_ahead(&header);
+            let answers = if let Kind::Atomic(request) = &header.kind {
+                let old = self.memory.execute(request, fx.store()[packet].payload());
+                vec![self.complete_atomic(packet, request, old, fx)]
+            } else {
+                let completer = (self.functions.id(), self.ports.max_payload(port));
+                self.memory.completions(packet, completer, fx.store())
+            };
+            for answer in answers {
+                let crossing = from.map(|from| Crossing::Answer { from, to: port });
+                let crosses = crossing.is_some_and(|crossing| {
+                    self.crosses(crossing, self.socket_of(port), answer, fx)
+                });
+                if !crosses {
+                    self.put_down(port, answer, fx);
                 }
-                fx.store().release(packet);
-                self.free(port, header, fx);
-                self.ask(fx);
             }
-            _ => self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx),
+            self.finish(Inbound::new(port, packet, &header), fx);
         }
     }
 
-    /// Handles a message from a device; a message that the root complex does not serve is refused.
-    fn handle_message(
+    /// The completion of an executed atomic operation with the previous value `old`; the CPU is notified of the write.
+    fn complete_atomic(
         &mut self,
-        port: Port,
         packet: PacketId,
-        header: &Header,
-        request: &MessageRequest,
+        request: &AtomicRequest,
+        old: u128,
         fx: &mut Effects<'_, Self>,
-    ) {
-        let served = match request.message {
-            Message::PageRequest(page) => {
-                self.handle_page_request(port, request.requester, page, fx)
+    ) -> PacketId {
+        self.notify_write(fx.now(), request.address(), request.width(), fx);
+        atomic_completion(packet, request, old, self.functions.id(), fx.store())
+    }
+}
+
+/// Sockets.
+impl<C: Cpu> RootComplex<C> {
+    /// The socket of a root port.
+    fn socket_of(&self, port: Port) -> usize {
+        let sockets = self.sockets.as_ref();
+        sockets.map_or(CPU, |sockets| sockets.of_port(port))
+    }
+
+    /// The socket of a packet's target, where there are several sockets; none for a packet that will be refused.
+    fn socket_ahead(&self, header: &Header) -> Option<usize> {
+        let sockets = self.sockets.as_ref()?;
+        match (self.routes.of(header), &header.kind) {
+            (Route::Down(to), _) => self.allows_peer(header).then(|| sockets.of_port(to)),
+            (_, Kind::MemoryWrite(request) | Kind::MemoryRead(request))
+                if self.memory.holds(request) =>
+            {
+                Some(self.memory.socket_of(request))
             }
-            Message::InvalidateCompletion { tags, .. } => {
-                self.handle_invalidate_completion(request.requester, tags, fx)
+            (_, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
+                Some(self.memory.socket_of(&request.range()))
             }
-            _ => false,
+            (_, Kind::MemoryWrite(_) | Kind::Completion(_)) => Some(CPU),
+            _ => None,
+        }
+    }
+
+    /// Whether a packet is kept until it arrives at the socket of its target.
+    #[inline(never)]
+    fn crosses_in(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> bool {
+        let crossing = Crossing::In(inbound.port);
+        let to = self.socket_ahead(inbound.header);
+        to.is_some_and(|to| self.crosses(crossing, to, inbound.packet, fx))
+    }
+
+    /// Whether a packet for socket `to` is kept until it arrives there.
+    #[inline]
+    fn crosses(
+        &mut self,
+        crossing: Crossing,
+        to: usize,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) -> bool {
+        let Some(sockets) = &mut self.sockets else {
+            return false;
         };
-        if !served {
-            return self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx);
-        }
-        fx.store().release(packet);
-        self.free(port, header, fx);
+        let now = fx.now();
+        let Some(due) = sockets.begin(crossing, to, packet, &fx.store()[packet], now) else {
+            return false;
+        };
+        fx.wake(RootTimer::Across, due.since(now));
+        true
     }
 
-    /// Refuses a packet: frees its buffer, reports it, and answers it if it is a non-posted request.
-    fn refuse(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        why: Refusal,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let place = Place::Port(port.index());
-        let answer = self.functions.refuse(place, packet, why, fx);
-        self.free(port, header, fx);
-        if let Some(answer) = answer {
-            self.put_down(port, answer, fx);
+    /// Handles the packets that have arrived at their sockets.
+    fn finish_crossings(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some((crossing, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
+            match crossing {
+                Crossing::In(port) => {
+                    let header = *fx.store()[packet].header();
+                    self.route(Inbound::new(port, packet, &header), fx);
+                }
+                Crossing::Down(port) => self.put_down(port, packet, fx),
+                Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
+                Crossing::Store => {
+                    self.requests.leave();
+                    self.store(packet, fx);
+                    self.ask(fx);
+                }
+            }
         }
     }
 
+    /// The time at which a write from `port` that is complete at `done` leaves its receive buffer.
+    #[inline]
+    fn leaves(&mut self, port: Port, done: Time) -> Time {
+        match &mut self.sockets {
+            Some(sockets) => sockets.leaves(port, done),
+            None => done,
+        }
+    }
+}
+
+/// The CPU.
+impl<C: Cpu> RootComplex<C> {
     /// Lets the CPU send packets, access lines in its cores' caches, and change page tables.
     pub fn ask(&mut self, fx: &mut Effects<'_, Self>) {
         self.send_all(fx);
@@ -371,11 +564,7 @@ impl<C: Cpu> RootComplex<C> {
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) {
         while self.requests.is_open() {
             let now = fx.now();
-            let memory = Ram {
-                base: self.memory.base(),
-                bytes: self.memory.bytes(),
-            };
-            match self.cpu.next(now, fx.store(), memory) {
+            match self.cpu.next(now, fx.store(), self.memory.ram()) {
                 Next::Packet(packet) => self.send(packet, fx),
                 Next::Told(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
@@ -397,19 +586,17 @@ impl<C: Cpu> RootComplex<C> {
     /// Sends a request of the CPU to a root port or to memory; a request that no completer owns is refused at once.
     fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
-        match self.routes.of(&header) {
-            Route::Down(port) => self.send_down(port, packet, fx),
-            Route::Across(_) | Route::Elsewhere | Route::Nowhere | Route::Configuration => {
-                if let Kind::MemoryWrite(request) = &header.kind
-                    && self.memory.holds(request)
-                {
-                    let socket = self.memory.socket_of(request);
-                    if self.crosses(Crossing::Store, socket, packet, fx) {
-                        self.requests.enter();
-                        return;
-                    }
-                    return self.store(packet, fx);
+        match (self.routes.of(&header), &header.kind) {
+            (Route::Down(port), _) => self.send_down(port, packet, fx),
+            (_, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
+                let socket = self.memory.socket_of(request);
+                if self.crosses(Crossing::Store, socket, packet, fx) {
+                    self.requests.enter();
+                } else {
+                    self.store(packet, fx);
                 }
+            }
+            _ => {
                 let why = Refusal::UnsupportedRequest;
                 if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
                     self.take_answer(answer, fx);
@@ -462,42 +649,47 @@ impl<C: Cpu> RootComplex<C> {
         if self.cpu.take_load(completion, content.payload(), now) {
             return true;
         }
-        let Some(taken) = self.cpu.take(completion, content.payload()) else {
-            let port = self.configuration.take(completion, content.payload());
-            if let Some(port) = port
-                && completion.status == Status::UnsupportedRequest
-            {
-                self.functions.record_master_abort(Place::Port(port));
+        let is_unsupported = completion.status == Status::UnsupportedRequest;
+        if let Some(taken) = self.cpu.take(completion, content.payload()) {
+            if is_unsupported {
+                self.functions.record_master_abort(Place::Own);
             }
-            return port.is_some();
-        };
-        if taken.status == Status::UnsupportedRequest {
-            self.functions.record_master_abort(Place::Own);
+            fx.observe(taken.observation());
+            return true;
         }
-        fx.observe(taken.observation());
-        true
+        let port = self.configuration.take(completion, content.payload());
+        if is_unsupported && let Some(port) = port {
+            self.functions.record_master_abort(Place::Port(port));
+        }
+        port.is_some()
     }
 
     /// Delivers a message signalled interrupt to the CPU, after all writes that arrived before it.
     fn interrupt(
         &mut self,
-        port: Port,
-        packet: PacketId,
+        inbound: Inbound<'_>,
         request: &MemoryRequest,
         fx: &mut Effects<'_, Self>,
     ) {
         let due = self.memory.after_writes(fx.now() + self.parameters.latency);
-        let content = &fx.store()[packet];
+        let content = &fx.store()[inbound.packet];
         let charge = content.charge();
         let bytes = written(content, request).first_chunk().copied();
         let message = u32::from_le_bytes(bytes.unwrap_or_default());
         if let Some(told) = arrived(content, request, &self.patterns) {
             fx.foresee(due, told);
         }
-        fx.store().release(packet);
-        let left = self.leaves(port, due);
-        self.ports.free_later(port, charge, left, fx);
+        fx.store().release(inbound.packet);
+        let left = self.leaves(inbound.port, due);
+        self.ports.free_later(inbound.port, charge, left, fx);
         self.notify(due, Notice::Interrupt(message), fx);
+    }
+
+    /// Notifies the CPU at `due` of a write of so many bytes to an address, if it watches these bytes.
+    fn notify_write(&mut self, due: Time, first: u64, len: u32, fx: &mut Effects<'_, Self>) {
+        if self.cpu.watches(first, len) {
+            self.notify(due, Notice::Written(first, len), fx);
+        }
     }
 
     /// Reports `notice` to the CPU at `due`.
@@ -516,7 +708,10 @@ impl<C: Cpu> RootComplex<C> {
         }
         self.ask(fx);
     }
+}
 
+/// Accesses of the CPU to configuration spaces.
+impl<C: Cpu> RootComplex<C> {
     /// Whether an access of the CPU to a configuration space has begun and its result was not taken yet.
     pub fn is_configuring(&self) -> bool {
         self.configuration.is_busy()
@@ -565,198 +760,10 @@ impl<C: Cpu> RootComplex<C> {
             });
         }
     }
+}
 
-    /// Performs a write to memory.
-    fn write(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        request: &MemoryRequest,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let there = fx.now() + self.parameters.latency;
-        let content = &fx.store()[packet];
-        let (charge, flow) = (content.charge(), content.stamp.flow);
-        let (done, told) = self.memory.write(content, request, there, &self.patterns);
-        if let Some(told) = told {
-            fx.foresee(done, told);
-        }
-        fx.store().release(packet);
-        let (first, len) = (request.first_byte(), request.byte_len());
-        if self.cpu.watches(first, len) {
-            self.notify(done, Notice::Written(first, len), fx);
-        }
-        let left = self.leaves(port, done);
-        self.ports.free_later(port, charge, left, fx);
-        if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
-            self.ask(fx);
-        }
-    }
-
-    /// Begins a read of memory.
-    fn read(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        request: &MemoryRequest,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let there = fx.now() + self.parameters.latency;
-        let due = self.memory.begin_read(packet, port, request, there);
-        fx.wake(RootTimer::Read, due.since(fx.now()));
-    }
-
-    fn finish_reads(&mut self, fx: &mut Effects<'_, Self>) {
-        while let Some((packet, port)) = self.memory.next_read(fx.now()) {
-            let header = *fx.store()[packet].header();
-            let from = self.socket_ahead(&header);
-            let answers = if let Kind::Atomic(request) = &header.kind {
-                let old = self.memory.execute(request, fx.store()[packet].payload());
-                vec![self.atomic_completion(packet, request, old, fx)]
-            } else {
-                let max_payload = self.ports.max_payload(port);
-                let completer = self.functions.id();
-                self.memory
-                    .completions(packet, completer, max_payload, fx.store())
-            };
-            for answer in answers {
-                if let Some(from) = from
-                    && self.crosses(
-                        Crossing::Answer { from, to: port },
-                        self.socket_of(port),
-                        answer,
-                        fx,
-                    )
-                {
-                    continue;
-                }
-                self.put_down(port, answer, fx);
-            }
-            fx.store().release(packet);
-            self.free(port, &header, fx);
-        }
-    }
-
-    /// The completion of an executed atomic operation with the previous value `old`; the CPU is notified of the write.
-    fn atomic_completion(
-        &mut self,
-        packet: PacketId,
-        request: &AtomicRequest,
-        old: u128,
-        fx: &mut Effects<'_, Self>,
-    ) -> PacketId {
-        let (first, len) = (request.address(), request.width());
-        if self.cpu.watches(first, len) {
-            self.notify(fx.now(), Notice::Written(first, len), fx);
-        }
-        memory::atomic_completion(packet, request, old, self.functions.id(), fx.store())
-    }
-
-    /// The socket of a root port.
-    fn socket_of(&self, port: Port) -> usize {
-        let sockets = self.sockets.as_ref();
-        sockets.map_or(CPU, |sockets| sockets.of_port(port))
-    }
-
-    /// Whether a packet that came in at `port` is kept until it arrives at the socket of its target.
-    #[inline(never)]
-    fn crosses_in(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
-        let to = self.socket_ahead(header);
-        to.is_some_and(|to| self.crosses(Crossing::In(port), to, packet, fx))
-    }
-
-    /// The socket of a packet's target, where there are several sockets; none for a packet that will be refused.
-    fn socket_ahead(&self, header: &Header) -> Option<usize> {
-        let sockets = self.sockets.as_ref()?;
-        match (self.routes.of(header), &header.kind) {
-            (Route::Down(to), _) => self.allows_peer(header).then(|| sockets.of_port(to)),
-            (_, Kind::MemoryWrite(request) | Kind::MemoryRead(request))
-                if self.memory.holds(request) =>
-            {
-                Some(self.memory.socket_of(request))
-            }
-            (_, Kind::Atomic(request)) if self.memory.holds(&request.range()) => {
-                Some(self.memory.socket_of(&request.range()))
-            }
-            (_, Kind::MemoryWrite(_) | Kind::Completion(_)) => Some(CPU),
-            _ => None,
-        }
-    }
-
-    /// Whether a packet for socket `to` is kept until it arrives there.
-    #[inline]
-    fn crosses(
-        &mut self,
-        crossing: Crossing,
-        to: usize,
-        packet: PacketId,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
-        let Some(sockets) = &mut self.sockets else {
-            return false;
-        };
-        let now = fx.now();
-        let Some(due) = sockets.begin(crossing, to, packet, &fx.store()[packet], now) else {
-            return false;
-        };
-        fx.wake(RootTimer::Across, due.since(now));
-        true
-    }
-
-    /// Handles the packets that have arrived at their sockets.
-    fn finish_crossings(&mut self, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        while let Some((crossing, packet)) = self.sockets.as_mut().and_then(|all| all.next(now)) {
-            match crossing {
-                Crossing::In(port) => {
-                    let header = *fx.store()[packet].header();
-                    self.route(port, packet, &header, fx);
-                }
-                Crossing::Down(port) => self.put_down(port, packet, fx),
-                Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
-                Crossing::Store => {
-                    self.requests.leave();
-                    self.store(packet, fx);
-                    self.ask(fx);
-                }
-            }
-        }
-    }
-
-    /// The time at which a write from `port` that is complete at `done` leaves its receive buffer.
-    #[inline]
-    fn leaves(&mut self, port: Port, done: Time) -> Time {
-        match &mut self.sockets {
-            Some(sockets) => sockets.leaves(port, done),
-            None => done,
-        }
-    }
-
-    /// The caches of the cores; none where memory is not coherent.
-    pub fn cores(&self) -> impl Iterator<Item = &Agent<LineData>> {
-        self.coherent.iter().flat_map(|coherent| coherent.cores())
-    }
-
-    /// The lines that agents below root ports may have written, with the port's number, for links that have failed by `now`.
-    pub fn lost_lines(&self, now: Time) -> Vec<(usize, Line)> {
-        let links = self.ports.links().enumerate();
-        let failed = links.filter_map(|(port, link)| link.has_failed(now).then_some(port));
-        let coherent = self.coherent.as_ref();
-        coherent.map_or_else(Vec::new, |coherent| coherent.lost_lines(failed))
-    }
-
-    /// Whether a request for the line is in service at the home agent.
-    pub fn is_changing(&self, line: Line) -> bool {
-        let coherent = self.coherent.as_ref();
-        coherent.is_some_and(|coherent| coherent.is_changing(line))
-    }
-
+/// Coherent memory.
+impl<C: Cpu> RootComplex<C> {
     /// Whether there is a coherent agent below `port`.
     fn is_coherent(&self, port: Port) -> bool {
         let coherent = self.coherent.as_ref();
@@ -764,16 +771,18 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Sends the messages of a packet from below a root port to the home agent.
-    fn take_messages(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    fn take_messages(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         let Some(coherent) = &mut self.coherent else {
             return;
         };
-        if coherent.receive(fx.store()[packet].payload(), now) > now {
+        let payload = fx.store()[inbound.packet].payload();
+        if coherent.receive(payload, now) > now {
             self.wake_coherence(fx);
         } else {
             self.advance_coherence(fx);
         }
+        self.finish(inbound, fx);
     }
 
     /// Begins the accesses of programs to the caches of their cores.
@@ -818,16 +827,15 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Whether a packet from below must wait for caches; if so, the coherent part keeps it.
-    fn waits_for_caches(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
+    fn waits_for_caches(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> bool {
         let Some(coherent) = &mut self.coherent else {
             return false;
         };
+        let Inbound {
+            port,
+            packet,
+            header,
+        } = inbound;
         match coherent.admit(port, packet, header, &self.memory) {
             Admission::Pass => return false,
             Admission::Behind => {}
@@ -852,20 +860,20 @@ impl<C: Cpu> RootComplex<C> {
                 old,
             } = released;
             let header = *fx.store()[packet].header();
+            let inbound = Inbound::new(port, packet, &header);
             match (&header.kind, old) {
                 (Kind::Atomic(request), Some(old)) => {
-                    let completion = self.atomic_completion(packet, request, old, fx);
-                    fx.store().release(packet);
-                    self.free(port, &header, fx);
+                    let completion = self.complete_atomic(packet, request, old, fx);
+                    self.finish(inbound, fx);
                     self.put_down(port, completion, fx);
                 }
                 (Kind::MemoryWrite(_), _) => {
                     // The home agent has written these lines, and another agent may have written them since: their bytes are kept.
                     let kept = self.memory.lines(&lines);
-                    self.route_now(port, packet, &header, fx);
+                    self.route_now(inbound, fx);
                     self.memory.restore(&kept);
                 }
-                _ => self.route_now(port, packet, &header, fx),
+                _ => self.route_now(inbound, fx),
             }
         }
     }
@@ -896,23 +904,20 @@ impl<C: Cpu> RootComplex<C> {
             fx.wake(RootTimer::Coherence, after);
         }
     }
+}
 
-    /// The counters of the translation agent, if there is one.
-    pub fn iommu(&self) -> Option<IommuCounters> {
-        self.translation.as_ref().map(|agent| agent.counters())
-    }
-
+/// Translation of addresses.
+impl<C: Cpu> RootComplex<C> {
     /// Whether a packet from below must wait for a translation; if so, the translation agent keeps it.
-    fn waits_for_translation(
-        &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
-        fx: &mut Effects<'_, Self>,
-    ) -> bool {
+    fn waits_for_translation(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> bool {
         let Some(agent) = &mut self.translation else {
             return false;
         };
+        let Inbound {
+            port,
+            packet,
+            header,
+        } = inbound;
         match agent.admit(port, packet, header, fx.now()) {
             translation::Admission::Pass => return false,
             translation::Admission::Behind => {}
@@ -921,18 +926,17 @@ impl<C: Cpu> RootComplex<C> {
         true
     }
 
-    /// Handles a translation request that came in at `port`.
+    /// Handles a translation request.
     fn translate(
         &mut self,
-        port: Port,
-        packet: PacketId,
+        inbound: Inbound<'_>,
         request: &MemoryRequest,
-        header: &Header,
         fx: &mut Effects<'_, Self>,
     ) {
         let Some(agent) = &mut self.translation else {
-            return self.refuse(port, packet, header, Refusal::UnsupportedRequest, fx);
+            return self.refuse(inbound, Refusal::UnsupportedRequest, fx);
         };
+        let Inbound { port, packet, .. } = inbound;
         agent.translate(port, packet, request, fx.now() + self.parameters.latency);
         self.advance_translation(fx);
     }
@@ -1025,7 +1029,8 @@ impl<C: Cpu> RootComplex<C> {
             let header = *fx.store()[packet].header();
             match &header.kind {
                 Kind::MemoryRead(request) if request.translations() > 0 => {
-                    self.answer_translation(port, packet, &header, outcome.ok(), fx);
+                    let inbound = Inbound::new(port, packet, &header);
+                    self.answer_translation(inbound, outcome.ok(), fx);
                 }
                 _ => self.resolve(port, packet, outcome, fx),
             }
@@ -1042,18 +1047,15 @@ impl<C: Cpu> RootComplex<C> {
     /// Completes a translation request.
     fn answer_translation(
         &mut self,
-        port: Port,
-        packet: PacketId,
-        header: &Header,
+        inbound: Inbound<'_>,
         mapping: Option<Mapping>,
         fx: &mut Effects<'_, Self>,
     ) {
         let boundary = self.parameters.read_completion_boundary.0 as u16;
         let completer = (self.functions.id(), boundary);
-        let completion = translation_completion(packet, mapping, completer, fx.store());
-        fx.store().release(packet);
-        self.free(port, header, fx);
-        self.put_down(port, completion, fx);
+        let completion = translation_completion(inbound.packet, mapping, completer, fx.store());
+        self.finish(inbound, fx);
+        self.put_down(inbound.port, completion, fx);
     }
 
     /// Handles the translation of a packet's address, and all packets of the port that need not wait any longer.
@@ -1070,14 +1072,13 @@ impl<C: Cpu> RootComplex<C> {
         while let Some(agent) = &mut self.translation
             && let Some(released) = agent.release(port, fx.store())
         {
-            match released {
-                translation::Released::Admitted(packet, header) => {
-                    self.admit(port, packet, &header, fx);
-                }
-                translation::Released::Fault(packet) => {
-                    let header = *fx.store()[packet].header();
-                    self.refuse(port, packet, &header, Refusal::UnsupportedRequest, fx);
-                }
+            let packet = released.packet;
+            let header = *fx.store()[packet].header();
+            let inbound = Inbound::new(port, packet, &header);
+            if released.is_fault {
+                self.refuse(inbound, Refusal::UnsupportedRequest, fx);
+            } else {
+                self.admit(inbound, fx);
             }
         }
     }

@@ -42,6 +42,11 @@ impl RootPorts {
         RootPorts(links.into_iter().map(port).collect())
     }
 
+    /// The source number of the host's own packets, which follows the numbers of the ports.
+    pub(super) const fn source(ports: usize) -> u16 {
+        ports as u16
+    }
+
     /// The number of every root port.
     pub(super) fn numbers(&self) -> impl Iterator<Item = Port> + use<> {
         (0..self.0.len() as u16).map(Port)
@@ -154,7 +159,7 @@ impl RootPorts {
         ready: Time,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
-        self.enqueue(self.0.len() as u16, port, packet, ready, fx)
+        self.enqueue(Self::source(self.0.len()), port, packet, ready, fx)
     }
 
     /// Sends a packet that came in at root port `from` by `to`, not before `ready`.

@@ -30,11 +30,11 @@ pub(super) enum Progress {
 
 /// A packet that waits no longer.
 #[derive(Debug)]
-pub(in crate::root_complex) enum Released {
-    /// The packet goes on with this header.
-    Admitted(PacketId, Header),
-    /// The address of the packet has no translation, or the function has no access.
-    Fault(PacketId),
+pub(in crate::root_complex) struct Released {
+    /// The packet, with a physical address.
+    pub(in crate::root_complex) packet: PacketId,
+    /// Whether its address has no translation, or the function has no access; the address is as it came in.
+    pub(in crate::root_complex) is_fault: bool,
 }
 
 impl Untranslated {
@@ -57,16 +57,16 @@ impl Untranslated {
         let waiting = self.waiting.get_mut(&port.0)?;
         let is_done = |(_, progress): &mut (_, _)| !matches!(progress, Progress::Asked);
         let (packet, progress) = waiting.pop_front_if(is_done)?;
-        let header = *packets[packet].header();
-        Some(match progress {
+        let packet = match progress {
             Progress::Answered(Ok(mapping)) => {
                 // The packet must not be changed, because its sender may still replay it.
-                let header = translated(&header, &mapping);
-                Released::Admitted(packets.rewritten(packet, header), header)
+                let header = translated(packets[packet].header(), &mapping);
+                packets.rewritten(packet, header)
             }
-            Progress::Answered(Err(_)) => Released::Fault(packet),
-            Progress::Asked | Progress::Behind => Released::Admitted(packet, header),
-        })
+            Progress::Answered(Err(_)) | Progress::Asked | Progress::Behind => packet,
+        };
+        let is_fault = matches!(progress, Progress::Answered(Err(_)));
+        Some(Released { packet, is_fault })
     }
 
     pub(super) fn is_empty(&self, port: Port) -> bool {
