@@ -7,7 +7,7 @@ use transaction::{Part, Place, written};
 
 use super::doorbells::Bell;
 use super::registers::{Doorbell, located, offset};
-use super::stream::Stream;
+use super::sending::stream::Stream;
 use super::{Answer, Nic, Purpose};
 
 impl Nic {

@@ -11,14 +11,11 @@ pub mod descriptor;
 mod doorbells;
 pub mod event;
 mod incoming;
-mod job;
-mod pack;
 mod pairs;
 mod parameters;
-mod receive;
+mod receiver;
 pub mod registers;
-mod send;
-mod stream;
+mod sending;
 mod transmit;
 mod window;
 
@@ -33,15 +30,15 @@ use transaction::{BridgeConfig, Outstanding, Part, Place};
 use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
 use bus::Bus;
 use doorbells::Doorbells;
-use job::{Fetch, Job};
 use pairs::Pair;
-use receive::Receiver;
+use receiver::Receiver;
 use registers::{FAULTS, FUNCTIONS, PAIRS};
+use sending::job::{Fetch, Job};
 use window::Window;
 
 pub use doorbells::Arbiter;
-pub use pack::Sharing;
 pub use parameters::NicParameters;
+pub use sending::pack::Sharing;
 
 /// The configuration of a network interface controller.
 #[derive(Clone, Debug)]

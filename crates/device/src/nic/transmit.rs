@@ -6,9 +6,9 @@ use protocol::{Header, QueuePairId};
 use transaction::Place;
 
 use super::descriptor::Item;
-use super::job::{Fetch, Job};
-use super::pack::Sharing;
 use super::registers::{FUNCTIONS, PAIRS};
+use super::sending::job::{Fetch, Job};
+use super::sending::pack::Sharing;
 use super::{Nic, Purpose};
 
 /// A source of packets; the sources take turns.
@@ -73,7 +73,7 @@ impl Nic {
 
     fn next_upload(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         let now = fx.now();
-        let is_due = |upload: &mut super::receive::Upload| upload.due <= now;
+        let is_due = |upload: &mut super::receiver::Upload| upload.due <= now;
         let upload = self.receiver.uploads.pop_front_if(is_due)?;
         if let Some(room) = upload.room {
             fx.send(super::BUS, packet::Frame::Room(room), kernel::Span::ZERO);
@@ -142,7 +142,10 @@ impl Nic {
         let (address, slot) = job.stream.ask(len);
         let (owner, number) = (job.address.source, job.number);
         self.read_last = usize::from(owner.function());
-        let is_data = !matches!(job.way, super::job::Way::Nap { is_immediate: true });
+        let is_data = !matches!(
+            job.way,
+            super::sending::job::Way::Nap { is_immediate: true }
+        );
         let purpose = Purpose::Stream {
             number,
             slot,

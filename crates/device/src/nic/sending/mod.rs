@@ -1,5 +1,9 @@
 //! The sending engine: from doorbells to descriptors, to messages, and to packets.
 
+pub(super) mod job;
+pub(super) mod pack;
+pub(super) mod stream;
+
 use kernel::{Effects, Time};
 use packet::{Fault, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
@@ -8,15 +12,15 @@ use super::Nic;
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
 use super::doorbells::Bell;
 use super::event::{Event, EventKind};
-use super::job::{Address, Fetch, Job, Way};
-use super::pack::Sharing;
 use super::pairs::Pair;
 use super::registers::{Doorbell, FUNCTIONS, PAIRS};
-use super::stream::Stream;
+use job::{Address, Fetch, Job, Way};
+use pack::Sharing;
+use stream::Stream;
 
 impl Nic {
     /// Begins to read the next descriptors.
-    pub(super) fn serve_doorbells(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+    pub(in crate::nic) fn serve_doorbells(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         let most = self.parameters.descriptors as usize;
         loop {
@@ -75,7 +79,7 @@ impl Nic {
     }
 
     /// Begins the messages of descriptors that have arrived; GETs of others and own messages take turns.
-    pub(super) fn begin_messages(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+    pub(in crate::nic) fn begin_messages(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         loop {
             let others_first = self.others_turn && self.begin_others();
@@ -322,12 +326,12 @@ impl Nic {
     }
 
     /// Whether the event ring has an entry reserved for work of `epoch`: rings stay until the owner changes.
-    pub(super) fn has_kept(&mut self, owner: QueuePairId, epoch: u32) -> bool {
+    pub(in crate::nic) fn has_kept(&mut self, owner: QueuePairId, epoch: u32) -> bool {
         let pair = self.pair(owner);
         pair.epoch == epoch && pair.sent.exists()
     }
 
-    pub(super) fn tell_sender(
+    pub(in crate::nic) fn tell_sender(
         &mut self,
         owner: QueuePairId,
         event: &Event,

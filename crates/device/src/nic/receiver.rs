@@ -9,11 +9,11 @@ use transaction::writes;
 
 use super::descriptor::{Body, Descriptor};
 use super::event::{Event, EventKind};
-use super::job::{Address, Job, Way, refusal_of};
-use super::pack::Sharing;
 use super::pairs::Found;
 use super::registers::NAP_BUFFER;
-use super::stream::Stream;
+use super::sending::job::{Address, Job, Way, refusal_of};
+use super::sending::pack::Sharing;
+use super::sending::stream::Stream;
 use super::{BUS, Nic};
 
 /// Packets from the crossbar, and write requests to memory.

@@ -6,58 +6,58 @@ use kernel::Time;
 use packet::{Fault, PacketId, Packets, Stamp};
 use protocol::{FunctionId, NetworkHeader, PacketType, QueuePairId};
 
-use super::descriptor::{Item, Probe};
 use super::stream::Stream;
+use crate::nic::descriptor::{Item, Probe};
 
 /// A descriptor that is being read.
 #[derive(Clone, Debug)]
-pub(super) struct Fetch {
-    pub(super) number: u64,
-    pub(super) owner: QueuePairId,
+pub(in crate::nic) struct Fetch {
+    pub(in crate::nic) number: u64,
+    pub(in crate::nic) owner: QueuePairId,
     /// The epoch of the queue pair at the begin.
-    pub(super) epoch: u32,
+    pub(in crate::nic) epoch: u32,
     /// The time at which its doorbell was rung.
-    pub(super) born: Time,
+    pub(in crate::nic) born: Time,
     /// Length in bytes, from the doorbell.
-    pub(super) len: usize,
-    pub(super) stream: Stream,
+    pub(in crate::nic) len: usize,
+    pub(in crate::nic) stream: Stream,
     /// The earliest time of the next attempt to use the data that has arrived.
-    pub(super) due: Time,
+    pub(in crate::nic) due: Time,
 }
 
 /// The source and the destination of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Address {
-    pub(super) source: QueuePairId,
+pub(in crate::nic) struct Address {
+    pub(in crate::nic) source: QueuePairId,
     /// The epoch of the source at the begin.
-    pub(super) epoch: u32,
-    pub(super) destination: QueuePairId,
-    pub(super) key: u16,
+    pub(in crate::nic) epoch: u32,
+    pub(in crate::nic) destination: QueuePairId,
+    pub(in crate::nic) key: u16,
     /// Whether the sender gets an event; false for answers to GETs of others.
-    pub(super) tell_sender: bool,
-    pub(super) tell_receiver: bool,
+    pub(in crate::nic) tell_sender: bool,
+    pub(in crate::nic) tell_receiver: bool,
     /// Whether it answers a GET of the other side.
-    pub(super) is_answer: bool,
-    pub(super) label: u32,
-    pub(super) probe: Probe,
-    pub(super) born: Time,
+    pub(in crate::nic) is_answer: bool,
+    pub(in crate::nic) label: u32,
+    pub(in crate::nic) probe: Probe,
+    pub(in crate::nic) born: Time,
 }
 
 /// A message with data that is being read and packed.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
-    pub(super) number: u64,
-    pub(super) address: Address,
-    pub(super) stream: Stream,
-    pub(super) way: Way,
+pub(in crate::nic) struct Job {
+    pub(in crate::nic) number: u64,
+    pub(in crate::nic) address: Address,
+    pub(in crate::nic) stream: Stream,
+    pub(in crate::nic) way: Way,
     /// Bytes that are packed, and bytes that are left.
-    pub(super) packed: u64,
-    pub(super) left: u64,
+    pub(in crate::nic) packed: u64,
+    pub(in crate::nic) left: u64,
 }
 
 /// The destination of a message's data.
 #[derive(Clone, Debug)]
-pub(super) enum Way {
+pub(in crate::nic) enum Way {
     /// The data is for these addresses.
     Put(VecDeque<Item>),
     /// The data is for a buffer that the receiver chooses.
@@ -69,7 +69,7 @@ pub(super) enum Way {
 
 impl Job {
     /// Bytes of the next packet: at most `largest`, to one range.
-    pub(super) fn next_len(&self, largest: u32) -> u32 {
+    pub(in crate::nic) fn next_len(&self, largest: u32) -> u32 {
         let room = match &self.way {
             Way::Put(targets) => targets.front().map_or(0, |target| target.len),
             Way::Nap { .. } => u32::MAX,
@@ -78,17 +78,17 @@ impl Job {
     }
 
     /// Whether the data of a packet of `len` bytes has arrived.
-    pub(super) fn has(&self, len: u32) -> bool {
+    pub(in crate::nic) fn has(&self, len: u32) -> bool {
         self.stream.ready() >= len as usize
     }
 
     /// Whether some of its data cannot be read.
-    pub(super) fn is_lost(&self) -> bool {
+    pub(in crate::nic) fn is_lost(&self) -> bool {
         self.stream.is_broken() && self.stream.is_quiet()
     }
 
     /// Makes the next packet, of `len` bytes, with the function `requester`.
-    pub(super) fn pack(
+    pub(in crate::nic) fn pack(
         &mut self,
         len: u32,
         requester: FunctionId,
@@ -115,7 +115,7 @@ impl Job {
     }
 
     /// The packet that aborts a NAP: it reports to the receiver that the rest will not follow.
-    pub(super) fn abort(&self, requester: FunctionId, packets: &mut Packets) -> PacketId {
+    pub(in crate::nic) fn abort(&self, requester: FunctionId, packets: &mut Packets) -> PacketId {
         let mut header = self.header(PacketType::Nap, self.packed, 0);
         header.event = true;
         header.poisoned = true;
@@ -140,7 +140,7 @@ impl Job {
 }
 
 impl Address {
-    pub(super) fn stamp(&self, offset: u64, is_last: bool) -> Stamp {
+    pub(in crate::nic) fn stamp(&self, offset: u64, is_last: bool) -> Stamp {
         Stamp {
             flow: self.probe.flow,
             offset: self.probe.offset + offset,
@@ -151,7 +151,7 @@ impl Address {
 }
 
 /// The packet that reports to the requester of data that it will not follow.
-pub(super) fn refusal(
+pub(in crate::nic) fn refusal(
     (from, to): (QueuePairId, QueuePairId),
     key: u16,
     (label, fault): (u32, Fault),
@@ -171,7 +171,7 @@ pub(super) fn refusal(
 }
 
 /// The label and the fault in the address of a refusal packet.
-pub(super) fn refusal_of(address: u64) -> (u32, Fault) {
+pub(in crate::nic) fn refusal_of(address: u64) -> (u32, Fault) {
     let reason = Fault::ALL.get((address >> FAULT) as usize);
     (address as u32, reason.copied().unwrap_or(Fault::Source))
 }

@@ -4,10 +4,10 @@ use kernel::{Effects, Span, Time};
 use packet::{Fault, Frame, Observation};
 use protocol::QueuePairId;
 
-use super::event::{Event, EventKind};
 use super::job::{Address, Job, Way, refusal};
-use super::registers::FUNCTIONS;
-use super::{BUS, Nic};
+use crate::nic::event::{Event, EventKind};
+use crate::nic::registers::FUNCTIONS;
+use crate::nic::{BUS, Nic};
 
 /// The sharing of the engine by functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ kernel::choices!(Sharing);
 
 impl Nic {
     /// Makes packets of messages, as far as data has arrived and the interface to the crossbar accepts packets.
-    pub(super) fn pack(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+    pub(in crate::nic) fn pack(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some(index) = self.next_to_pack(fx.now()) {
             any = true;
@@ -46,7 +46,7 @@ impl Nic {
     }
 
     /// The messages that may continue: the oldest one, or one of each function in round-robin order.
-    pub(super) fn in_turn(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(in crate::nic) fn in_turn(&self) -> impl Iterator<Item = usize> + '_ {
         let steps = match self.parameters.sharing {
             Sharing::Message => 0,
             Sharing::Packet => FUNCTIONS,
@@ -81,7 +81,7 @@ impl Nic {
         let packet = job.pack(len, requester, fx.store());
         let is_done = job.left == 0;
         if let Way::Nap { is_immediate } = job.way {
-            let words = u32::from(super::bus::words(packet, fx.store()));
+            let words = u32::from(crate::nic::bus::words(packet, fx.store()));
             let more = if is_immediate { words } else { 0 };
             let more = more * self.parameters.immediate_cycles;
             self.nap_free_at = now + self.cycles(self.parameters.nap_cycles + more);
@@ -119,7 +119,7 @@ impl Nic {
     }
 
     /// Reports to the other side, in the channel of data, why the data that it requested will not follow.
-    pub(super) fn refuse_get(
+    pub(in crate::nic) fn refuse_get(
         &mut self,
         (from, to): (QueuePairId, QueuePairId),
         key: u16,
@@ -166,7 +166,7 @@ impl Nic {
     }
 
     /// Sends packets to the crossbar.
-    pub(super) fn put_on_bus(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+    pub(in crate::nic) fn put_on_bus(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some((frame, end)) = self.bus.next(fx.now()) {
             any = true;
