@@ -2,13 +2,14 @@
 
 use kernel::Effects;
 use packet::{Fault, PacketId, Refusal};
-use protocol::{Header, Kind, MemoryRequest, QueuePairId, Status};
-use transaction::{Part, Place, written};
+use protocol::{Header, Kind, MemoryRequest, QueuePairId};
+use transaction::{Place, written};
 
+use super::Nic;
 use super::doorbells::Bell;
+use super::reads::Purpose;
 use super::registers::{Doorbell, located, offset};
 use super::sending::stream::Stream;
-use super::{Answer, Nic, Purpose};
 
 impl Nic {
     /// Handles packets that have arrived by PCI Express: register accesses and completions.
@@ -40,42 +41,19 @@ impl Nic {
         any
     }
 
-    /// Accepts a completion: completions are handled one after the other, one word each cycle with some additional cycles.
+    /// Accepts a completion of a read request.
     fn take_answer(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
         let Kind::Completion(completion) = &header.kind else {
             return;
         };
+        let now = fx.now();
         let own = completion.requester.is_beside(self.endpoint.id());
-        let Some(part) = own.then(|| self.outstanding.take(completion)).flatten() else {
-            return self
-                .endpoint
-                .refuse(packet, Refusal::UnexpectedCompletion, fx);
-        };
-        let content = &fx.store()[packet];
-        let words = content.bytes().len().div_ceil(16) as u32;
-        let lead = usize::from(completion.lower_address) % 4;
-        let bytes = if completion.status == Status::Successful {
-            content.payload()[lead..][..part.len as usize].to_vec()
+        if own && self.reads.take(completion, packet, now, fx.store()) {
+            fx.store().release(packet);
         } else {
-            Vec::new()
-        };
-        fx.store().release(packet);
-        let service = self.cycles(words + self.parameters.handling_cycles);
-        self.busy_until = fx.now().max(self.busy_until + service);
-        self.hear(part, bytes);
-    }
-
-    /// Queues an answer until the receiver of completions has handled it; data must also be put in order.
-    pub(super) fn hear(&mut self, part: Part<Purpose>, bytes: Vec<u8>) {
-        let mut due = self.busy_until;
-        let queue = match part.what {
-            Purpose::Stream { is_data: true, .. } => {
-                due += self.cycles(self.parameters.reorder_cycles);
-                &mut self.data
-            }
-            _ => &mut self.answers,
-        };
-        queue.push_back(Answer { due, part, bytes });
+            self.endpoint
+                .refuse(packet, Refusal::UnexpectedCompletion, fx);
+        }
     }
 
     /// Handles a store to the page of a function.
@@ -126,13 +104,7 @@ impl Nic {
     pub(super) fn hear_answers(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let mut any = false;
-        loop {
-            let is_due = |answer: &mut Answer| answer.due <= now;
-            let next = self.answers.pop_front_if(is_due);
-            let Some(Answer { part, bytes, .. }) = next.or_else(|| self.data.pop_front_if(is_due))
-            else {
-                return any;
-            };
+        while let Some((part, bytes)) = self.reads.next(now) {
             any = true;
             let lost = part.len - bytes.len() as u32;
             match part.what {
@@ -156,6 +128,7 @@ impl Nic {
                 }
             }
         }
+        any
     }
 
     fn stream(&mut self, number: u64) -> Option<&mut Stream> {

@@ -13,6 +13,7 @@ pub mod event;
 mod incoming;
 mod pairs;
 mod parameters;
+mod reads;
 mod receiver;
 pub mod registers;
 mod sending;
@@ -25,12 +26,13 @@ use std::sync::Arc;
 use kernel::{Component, Effects, Port, Span, Time};
 use packet::{Fault, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::{FunctionId, QueuePairId};
-use transaction::{BridgeConfig, Outstanding, Part, Place};
+use transaction::{BridgeConfig, Place};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
 use bus::Bus;
 use doorbells::Doorbells;
 use pairs::Pair;
+use reads::Reads;
 use receiver::Receiver;
 use registers::{FAULTS, FUNCTIONS, PAIRS};
 use sending::job::{Fetch, Job};
@@ -84,12 +86,7 @@ pub struct Nic {
     doorbells: Doorbells,
     /// Whether a full ring of events was reported for each function.
     told_full: [bool; FUNCTIONS],
-    outstanding: Outstanding<Purpose>,
-    /// The time at which the receiver of completions has handled all arrived ones.
-    busy_until: Time,
-    /// Answers that pass the receiver of completions; `data` has those that are put in order afterwards.
-    answers: VecDeque<Answer>,
-    data: VecDeque<Answer>,
+    reads: Reads,
     /// Descriptors being read; messages with data being read; and GETs of other processors.
     fetches: VecDeque<Fetch>,
     jobs: VecDeque<Job>,
@@ -127,30 +124,6 @@ fn place(function: u8) -> Place {
         0 => Place::Own,
         number => Place::Virtual(usize::from(number) - 1),
     }
-}
-
-/// The purpose of a read request of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    /// Data of the stream with this number: the number of the request in it, and whether the bytes are data.
-    Stream {
-        number: u64,
-        slot: u64,
-        is_data: bool,
-    },
-    /// Addresses of buffers.
-    Buffers { owner: QueuePairId, epoch: u32 },
-    /// A load of another processor, with its number.
-    Load(u64),
-}
-
-/// A part of an answer, on its way through the engine.
-#[derive(Clone, Debug)]
-struct Answer {
-    due: Time,
-    part: Part<Purpose>,
-    /// The data; empty if the request has failed.
-    bytes: Vec<u8>,
 }
 
 /// Size of a completion's header, and of the engine's words, in bytes.
@@ -296,10 +269,7 @@ impl Nic {
             faults: Default::default(),
             doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
             told_full: [false; FUNCTIONS],
-            outstanding: Outstanding::new(parameters.tags as u16, timeout),
-            busy_until: Time::ZERO,
-            answers: VecDeque::new(),
-            data: VecDeque::new(),
+            reads: Reads::new(&parameters, cycle),
             fetches: VecDeque::new(),
             jobs: VecDeque::new(),
             asked_for: VecDeque::new(),
@@ -353,16 +323,14 @@ impl Nic {
 
     /// The time of the next event after `now`.
     fn due_after(&mut self, now: Time) -> Time {
-        let answers = [self.answers.front(), self.data.front()];
-        let answers = answers.into_iter().flatten().map(|answer| answer.due);
         let fetches = self.fetches.iter().map(|fetch| fetch.due);
-        let all = answers.chain(fetches).chain([self.nap_free_at]);
+        let all = fetches.chain([self.nap_free_at]);
         let earliest = all.filter(|due| *due > now).min().unwrap_or(Time::NEVER);
         earliest
             .min(self.doorbells.due_after(now))
             .min(self.bus.due_after(now))
             .min(self.receiver.due_after(now))
-            .min(self.outstanding.oldest_deadline())
+            .min(self.reads.due_after(now))
     }
 
     fn cycles(&self, count: u32) -> Span {
@@ -384,7 +352,7 @@ impl Nic {
 
     /// Applies the registers.
     fn obey(&mut self) {
-        self.outstanding.allow(self.endpoint.tags_allowed());
+        self.reads.allow(self.endpoint.tags_allowed());
         for (function, known) in (0..).zip(&mut self.functions) {
             *known = Function {
                 id: self.endpoint.id_of(place(function)),

@@ -1,15 +1,16 @@
 //! The order of packets to PCI Express: write requests of the receiving engine, and read requests of both engines.
 
 use kernel::Effects;
-use packet::{Observation, PacketId, Stamp};
-use protocol::{Header, QueuePairId};
+use packet::{Observation, PacketId};
+use protocol::QueuePairId;
 use transaction::Place;
 
+use super::Nic;
 use super::descriptor::Item;
+use super::reads::Purpose;
 use super::registers::{FUNCTIONS, PAIRS};
 use super::sending::job::{Fetch, Job};
 use super::sending::pack::Sharing;
-use super::{Nic, Purpose};
 
 /// A source of packets; the sources take turns.
 #[derive(Clone, Copy, Debug)]
@@ -61,11 +62,9 @@ impl Nic {
         let now = fx.now();
         let mut any = false;
         self.window.bridge.give_up(now);
-        while let Some(part) = self.outstanding.give_up(now) {
+        while let Some(len) = self.reads.give_up(now) {
             self.endpoint.record_timeout(Place::Own);
-            fx.observe(Observation::gave_up(part.len));
-            self.busy_until = self.busy_until.max(now);
-            self.hear(part, Vec::new());
+            fx.observe(Observation::gave_up(len));
             any = true;
         }
         any
@@ -82,7 +81,7 @@ impl Nic {
     }
 
     fn next_buffers(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        if !self.outstanding.is_open() {
+        if !self.reads.is_open() {
             return None;
         }
         let most = u64::from(self.parameters.buffer_prefetch);
@@ -102,7 +101,7 @@ impl Nic {
     }
 
     fn next_descriptor(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        if !self.outstanding.is_open() {
+        if !self.reads.is_open() {
             return None;
         }
         let largest = self.largest_read();
@@ -132,7 +131,7 @@ impl Nic {
     }
 
     fn next_data(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        if !self.outstanding.is_open() {
+        if !self.reads.is_open() {
             return None;
         }
         let largest = self.largest_read();
@@ -196,16 +195,8 @@ impl Nic {
         purpose: Purpose,
         fx: &mut Effects<'_, Self>,
     ) -> PacketId {
-        let tag = self.outstanding.begin(purpose, range.len, fx.now());
-        let requester = self.requester(owner);
-        let header = Header::memory_read(requester, tag, range.address, range.len)
-            .expect("a request stays within its page");
-        let packet = fx.store().claim();
-        let stamp = Stamp {
-            born: fx.now(),
-            ..Stamp::default()
-        };
-        fx.store()[packet].write(header, stamp);
-        packet
+        let (now, requester) = (fx.now(), self.requester(owner));
+        self.reads
+            .request(requester, range, purpose, now, fx.store())
     }
 }

@@ -10,7 +10,8 @@ use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal};
 use protocol::{Bar, Header, Kind};
 use transaction::{Bridge, BridgeConfig, BridgeSide};
 
-use super::{BUS, Nic, Purpose};
+use super::reads::Purpose;
+use super::{BUS, Nic};
 
 /// The window, with loads and stores in progress.
 #[derive(Clone, Debug)]
@@ -160,7 +161,7 @@ impl Nic {
 
     /// The next read request for a load of another processor.
     pub(super) fn next_load(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        if !self.outstanding.is_open() {
+        if !self.reads.is_open() {
             return None;
         }
         let largest = self.endpoint.max_read_request();
@@ -169,7 +170,7 @@ impl Nic {
             fx.send(BUS, Frame::Room(room), Span::ZERO);
         }
         let purpose = Purpose::Load(load.number);
-        let tag = self.outstanding.begin(purpose, load.len, fx.now());
+        let tag = self.reads.begin(purpose, load.len, fx.now());
         Some(load.request(self.functions[0].id, tag, fx.store()))
     }
 }

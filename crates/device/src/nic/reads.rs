@@ -1,0 +1,167 @@
+//! The read requests of the controller and their completions.
+//!
+//! Completions are handled one after the other, one word each cycle with some additional cycles. Data must also be put in order
+//! afterwards.
+
+use std::collections::VecDeque;
+
+use kernel::{Span, Time};
+use packet::{PacketId, Packets, Stamp};
+use protocol::{Completion, FunctionId, Header, QueuePairId, Status, Tag};
+use transaction::{Outstanding, Part};
+
+use super::NicParameters;
+use super::descriptor::Item;
+
+/// The purpose of a read request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Data of the stream with this number: the number of the request in it, and whether the bytes are data.
+    Stream {
+        number: u64,
+        slot: u64,
+        is_data: bool,
+    },
+    /// Addresses of buffers.
+    Buffers { owner: QueuePairId, epoch: u32 },
+    /// A load of another processor, with its number.
+    Load(u64),
+}
+
+/// The outstanding read requests, and the completions that are being handled.
+#[derive(Clone, Debug)]
+pub(super) struct Reads {
+    outstanding: Outstanding<Purpose>,
+    cycle: Span,
+    /// Cycles of a completion besides those of its words.
+    handling_cycles: u32,
+    reorder_latency: Span,
+    /// The time at which all completions that have arrived are handled.
+    busy_until: Time,
+    /// Completions that are being handled; `data` has those that are put in order afterwards.
+    others: VecDeque<Completed>,
+    data: VecDeque<Completed>,
+}
+
+/// A part of a completed request.
+#[derive(Clone, Debug)]
+struct Completed {
+    due: Time,
+    part: Part<Purpose>,
+    /// The data; empty if the request has failed.
+    bytes: Vec<u8>,
+}
+
+impl Reads {
+    pub(super) fn new(parameters: &NicParameters, cycle: Span) -> Self {
+        Self {
+            outstanding: Outstanding::new(parameters.tags as u16, parameters.completion_timeout),
+            cycle,
+            handling_cycles: parameters.handling_cycles,
+            reorder_latency: cycle * u64::from(parameters.reorder_cycles),
+            busy_until: Time::ZERO,
+            others: VecDeque::new(),
+            data: VecDeque::new(),
+        }
+    }
+
+    /// Allows so many tags.
+    pub(super) fn allow(&mut self, tags: u16) {
+        self.outstanding.allow(tags);
+    }
+
+    /// Whether a tag is free for another request.
+    pub(super) fn is_open(&self) -> bool {
+        self.outstanding.is_open()
+    }
+
+    /// Takes a tag for a request of `len` bytes.
+    pub(super) fn begin(&mut self, purpose: Purpose, len: u32, now: Time) -> Tag {
+        self.outstanding.begin(purpose, len, now)
+    }
+
+    /// Makes a read request within a page.
+    pub(super) fn request(
+        &mut self,
+        requester: FunctionId,
+        range: Item,
+        purpose: Purpose,
+        now: Time,
+        packets: &mut Packets,
+    ) -> PacketId {
+        let tag = self.begin(purpose, range.len, now);
+        let header = Header::memory_read(requester, tag, range.address, range.len)
+            .expect("a request stays within its page");
+        let packet = packets.claim();
+        let stamp = Stamp {
+            born: now,
+            ..Stamp::default()
+        };
+        packets[packet].write(header, stamp);
+        packet
+    }
+
+    /// Takes a completion. False if no request waits for it.
+    pub(super) fn take(
+        &mut self,
+        completion: &Completion,
+        packet: PacketId,
+        now: Time,
+        packets: &Packets,
+    ) -> bool {
+        let Some(part) = self.outstanding.take(completion) else {
+            return false;
+        };
+        let content = &packets[packet];
+        let words = content.bytes().len().div_ceil(16) as u32;
+        let lead = usize::from(completion.lower_address) % 4;
+        let bytes = if completion.status == Status::Successful {
+            content.payload()[lead..][..part.len as usize].to_vec()
+        } else {
+            Vec::new()
+        };
+        let service = self.cycle * u64::from(words + self.handling_cycles);
+        self.busy_until = now.max(self.busy_until + service);
+        self.complete(part, bytes);
+        true
+    }
+
+    /// Ends a request that has timed out, as if it had failed; returns the number of bytes.
+    pub(super) fn give_up(&mut self, now: Time) -> Option<u32> {
+        let part = self.outstanding.give_up(now)?;
+        let len = part.len;
+        self.busy_until = self.busy_until.max(now);
+        self.complete(part, Vec::new());
+        Some(len)
+    }
+
+    fn complete(&mut self, part: Part<Purpose>, bytes: Vec<u8>) {
+        let mut due = self.busy_until;
+        let queue = match part.what {
+            Purpose::Stream { is_data: true, .. } => {
+                due += self.reorder_latency;
+                &mut self.data
+            }
+            _ => &mut self.others,
+        };
+        queue.push_back(Completed { due, part, bytes });
+    }
+
+    /// The next completed part of a request at `now`, with its bytes; none of them if the request has failed.
+    pub(super) fn next(&mut self, now: Time) -> Option<(Part<Purpose>, Vec<u8>)> {
+        let is_due = |completed: &mut Completed| completed.due <= now;
+        let next = self.others.pop_front_if(is_due);
+        let Completed { part, bytes, .. } = next.or_else(|| self.data.pop_front_if(is_due))?;
+        Some((part, bytes))
+    }
+
+    /// The time of the next event after `now`.
+    pub(super) fn due_after(&mut self, now: Time) -> Time {
+        let firsts = [self.others.front(), self.data.front()];
+        let firsts = firsts.into_iter().flatten().map(|completed| completed.due);
+        let later = firsts.filter(|due| *due > now).min();
+        later
+            .unwrap_or(Time::NEVER)
+            .min(self.outstanding.oldest_deadline())
+    }
+}
