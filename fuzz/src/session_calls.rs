@@ -1,4 +1,4 @@
-//! Sessions: no sequence of calls stops the server; each call has an answer, and no process uses what another has opened.
+//! Sessions: no sequence of calls stops the server; each call has a response, and no process uses what another has opened.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -96,12 +96,12 @@ impl Session {
         let call = Call { worked: 0, request };
         let sent = channel.send(&call, file.map(AsFd::as_fd));
         sent.expect("the server is there");
-        let served = self.server.serve(&mut || !has_answer(channel));
+        let served = self.server.serve(&mut || !has_response(channel));
         served.expect("the socket is there");
-        let (answer, _) = channel.receive::<Response>().expect("the server answers");
-        assert!(answer.now >= self.now, "{asked}");
-        self.now = answer.now;
-        let Ok(reply) = answer.outcome else { return };
+        let (response, _) = channel.receive::<Response>().expect("the server responds");
+        assert!(response.now >= self.now, "{asked}");
+        self.now = response.now;
+        let Ok(reply) = response.outcome else { return };
         if let Some(handle) = named {
             assert!(opened.contains(&handle), "{asked}: {reply:?}");
             if closes {
@@ -245,7 +245,7 @@ fn named(request: &Request) -> Option<u64> {
     }
 }
 
-fn has_answer(channel: &Channel) -> bool {
+fn has_response(channel: &Channel) -> bool {
     let at_once = Timespec {
         tv_sec: 0,
         tv_nsec: 0,

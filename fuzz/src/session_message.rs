@@ -1,4 +1,4 @@
-//! Messages of a session: a call or an answer that is decoded comes back from its own bytes, and a channel takes any packet.
+//! Messages of a session: a call or a response that is decoded comes back from its own bytes, and a channel takes any packet.
 
 use std::cell::LazyCell;
 use std::fmt::Debug;
