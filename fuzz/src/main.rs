@@ -15,4 +15,7 @@ static CHECK: LazyLock<fuzz::Target> = LazyLock::new(|| {
     *check
 });
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| CHECK(bytes));
+libfuzzer_sys::fuzz_target!(
+    init: { LazyLock::force(&CHECK); },
+    |bytes: &[u8]| CHECK(bytes)
+);
