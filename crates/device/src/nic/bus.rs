@@ -1,14 +1,19 @@
 //! The interface to the crossbar: packets wait for its buffers, and are sent one at a time.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use kernel::{Span, Time};
 use packet::{BusFrame, PacketId, Packets, Room};
+use protocol::QueuePairId;
 
 /// The interface to the crossbar, with a queue for each virtual channel.
 #[derive(Clone, Debug)]
 pub(super) struct Bus {
     channels: Vec<Channel>,
+    /// The virtual channel for each processor.
+    routes: Arc<[Option<u8>]>,
+    get_channel: Option<u8>,
     cycle: Span,
     free_at: Time,
     /// The channel after the one that sent last.
@@ -24,18 +29,37 @@ struct Channel {
 }
 
 impl Bus {
-    /// A bus with `channels` virtual channels; the crossbar has a buffer of `words` words of 16 bytes for each.
-    pub(super) fn new(channels: usize, words: u32, cycle: Span) -> Self {
+    /// A bus with `channels` virtual channels for data, and another one for GETs if `has_get_channel`; `routes` has the channel for
+    /// each processor. The crossbar has a buffer of `words` words of 16 bytes for each channel.
+    pub(super) fn new(
+        routes: Arc<[Option<u8>]>,
+        (channels, has_get_channel): (u8, bool),
+        words: u32,
+        cycle: Span,
+    ) -> Self {
         let channel = Channel {
             waiting: VecDeque::new(),
             room: words,
         };
         Self {
-            channels: vec![channel; channels],
+            channels: vec![channel; usize::from(channels) + usize::from(has_get_channel)],
+            routes,
+            get_channel: has_get_channel.then_some(channels),
             cycle,
             free_at: Time::ZERO,
             turn: 0,
         }
+    }
+
+    /// The virtual channel for packets to the processor of a queue pair; none if it does not exist.
+    pub(super) fn channel_to(&self, destination: QueuePairId) -> Option<u8> {
+        let there = usize::from(destination.processor());
+        self.routes.get(there).copied().flatten()
+    }
+
+    /// The virtual channel that GETs have to themselves, if they do.
+    pub(super) fn get_channel(&self) -> Option<u8> {
+        self.get_channel
     }
 
     /// Whether another packet may wait in `channel`.

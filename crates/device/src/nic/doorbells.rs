@@ -45,6 +45,8 @@ pub(super) struct Doorbells {
     /// The function after the one that was served last.
     turn: usize,
     waiting: usize,
+    /// Whether a full ring of events was reported for each function.
+    told_full: [bool; FUNCTIONS],
 }
 
 impl Doorbells {
@@ -55,6 +57,7 @@ impl Doorbells {
             arbiter,
             turn: 0,
             waiting: 0,
+            told_full: [false; FUNCTIONS],
         }
     }
 
@@ -97,17 +100,27 @@ impl Doorbells {
             if let Some(bell) = fifo.pop_front_if(open) {
                 self.turn = (function + 1) % FUNCTIONS;
                 self.waiting -= 1;
+                self.told_full[function] = false;
                 return Some((function as u8, bell));
             }
         }
         None
     }
 
-    /// The first doorbell of each function whose doorbell is due at `now`.
-    pub(super) fn firsts(&self, now: Time) -> impl Iterator<Item = (u8, &Bell)> {
-        let firsts = (0..).zip(&self.fifos);
-        let firsts = firsts.filter_map(|(function, fifo)| Some((function, fifo.front()?)));
-        firsts.filter(move |(_, bell)| bell.due <= now)
+    /// The next function that waits since its last doorbell was served, once for each wait; `waits` says whether a function waits with
+    /// its first doorbell, which is due at `now`.
+    pub(super) fn next_waiting(
+        &mut self,
+        now: Time,
+        waits: impl Fn(u8, &Bell) -> bool,
+    ) -> Option<u8> {
+        let firsts = (0..).zip(&self.fifos).zip(&mut self.told_full);
+        let (function, told) = firsts
+            .filter_map(|((function, fifo), told)| Some((function, fifo.front()?, told)))
+            .find(|(function, bell, told)| !**told && bell.due <= now && waits(*function, bell))
+            .map(|(function, _, told)| (function, told))?;
+        *told = true;
+        Some(function)
     }
 
     /// The time of the next doorbell after `now`.

@@ -10,37 +10,36 @@ mod bus;
 pub mod descriptor;
 mod doorbells;
 pub mod event;
-mod incoming;
 mod pairs;
 mod parameters;
 mod reads;
 mod receiver;
 pub mod registers;
 mod sending;
-mod transmit;
+mod shared;
+mod uploads;
 mod window;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use packet::{Fault, FlowId, Frame, Observation, PacketId, Pcie, Refusal};
-use protocol::{FunctionId, QueuePairId};
-use transaction::{BridgeConfig, Place};
+use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, Room};
+use protocol::{Bar, Header, Kind, MemoryRequest, QueuePairId};
+use transaction::{BridgeConfig, Place, written};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
 use bus::Bus;
-use doorbells::Doorbells;
-use pairs::Pair;
-use reads::Reads;
+use doorbells::{Bell, Doorbells};
+use reads::{Purpose, Reads};
 use receiver::Receiver;
-use registers::{FAULTS, FUNCTIONS, PAIRS};
-use sending::job::{Fetch, Job};
+use registers::{Doorbell, located, offset};
+use sending::{Read, Sender};
+use shared::Shared;
 use window::Window;
 
 pub use doorbells::Arbiter;
 pub use parameters::NicParameters;
-pub use sending::pack::Sharing;
+pub use sending::Sharing;
 
 /// The configuration of a network interface controller.
 #[derive(Clone, Debug)]
@@ -70,52 +69,19 @@ pub struct NicConfig {
 }
 
 /// A network interface controller.
+///
+/// Its parts own their state: the sending engine works from doorbells to packets, the receiving engine from packets to write requests
+/// and events, and the window carries loads and stores. This file connects them with each other and with PCI Express.
 #[derive(Clone, Debug)]
 pub struct Nic {
-    endpoint: Endpoint,
-    parameters: NicParameters,
-    processor: u8,
-    channels: Arc<[Option<u8>]>,
-    data_channels: u8,
-    get_channel: bool,
-    largest: u32,
-    cycle: Span,
-    functions: [Function; FUNCTIONS],
-    pairs: Box<[[Pair; PAIRS]; FUNCTIONS]>,
-    faults: [[u64; Fault::ALL.len()]; FUNCTIONS],
+    shared: Shared,
     doorbells: Doorbells,
-    /// Whether a full ring of events was reported for each function.
-    told_full: [bool; FUNCTIONS],
     reads: Reads,
-    /// Descriptors being read; messages with data being read; and GETs of other processors.
-    fetches: VecDeque<Fetch>,
-    jobs: VecDeque<Job>,
-    asked_for: VecDeque<Job>,
-    /// The function of the last packet.
-    packed_last: usize,
-    /// The functions of the last read requests for data and for descriptors.
-    read_last: usize,
-    described_last: usize,
-    /// The time at which the engine can take the next packet of a NAP.
-    nap_free_at: Time,
-    /// Whether a GET of another processor precedes an own message.
-    others_turn: bool,
-    begun: u64,
-    bus: Bus,
+    sender: Sender,
     receiver: Receiver,
     window: Window,
-    /// The queue pairs that may need more buffer addresses, one bit each.
-    short_of_buffers: u32,
     /// The source that sends next by PCI Express.
     turn: usize,
-}
-
-/// A function, with the state of its configuration space.
-#[derive(Clone, Copy, Debug, Default)]
-struct Function {
-    id: FunctionId,
-    /// Whether it exists and may send requests.
-    is_master: bool,
 }
 
 /// The place of function `function`.
@@ -133,35 +99,55 @@ const WORD: u32 = 16;
 /// The port to the crossbar.
 const BUS: Port = Port(1);
 
+/// A source of packets to PCI Express; the sources take turns.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Stores,
+    Loads,
+    Uploads,
+    Buffers,
+    Descriptors,
+    Data,
+}
+
+const SOURCES: [Source; 6] = [
+    Source::Stores,
+    Source::Loads,
+    Source::Uploads,
+    Source::Buffers,
+    Source::Descriptors,
+    Source::Data,
+];
+
 impl Component for Nic {
     type Traffic = Pcie;
     type Port = Port;
     type Timer = EndpointTimer;
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
-        self.endpoint.start(fx);
+        self.shared.endpoint_mut().start(fx);
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match frame {
             Frame::Bus(frame) => match frame.io() {
-                Some(_) => self.take_io(frame, fx),
-                None => self.take_from_bus(frame, fx),
+                Some(_) => self.window.take_from_bus(frame, &mut self.shared, fx),
+                None => self.receiver.accept(frame, &self.shared, fx),
             },
             Frame::Room(room) => match room.io() {
-                Some(class) => self.window.bridge.free(class, room),
-                None => self.bus.free(room),
+                Some(class) => self.window.free(class, room),
+                None => self.shared.bus_mut().free(room),
             },
             _ => {
                 debug_assert_ne!(port, BUS);
-                self.endpoint.receive(frame, fx);
+                self.shared.endpoint_mut().receive(frame, fx);
             }
         }
         self.run(fx);
     }
 
     fn expire(&mut self, timer: EndpointTimer, fx: &mut Effects<'_, Self>) {
-        self.endpoint.expire(timer, fx);
+        self.shared.endpoint_mut().expire(timer, fx);
         self.run(fx);
     }
 }
@@ -180,35 +166,40 @@ impl Leaf for Nic {
     type Parameters = NicParameters;
 
     fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+        self.shared.endpoint()
     }
 
     fn endpoint_mut(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
+        self.shared.endpoint_mut()
     }
 
     /// Continues all work, until nothing more can be done now.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let mut any = self.take_in(fx);
-            any |= self.hear_answers(fx);
-            any |= self.serve_doorbells(fx);
-            any |= self.begin_messages(fx);
-            any |= self.pack(fx);
-            any |= self.put_on_bus(fx);
-            any |= self.put_io_on_bus(fx);
-            any |= self.receive_packets(fx);
+            any |= self.take_completed_reads(fx);
+            let Nic {
+                shared,
+                doorbells,
+                sender,
+                receiver,
+                window,
+                ..
+            } = self;
+            any |= sender.serve_doorbells(doorbells, shared, fx);
+            any |= sender.begin_messages(shared, fx);
+            any |= sender.pack(shared, fx);
+            any |= put_on_bus(shared, fx);
+            any |= window.put_on_bus(shared, fx);
+            any |= receiver.receive_packets(shared, sender, fx);
             any |= self.send_one(fx);
             if !any {
                 break;
             }
         }
-        let now = fx.now();
-        let due = self
-            .due_after(now)
-            .min(self.window.bridge.due_after(now, fx.store()));
+        let due = self.due_after(fx);
         if due < Time::NEVER {
-            self.endpoint.wake_engine(due, fx);
+            self.shared.endpoint_mut().wake_engine(due, fx);
         }
     }
 }
@@ -245,7 +236,6 @@ impl Nic {
             largest,
             io_room,
         } = config;
-        let timeout = parameters.completion_timeout;
         let cycle = endpoint.parameters.clock.period();
         let bridge = BridgeConfig {
             processor,
@@ -253,145 +243,263 @@ impl Nic {
             words: io_room / 16,
             cycle,
             loads: parameters.loads as u16,
-            timeout,
+            timeout: parameters.completion_timeout,
         };
-        let all_channels = usize::from(data_channels) + usize::from(get_channel);
+        let bus = Bus::new(channels, (data_channels, get_channel), room / 16, cycle);
         let mut nic = Nic {
-            endpoint: Endpoint::new(endpoint),
-            processor,
-            channels,
-            data_channels,
-            get_channel,
-            largest,
-            cycle,
-            functions: [Function::default(); FUNCTIONS],
-            pairs: Box::default(),
-            faults: Default::default(),
             doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
-            told_full: [false; FUNCTIONS],
             reads: Reads::new(&parameters, cycle),
-            fetches: VecDeque::new(),
-            jobs: VecDeque::new(),
-            asked_for: VecDeque::new(),
-            packed_last: 0,
-            read_last: 0,
-            described_last: 0,
-            nap_free_at: Time::ZERO,
-            others_turn: false,
-            begun: 0,
-            bus: Bus::new(all_channels, room / 16, cycle),
+            sender: Sender::new(&parameters, largest),
             receiver: Receiver::default(),
             window: Window::new(bridge, reach),
-            short_of_buffers: 0,
             turn: 0,
-            parameters,
+            shared: Shared::new(Endpoint::new(endpoint), parameters, processor, cycle, bus),
         };
-        nic.obey();
+        nic.apply_registers();
         nic
     }
 
     /// Numbers of faults of a function, in the order of [`Fault::ALL`].
     pub fn faults(&self, function: u8) -> &[u64] {
-        &self.faults[usize::from(function)]
+        self.shared.faults(function)
+    }
+
+    /// The window to `processors` processors, each with `space` addresses.
+    pub fn window(space: u64, processors: usize) -> Bar {
+        window::bar(space, processors)
     }
 
     /// Writes a register before the simulation starts, as the driver of the processor would.
     pub fn set(&mut self, function: u8, register: u64, value: u64) {
-        self.endpoint
-            .store(place(function), register, &value.to_le_bytes());
-        if let Some((pair, offset)) = registers::located(register) {
-            let owner = QueuePairId::new(self.processor, function, pair);
+        let endpoint = self.shared.endpoint_mut();
+        endpoint.store(place(function), register, &value.to_le_bytes());
+        if let Some((pair, offset)) = located(register) {
+            let owner = QueuePairId::new(self.shared.processor(), function, pair);
             self.set_register(owner, offset, value);
         }
     }
 
-    /// Handles the owner's write to a register other than the doorbell. False if the write is not allowed.
-    fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
-        let is_set = self.pair(owner).set(offset, value);
-        if !self.pair(owner).is_open {
-            self.doorbells.forget(owner.function(), owner.pair());
-        }
-        self.look_for_buffers(owner);
-        is_set
-    }
-
-    /// Marks a queue pair that may need more buffer addresses.
-    fn look_for_buffers(&mut self, owner: QueuePairId) {
-        let number = usize::from(owner.function()) * PAIRS + usize::from(owner.pair());
-        self.short_of_buffers |= 1 << number;
-    }
-
-    /// The time of the next event after `now`.
-    fn due_after(&mut self, now: Time) -> Time {
-        let fetches = self.fetches.iter().map(|fetch| fetch.due);
-        let all = fetches.chain([self.nap_free_at]);
-        let earliest = all.filter(|due| *due > now).min().unwrap_or(Time::NEVER);
-        earliest
+    /// The time of the next event after now.
+    fn due_after(&mut self, fx: &mut Effects<'_, Self>) -> Time {
+        let now = fx.now();
+        self.shared
+            .due_after(now)
             .min(self.doorbells.due_after(now))
-            .min(self.bus.due_after(now))
-            .min(self.receiver.due_after(now))
             .min(self.reads.due_after(now))
-    }
-
-    fn cycles(&self, count: u32) -> Span {
-        self.cycle * u64::from(count)
-    }
-
-    fn pair(&mut self, id: QueuePairId) -> &mut Pair {
-        &mut self.pairs[usize::from(id.function())][usize::from(id.pair())]
-    }
-
-    fn epoch_of(&self, id: QueuePairId) -> u32 {
-        self.pairs[usize::from(id.function())][usize::from(id.pair())].epoch
-    }
-
-    /// The function that sends the requests of a queue pair.
-    fn requester(&self, owner: QueuePairId) -> FunctionId {
-        self.functions[usize::from(owner.function())].id
+            .min(self.sender.due_after(now))
+            .min(self.receiver.due_after(now))
+            .min(self.window.due_after(fx))
     }
 
     /// Applies the registers.
-    fn obey(&mut self) {
-        self.reads.allow(self.endpoint.tags_allowed());
-        for (function, known) in (0..).zip(&mut self.functions) {
-            *known = Function {
-                id: self.endpoint.id_of(place(function)),
-                is_master: self.endpoint.is_bus_master_at(place(function)),
-            };
+    fn apply_registers(&mut self) {
+        self.reads.allow(self.shared.endpoint().tags_allowed());
+        self.shared.apply_registers();
+    }
+
+    /// Handles the owner's write to a register other than the doorbell. False if the write is not allowed.
+    fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
+        let is_set = self.shared.pairs_mut().set(owner, offset, value);
+        if !self.shared.pair(owner).is_open() {
+            self.doorbells.forget(owner.function(), owner.pair());
+        }
+        is_set
+    }
+
+    /// Handles packets that have arrived by PCI Express: register accesses and completions.
+    fn take_in(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let mut any = false;
+        while let Some((packet, charge)) = self.shared.endpoint_mut().take_held(fx) {
+            any = true;
+            let header = *fx.store()[packet].header();
+            if let Some(address) = self.window.address_of(&header, &self.shared) {
+                self.window
+                    .enter((packet, charge), address, &mut self.shared, fx);
+                continue;
+            }
+            let endpoint = self.shared.endpoint_mut();
+            endpoint.free(charge, fx);
+            if let Err(why) = endpoint.verdict(&header) {
+                endpoint.refuse(packet, why, fx);
+                continue;
+            }
+            match &header.kind {
+                Kind::Completion(_) => self.take_completion(packet, &header, fx),
+                Kind::MemoryWrite(request) => self.write_register(packet, request, fx),
+                _ => {
+                    endpoint.serve(packet, fx);
+                    if header.is_config() {
+                        self.apply_registers();
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    /// Accepts a completion of a read request.
+    fn take_completion(&mut self, packet: PacketId, header: &Header, fx: &mut Effects<'_, Self>) {
+        let Kind::Completion(completion) = &header.kind else {
+            return;
+        };
+        let now = fx.now();
+        let own = completion.requester.is_beside(self.shared.endpoint().id());
+        if own && self.reads.take(completion, packet, now, fx.store()) {
+            fx.store().release(packet);
+        } else {
+            let why = Refusal::UnexpectedCompletion;
+            self.shared.endpoint_mut().refuse(packet, why, fx);
         }
     }
 
-    /// Counts a fault of a function, in a counter that its owner can read.
-    fn stop(
+    /// Handles a store to the page of a function.
+    fn write_register(
         &mut self,
-        function: u8,
-        fault: Fault,
-        (flow, bytes): (Option<FlowId>, u32),
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let count = &mut self.faults[usize::from(function)][fault.index()];
-        *count += 1;
-        let at = FAULTS + 8 * fault.index() as u64;
-        let bytes_of_count = count.to_le_bytes();
-        self.endpoint.store(place(function), at, &bytes_of_count);
-        fx.observe(Observation::Refused {
-            why: Refusal::Nic(fault),
-            flow,
-            bytes,
-        });
-    }
-
-    /// Drops a packet, with a fault.
-    fn drop_packet(
-        &mut self,
-        function: u8,
-        fault: Fault,
         packet: PacketId,
+        request: &MemoryRequest,
         fx: &mut Effects<'_, Self>,
     ) {
         let content = &fx.store()[packet];
-        let lost = (content.stamp.flow, content.data_len());
+        let born = content.stamp.born;
+        let value = written(content, request).as_array::<8>().copied();
         fx.store().release(packet);
-        self.stop(function, fault, lost, fx);
+        let Some((place, at)) = self.shared.endpoint().function_of(request.first_byte()) else {
+            return;
+        };
+        let function = match place {
+            Place::Virtual(number) => number as u8 + 1,
+            Place::Own | Place::Port(_) => 0,
+        };
+        let (Some(value), Some((pair, offset))) = (value, located(at)) else {
+            return self.shared.stop(function, Fault::Doorbell, (None, 0), fx);
+        };
+        let owner = QueuePairId::new(self.shared.processor(), function, pair);
+        if offset != offset::DOORBELL {
+            if self.set_register(owner, offset, u64::from_le_bytes(value)) {
+                self.shared.endpoint_mut().store(place, at, &value);
+            } else {
+                self.shared.stop(function, Fault::Doorbell, (None, 0), fx);
+            }
+            return;
+        }
+        if !self.shared.pair(owner).is_open() {
+            return self.shared.stop(function, Fault::ClosedPair, (None, 0), fx);
+        }
+        let bell = Bell {
+            pair,
+            doorbell: Doorbell::parse(u64::from_le_bytes(value)),
+            born,
+            due: fx.now() + self.shared.cycles(self.shared.parameters().doorbell_cycles),
+        };
+        if !self.doorbells.ring(function, bell) {
+            self.shared
+                .stop(function, Fault::TooManyRequests, (None, 0), fx);
+        }
     }
+
+    /// Gives the completed reads to the parts that requested them.
+    fn take_completed_reads(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let mut any = false;
+        while let Some((part, bytes)) = self.reads.next(fx.now()) {
+            any = true;
+            let lost = part.len - bytes.len() as u32;
+            match part.what {
+                Purpose::Stream { number, slot, .. } => {
+                    self.sender.arrive(number, slot, &bytes, lost);
+                }
+                Purpose::Buffers { owner, epoch } => {
+                    let pairs = self.shared.pairs_mut();
+                    if pairs.add_buffers((owner, epoch), &bytes, lost) && lost > 0 {
+                        let function = owner.function();
+                        self.shared.stop(function, Fault::Buffer, (None, 0), fx);
+                    }
+                }
+                Purpose::Load(number) => {
+                    self.window.answer(number, &part, &bytes, &self.shared, fx);
+                }
+            }
+        }
+        any
+    }
+
+    /// Sends a packet by PCI Express, if one may be sent; returns whether anything was done.
+    fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let gave_up = self.give_up(fx);
+        let endpoint = self.shared.endpoint_mut();
+        if !endpoint.is_open(fx) || !endpoint.is_bus_master() {
+            return gave_up;
+        }
+        for index in (self.turn..SOURCES.len()).chain(0..self.turn) {
+            if let Some(packet) = self.next_of(SOURCES[index], fx) {
+                self.turn = (index + 1) % SOURCES.len();
+                self.shared.endpoint_mut().hand_over(packet, fx);
+                return true;
+            }
+        }
+        gave_up
+    }
+
+    /// The next packet of a source; a read request needs a tag.
+    fn next_of(&mut self, source: Source, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        let read = match source {
+            Source::Stores => return self.window.next_store(fx),
+            Source::Uploads => return self.shared.next_upload(fx),
+            _ if !self.reads.is_open() => return None,
+            Source::Loads => return self.window.next_load(&self.shared, &mut self.reads, fx),
+            Source::Buffers => {
+                let most = u64::from(self.shared.parameters().buffer_prefetch);
+                let (owner, epoch, range) = self.shared.pairs_mut().refill(most)?;
+                let purpose = Purpose::Buffers { owner, epoch };
+                Read {
+                    owner,
+                    range,
+                    purpose,
+                }
+            }
+            Source::Descriptors => self.sender.next_descriptor(self.shared.largest_read())?,
+            Source::Data => self.sender.next_data(self.shared.largest_read())?,
+        };
+        let Read {
+            owner,
+            range,
+            purpose,
+        } = read;
+        let (now, requester) = (fx.now(), self.shared.requester(owner));
+        Some(
+            self.reads
+                .request(requester, range, purpose, now, fx.store()),
+        )
+    }
+
+    /// Ends requests that have timed out, as if they had failed.
+    fn give_up(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+        let now = fx.now();
+        let mut any = false;
+        self.window.give_up(now);
+        while let Some(len) = self.reads.give_up(now) {
+            self.shared.endpoint_mut().record_timeout(Place::Own);
+            fx.observe(Observation::gave_up(len));
+            any = true;
+        }
+        any
+    }
+}
+
+/// Sends packets to the crossbar.
+fn put_on_bus(shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
+    let mut any = false;
+    while let Some((frame, end)) = shared.bus_mut().next(fx.now()) {
+        any = true;
+        let start = fx.now();
+        if let Some(told) = Observation::sent(&fx.store()[frame.packet], start, end) {
+            fx.observe(told);
+        }
+        fx.send(BUS, Frame::Bus(frame), Span::ZERO);
+    }
+    any
+}
+
+/// Returns buffer space to the crossbar.
+fn give_room(room: Room, fx: &mut Effects<'_, Nic>) {
+    fx.send(BUS, Frame::Room(room), Span::ZERO);
 }

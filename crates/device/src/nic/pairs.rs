@@ -4,18 +4,101 @@ use std::collections::VecDeque;
 
 use packet::Fault;
 
-use protocol::MemoryRequest;
+use protocol::{MemoryRequest, QueuePairId};
 
+use super::descriptor::Item;
 use super::event::Event;
-use super::registers::{NAP_BUFFER, offset};
+use super::registers::{FUNCTIONS, NAP_BUFFER, PAIRS, offset};
+
+/// The queue pairs of all functions.
+#[derive(Clone, Debug)]
+pub(super) struct Pairs {
+    processor: u8,
+    functions: Box<[[Pair; PAIRS]; FUNCTIONS]>,
+    /// The queue pairs that may need more buffer addresses, one bit each.
+    short_of_buffers: u32,
+}
+
+impl Pairs {
+    /// The closed queue pairs of a processor.
+    pub(super) fn new(processor: u8) -> Self {
+        Self {
+            processor,
+            functions: Box::default(),
+            short_of_buffers: 0,
+        }
+    }
+
+    pub(super) fn get(&self, id: QueuePairId) -> &Pair {
+        &self.functions[usize::from(id.function())][usize::from(id.pair())]
+    }
+
+    pub(super) fn get_mut(&mut self, id: QueuePairId) -> &mut Pair {
+        &mut self.functions[usize::from(id.function())][usize::from(id.pair())]
+    }
+
+    /// Handles the owner's write to the register at `offset` of the block, other than the doorbell. False if it is not allowed.
+    pub(super) fn set(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
+        let is_set = self.get_mut(owner).set(offset, value);
+        self.look_for_buffers(owner);
+        is_set
+    }
+
+    /// Takes a buffer of a queue pair for a message.
+    pub(super) fn take_buffer(&mut self, owner: QueuePairId) -> Buffer {
+        let buffer = self.get_mut(owner).buffers.take();
+        if let Buffer::At(_) = buffer {
+            self.look_for_buffers(owner);
+        }
+        buffer
+    }
+
+    /// Handles requested buffer addresses, unless the queue pair has another owner since `epoch`; `missing` is the number of bytes
+    /// that could not be read. False if the addresses are not wanted.
+    pub(super) fn add_buffers(
+        &mut self,
+        (owner, epoch): (QueuePairId, u32),
+        bytes: &[u8],
+        missing: u32,
+    ) -> bool {
+        let pair = self.get_mut(owner);
+        let is_wanted = pair.epoch == epoch;
+        if is_wanted {
+            pair.buffers.arrive(bytes, missing);
+            self.look_for_buffers(owner);
+        }
+        is_wanted
+    }
+
+    /// The next queue pair that needs more buffer addresses, with its epoch and the addresses to read, so that it has `most`.
+    pub(super) fn refill(&mut self, most: u64) -> Option<(QueuePairId, u32, Item)> {
+        while self.short_of_buffers != 0 {
+            let number = self.short_of_buffers.trailing_zeros() as u8;
+            let (function, pair) = (number / PAIRS as u8, number % PAIRS as u8);
+            let owner = QueuePairId::new(self.processor, function, pair);
+            let pair = self.get_mut(owner);
+            if let Some((address, len)) = pair.buffers.refill(most) {
+                return Some((owner, pair.epoch, Item { address, len }));
+            }
+            self.short_of_buffers &= self.short_of_buffers - 1;
+        }
+        None
+    }
+
+    /// Marks a queue pair that may need more buffer addresses.
+    fn look_for_buffers(&mut self, owner: QueuePairId) {
+        let number = usize::from(owner.function()) * PAIRS + usize::from(owner.pair());
+        self.short_of_buffers |= 1 << number;
+    }
+}
 
 /// A queue pair with the state of its registers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pair {
-    pub(super) is_open: bool,
-    pub(super) key: u16,
+    is_open: bool,
+    key: u16,
     /// Number of times that it was opened or closed: work of an earlier epoch belongs to another owner.
-    pub(super) epoch: u32,
+    epoch: u32,
     pub(super) sent: Ring,
     pub(super) arrived: Ring,
     pub(super) buffers: Buffers,
@@ -94,23 +177,23 @@ pub(super) struct Buffers {
 
 /// The result of a request for a NAP's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum Buffer {
     /// The buffer at this address.
-    Buffer(u64),
+    At(u64),
     /// No address has arrived yet.
     Later,
     /// There is no buffer, or its address is invalid.
-    Nothing(Fault),
+    None(Fault),
 }
 
 impl Buffers {
     /// Takes a buffer for a message.
-    pub(super) fn take(&mut self) -> Found {
+    pub(super) fn take(&mut self) -> Buffer {
         match self.here.pop_front() {
-            Some(address) if address.is_multiple_of(NAP_BUFFER) => Found::Buffer(address),
-            Some(_) => Found::Nothing(Fault::Buffer),
-            None if self.asked < self.given || self.coming > 0 => Found::Later,
-            None => Found::Nothing(Fault::NoBuffer),
+            Some(address) if address.is_multiple_of(NAP_BUFFER) => Buffer::At(address),
+            Some(_) => Buffer::None(Fault::Buffer),
+            None if self.asked < self.given || self.coming > 0 => Buffer::Later,
+            None => Buffer::None(Fault::NoBuffer),
         }
     }
 
@@ -166,6 +249,37 @@ impl Buffers {
 }
 
 impl Pair {
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    pub(super) fn has_key(&self, key: u16) -> bool {
+        self.key == key
+    }
+
+    /// Whether the pair is open and has this key.
+    pub(super) fn admits(&self, key: u16) -> Result<(), Fault> {
+        match self.is_open {
+            false => Err(Fault::ClosedPair),
+            true if self.key != key => Err(Fault::Key),
+            true => Ok(()),
+        }
+    }
+
+    /// Whether the ring of sent events has space for the event of another descriptor; without entries there are no events.
+    pub(super) fn has_room_to_send(&self) -> bool {
+        !self.sent.exists() || self.sent.has_room()
+    }
+
+    /// Whether the ring of sent events has an entry reserved for work of `epoch`: rings stay until the owner changes.
+    pub(super) fn has_kept(&self, epoch: u32) -> bool {
+        self.epoch == epoch && self.sent.exists()
+    }
+
     /// Handles the owner's write to the register at `at` of the block, other than the doorbell. False if it is not allowed.
     pub(super) fn set(&mut self, at: u64, value: u64) -> bool {
         let is_open = self.is_open;
@@ -256,22 +370,22 @@ mod tests {
         let mut buffers = Buffers::default();
         buffers.set(offset::BUFFERS, 0x2000, false);
         buffers.set(offset::BUFFER_ENTRIES, 32, false);
-        assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
+        assert_eq!(buffers.take(), Buffer::None(Fault::NoBuffer));
         buffers.set(offset::BUFFERS_GIVEN, 12, true);
-        assert_eq!(buffers.take(), Found::Later);
+        assert_eq!(buffers.take(), Buffer::Later);
         assert_eq!(buffers.refill(16), Some((0x2000, 64)));
         assert_eq!(buffers.refill(16), Some((0x2040, 32)));
         assert_eq!(buffers.refill(16), None);
         let addresses: Vec<u8> = (0..12_u64).flat_map(|n| (n * 2048).to_le_bytes()).collect();
         buffers.arrive(&addresses, 0);
         for n in 0..12 {
-            assert_eq!(buffers.take(), Found::Buffer(n * 2048));
+            assert_eq!(buffers.take(), Buffer::At(n * 2048));
         }
-        assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
+        assert_eq!(buffers.take(), Buffer::None(Fault::NoBuffer));
         buffers.set(offset::BUFFERS_GIVEN, 13, true);
         assert_eq!(buffers.refill(16), Some((0x2060, 8)));
         buffers.arrive(&[], 8);
-        assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
+        assert_eq!(buffers.take(), Buffer::None(Fault::NoBuffer));
     }
 
     #[test]
@@ -291,7 +405,7 @@ mod tests {
         buffers.set(offset::BUFFERS_GIVEN, 1, true);
         buffers.refill(16);
         buffers.arrive(&0x801_u64.to_le_bytes(), 0);
-        assert_eq!(buffers.take(), Found::Nothing(Fault::Buffer));
+        assert_eq!(buffers.take(), Buffer::None(Fault::Buffer));
     }
 
     #[test]
@@ -302,7 +416,7 @@ mod tests {
         assert_eq!(buffers.refill(16), Some((0, 64)));
         buffers.arrive(&[], 64);
         assert_eq!(buffers.refill(16), None);
-        assert_eq!(buffers.take(), Found::Nothing(Fault::NoBuffer));
+        assert_eq!(buffers.take(), Buffer::None(Fault::NoBuffer));
     }
 
     #[test]
@@ -335,6 +449,6 @@ mod tests {
         pair.set(offset::CONTROL, 0);
         pair.set(offset::CONTROL, 1);
         assert_eq!(pair.sent.next(), (0, true));
-        assert_eq!(pair.buffers.take(), Found::Nothing(Fault::NoBuffer));
+        assert_eq!(pair.buffers.take(), Buffer::None(Fault::NoBuffer));
     }
 }

@@ -3,7 +3,7 @@
 use kernel::{Bytes, Span};
 
 use super::doorbells::Arbiter;
-use super::sending::pack::Sharing;
+use super::sending::Sharing;
 
 kernel::parameters! {
     /// The parameters of a network interface controller. Cycles are of its `clock`.

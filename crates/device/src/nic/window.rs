@@ -5,18 +5,19 @@
 
 use std::sync::Arc;
 
-use kernel::{Effects, Span};
-use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal};
+use kernel::{Effects, Span, Time};
+use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal, Room};
 use protocol::{Bar, Header, Kind};
-use transaction::{Bridge, BridgeConfig, BridgeSide};
+use transaction::{Bridge, BridgeConfig, Part};
 
-use super::reads::Purpose;
-use super::{BUS, Nic};
+use super::reads::{Purpose, Reads};
+use super::shared::Shared;
+use super::{BUS, Nic, give_room};
 
 /// The window, with loads and stores in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    pub(super) bridge: Bridge,
+    bridge: Bridge,
     /// Size of each processor's part of the address space, and of the whole window.
     space: u64,
     size: u64,
@@ -33,7 +34,7 @@ impl Window {
         Self {
             bridge: Bridge::new(config),
             space: config.space,
-            size: Nic::window(config.space, reach.len()).size,
+            size: bar(config.space, reach.len()).size,
             reach,
         }
     }
@@ -43,33 +44,14 @@ impl Window {
         let there = usize::try_from(address / self.space).unwrap_or(usize::MAX);
         self.reach.get(there).is_some_and(Option::is_some)
     }
-}
-
-impl Nic {
-    /// The window to `processors` processors, each with `space` addresses.
-    pub fn window(space: u64, processors: usize) -> Bar {
-        Bar {
-            index: WINDOW as u8,
-            size: space * processors.next_power_of_two() as u64,
-            wide: true,
-        }
-    }
-
-    /// This side of the bridge, for requests of others.
-    fn side(&self) -> BridgeSide {
-        BridgeSide {
-            id: self.functions[0].id,
-            max_payload: self.endpoint.max_payload(),
-        }
-    }
 
     /// The global address of a request to the window; none for other packets.
-    pub(super) fn in_window(&self, header: &Header) -> Option<u64> {
+    pub(super) fn address_of(&self, header: &Header, shared: &Shared) -> Option<u64> {
         match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
-                let base = self.endpoint.base_of(WINDOW);
+                let base = shared.endpoint().base_of(WINDOW);
                 let address = request.first_byte().checked_sub(base)?;
-                (address < self.window.size).then_some(address)
+                (address < self.size).then_some(address)
             }
             _ => None,
         }
@@ -80,51 +62,57 @@ impl Nic {
         &mut self,
         (packet, charge): (PacketId, Charge),
         address: u64,
-        fx: &mut Effects<'_, Self>,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
     ) {
         let header = *fx.store()[packet].header();
-        if let Err(why) = self.endpoint.check_size(&header) {
-            self.endpoint.refuse(packet, why, fx);
-            return self.endpoint.free(charge, fx);
+        let refusal = if let Err(why) = shared.endpoint().check_size(&header) {
+            Some(why)
+        } else if !self.reaches(address) {
+            shared.stop(0, Fault::NoDestination, (None, 0), fx);
+            Some(Refusal::UnsupportedRequest)
+        } else {
+            None
+        };
+        if let Some(why) = refusal {
+            shared.endpoint_mut().refuse(packet, why, fx);
+            return shared.endpoint_mut().free(charge, fx);
         }
-        if !self.window.reaches(address) {
-            self.stop(0, Fault::NoDestination, (None, 0), fx);
-            self.endpoint
-                .refuse(packet, Refusal::UnsupportedRequest, fx);
-            return self.endpoint.free(charge, fx);
-        }
-        let ready = fx.now() + self.cycles(self.parameters.window_cycles);
-        let bridge = &mut self.window.bridge;
-        bridge.set_out((packet, charge), address, ready, fx.store());
+        let ready = fx.now() + shared.cycles(shared.parameters().window_cycles);
+        self.bridge
+            .set_out((packet, charge), address, ready, fx.store());
     }
 
     /// Sends loads, stores and answers to the crossbar, and answers of others to PCI Express.
-    pub(super) fn put_io_on_bus(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+    pub(super) fn put_on_bus(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
         let mut any = false;
-        while let Some(answer) = self.window.bridge.next_answer(fx.now()) {
+        while let Some(answer) = self.bridge.next_answer(fx.now()) {
             any = true;
-            self.endpoint.reply(fx.now(), answer);
+            shared.endpoint_mut().reply(fx.now(), answer);
         }
-        while let Some((frame, charge)) = self.window.bridge.next_out(fx.now(), fx.store()) {
+        while let Some((frame, charge)) = self.bridge.next_out(fx.now(), fx.store()) {
             any = true;
             fx.send(BUS, Frame::Bus(frame), Span::ZERO);
             if let Some(charge) = charge {
-                self.endpoint.free(charge, fx);
+                shared.endpoint_mut().free(charge, fx);
             }
         }
         any
     }
 
-    /// Handles frames from the crossbar.
-    pub(super) fn take_io(&mut self, frame: BusFrame, fx: &mut Effects<'_, Self>) {
-        let due = fx.now() + self.cycles(self.parameters.window_cycles);
+    /// Handles a packet from the crossbar for loads and stores.
+    pub(super) fn take_from_bus(
+        &mut self,
+        frame: BusFrame,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let due = fx.now() + shared.cycles(shared.parameters().window_cycles);
         let header = *fx.store()[frame.packet].header();
-        let room = frame.room();
-        let (side, bridge) = (self.side(), &mut self.window.bridge);
+        let (side, bridge) = (shared.side(), &mut self.bridge);
         let is_over = match &header.kind {
-            Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !self.functions[0].is_master => {
-                self.stop(0, Fault::NoDestination, (None, 0), fx);
-                let bridge = &mut self.window.bridge;
+            Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !shared.is_master(0) => {
+                shared.stop(0, Fault::NoDestination, (None, 0), fx);
                 bridge.turn_away(frame.packet, fx.now(), fx.store());
                 true
             }
@@ -136,7 +124,7 @@ impl Nic {
             Kind::Completion(completion) => {
                 if !bridge.answer_here(frame.packet, completion, (side, due), fx.store()) {
                     let why = Refusal::UnexpectedCompletion;
-                    self.endpoint.refuse(frame.packet, why, fx);
+                    shared.endpoint_mut().refuse(frame.packet, why, fx);
                 }
                 true
             }
@@ -146,31 +134,70 @@ impl Nic {
             }
         };
         if is_over {
-            fx.send(BUS, Frame::Room(room), Span::ZERO);
+            give_room(frame.room(), fx);
         }
     }
 
+    /// Handles space in the buffer for packets of a class, returned by the crossbar.
+    pub(super) fn free(&mut self, class: usize, room: Room) {
+        self.bridge.free(class, room);
+    }
+
     /// The next write request of another processor.
-    pub(super) fn next_store(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        let store = self.window.bridge.next_store(fx.now())?;
+    pub(super) fn next_store(&mut self, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
+        let store = self.bridge.next_store(fx.now())?;
         if let Some(room) = store.room {
-            fx.send(BUS, Frame::Room(room), Span::ZERO);
+            give_room(room, fx);
         }
         Some(store.packet)
     }
 
-    /// The next read request for a load of another processor.
-    pub(super) fn next_load(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        if !self.reads.is_open() {
-            return None;
-        }
-        let largest = self.endpoint.max_read_request();
-        let load = self.window.bridge.next_load(fx.now(), largest)?;
+    /// The next read request for a load of another processor, under a tag of `reads`, which has one.
+    pub(super) fn next_load(
+        &mut self,
+        shared: &Shared,
+        reads: &mut Reads,
+        fx: &mut Effects<'_, Nic>,
+    ) -> Option<PacketId> {
+        let largest = shared.endpoint().max_read_request();
+        let load = self.bridge.next_load(fx.now(), largest)?;
         if let Some(room) = load.room {
-            fx.send(BUS, Frame::Room(room), Span::ZERO);
+            give_room(room, fx);
         }
-        let purpose = Purpose::Load(load.number);
-        let tag = self.reads.begin(purpose, load.len, fx.now());
-        Some(load.request(self.functions[0].id, tag, fx.store()))
+        let tag = reads.begin(Purpose::Load(load.number), load.len, fx.now());
+        Some(load.request(shared.side().id, tag, fx.store()))
+    }
+
+    /// Answers the load of another processor with this number.
+    pub(super) fn answer(
+        &mut self,
+        number: u64,
+        part: &Part<Purpose>,
+        bytes: &[u8],
+        shared: &Shared,
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let when = (fx.now(), shared.endpoint().max_payload());
+        self.bridge.answer(number, part, bytes, when, fx.store());
+    }
+
+    /// Ends loads of this side that have timed out.
+    pub(super) fn give_up(&mut self, now: Time) {
+        self.bridge.give_up(now);
+    }
+
+    /// The time of the next event after `now`.
+    pub(super) fn due_after(&mut self, fx: &mut Effects<'_, Nic>) -> Time {
+        let now = fx.now();
+        self.bridge.due_after(now, fx.store())
+    }
+}
+
+/// The window to `processors` processors, each with `space` addresses.
+pub(super) fn bar(space: u64, processors: usize) -> Bar {
+    Bar {
+        index: WINDOW as u8,
+        size: space * processors.next_power_of_two() as u64,
+        wide: true,
     }
 }

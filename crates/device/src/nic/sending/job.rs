@@ -9,22 +9,6 @@ use protocol::{FunctionId, NetworkHeader, PacketType, QueuePairId};
 use super::stream::Stream;
 use crate::nic::descriptor::{Item, Probe};
 
-/// A descriptor that is being read.
-#[derive(Clone, Debug)]
-pub(in crate::nic) struct Fetch {
-    pub(in crate::nic) number: u64,
-    pub(in crate::nic) owner: QueuePairId,
-    /// The epoch of the queue pair at the begin.
-    pub(in crate::nic) epoch: u32,
-    /// The time at which its doorbell was rung.
-    pub(in crate::nic) born: Time,
-    /// Length in bytes, from the doorbell.
-    pub(in crate::nic) len: usize,
-    pub(in crate::nic) stream: Stream,
-    /// The earliest time of the next attempt to use the data that has arrived.
-    pub(in crate::nic) due: Time,
-}
-
 /// The source and the destination of a message.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::nic) struct Address {
@@ -45,19 +29,19 @@ pub(in crate::nic) struct Address {
 
 /// A message with data that is being read and packed.
 #[derive(Clone, Debug)]
-pub(in crate::nic) struct Job {
-    pub(in crate::nic) number: u64,
-    pub(in crate::nic) address: Address,
-    pub(in crate::nic) stream: Stream,
-    pub(in crate::nic) way: Way,
+pub(super) struct Job {
+    pub(super) number: u64,
+    pub(super) address: Address,
+    pub(super) stream: Stream,
+    pub(super) transfer: Transfer,
     /// Bytes that are packed, and bytes that are left.
-    pub(in crate::nic) packed: u64,
-    pub(in crate::nic) left: u64,
+    pub(super) packed: u64,
+    pub(super) left: u64,
 }
 
 /// The destination of a message's data.
 #[derive(Clone, Debug)]
-pub(in crate::nic) enum Way {
+pub(super) enum Transfer {
     /// The data is for these addresses.
     Put(VecDeque<Item>),
     /// The data is for a buffer that the receiver chooses.
@@ -68,36 +52,46 @@ pub(in crate::nic) enum Way {
 }
 
 impl Job {
+    /// The function that sends the message.
+    pub(super) fn function(&self) -> usize {
+        self.address.source.function().into()
+    }
+
+    /// Whether the receiver chooses the buffer.
+    pub(super) fn is_nap(&self) -> bool {
+        matches!(self.transfer, Transfer::Nap { .. })
+    }
+
     /// Bytes of the next packet: at most `largest`, to one range.
-    pub(in crate::nic) fn next_len(&self, largest: u32) -> u32 {
-        let room = match &self.way {
-            Way::Put(targets) => targets.front().map_or(0, |target| target.len),
-            Way::Nap { .. } => u32::MAX,
+    pub(super) fn next_len(&self, largest: u32) -> u32 {
+        let room = match &self.transfer {
+            Transfer::Put(targets) => targets.front().map_or(0, |target| target.len),
+            Transfer::Nap { .. } => u32::MAX,
         };
         (self.left.min(u64::from(largest)) as u32).min(room)
     }
 
     /// Whether the data of a packet of `len` bytes has arrived.
-    pub(in crate::nic) fn has(&self, len: u32) -> bool {
+    pub(super) fn has(&self, len: u32) -> bool {
         self.stream.ready() >= len as usize
     }
 
     /// Whether some of its data cannot be read.
-    pub(in crate::nic) fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         self.stream.is_broken() && self.stream.is_quiet()
     }
 
     /// Makes the next packet, of `len` bytes, with the function `requester`.
-    pub(in crate::nic) fn pack(
+    pub(super) fn pack(
         &mut self,
         len: u32,
         requester: FunctionId,
         packets: &mut Packets,
     ) -> PacketId {
         let is_last = u64::from(len) == self.left;
-        let (kind, address, event) = match &mut self.way {
-            Way::Nap { .. } => (PacketType::Nap, self.packed, is_last),
-            Way::Put(targets) => {
+        let (kind, address, event) = match &mut self.transfer {
+            Transfer::Nap { .. } => (PacketType::Nap, self.packed, is_last),
+            Transfer::Put(targets) => {
                 let event = is_last && self.address.tell_receiver;
                 (PacketType::Put, take_target(targets, len), event)
             }
@@ -115,7 +109,7 @@ impl Job {
     }
 
     /// The packet that aborts a NAP: it reports to the receiver that the rest will not follow.
-    pub(in crate::nic) fn abort(&self, requester: FunctionId, packets: &mut Packets) -> PacketId {
+    pub(super) fn abort(&self, requester: FunctionId, packets: &mut Packets) -> PacketId {
         let mut header = self.header(PacketType::Nap, self.packed, 0);
         header.event = true;
         header.poisoned = true;

@@ -1,63 +1,131 @@
 //! The sending engine: from doorbells to descriptors, to messages, and to packets.
 
-pub(super) mod job;
-pub(super) mod pack;
-pub(super) mod stream;
+mod fetches;
+mod job;
+mod messages;
+mod stream;
+
+use std::collections::VecDeque;
 
 use kernel::{Effects, Time};
 use packet::{Fault, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
 
-use super::Nic;
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
-use super::doorbells::Bell;
+use super::doorbells::{Bell, Doorbells};
 use super::event::{Event, EventKind};
-use super::pairs::Pair;
-use super::registers::{Doorbell, FUNCTIONS, PAIRS};
-use job::{Address, Fetch, Job, Way};
-use pack::Sharing;
+use super::reads::Purpose;
+use super::registers::Doorbell;
+use super::shared::Shared;
+use super::{Nic, NicParameters, bus};
+use fetches::{Fetch, Fetches};
+use job::{Job, Transfer};
+use messages::Messages;
 use stream::Stream;
 
-impl Nic {
+pub(super) use job::{Address, refusal, refusal_of};
+
+/// The sharing of the engine by functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// One message after the other, of any function.
+    Message,
+    /// A packet of each function in turn; each function has its own queue of messages.
+    Packet,
+}
+
+impl Sharing {
+    const NAMES: [(&str, Self); 2] = [("message", Self::Message), ("packet", Self::Packet)];
+}
+
+kernel::choices!(Sharing);
+
+/// The sending engine.
+#[derive(Clone, Debug)]
+pub(super) struct Sender {
+    fetches: Fetches,
+    messages: Messages,
+    /// The messages that GETs of other processors ask for.
+    gets: VecDeque<Job>,
+    /// Most waiting GETs, of all functions or of each.
+    most_gets: usize,
+    sharing: Sharing,
+    /// Largest data of a packet that fits in every buffer on its way, in bytes.
+    largest: u32,
+    /// Whether a GET of another processor precedes an own message.
+    others_turn: bool,
+    /// The time at which the engine can take the next packet of a NAP.
+    nap_free_at: Time,
+    /// Number of descriptors and messages that have begun, by which the data that is read finds them.
+    begun: u64,
+}
+
+/// A read request of the sending engine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read {
+    pub(super) owner: QueuePairId,
+    pub(super) range: Item,
+    pub(super) purpose: Purpose,
+}
+
+impl Sender {
+    pub(super) fn new(parameters: &NicParameters, largest: u32) -> Self {
+        Self {
+            fetches: Fetches::new(parameters.sharing, parameters.descriptors),
+            messages: Messages::new(parameters),
+            gets: VecDeque::new(),
+            most_gets: parameters.get_queue as usize,
+            sharing: parameters.sharing,
+            largest,
+            others_turn: false,
+            nap_free_at: Time::ZERO,
+            begun: 0,
+        }
+    }
+
     /// Begins to read the next descriptors.
-    pub(in crate::nic) fn serve_doorbells(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+    pub(super) fn serve_doorbells(
+        &mut self,
+        doorbells: &mut Doorbells,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
+    ) -> bool {
+        let now = fx.now();
         let mut any = false;
-        let most = self.parameters.descriptors as usize;
         loop {
-            let (pairs, functions) = (&self.pairs, &self.functions);
-            let (read, under_way) = self.under_way();
+            let under_way = self.fetches.under_way();
             let may = |function: u8, bell: &Bell| {
-                let place = usize::from(function);
-                let (own, all) = under_way[place];
-                functions[place].is_master
-                    && (read < most || own == 0)
-                    && all < most
-                    && has_room(pairs, function, bell)
+                shared.is_master(function)
+                    && under_way.has_room(function)
+                    && has_room(shared, function, bell)
             };
-            let Some((function, bell)) = self.doorbells.next(fx.now(), may) else {
-                self.tell_full(fx);
+            let Some((function, bell)) = doorbells.next(now, may) else {
                 break;
             };
             any = true;
-            self.told_full[usize::from(function)] = false;
-            self.fetch(function, &bell);
+            self.fetch(function, &bell, shared);
+        }
+        // A function that waits until software takes events from a ring has a fault.
+        let waits = |shared: &Shared, function, bell: &Bell| !has_room(shared, function, bell);
+        while let Some(function) = doorbells.next_waiting(now, |one, bell| waits(shared, one, bell))
+        {
+            shared.stop(function, Fault::RingFull, (None, 0), fx);
         }
         any
     }
 
-    fn fetch(&mut self, function: u8, bell: &Bell) {
-        let owner = QueuePairId::new(self.processor, function, bell.pair);
-        let pair = self.pair(owner);
-        let epoch = pair.epoch;
+    fn fetch(&mut self, function: u8, bell: &Bell, shared: &mut Shared) {
+        let owner = QueuePairId::new(shared.processor(), function, bell.pair);
+        let pair = shared.pair_mut(owner);
         if pair.sent.exists() {
             pair.sent.keep();
         }
         self.begun += 1;
         let Doorbell { address, len } = bell.doorbell;
-        self.fetches.push_back(Fetch {
+        self.fetches.push(Fetch {
             number: self.begun,
             owner,
-            epoch,
+            epoch: pair.epoch(),
             born: bell.born,
             len: len as usize,
             stream: Stream::new((len > 0).then_some(Item { address, len })),
@@ -65,107 +133,103 @@ impl Nic {
         });
     }
 
-    /// Counts a fault for each function that waits until software takes events from a ring, once for each wait.
-    fn tell_full(&mut self, fx: &mut Effects<'_, Self>) {
-        let firsts = self.doorbells.firsts(fx.now());
-        let full = firsts.filter(|(function, bell)| {
-            !self.told_full[usize::from(*function)] && !has_room(&self.pairs, *function, bell)
-        });
-        let full: Vec<u8> = full.map(|(function, _)| function).collect();
-        for function in full {
-            self.told_full[usize::from(function)] = true;
-            self.stop(function, Fault::RingFull, (None, 0), fx);
+    /// The next read request for descriptors, with at most `largest` bytes.
+    pub(super) fn next_descriptor(&mut self, largest: u32) -> Option<Read> {
+        self.fetches.next_read(largest)
+    }
+
+    /// The next read request for data, with at most `largest` bytes.
+    pub(super) fn next_data(&mut self, largest: u32) -> Option<Read> {
+        self.messages.next_read(largest)
+    }
+
+    /// Handles `bytes` of request `slot` of the descriptor or message with this number; `lost` further bytes could not be read.
+    pub(super) fn arrive(&mut self, number: u64, slot: u64, bytes: &[u8], lost: u32) {
+        let message = self.messages.stream(number);
+        if let Some(stream) = message.or_else(|| self.fetches.stream(number)) {
+            stream.arrive(slot, bytes, lost);
         }
     }
 
     /// Begins the messages of descriptors that have arrived; GETs of others and own messages take turns.
-    pub(in crate::nic) fn begin_messages(&mut self, fx: &mut Effects<'_, Self>) -> bool {
+    pub(super) fn begin_messages(
+        &mut self,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
+    ) -> bool {
         let mut any = false;
         loop {
             let others_first = self.others_turn && self.begin_others();
-            if !(others_first || self.begin_own(fx) || self.begin_others()) {
+            if !(others_first || self.begin_own(shared, fx) || self.begin_others()) {
                 return any;
             }
             any = true;
         }
     }
 
-    /// Number of descriptors being read; and for each function, its descriptors being read, and these with the ones that wait for a
-    /// place. Where functions wait for each other, each function has the total.
-    fn under_way(&self) -> (usize, [(usize, usize); FUNCTIONS]) {
-        if self.parameters.sharing == Sharing::Message {
-            let all = self.fetches.len();
-            return (all, [(all, all); FUNCTIONS]);
-        }
-        let mut counts = [(0, 0); FUNCTIONS];
-        for fetch in &self.fetches {
-            let (read, all) = &mut counts[usize::from(fetch.owner.function())];
-            *read += usize::from(!(fetch.stream.is_asked() && fetch.stream.is_quiet()));
-            *all += 1;
-        }
-        (counts.iter().map(|(read, _)| read).sum(), counts)
+    /// Whether another GET may wait for a function.
+    pub(super) fn takes_get(&self, function: u8) -> bool {
+        let shares = self.sharing == Sharing::Message;
+        let gets = self.gets.iter();
+        let waiting = gets.filter(|job| shares || job.function() == usize::from(function));
+        waiting.count() < self.most_gets
     }
 
-    /// Whether there is a place for another message of a function.
-    fn has_place(&self, function: u8) -> bool {
-        let beside = self.jobs.iter().filter(|job| {
-            let shares = self.parameters.sharing == Sharing::Message;
-            shares || job.address.source.function() == function
+    /// Takes a GET of another processor: a message with data from `sources` to `targets` there.
+    pub(super) fn take_get(&mut self, address: Address, sources: Vec<Item>, targets: Vec<Item>) {
+        self.begun += 1;
+        self.gets.push_back(Job {
+            number: self.begun,
+            address,
+            left: super::descriptor::total(&sources),
+            stream: Stream::new(sources),
+            transfer: Transfer::Put(targets.into()),
+            packed: 0,
         });
-        beside.count() < self.parameters.messages as usize
     }
 
     fn begin_others(&mut self) -> bool {
-        let first = self
-            .asked_for
-            .iter()
-            .position(|job| self.has_place(job.address.source.function()));
-        let first = match self.parameters.sharing {
+        let mut gets = self.gets.iter();
+        let first = gets.position(|job| self.messages.has_room(job.function() as u8));
+        let first = match self.sharing {
             Sharing::Message => first.filter(|first| *first == 0),
             Sharing::Packet => first,
         };
-        let Some(job) = first.and_then(|first| self.asked_for.remove(first)) else {
+        let Some(job) = first.and_then(|first| self.gets.remove(first)) else {
             return false;
         };
         self.others_turn = false;
-        self.jobs.push_back(job);
+        self.messages.push(job);
         true
     }
 
-    /// Begins the message of the oldest descriptor; where functions do not wait for each other, of the oldest one that can begin.
-    fn begin_own(&mut self, fx: &mut Effects<'_, Self>) -> bool {
-        match self.parameters.sharing {
-            Sharing::Message => !self.fetches.is_empty() && self.begin_fetched(0, fx),
-            Sharing::Packet => {
-                let mut seen = [false; FUNCTIONS];
-                (0..self.fetches.len()).any(|index| {
-                    let function = self.fetches[index].owner.function();
-                    let is_first = !std::mem::replace(&mut seen[usize::from(function)], true);
-                    is_first && self.begin_fetched(index, fx)
-                })
-            }
-        }
+    /// Begins the message of the first descriptor that can begin.
+    fn begin_own(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
+        let mut in_turn = self.fetches.in_turn();
+        in_turn.any(|index| self.begin_fetched(index, shared, fx))
     }
 
     /// Begins the message of a descriptor when enough of it has arrived.
-    fn begin_fetched(&mut self, index: usize, fx: &mut Effects<'_, Self>) -> bool {
+    fn begin_fetched(
+        &mut self,
+        index: usize,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
+    ) -> bool {
         let now = fx.now();
-        let parsing = self.cycles(self.parameters.parse_cycles);
-        let fetch = &mut self.fetches[index];
-        let is_whole = fetch.stream.is_asked() && fetch.stream.is_quiet();
-        let is_dead = fetch.stream.is_broken() && fetch.stream.is_quiet();
+        let fetch = self.fetches.get_mut(index);
         let head = Head::parse(&fetch.stream.peek(Descriptor::HEAD));
         let is_streamed = matches!(&head, Ok(head) if head.immediate().is_some());
-        if !(is_whole || is_dead || is_streamed) {
+        if !fetch.is_ready(is_streamed) {
             return false;
         }
         if fetch.due == Time::ZERO {
-            fetch.due = now + parsing;
+            fetch.due = now + shared.cycles(shared.parameters().parse_cycles);
         }
         if fetch.due > now {
             return false;
         }
-        self.carry_out(index, head, fx)
+        self.carry_out(index, head, shared, fx)
     }
 
     /// Executes a descriptor. False if it must wait.
@@ -173,11 +237,10 @@ impl Nic {
         &mut self,
         index: usize,
         head: Result<Head, DescriptorError>,
-        fx: &mut Effects<'_, Self>,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
     ) -> bool {
-        let has_place = self.has_place(self.fetches[index].owner.function());
-        let has_place_for_gets = self.bus.is_open(self.channel_of_gets());
-        let fetch = &self.fetches[index];
+        let fetch = self.fetches.get(index);
         let parsed = match head {
             _ if fetch.stream.is_broken() => Err(Fault::Descriptor),
             Ok(head) if head.need() > fetch.len => Err(Fault::Descriptor),
@@ -185,37 +248,44 @@ impl Nic {
             Ok(head) => Descriptor::parse(&fetch.stream.peek(head.need())).map_err(Fault::from),
             Err(error) => Err(Fault::from(error)),
         };
-        let fetch = match &parsed {
-            Ok(Descriptor {
-                body: Body::Get { .. },
-                ..
-            }) if !has_place_for_gets => return false,
-            Ok(Descriptor {
-                body: Body::NapImmediate(_) | Body::NapIndirect(_) | Body::Put { .. },
-                ..
-            }) if !has_place => return false,
-            _ => self.fetches.remove(index),
+        let may_begin = match parsed.as_ref().map(|descriptor| &descriptor.body) {
+            Ok(Body::Get { .. }) => shared.bus().is_open(channel_of_gets(shared)),
+            Ok(Body::NapImmediate(_) | Body::NapIndirect(_) | Body::Put { .. }) => {
+                self.messages.has_room(fetch.owner.function())
+            }
+            Err(_) => true,
         };
-        if let Some(fetch) = fetch {
+        if !may_begin {
+            return false;
+        }
+        if let Some(fetch) = self.fetches.remove(index) {
             match parsed {
-                Ok(descriptor) => self.begin(fetch, descriptor, fx),
-                Err(fault) => self.refuse_descriptor(&fetch, None, fault, fx),
+                Ok(descriptor) => self.begin(fetch, descriptor, shared, fx),
+                Err(fault) => refuse_descriptor(&fetch, None, fault, shared, fx),
             }
         }
         true
     }
 
     /// Begins the work of a descriptor.
-    fn begin(&mut self, fetch: Fetch, descriptor: Descriptor, fx: &mut Effects<'_, Self>) {
-        let there = usize::from(descriptor.destination.processor());
-        if self.channels.get(there).copied().flatten().is_none() {
-            let fault = Fault::NoDestination;
-            return self.refuse_descriptor(&fetch, Some(&descriptor), fault, fx);
-        }
+    fn begin(
+        &mut self,
+        fetch: Fetch,
+        descriptor: Descriptor,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
+    ) {
         let is_get = matches!(descriptor.body, Body::Get { .. });
-        if is_get && self.pair(fetch.owner).key != descriptor.key {
+        let fault = if shared.bus().channel_to(descriptor.destination).is_none() {
+            Some(Fault::NoDestination)
+        } else if is_get && !shared.pair(fetch.owner).has_key(descriptor.key) {
             // The answer to a GET has the key of the request.
-            return self.refuse_descriptor(&fetch, Some(&descriptor), Fault::Key, fx);
+            Some(Fault::Key)
+        } else {
+            None
+        };
+        if let Some(fault) = fault {
+            return refuse_descriptor(&fetch, Some(&descriptor), fault, shared, fx);
         }
         let address = Address {
             source: fetch.owner,
@@ -234,119 +304,227 @@ impl Nic {
             if data.len() > self.largest as usize {
                 // The list of ranges is longer than a packet can carry.
                 let fault = Fault::Descriptor;
-                return self.refuse_descriptor(&fetch, Some(&descriptor), fault, fx);
+                return refuse_descriptor(&fetch, Some(&descriptor), fault, shared, fx);
             }
-            return self.send_get(&address, &data, fx);
+            return send_get(&address, &data, shared, fx);
         }
         let left = descriptor.body.len();
-        let (stream, way) = match descriptor.body {
+        let (stream, transfer) = match descriptor.body {
             Body::NapImmediate(_) => {
                 let mut stream = fetch.stream;
                 stream.take(&mut [0; Descriptor::HEAD]);
-                (stream, Way::Nap { is_immediate: true })
+                (stream, Transfer::Nap { is_immediate: true })
             }
             Body::NapIndirect(sources) => {
                 let is_immediate = false;
-                (Stream::new(sources), Way::Nap { is_immediate })
+                (Stream::new(sources), Transfer::Nap { is_immediate })
             }
             Body::Put { sources, targets } | Body::Get { sources, targets } => {
-                (Stream::new(sources), Way::Put(targets.into()))
+                (Stream::new(sources), Transfer::Put(targets.into()))
             }
         };
-        self.jobs.push_back(Job {
+        self.messages.push(Job {
             number: fetch.number,
             address,
             stream,
-            way,
+            transfer,
             packed: 0,
             left,
         });
         self.others_turn = true;
     }
 
-    /// Sends a GET to the other side as it is; this side has no further work with it.
-    fn send_get(&mut self, address: &Address, data: &[u8], fx: &mut Effects<'_, Self>) {
-        if self.has_kept(address.source, address.epoch) {
-            self.pair(address.source).sent.give_back();
-        }
-        let (from, to) = (address.source, address.destination);
-        let mut header = NetworkHeader::new(PacketType::Get, from, to, 0, data.len() as u32)
-            .expect("the descriptor fits in a packet");
-        header.magic = address.key;
-        header.requester = self.requester(from);
-        if self.get_channel {
-            header.traffic_class = GETS;
-        }
-        let stamp = Stamp {
-            flow: None,
-            ..address.stamp(0, false)
-        };
-        let packet = fx.store().claim();
-        fx.store()[packet]
-            .write(header.into(), stamp)
-            .copy_from_slice(data);
-        let ready = fx.now() + self.cycles(self.parameters.packetise_cycles);
-        let channel = self.channel_of_gets();
-        self.bus.push(channel, packet, ready, fx.store());
-    }
-
-    /// The channel of GETs: the last one, or the first if they have none of their own.
-    fn channel_of_gets(&self) -> u8 {
-        if self.get_channel {
-            self.data_channels
-        } else {
-            0
+    /// Makes packets of messages, as far as data has arrived and the interface to the crossbar accepts packets.
+    pub(super) fn pack(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
+        let largest = shared.parameters().network_payload.0 as u32;
+        let mut any = false;
+        loop {
+            let is_paced = self.nap_free_at > fx.now();
+            let next = self.messages.next_to_pack(|job| {
+                let waits = is_paced && job.is_nap() || !job.has(job.next_len(largest));
+                shared.bus().is_open(channel(job, shared)) && (job.is_lost() || !waits)
+            });
+            let Some(index) = next else {
+                return any;
+            };
+            any = true;
+            if self.messages.get(index).is_lost() {
+                self.give_up_message(index, shared, fx);
+            } else {
+                self.pack_one(index, largest, shared, fx);
+            }
         }
     }
 
-    /// Refuses a descriptor: counts the fault, and reports it to the owner.
-    fn refuse_descriptor(
+    fn pack_one(
         &mut self,
-        fetch: &Fetch,
-        descriptor: Option<&Descriptor>,
-        fault: Fault,
-        fx: &mut Effects<'_, Self>,
+        index: usize,
+        largest: u32,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
     ) {
-        let (flow, lost) = descriptor.map_or((None, 0), |descriptor| {
-            (descriptor.probe.flow, descriptor.body.len())
-        });
-        let lost = u32::try_from(lost).unwrap_or(u32::MAX);
-        self.stop(fetch.owner.function(), fault, (flow, lost), fx);
-        if self.has_kept(fetch.owner, fetch.epoch) {
+        let now = fx.now();
+        let job = self.messages.begin_packet(index);
+        let channel = channel(job, shared);
+        let requester = shared.requester(job.address.source);
+        let packet = job.pack(job.next_len(largest), requester, fx.store());
+        let is_done = job.left == 0;
+        let parameters = shared.parameters();
+        if let Transfer::Nap { is_immediate } = job.transfer {
+            let words = u32::from(bus::words(packet, fx.store()));
+            let more = if is_immediate { words } else { 0 };
+            let more = more * parameters.immediate_cycles;
+            self.nap_free_at = now + shared.cycles(parameters.nap_cycles + more);
+        }
+        let ready = now + shared.cycles(parameters.packetise_cycles);
+        shared.bus_mut().push(channel, packet, ready, fx.store());
+        if is_done {
+            self.end_message(index, None, shared, fx);
+        }
+    }
+
+    /// Ends a message whose data cannot be read.
+    fn give_up_message(&mut self, index: usize, shared: &mut Shared, fx: &mut Effects<'_, Nic>) {
+        let job = self.messages.get(index);
+        let Address {
+            source: owner,
+            destination,
+            key,
+            label,
+            probe,
+            is_answer,
+            ..
+        } = job.address;
+        if job.is_nap() && job.packed > 0 {
+            let packet = job.abort(shared.requester(owner), fx.store());
+            let (channel, now) = (channel(job, shared), fx.now());
+            shared.bus_mut().push(channel, packet, now, fx.store());
+        }
+        if is_answer {
+            shared.refuse_get((owner, destination), key, (label, Fault::Source), fx);
+        }
+        let lost = u32::try_from(job.left).unwrap_or(u32::MAX);
+        shared.stop(owner.function(), Fault::Source, (probe.flow, lost), fx);
+        self.end_message(index, Some(Fault::Source), shared, fx);
+    }
+
+    /// Ends a message: the sender gets an event if it wants one, or if there was an error.
+    fn end_message(
+        &mut self,
+        index: usize,
+        fault: Option<Fault>,
+        shared: &mut Shared,
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let Some(job) = self.messages.remove(index) else {
+            return;
+        };
+        let Address {
+            source,
+            epoch,
+            destination,
+            tell_sender,
+            is_answer,
+            label,
+            ..
+        } = job.address;
+        if is_answer || !shared.pair(source).has_kept(epoch) {
+            return;
+        }
+        shared.pair_mut(source).sent.give_back();
+        if tell_sender || fault.is_some() {
             let event = Event {
                 kind: EventKind::Sent,
-                fault: Some(fault),
-                peer: descriptor.map_or(fetch.owner, |descriptor| descriptor.destination),
-                len: 0,
-                word: descriptor.map_or(0, |descriptor| descriptor.label.into()),
+                fault,
+                peer: destination,
+                len: job.packed as u32,
+                word: label.into(),
             };
-            self.pair(fetch.owner).sent.give_back();
-            self.tell_sender(fetch.owner, &event, fx);
+            shared.tell_sender(source, &event, fx);
         }
     }
 
-    /// Whether the event ring has an entry reserved for work of `epoch`: rings stay until the owner changes.
-    pub(in crate::nic) fn has_kept(&mut self, owner: QueuePairId, epoch: u32) -> bool {
-        let pair = self.pair(owner);
-        pair.epoch == epoch && pair.sent.exists()
+    /// The time of the next event after `now`.
+    pub(super) fn due_after(&self, now: Time) -> Time {
+        let nap = if self.nap_free_at > now {
+            self.nap_free_at
+        } else {
+            Time::NEVER
+        };
+        self.fetches.due_after(now).min(nap)
     }
+}
 
-    pub(in crate::nic) fn tell_sender(
-        &mut self,
-        owner: QueuePairId,
-        event: &Event,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let (address, phase) = self.pair(owner).sent.next();
-        self.tell(owner, address, &event.emit(phase), fx);
+/// Sends a GET to the other side as it is; this side has no further work with it.
+fn send_get(address: &Address, data: &[u8], shared: &mut Shared, fx: &mut Effects<'_, Nic>) {
+    let pair = shared.pair_mut(address.source);
+    if pair.has_kept(address.epoch) {
+        pair.sent.give_back();
     }
+    let (from, to) = (address.source, address.destination);
+    let mut header = NetworkHeader::new(PacketType::Get, from, to, 0, data.len() as u32)
+        .expect("the descriptor fits in a packet");
+    header.magic = address.key;
+    header.requester = shared.requester(from);
+    if shared.bus().get_channel().is_some() {
+        header.traffic_class = GETS;
+    }
+    let stamp = Stamp {
+        flow: None,
+        ..address.stamp(0, false)
+    };
+    let packet = fx.store().claim();
+    fx.store()[packet]
+        .write(header.into(), stamp)
+        .copy_from_slice(data);
+    let ready = fx.now() + shared.cycles(shared.parameters().packetise_cycles);
+    let channel = channel_of_gets(shared);
+    shared.bus_mut().push(channel, packet, ready, fx.store());
+}
+
+/// Refuses a descriptor: counts the fault, and reports it to the owner.
+fn refuse_descriptor(
+    fetch: &Fetch,
+    descriptor: Option<&Descriptor>,
+    fault: Fault,
+    shared: &mut Shared,
+    fx: &mut Effects<'_, Nic>,
+) {
+    let (flow, lost) = descriptor.map_or((None, 0), |descriptor| {
+        (descriptor.probe.flow, descriptor.body.len())
+    });
+    let lost = u32::try_from(lost).unwrap_or(u32::MAX);
+    shared.stop(fetch.owner.function(), fault, (flow, lost), fx);
+    let pair = shared.pair_mut(fetch.owner);
+    if pair.has_kept(fetch.epoch) {
+        pair.sent.give_back();
+        let event = Event {
+            kind: EventKind::Sent,
+            fault: Some(fault),
+            peer: descriptor.map_or(fetch.owner, |descriptor| descriptor.destination),
+            len: 0,
+            word: descriptor.map_or(0, |descriptor| descriptor.label.into()),
+        };
+        shared.tell_sender(fetch.owner, &event, fx);
+    }
+}
+
+/// The virtual channel for the packets of a message.
+fn channel(job: &Job, shared: &Shared) -> u8 {
+    let channel = shared.bus().channel_to(job.address.destination);
+    channel.unwrap_or(0)
+}
+
+/// The virtual channel for GETs: the first one if they have none to themselves.
+fn channel_of_gets(shared: &Shared) -> u8 {
+    shared.bus().get_channel().unwrap_or(0)
+}
+
+/// Whether the event ring of a doorbell's queue pair has space for its event.
+fn has_room(shared: &Shared, function: u8, bell: &Bell) -> bool {
+    let owner = QueuePairId::new(shared.processor(), function, bell.pair);
+    shared.pair(owner).has_room_to_send()
 }
 
 /// The traffic class that leads GETs into their own virtual channel on links between controllers.
 const GETS: TrafficClass = TrafficClass::new(1).expect("there are eight classes");
-
-/// Whether the event ring of a doorbell's queue pair has space for its event.
-fn has_room(pairs: &[[Pair; PAIRS]; FUNCTIONS], function: u8, bell: &Bell) -> bool {
-    let ring = &pairs[usize::from(function)][usize::from(bell.pair)].sent;
-    !ring.exists() || ring.has_room()
-}

@@ -8,7 +8,7 @@ use crate::nic::descriptor::Item;
 
 /// A sequence of bytes to read: what was requested, and what has arrived.
 #[derive(Clone, Debug, Default)]
-pub(in crate::nic) struct Stream {
+pub(super) struct Stream {
     /// The ranges to request.
     ranges: VecDeque<Item>,
     /// Requests with data that is not in order yet, the oldest first, and the number of the first one.
@@ -31,7 +31,7 @@ struct Slot {
 
 impl Stream {
     /// A stream of the bytes of `ranges`.
-    pub(in crate::nic) fn new(ranges: impl IntoIterator<Item = Item>) -> Self {
+    pub(super) fn new(ranges: impl IntoIterator<Item = Item>) -> Self {
         Self {
             ranges: ranges.into_iter().collect(),
             ..Self::default()
@@ -39,7 +39,7 @@ impl Stream {
     }
 
     /// Size of the next request: at most `largest`, to a multiple of `largest` and within a page; 0 if there is none.
-    pub(in crate::nic) fn wanted(&self, largest: u32) -> u32 {
+    pub(super) fn wanted(&self, largest: u32) -> u32 {
         self.ranges.front().map_or(0, |range| {
             let boundary = u64::from(largest) - range.address % u64::from(largest);
             let room = boundary.min(MemoryRequest::room_at(range.address));
@@ -47,8 +47,9 @@ impl Stream {
         })
     }
 
-    /// Requests the next `len` bytes, as returned by [`wanted`](Self::wanted); returns their address and the number of the request.
-    pub(in crate::nic) fn ask(&mut self, len: u32) -> (u64, u64) {
+    /// Requests the next bytes, as many as [`wanted`](Self::wanted) returns; returns their range and the number of the request.
+    pub(super) fn ask(&mut self, largest: u32) -> (Item, u64) {
+        let len = self.wanted(largest);
         let range = self.ranges.front_mut().expect("a range is left to request");
         let address = range.address;
         range.address += u64::from(len);
@@ -61,16 +62,19 @@ impl Stream {
             bytes: Vec::new(),
         });
         self.held.push_back(len);
-        (address, self.first + self.slots.len() as u64 - 1)
+        (
+            Item { address, len },
+            self.first + self.slots.len() as u64 - 1,
+        )
     }
 
     /// Whether all bytes were requested.
-    pub(in crate::nic) fn is_asked(&self) -> bool {
+    pub(super) fn is_asked(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Handles `bytes` of request `number`; `lost` further bytes could not be read.
-    pub(in crate::nic) fn arrive(&mut self, number: u64, bytes: &[u8], lost: u32) {
+    pub(super) fn arrive(&mut self, number: u64, bytes: &[u8], lost: u32) {
         if lost > 0 {
             self.is_broken = true;
             self.ranges.clear();
@@ -91,32 +95,32 @@ impl Stream {
     }
 
     /// Number of bytes that can be taken.
-    pub(in crate::nic) fn ready(&self) -> usize {
+    pub(super) fn ready(&self) -> usize {
         self.ready.len() - self.taken
     }
 
     /// Number of requests with bytes that were not taken: each occupies a place in the reorder buffer.
-    pub(in crate::nic) fn held(&self) -> u64 {
+    pub(super) fn held(&self) -> u64 {
         self.held.len() as u64
     }
 
     /// Number of bytes that were requested and not taken.
-    pub(in crate::nic) fn coming(&self) -> u64 {
+    pub(super) fn coming(&self) -> u64 {
         self.held.iter().copied().map(u64::from).sum()
     }
 
     /// Whether a request has failed.
-    pub(in crate::nic) fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
     /// Whether no answer is outstanding.
-    pub(in crate::nic) fn is_quiet(&self) -> bool {
+    pub(super) fn is_quiet(&self) -> bool {
         self.slots.is_empty()
     }
 
     /// Takes the next bytes, which must have arrived.
-    pub(in crate::nic) fn take(&mut self, into: &mut [u8]) {
+    pub(super) fn take(&mut self, into: &mut [u8]) {
         let end = self.taken + into.len();
         into.copy_from_slice(&self.ready[self.taken..end]);
         self.taken = end;
@@ -137,7 +141,7 @@ impl Stream {
     }
 
     /// The next bytes, without taking them.
-    pub(in crate::nic) fn peek(&self, len: usize) -> Vec<u8> {
+    pub(super) fn peek(&self, len: usize) -> Vec<u8> {
         let rest = &self.ready[self.taken..];
         rest[..len.min(rest.len())].to_vec()
     }
@@ -164,11 +168,10 @@ mod tests {
             let mut stream = Stream::new(ranges);
             let mut open = Vec::new();
             loop {
-                let len = stream.wanted(1 << largest);
-                if len == 0 {
+                if stream.wanted(1 << largest) == 0 {
                     break;
                 }
-                let (address, number) = stream.ask(len);
+                let (Item { address, len }, number) = stream.ask(1 << largest);
                 prop_assert_eq!(address >> 12, (address + u64::from(len) - 1) >> 12);
                 open.push((number, (address..address + u64::from(len)).map(byte).collect::<Vec<u8>>()));
             }

@@ -1,0 +1,277 @@
+//! The parts of the controller that both engines use: the PCI Express core, the functions with their queue pairs and faults, and the
+//! ways out to memory and to the crossbar.
+
+use kernel::{Effects, Span, Time};
+use packet::{BusFrame, Fault, FlowId, Observation, PacketId, Refusal, Stamp};
+use protocol::{FunctionId, NetworkHeader, QueuePairId};
+use transaction::BridgeSide;
+
+use super::bus::Bus;
+use super::event::Event;
+use super::pairs::{Pair, Pairs};
+use super::registers::{FAULTS, FUNCTIONS};
+use super::sending::refusal;
+use super::uploads::Uploads;
+use super::{Nic, NicParameters, give_room, place};
+use crate::Endpoint;
+
+/// The parts of the controller that both engines use.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    endpoint: Endpoint,
+    parameters: NicParameters,
+    processor: u8,
+    cycle: Span,
+    functions: [Function; FUNCTIONS],
+    faults: [[u64; Fault::ALL.len()]; FUNCTIONS],
+    pairs: Pairs,
+    uploads: Uploads,
+    bus: Bus,
+}
+
+/// A function, with the state of its configuration space.
+#[derive(Clone, Copy, Debug, Default)]
+struct Function {
+    id: FunctionId,
+    /// Whether it exists and may send requests.
+    is_master: bool,
+}
+
+impl Shared {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        parameters: NicParameters,
+        processor: u8,
+        cycle: Span,
+        bus: Bus,
+    ) -> Self {
+        Self {
+            endpoint,
+            parameters,
+            processor,
+            cycle,
+            functions: [Function::default(); FUNCTIONS],
+            faults: Default::default(),
+            pairs: Pairs::new(processor),
+            uploads: Uploads::default(),
+            bus,
+        }
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(super) fn endpoint_mut(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    pub(super) fn parameters(&self) -> &NicParameters {
+        &self.parameters
+    }
+
+    /// The number of this processor.
+    pub(super) fn processor(&self) -> u8 {
+        self.processor
+    }
+
+    pub(super) fn cycles(&self, count: u32) -> Span {
+        self.cycle * u64::from(count)
+    }
+
+    /// The interface to the crossbar for packets of messages.
+    pub(super) fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    pub(super) fn bus_mut(&mut self) -> &mut Bus {
+        &mut self.bus
+    }
+
+    pub(super) fn pairs_mut(&mut self) -> &mut Pairs {
+        &mut self.pairs
+    }
+
+    pub(super) fn pair(&self, id: QueuePairId) -> &Pair {
+        self.pairs.get(id)
+    }
+
+    pub(super) fn pair_mut(&mut self, id: QueuePairId) -> &mut Pair {
+        self.pairs.get_mut(id)
+    }
+
+    /// Applies the registers of the functions.
+    pub(super) fn apply_registers(&mut self) {
+        for (function, known) in (0..).zip(&mut self.functions) {
+            *known = Function {
+                id: self.endpoint.id_of(place(function)),
+                is_master: self.endpoint.is_bus_master_at(place(function)),
+            };
+        }
+    }
+
+    /// Whether a function exists and may send requests.
+    pub(super) fn is_master(&self, function: u8) -> bool {
+        self.functions[usize::from(function)].is_master
+    }
+
+    /// The function that sends the requests of a queue pair.
+    pub(super) fn requester(&self, owner: QueuePairId) -> FunctionId {
+        self.functions[usize::from(owner.function())].id
+    }
+
+    /// This side of the bridge, for requests of other processors: the physical function.
+    pub(super) fn side(&self) -> BridgeSide {
+        BridgeSide {
+            id: self.functions[0].id,
+            max_payload: self.endpoint.max_payload(),
+        }
+    }
+
+    /// The size of the largest read request.
+    pub(super) fn largest_read(&self) -> u32 {
+        let wanted = self.parameters.read_request.0 as u32;
+        wanted.min(self.endpoint.max_read_request())
+    }
+
+    /// Numbers of faults of a function, in the order of [`Fault::ALL`].
+    pub(super) fn faults(&self, function: u8) -> &[u64] {
+        &self.faults[usize::from(function)]
+    }
+
+    /// Counts a fault of a function, in a counter that its owner can read.
+    pub(super) fn stop(
+        &mut self,
+        function: u8,
+        fault: Fault,
+        (flow, bytes): (Option<FlowId>, u32),
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let count = &mut self.faults[usize::from(function)][fault.index()];
+        *count += 1;
+        let at = FAULTS + 8 * fault.index() as u64;
+        let bytes_of_count = count.to_le_bytes();
+        self.endpoint.store(place(function), at, &bytes_of_count);
+        fx.observe(Observation::Refused {
+            why: Refusal::Nic(fault),
+            flow,
+            bytes,
+        });
+    }
+
+    /// Drops a packet, with a fault.
+    pub(super) fn drop_packet(
+        &mut self,
+        function: u8,
+        fault: Fault,
+        packet: PacketId,
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let content = &fx.store()[packet];
+        let lost = (content.stamp.flow, content.data_len());
+        fx.store().release(packet);
+        self.stop(function, fault, lost, fx);
+    }
+
+    /// Whether a packet is for an open queue pair and has its key.
+    pub(super) fn admits(&self, header: &NetworkHeader) -> Result<(), Fault> {
+        if header.destination.processor() != self.processor {
+            return Err(Fault::NoDestination);
+        }
+        if !self.is_master(header.destination.function()) {
+            return Err(Fault::ClosedPair);
+        }
+        self.pair(header.destination).admits(header.magic)
+    }
+
+    /// Reports to the owner of a queue pair that a message was sent; its ring has space for the event.
+    pub(super) fn tell_sender(
+        &mut self,
+        owner: QueuePairId,
+        event: &Event,
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let next = self.pair_mut(owner).sent.next();
+        self.tell(owner, next, event, fx);
+    }
+
+    /// Reports to the owner of a queue pair that data has arrived; its ring has space for the event.
+    pub(super) fn tell_receiver(
+        &mut self,
+        owner: QueuePairId,
+        event: &Event,
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let next = self.pair_mut(owner).arrived.next();
+        self.tell(owner, next, event, fx);
+    }
+
+    /// Writes an event, after all earlier writes to memory.
+    fn tell(
+        &mut self,
+        owner: QueuePairId,
+        (address, phase): (u64, bool),
+        event: &Event,
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let to = (self.requester(owner), address, self.endpoint.max_payload());
+        let due = fx.now() + self.cycles(self.parameters.event_cycles);
+        let (bytes, stamp) = (event.emit(phase), Stamp::default());
+        self.uploads.add(&bytes, stamp, to, (due, None), fx.store());
+    }
+
+    /// Writes the data of a packet from the crossbar to memory, with the function of queue pair `owner`.
+    pub(super) fn upload(
+        &mut self,
+        frame: BusFrame,
+        (owner, address, len): (QueuePairId, u64, u32),
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let to = (self.requester(owner), address, self.endpoint.max_payload());
+        let now = fx.now();
+        let content = &fx.store()[frame.packet];
+        let (stamp, bytes) = (content.stamp, content.payload()[..len as usize].to_vec());
+        let any = self
+            .uploads
+            .add(&bytes, stamp, to, (now, Some(frame)), fx.store());
+        fx.store().release(frame.packet);
+        if !any {
+            give_room(frame.room(), fx);
+        }
+    }
+
+    /// Whether no other packet from the crossbar may be written to memory now.
+    pub(super) fn uploads_are_full(&self) -> bool {
+        self.uploads.is_full()
+    }
+
+    /// The next write request for PCI Express.
+    pub(super) fn next_upload(&mut self, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
+        let upload = self.uploads.next(fx.now())?;
+        if let Some(room) = upload.room {
+            give_room(room, fx);
+        }
+        Some(upload.packet)
+    }
+
+    /// Reports to the other side, in the channel of data, why the data that it requested will not follow.
+    pub(super) fn refuse_get(
+        &mut self,
+        (from, to): (QueuePairId, QueuePairId),
+        key: u16,
+        reason: (u32, Fault),
+        fx: &mut Effects<'_, Nic>,
+    ) {
+        let Some(channel) = self.bus.channel_to(to) else {
+            return;
+        };
+        let requester = self.requester(from);
+        let packet = refusal((from, to), key, reason, requester, fx.store());
+        self.bus.push(channel, packet, fx.now(), fx.store());
+    }
+
+    /// The time of the next event after `now`.
+    pub(super) fn due_after(&self, now: Time) -> Time {
+        self.bus.due_after(now).min(self.uploads.due_after(now))
+    }
+}

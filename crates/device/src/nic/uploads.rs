@@ -1,0 +1,65 @@
+//! Write requests to memory: data and events, in order.
+
+use std::collections::VecDeque;
+
+use kernel::Time;
+use packet::{BusFrame, PacketId, Packets, Room, Stamp};
+use protocol::FunctionId;
+use transaction::writes;
+
+/// The waiting write requests.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uploads(VecDeque<Upload>);
+
+/// A write request to memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Upload {
+    due: Time,
+    pub(super) packet: PacketId,
+    /// The buffer space that its packet from the crossbar has occupied; only the last request of a packet returns it.
+    pub(super) room: Option<Room>,
+}
+
+/// Most waiting write requests before the next packet is handled: those of one packet, and of a second one.
+const MOST: usize = 4;
+
+impl Uploads {
+    /// Whether no other packet may be converted now.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= MOST
+    }
+
+    /// Adds write requests of these `bytes` to `address`, which may be sent from `due` on. The last one returns the buffer space of
+    /// `frame`. False if there is nothing to write.
+    pub(super) fn add(
+        &mut self,
+        bytes: &[u8],
+        stamp: Stamp,
+        (requester, address, largest): (FunctionId, u64, u32),
+        (due, frame): (Time, Option<BusFrame>),
+        packets: &mut Packets,
+    ) -> bool {
+        let all = writes(bytes, stamp, (requester, address), largest, packets);
+        let count = all.len();
+        let uploads = all.into_iter().enumerate().map(|(index, packet)| Upload {
+            due,
+            packet,
+            room: frame
+                .filter(|_| index + 1 == count)
+                .map(|frame| frame.room()),
+        });
+        self.0.extend(uploads);
+        count > 0
+    }
+
+    /// The next write request that may be sent at `now`.
+    pub(super) fn next(&mut self, now: Time) -> Option<Upload> {
+        self.0.pop_front_if(|upload| upload.due <= now)
+    }
+
+    /// The time of the first write request after `now`.
+    pub(super) fn due_after(&self, now: Time) -> Time {
+        let first = self.0.front().map(|upload| upload.due);
+        first.filter(|due| *due > now).unwrap_or(Time::NEVER)
+    }
+}
