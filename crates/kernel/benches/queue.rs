@@ -1,4 +1,4 @@
-//! What an event costs in the calendar queue, beside a binary heap, with few and with many pending.
+//! The cost of one event in the calendar queue and in a binary heap, with few and with many pending events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use kernel::{EventQueue, Span, Stream, Time};
 
 const EVENTS: u64 = 100_000;
 
-/// Distances from one event to what it schedules, as on a fabric: frames and wires, switch latencies, rarely a timer.
+/// Random times between an event and the events it schedules, as in a fabric: mostly frames and switch latencies, rarely a timer.
 fn distances() -> Vec<Span> {
     let mut stream = Stream::named(1, "distances");
     let mut draw = || match stream.below(100) {

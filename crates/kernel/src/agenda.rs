@@ -1,13 +1,13 @@
-//! Things that are due at a time, within a component: the earliest first, and of several the one that was put in first.
+//! A component's list of future work, ordered by due time and then by order of insertion.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::Time;
 
-/// What is due when.
+/// Items with due times.
 ///
-/// Only places are sorted: what stands there is moved twice, however large it is.
+/// Only indices are sorted. Each item is moved twice, whatever its size.
 #[derive(Clone, Debug)]
 pub struct Agenda<T> {
     order: BinaryHeap<Reverse<(Time, u64, u32)>>,
@@ -28,7 +28,7 @@ impl<T> Default for Agenda<T> {
 }
 
 impl<T> Agenda<T> {
-    /// Something is due at `due`.
+    /// Adds `what`, due at time `due`.
     pub fn push(&mut self, due: Time, what: T) {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -39,12 +39,12 @@ impl<T> Agenda<T> {
         self.pushed += 1;
     }
 
-    /// When the first thing is due.
+    /// Returns the due time of the first item.
     pub fn next_time(&self) -> Option<Time> {
         self.order.peek().map(|Reverse((due, ..))| *due)
     }
 
-    /// The first thing, if it is due by `now`.
+    /// Returns the first item if it is due by `now`.
     pub fn first(&self, now: Time) -> Option<&T> {
         let Reverse((due, _, place)) = self.order.peek()?;
         if *due > now {
@@ -53,7 +53,7 @@ impl<T> Agenda<T> {
         self.places[*place as usize].as_ref()
     }
 
-    /// Takes the first thing, if it is due by `now`.
+    /// Removes and returns the first item if it is due by `now`.
     pub fn pop(&mut self, now: Time) -> Option<T> {
         if self.next_time()? > now {
             return None;
@@ -63,12 +63,12 @@ impl<T> Agenda<T> {
         self.places[place as usize].take()
     }
 
-    /// Whether nothing is due at any time.
+    /// Whether the agenda has no items.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Everything, in no order.
+    /// Returns all items, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.places.iter().flatten()
     }

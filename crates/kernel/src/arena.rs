@@ -1,15 +1,15 @@
-//! Slots that are handed out, shared and taken back without touching the allocator.
+//! Reference-counted slots that are reused without calls to the allocator.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// The name of a slot that holds a `T`.
+/// The identifier of a slot that holds a `T`.
 pub struct Id<T>(u32, PhantomData<fn() -> T>);
 
 impl<T> Id<T> {
-    /// The slot's number.
+    /// The number of the slot.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -39,14 +39,14 @@ impl<T> fmt::Debug for Id<T> {
     }
 }
 
-/// Reference-counted slots. A slot whose last holder lets go keeps its value, so that the next user reuses its buffers.
+/// Reference-counted slots. A slot without holders keeps its value, so that its next user reuses the value's buffers.
 #[derive(Debug)]
 pub struct Arena<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
 }
 
-/// The value begins in the cache line of the count.
+/// One slot. The value starts in the same cache line as the count.
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct Slot<T> {
@@ -55,7 +55,7 @@ struct Slot<T> {
 }
 
 impl<T: Default> Arena<T> {
-    /// A slot with one holder. Its value is whatever the last user left: the caller writes every field.
+    /// Takes a slot and gives it one holder. Its value is left over from the last user: the caller must write every field.
     #[inline]
     pub fn claim(&mut self) -> Id<T> {
         let index = self.free.pop().unwrap_or_else(|| {
@@ -71,19 +71,19 @@ impl<T: Default> Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// One more holder of `id`.
+    /// Adds one holder to slot `id`.
     #[inline]
     pub fn retain(&mut self, id: Id<T>) {
         self.slots[id.index()].holders += 1;
     }
 
-    /// One holder of `id` less; the last one gives the slot back.
+    /// Removes one holder from slot `id`. Without holders the slot is free.
     #[inline]
     pub fn release(&mut self, id: Id<T>) {
         let slot = &mut self.slots[id.index()];
         assert!(
             slot.holders > 0,
-            "a slot is released no more often than it was claimed and retained"
+            "a slot is released at most once for each claim and retain"
         );
         slot.holders -= 1;
         if slot.holders == 0 {
@@ -91,13 +91,13 @@ impl<T> Arena<T> {
         }
     }
 
-    /// The values of the slots that have a holder.
+    /// Returns the values of all slots that have a holder.
     pub fn held(&self) -> impl Iterator<Item = &T> {
         let held = self.slots.iter().filter(|slot| slot.holders > 0);
         held.map(|slot| &slot.value)
     }
 
-    /// How many slots have a holder.
+    /// Returns the number of slots that have a holder.
     pub fn in_use(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -1,33 +1,33 @@
-//! The contract: a component turns what reaches it into effects, and sees nothing else.
+//! The contract of a component: it turns inputs into effects and sees no other component.
 
 use std::marker::PhantomData;
 
 use crate::{Event, EventQueue, Span, Time};
 
-/// What travels between components and where its bytes live.
+/// The frames that components exchange, the store of their bytes, and the observations they report.
 pub trait Traffic: Sized {
-    /// What a wire carries: a few words, for the event that delivers it holds nothing else.
+    /// The content of one transmission on a wire. It is a few words long, because events hold it directly.
     type Frame: Copy + std::fmt::Debug;
-    /// The bytes that frames point to.
+    /// The store of the bytes that frames refer to.
     type Store: Default + std::fmt::Debug;
-    /// What components tell the probes.
+    /// A report from a component to the probes.
     type Observation: Copy + std::fmt::Debug;
 }
 
-/// A small number with a meaning: which port, which timer.
+/// A small number with a meaning, such as a port or a timer.
 pub trait Label: Copy {
     /// The label as a number below 4096.
     fn number(self) -> u32;
-    /// The label with that number.
+    /// The label with the given number.
     fn from_number(number: u32) -> Self;
 }
 
-/// A port number, for components whose ports have no other name.
+/// A port number, for components whose ports have no other names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
 impl Port {
-    /// The port's position in an array of ports.
+    /// The port's index in an array of ports.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -44,48 +44,49 @@ impl Label for Port {
 
 /// A state machine from inputs to effects.
 pub trait Component: Sized {
-    /// What it sends and receives.
+    /// The frames that this component sends and receives.
     type Traffic: Traffic;
-    /// Where frames come in and go out.
+    /// The names of its ports.
     type Port: Label;
-    /// What it asks to be woken for.
+    /// The names of its timers.
     type Timer: Label;
 
-    /// The fabric is wired and time begins.
+    /// Called once, when the fabric is wired and time is zero.
     fn start(&mut self, fx: &mut Effects<'_, Self>);
-    /// A frame's last bit (or, on a cut-through port, its header) has arrived at `port`.
+    /// Handles a frame whose last bit (on a cut-through port: whose header) has arrived at `port`.
     fn receive(&mut self, port: Self::Port, frame: FrameOf<Self>, fx: &mut Effects<'_, Self>);
-    /// A timer that this component set has run out.
+    /// Handles a timer that this component set and that has expired.
     fn expire(&mut self, timer: Self::Timer, fx: &mut Effects<'_, Self>);
 }
 
 /// The frames of a component's traffic.
 pub type FrameOf<C> = <<C as Component>::Traffic as Traffic>::Frame;
 
-/// Which component.
+/// The number of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentId(pub u32);
 
-/// What an event does to its component.
+/// An input that an event gives to its component.
 #[derive(Clone, Copy, Debug)]
 pub enum Action<F> {
-    /// A frame reaches the port with this number.
+    /// A frame arrives at the port with this number.
     Receive(u32, F),
-    /// The timer with this number runs out.
+    /// The timer with this number expires.
     Expire(u32),
 }
 
-/// An event as its component sees it.
+/// An event, as its component sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Occurrence<F> {
     rank: Rank,
     frame: Option<F>,
 }
 
-/// The place of an event among those of the same time, in one word: component, frames before timers, number of the port
-/// or timer, and of the frames that reach one port at one time their order on the wire.
+/// The order of events of the same time, in one word: by component, frames before timers, by number of the port or timer, and
+/// frames at one port by their order on the wire.
 ///
-/// It follows from what happens and not from when it was scheduled, so that an event that is left out, or scheduled by
+/// The rank depends on the event itself and not on when it was scheduled, so that an event that is left out, or is scheduled by
+/// another thread, changes no order. Equal timers need no count, because the order of two equal timers makes no difference.
 /// another thread, changes no order. Equal timers need no count: to expire twice at one time in either order is the same.
 #[derive(Clone, Copy, Debug)]
 struct Rank(u64);
@@ -96,7 +97,7 @@ const COUNT_BITS: u32 = 31;
 const _: () = assert!(COMPONENT_BITS + 1 + LABEL_BITS + COUNT_BITS == u64::BITS);
 
 impl Rank {
-    /// The first frame at a port.
+    /// The rank of the first frame at a port.
     fn frame(component: ComponentId, port: u32) -> Self {
         Self::of(component, false, port)
     }
@@ -112,7 +113,7 @@ impl Rank {
         Rank((event << LABEL_BITS | u64::from(label)) << COUNT_BITS)
     }
 
-    /// The rank of the frame that follows `count` others to the same port at the same time.
+    /// The rank of a frame that follows `count` other frames to the same port at the same time.
     #[inline]
     fn after(self, count: u32) -> Self {
         debug_assert!(count < 1 << COUNT_BITS);
@@ -131,12 +132,12 @@ impl Rank {
 }
 
 impl<F: Copy> Occurrence<F> {
-    /// The component that it happens to.
+    /// The component that receives the event.
     pub fn target(&self) -> ComponentId {
         self.rank.component()
     }
 
-    /// What happens there.
+    /// The input that the component receives.
     pub fn action(&self) -> Action<F> {
         let label = self.rank.label();
         match self.frame {
@@ -146,14 +147,14 @@ impl<F: Copy> Occurrence<F> {
     }
 }
 
-/// The way of frames from one port to another.
+/// A wire from one port to another.
 #[derive(Clone, Copy, Debug)]
 struct Wire {
     to: Rank,
     delay: Span,
-    /// When all frames that were sent have arrived.
+    /// The time at which all frames sent so far have arrived.
     empty_at: Time,
-    /// How many frames were sent since the wire was empty.
+    /// The number of frames sent since the wire was last empty.
     count: u32,
 }
 
@@ -167,11 +168,11 @@ impl Wire {
         }
     }
 
-    /// The rank of a frame that is sent at `now` and arrives at `arrival`: of those that arrive at one time the one sent first
-    /// comes first.
+    /// Returns the rank of a frame that is sent at `now` and arrives at `arrival`. Frames that arrive at the same time keep the
+    /// order in which they were sent.
     ///
-    /// The count begins anew when the wire is empty. It also does after 2^31 frames without such a pause, many simulated seconds:
-    /// of the frames that arrive at one time on either side of that moment the later ones come first.
+    /// The count restarts when the wire is empty. It also wraps after 2^31 frames without an empty wire, which takes many simulated
+    /// seconds. Then, of frames that arrive at the same time, those after the wrap come first.
     #[inline]
     fn rank(&mut self, now: Time, arrival: Time) -> Rank {
         let count = if now > self.empty_at { 0 } else { self.count };
@@ -181,29 +182,29 @@ impl Wire {
     }
 }
 
-/// Something a component told the probes.
+/// An observation with its time and its component.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<O> {
-    /// The time that it is true for, which may lie ahead.
+    /// The time that the observation is true for, which may lie in the future.
     pub at: Time,
-    /// The component that told it.
+    /// The component that reported it.
     pub by: ComponentId,
-    /// What it told.
+    /// The content of the observation.
     pub what: O,
 }
 
-/// Time, the queue, the wiring and the bytes: everything that components share without seeing it.
+/// Time, the event queue, the wiring and the bytes: the state that all components share.
 #[derive(Debug)]
 pub struct World<T: Traffic> {
     now: Time,
     queue: EventQueue<Option<T::Frame>>,
     wires: Vec<Vec<Option<Wire>>>,
     events: u64,
-    /// The bytes that frames point to.
+    /// The bytes that frames refer to.
     pub store: T::Store,
-    /// What was told since the run loop last emptied this.
+    /// Observations that the run loop has not taken yet.
     pub observations: Vec<Observed<T::Observation>>,
-    /// Whether someone wants every detail told (a packet trace).
+    /// Whether a packet trace needs the detailed observations.
     pub watched: bool,
 }
 
@@ -223,7 +224,7 @@ impl<T: Traffic> Default for World<T> {
 }
 
 impl<T: Traffic> World<T> {
-    /// Joins two ports; frames take `delay` either way.
+    /// Connects two ports by a wire with `delay` in each direction.
     pub fn connect(&mut self, a: (ComponentId, u32), b: (ComponentId, u32), delay: Span) {
         self.lay(a, Wire::new(b, delay));
         self.lay(b, Wire::new(a, delay));
@@ -245,17 +246,17 @@ impl<T: Traffic> World<T> {
         self.now
     }
 
-    /// How many events have happened.
+    /// The number of events so far.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// When the next event is due, if anything is left to happen.
+    /// Returns the time of the next event, if there is one.
     pub fn next_time(&mut self) -> Option<Time> {
         self.queue.next_time()
     }
 
-    /// Takes the next event that is due by `limit` and moves time to it.
+    /// Takes the next event that is due by `limit`, and moves time to it.
     pub fn advance(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
         let event = self.queue.pop_until(limit)?;
         self.now = event.time;
@@ -266,12 +267,12 @@ impl<T: Traffic> World<T> {
         })
     }
 
-    /// Moves time forward to `time`; everything due before has happened.
+    /// Moves time to `time`. All events before `time` must have been taken.
     pub fn pass_to(&mut self, time: Time) {
         self.now = self.now.max(time);
     }
 
-    /// The effects of one input on component `me`.
+    /// Creates the effects of one input to component `me`.
     pub fn effects<C: Component<Traffic = T>>(&mut self, me: ComponentId) -> Effects<'_, C> {
         Effects {
             world: self,
@@ -281,7 +282,7 @@ impl<T: Traffic> World<T> {
     }
 }
 
-/// What a component may do while it handles one input.
+/// The actions that a component can take while it handles one input.
 pub struct Effects<'w, C: Component> {
     world: &'w mut World<C::Traffic>,
     me: ComponentId,
@@ -299,35 +300,35 @@ impl<C: Component> Effects<'_, C> {
         &mut self.world.store
     }
 
-    /// Puts `frame` on the wire at `port`; it reaches the other end `after` from now, and the wire's delay later.
+    /// Sends `frame` from `port` after the delay `after`. It arrives after the wire's own delay.
     pub fn send(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
         let world = &mut *self.world;
         let wire = world.wires[self.me.0 as usize][port.number() as usize]
             .as_mut()
-            .expect("a port that sends is wired");
+            .expect("a port that sends has a wire");
         let arrival = world.now + after + wire.delay;
         let rank = wire.rank(world.now, arrival);
         world.queue.push(arrival, rank.0, Some(frame));
     }
 
-    /// Asks for `expire(timer)`, `after` from now.
+    /// Sets a timer: `expire(timer)` is called `after` from now.
     pub fn wake(&mut self, timer: C::Timer, after: Span) {
         let rank = Rank::timer(self.me, timer.number());
         self.world.queue.push(self.world.now + after, rank.0, None);
     }
 
-    /// Tells the probes; never changes what happens next.
+    /// Reports `what` to the probes. It does not change the simulation.
     pub fn observe(&mut self, what: <C::Traffic as Traffic>::Observation) {
         self.foresee(self.world.now, what);
     }
 
-    /// Tells the probes of something that nothing can keep from happening at `at`.
+    /// Reports `what` to the probes for the future time `at`. The component must be sure that it will happen.
     pub fn foresee(&mut self, at: Time, what: <C::Traffic as Traffic>::Observation) {
         let by = self.me;
         self.world.observations.push(Observed { at, by, what });
     }
 
-    /// Whether a probe wants every detail told.
+    /// Whether a probe needs the detailed observations.
     pub fn watched(&self) -> bool {
         self.world.watched
     }

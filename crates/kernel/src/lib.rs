@@ -1,4 +1,4 @@
-//! Simulated time, the event queue, arenas, random streams, and the contract of a component.
+//! Simulated time, the event queue, arenas, random streams, parameters, and the contract of a component.
 
 mod agenda;
 mod arena;

@@ -1,52 +1,51 @@
-//! Parameters declared once: type, default, help and where the default comes from.
+//! Declarations of parameters: type, default, help text and the source of the default, each written once.
 //!
-//! The scenario reader, the catalogue and the error messages all read the same declaration, so
-//! that none of them can disagree with the model.
+//! The scenario reader, the catalogue and the error messages read these declarations, so that they always agree with the model.
 
 use std::ops::RangeBounds;
 
 use crate::quantity::{Quantity, Value};
 
-/// What there is to know about one parameter.
+/// The declaration of one parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declaration {
-    /// The name it is set by.
+    /// The name of the parameter in a scenario.
     pub key: &'static str,
-    /// The unit it is usually written in; empty for plain numbers.
+    /// The usual unit; empty for plain numbers.
     pub unit: &'static str,
-    /// The value it has when nobody sets it, as it would be written.
+    /// The default value, as a scenario would write it.
     pub default: String,
-    /// What it means, in a sentence or two.
+    /// The meaning of the parameter, in one or two sentences.
     pub help: &'static str,
-    /// Where the default comes from.
+    /// The source of the default.
     pub source: &'static str,
 }
 
 /// A set of parameters made by [`parameters!`](crate::parameters).
 pub trait Parameters {
-    /// Every parameter, in the order of declaration.
+    /// The declarations of all parameters, in order.
     fn declarations() -> Vec<Declaration>
     where
         Self: Sized;
 
-    /// The names of all of them, in the order of declaration.
+    /// The names of all parameters, in the order of declaration.
     fn keys(&self) -> &'static [&'static str];
 
-    /// Sets the parameter named `key`: false if there is none of that name, and an error that
-    /// says what would be right if it cannot have that value.
+    /// Sets the parameter `key` to `value`. Returns false if no parameter has that name. The error for a wrong value says which
+    /// values are possible.
     fn set(&mut self, key: &str, value: &Value<'_>) -> Result<bool, String>;
 
-    /// Every parameter as it stands, in the order of declaration, written as `set` reads it.
+    /// The current values of all parameters, in the order of declaration, as texts that `set` can read.
     fn settings(&self) -> Vec<(&'static str, String)>;
 }
 
 /// Declares a struct of parameters.
 ///
-/// `within` and `among` are optional and say which values are right.
+/// `within` and `among` are optional and restrict the values.
 ///
 /// ```
 /// kernel::parameters! {
-///     /// How the engine asks.
+///     /// Parameters of the engine.
 ///     pub struct EngineParameters {
 ///         /// Requests that may be waiting for their completion.
 ///         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2, no extended tags";
@@ -136,7 +135,7 @@ macro_rules! parameters {
     };
 }
 
-/// Refuses a value outside `range`, saying which are right.
+/// Returns an error that names the possible values if `value` is outside `range`.
 pub fn within<T: Quantity + PartialOrd>(
     value: &T,
     range: &impl RangeBounds<T>,
@@ -166,10 +165,10 @@ pub fn within<T: Quantity + PartialOrd>(
     ))
 }
 
-/// How a value that may be left out shows that it is.
+/// The text of an optional value that is absent.
 const NONE: &str = "none";
 
-/// Refuses a value that is not one of `set`, saying which are.
+/// Returns an error that names the possible values if `value` is not in `set`.
 pub fn among<T: Quantity + PartialEq>(value: &T, set: &[T]) -> Result<(), String> {
     if set.contains(value) {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Quantities as people write them: "150 ns", "4 KiB", "12.8 GB/s".
 //!
-//! A unit is always written, so that no number in a scenario can be misread; decimals are read
-//! exactly, never through floating point.
+//! A quantity is always written with its unit, so that no number in a scenario is ambiguous. Decimals are read exactly, without
+//! floating point.
 
 mod scale;
 
@@ -10,21 +10,21 @@ use std::fmt;
 use crate::time::Span;
 use scale::{BANDWIDTH, BIT_RATE, FREQUENCY, FS_PER_SECOND, LENGTH, SIZE, TIME};
 
-/// A value as it stands in a scenario, before it is known what it measures.
+/// A value in a scenario, before it is known which quantity it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A bare whole number.
     Integer(i64),
     /// A bare number with a fraction or an exponent.
     Float(f64),
-    /// A text; where a unit is needed, a number and its unit.
+    /// A text. For a quantity it holds a number and its unit.
     Text(&'a str),
     /// True or false.
     Flag(bool),
 }
 
 impl<'a> Value<'a> {
-    /// The value that a scenario means by `text` without quotes, or else the text itself.
+    /// Reads `text`, which has no quotes, as a scenario would: as a number or a flag, otherwise as a text.
     pub fn written(text: &'a str) -> Self {
         let number = text.parse().map(Value::Integer).ok();
         let number = number.or_else(|| text.parse().map(Value::Float).ok());
@@ -46,13 +46,13 @@ impl fmt::Display for Value<'_> {
 
 /// A type that a scenario can set.
 pub trait Quantity: Sized {
-    /// The unit it is usually written in; empty for plain numbers and texts.
+    /// The usual unit of this type; empty for plain numbers and texts.
     const UNIT: &'static str;
 
-    /// Reads what stands in a scenario. The error says what is wrong; then what would be right.
+    /// Reads a value of a scenario. The error says what is wrong and what to write instead.
     fn read(value: &Value<'_>) -> Result<Self, String>;
 
-    /// The shortest text that `read` turns back into the same value.
+    /// The shortest text that `read` reads as the same value.
     fn show(&self) -> String;
 }
 
@@ -77,29 +77,29 @@ impl Bytes {
     }
 }
 
-/// Cycles a second.
+/// Cycles per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frequency(pub u64);
 
 impl Frequency {
-    /// `n` million cycles a second.
+    /// `n` million cycles per second.
     pub const fn mhz(n: u64) -> Self {
         Self(n * 1_000_000)
     }
 
-    /// The time of one cycle, to the nearest femtosecond; zero for a clock that stands still.
+    /// The time of one cycle, rounded to the nearest femtosecond; zero for a frequency of zero.
     pub fn period(self) -> Span {
         let rounded = (FS_PER_SECOND + self.0 / 2).checked_div(self.0);
         Span::from_fs(rounded.unwrap_or(0))
     }
 }
 
-/// Bytes a second.
+/// Bytes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bandwidth(pub u64);
 
 impl Bandwidth {
-    /// The time that `bytes` take, to the nearest femtosecond; zero where the rate is zero.
+    /// The time to transfer `bytes`, rounded to the nearest femtosecond; zero for a bandwidth of zero.
     pub fn time_of(self, bytes: u64) -> Span {
         let rate = u128::from(self.0);
         let work = u128::from(bytes) * u128::from(FS_PER_SECOND);
@@ -108,17 +108,17 @@ impl Bandwidth {
     }
 }
 
-/// Bits a second on a serial lane.
+/// Bits per second on a serial lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(pub u64);
 
 impl BitRate {
-    /// `n` million bits a second.
+    /// `n` million bits per second.
     pub const fn mbit(n: u64) -> Self {
         Self(n * 1_000_000)
     }
 
-    /// The time of so many bits, to the nearest femtosecond; zero where the rate is zero.
+    /// The time of `bits` bits, rounded to the nearest femtosecond; zero for a bit rate of zero.
     pub fn time_of(self, bits: u32) -> Span {
         Span::from_fs(
             (u64::from(bits) * FS_PER_SECOND + self.0 / 2)
@@ -139,7 +139,7 @@ impl Length {
     }
 }
 
-/// Reads one of a closed list of names, for parameters that are an enumeration.
+/// Reads the name of an enumeration's value: a text that must be in `names`.
 pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, String> {
     if let Value::Text(text) = value
         && let Some((_, found)) = names.iter().find(|(name, _)| name == text)
@@ -150,7 +150,7 @@ pub fn choice<T: Copy>(value: &Value<'_>, names: &[(&str, T)]) -> Result<T, Stri
     Err(format!("{value} is not known; write {}", all.join(" or ")))
 }
 
-/// Makes an enumeration a quantity: its `NAMES` are pairs of what is written and what it means.
+/// Makes an enumeration a quantity. Its constant `NAMES` holds pairs of (name in a scenario, value).
 #[macro_export]
 macro_rules! choices {
     ($type:ty) => {
@@ -246,7 +246,7 @@ impl Quantity for bool {
     fn read(value: &Value<'_>) -> Result<Self, String> {
         match value {
             Value::Flag(flag) => Ok(*flag),
-            _ => Err(format!("{value} is not a yes or no; write true or false")),
+            _ => Err(format!("{value} is not a truth value; write true or false")),
         }
     }
 
@@ -270,7 +270,7 @@ impl Quantity for String {
     }
 }
 
-/// What may be left out; "none" leaves it out in so many words.
+/// A quantity that may be absent, written as "none".
 impl<Q: Quantity> Quantity for Option<Q> {
     const UNIT: &'static str = Q::UNIT;
 

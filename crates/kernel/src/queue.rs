@@ -1,28 +1,28 @@
-//! The event queue: a calendar of narrow days, each sorted only when it comes.
+//! The event queue: a calendar whose days are sorted when they begin.
 //!
-//! Events within the calendar's year go into the day of their time; the rest wait in a heap until the year reaches them.
-//! The width of a day follows the traffic, and the days of a year how far ahead it reaches, so the cost of an event does
-//! not grow with the number pending. A day that begins to fill takes the buffer of the day that ended last, so what is
-//! pending stays in the cache.
+//! Events within the calendar's year are put into the day of their time. Later events wait in a heap until the year reaches them.
+//! The length of a day follows the density of events, and the number of days in a year follows how far ahead events are scheduled,
+//! so the cost of an event does not grow with the number of pending events. A day reuses the buffer of a day that has ended, so
+//! that pending events stay in the cache.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use crate::Time;
 
-/// Something that will happen at `time`; of several at the same time the one of the lowest rank comes first.
+/// A future event. Events of the same time are ordered by rank, lowest first.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<P> {
-    /// The time at which it happens.
+    /// The time of the event.
     pub time: Time,
-    /// Its place among the events of that time. Events of equal time and rank are alike: their order makes no difference.
+    /// The order among events of the same time. The order of events with equal time and rank makes no difference.
     pub rank: u64,
-    /// What happens.
+    /// The content of the event.
     pub payload: P,
 }
 
 impl<P> Event<P> {
-    /// Time and rank as one number, which is compared in two instructions.
+    /// Time and rank as one number, which two instructions can compare.
     #[inline]
     fn key(&self) -> u128 {
         u128::from(self.time.as_fs()) << 64 | u128::from(self.rank)
@@ -49,43 +49,43 @@ impl<P> Ord for Event<P> {
 /// Events in the total order of (time, rank).
 #[derive(Debug)]
 pub struct EventQueue<P> {
-    /// The events of today, latest first, so that the next is popped from the end.
+    /// The events of today, latest first: the next event is popped from the end.
     today: Vec<Event<P>>,
-    /// The days of this year after today, each in no order.
+    /// The days of this year after today. Events of a day are not sorted.
     days: Vec<Vec<Event<P>>>,
     /// The buffers of days that have ended.
     spare: Vec<Vec<Event<P>>>,
-    /// One bit for each day that holds an event.
+    /// One bit for each day, set if the day holds an event.
     busy: Vec<u64>,
-    /// Events beyond this year.
+    /// Events after this year.
     later: BinaryHeap<Reverse<Event<P>>>,
-    /// The number of today since the beginning.
+    /// The number of the current day.
     date: u64,
-    /// Day length as a power of two of femtoseconds.
+    /// The length of a day in femtoseconds, as a power of two.
     day_bits: u32,
     in_days: usize,
     census: Census,
 }
 
-/// What the last stretch of days held, to judge their width.
+/// Counts of days and events since the day's length was last checked.
 #[derive(Debug, Default)]
 struct Census {
     days: u32,
     events: u32,
-    /// Events that came to a day from beyond the year.
+    /// Events that moved from the heap of later years into a day.
     admitted: u32,
 }
 
-/// Days of a year at first, and at most: powers of two.
+/// Days in a year: initially, and at most. Both are powers of two.
 const DAYS: usize = 1024;
 const MOST_DAYS: usize = 1 << 17;
-/// A day of 1 ns at first, of half a second at most.
+/// The length of a day as a power of two of femtoseconds: initially 1 ns, at most half a second.
 const FIRST_DAY_BITS: u32 = 20;
 const WIDEST_DAY_BITS: u32 = 49;
-/// Days, or events, between two judgements of the width.
+/// The number of days, or of events, after which the length of a day is checked.
 const CENSUS_DAYS: u32 = 2048;
 const CENSUS_EVENTS: u32 = 4096;
-/// More events a day than this: halve the day. Fewer than a quarter of it: double it.
+/// The day is halved above this mean number of events, and doubled below a quarter of it.
 const CROWDED: u32 = 24;
 
 impl<P: Copy> Default for EventQueue<P> {
@@ -105,7 +105,7 @@ impl<P: Copy> Default for EventQueue<P> {
 }
 
 impl<P: Copy> EventQueue<P> {
-    /// Schedules `payload` at `time`, which is not in the past of the last event popped.
+    /// Schedules `payload` at `time`, which must not be before the last popped event.
     #[inline]
     pub fn push(&mut self, time: Time, rank: u64, payload: P) {
         self.place(Event {
@@ -145,32 +145,32 @@ impl<P: Copy> EventQueue<P> {
         }
     }
 
-    /// Where a date of this year is.
+    /// The index of the day with the given date, which must be in this year.
     #[inline]
     fn day(&self, date: u64) -> usize {
         date as usize & (self.days.len() - 1)
     }
 
-    /// Takes the next event.
+    /// Removes and returns the next event.
     pub fn pop(&mut self) -> Option<Event<P>> {
         self.turn_to_next()?;
         self.today.pop()
     }
 
-    /// Takes the next event if it is due by `limit`.
+    /// Removes and returns the next event if it is due by `limit`.
     #[inline]
     pub fn pop_until(&mut self, limit: Time) -> Option<Event<P>> {
         self.turn_to_next()?;
         self.today.pop_if(|event| event.time <= limit)
     }
 
-    /// When the next event is due.
+    /// Returns the time of the next event.
     pub fn next_time(&mut self) -> Option<Time> {
         self.turn_to_next()?;
         self.today.last().map(|event| event.time)
     }
 
-    /// Makes sure that today holds the next event, if there is any.
+    /// Makes today the day of the next event. Returns `None` if there is no event.
     fn turn_to_next(&mut self) -> Option<()> {
         if self.today.is_empty() {
             self.turn_page()?;
@@ -215,7 +215,7 @@ impl<P: Copy> EventQueue<P> {
         Some(())
     }
 
-    /// Moves what the year has reached from the heap into its days; what is due today joins today, unsorted.
+    /// Moves events that the year has reached from the heap into their days. Events of today are added unsorted.
     fn admit_new_year(&mut self) {
         let end = self.date + self.days.len() as u64;
         while self
@@ -226,7 +226,7 @@ impl<P: Copy> EventQueue<P> {
             let Reverse(event) = self
                 .later
                 .pop()
-                .expect("the heap was just seen to hold an event");
+                .expect("peek returned an event of this heap");
             self.census.admitted += 1;
             if event.time.as_fs() >> self.day_bits <= self.date {
                 self.today.push(event);
@@ -252,8 +252,8 @@ impl<P: Copy> EventQueue<P> {
         }
     }
 
-    /// Halves or doubles the day when the last stretch was crowded or empty, doubles the year when most events came from
-    /// beyond it, and lays it out anew.
+    /// Halves the day if days were crowded, doubles it if they were almost empty, and doubles the year if many events came from
+    /// later years. Then sorts pending events into the new days.
     #[cold]
     fn judge_width(&mut self) {
         let mean_x4 = self.census.events.saturating_mul(4) / self.census.days.max(1);

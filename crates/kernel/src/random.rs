@@ -1,4 +1,4 @@
-//! Named random streams: the same scenario and seed give the same numbers, whoever else draws.
+//! Named random streams: each stream depends only on the seed and its name, and not on draws from other streams.
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -10,13 +10,13 @@ use crate::Span;
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The stream called `name` of a run with `seed`.
+    /// The stream called `name` in a run with `seed`.
     pub fn named(seed: u64, name: &str) -> Self {
-        // FNV-1a spreads the name over 64 bits; with the seed it fills the generator's 128 bits of state.
+        // FNV-1a spreads the name over 64 bits. Hash and seed together fill the generator's 128 bits of state.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
             (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
         });
-        // The generator ignores the lowest bits of its state: the seed does not stand there as it is.
+        // The generator ignores the lowest bits of its state, so the seed is mixed before it is stored there.
         let seed = seed.wrapping_add(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let seed = (seed ^ (seed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         let mut state = [0; 16];
@@ -27,22 +27,22 @@ impl Stream {
         Stream(generator)
     }
 
-    /// A whole number below `bound`, which is not zero.
+    /// A random whole number below `bound`, which must not be zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number in the half-open range (0, 1].
+    /// A random number in the range (0, 1].
     pub fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A span from one event of a Poisson process to the next, where the mean of them is `mean`.
+    /// A random span between two events of a Poisson process, with the mean `mean`.
     pub fn exponential(&mut self, mean: Span) -> Span {
         Span::from_fs((-libm::log(self.unit()) * mean.as_fs() as f64) as u64)
     }
 
-    /// How many trials that fail come before the next that succeeds with `probability` (geometric distribution).
+    /// A random number of failures before the next success, which has `probability` (geometric distribution).
     pub fn failures_before_success(&mut self, probability: f64) -> u64 {
         if probability >= 1.0 {
             return 0;

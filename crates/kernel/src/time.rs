@@ -1,6 +1,6 @@
 //! Simulated time in whole femtoseconds.
 //!
-//! A `u64` of femtoseconds reaches five hours and is exact for every PCI Express symbol time down to Gen2.
+//! A `u64` of femtoseconds covers five hours. It is exact for every PCI Express symbol time down to Gen2.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -14,12 +14,12 @@ pub struct Time(u64);
 pub struct Span(u64);
 
 impl Time {
-    /// The beginning of every run.
+    /// The time at which every run begins.
     pub const ZERO: Time = Time(0);
-    /// Later than anything that happens.
+    /// A time after all events.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The point `fs` femtoseconds after the beginning.
+    /// The time `fs` femtoseconds after the beginning.
     pub const fn from_fs(fs: u64) -> Self {
         Time(fs)
     }
@@ -34,12 +34,12 @@ impl Time {
         Span(self.0).as_ns()
     }
 
-    /// The time that has passed since `earlier`; zero when `earlier` lies ahead.
+    /// The time from `earlier` to this time; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The first multiple of `grid` that is not before this point.
+    /// The first multiple of `grid` at or after this time.
     #[must_use]
     pub const fn round_up(self, grid: Span) -> Time {
         Time(self.0.next_multiple_of(grid.0))
@@ -80,14 +80,14 @@ impl Span {
         self.0 as f64 / 1e6
     }
 
-    /// This length without `other`; zero when `other` is longer.
+    /// This span minus `other`; zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
 }
 
-/// Beyond the last femtosecond is [`Time::NEVER`].
+/// Addition saturates at [`Time::NEVER`].
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {

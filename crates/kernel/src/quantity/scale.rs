@@ -1,18 +1,18 @@
-//! Units: a number and its unit, read exactly and shown as shortly as it can be.
+//! Units: a number with its unit is read exactly and shown in its shortest form.
 
 use super::Value;
 
-/// What a unit-bearing quantity measures and the units it may be written in.
+/// A kind of quantity and its units.
 pub(super) struct Scale {
-    /// With its article: "a time".
+    /// The name of the quantity with its article: "a time".
     noun: &'static str,
-    /// A unit that suits most values; the one offered when none is written.
+    /// The unit that error messages suggest when none is written.
     pub(super) usual: &'static str,
-    /// Largest first, each as a multiple of the quantity's own unit.
+    /// The units, largest first, with their size in the quantity's own unit.
     units: &'static [(&'static str, u64)],
-    /// What is larger is a slip of the pen, and sums of such amounts might overflow.
+    /// The largest value. Larger ones are typing errors, and their sums might overflow.
     most: u64,
-    /// Whether a value between two multiples of the quantity's own unit is rounded or refused.
+    /// Whether a value between two multiples of the quantity's own unit is rounded. Otherwise it is an error.
     rounds: bool,
 }
 
@@ -153,7 +153,7 @@ impl Scale {
         )
     }
 
-    /// The value itself where it is a usable number, else one that is: in the unit that is meant, or the usual one.
+    /// An example for error messages: `value` with a unit if its number is usable, otherwise an example number.
     fn example(&self, value: &Value<'_>) -> String {
         if let Value::Text(text) = value
             && let Some(meant) = self.in_bytes(text.trim())
@@ -191,7 +191,7 @@ impl Scale {
         format!("{number} {unit}")
     }
 
-    /// Bits a second, such as "8 Gbit/s", as bytes a second, where those are wanted.
+    /// Converts bits per second, such as "8 Gbit/s", to bytes per second, if this scale is a bandwidth in bytes.
     fn in_bytes(&self, text: &str) -> Option<String> {
         let split = text.find(char::is_alphabetic)?;
         let (number, unit) = (text[..split].trim(), &text[split..]);
@@ -213,7 +213,7 @@ impl Scale {
     }
 }
 
-/// A non-negative decimal number, exactly as written.
+/// A non-negative decimal number, stored exactly.
 struct Decimal {
     digits: u128,
     fraction_len: u32,
@@ -244,7 +244,7 @@ impl Decimal {
         })
     }
 
-    /// The product, to the nearest whole number, and whether that is exact.
+    /// The product rounded to the nearest whole number, and whether the product is exact.
     fn times(&self, multiple: u64) -> Option<(u64, bool)> {
         let product = self.digits.checked_mul(multiple.into())?;
         let divisor = 10u128.checked_pow(self.fraction_len)?;
@@ -253,7 +253,7 @@ impl Decimal {
     }
 }
 
-/// `amount / unit` written out, if six decimals are enough.
+/// `amount / unit` as a decimal number, if six decimals are enough.
 fn decimal(amount: u64, unit: u64) -> Option<String> {
     let micro = u128::from(amount % unit) * 1_000_000;
     if micro % u128::from(unit) != 0 {
