@@ -1,25 +1,25 @@
-//! The timers of a link end: deadlines that move often, over wake-ups that cannot be taken back.
+//! The timers of a link end. Deadlines move often, but a scheduled wake-up of the kernel cannot be cancelled.
 
 use kernel::{Span, Time};
 
-/// What a link end asks to be woken for.
+/// A timer of a link end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkTimer {
-    /// The wire is free.
+    /// The wire becomes free for the next packet.
     Wire,
-    /// An acknowledgement is due.
+    /// An Ack must be sent.
     Acknowledge,
-    /// An acknowledgement is overdue.
+    /// An Ack from the far end is overdue.
     Replay,
-    /// Credit should be told, or told again.
+    /// An UpdateFC must be checked or sent.
     UpdateCredit,
 }
 
 impl LinkTimer {
-    /// How many there are.
+    /// The number of timers.
     pub const COUNT: u32 = 4;
 
-    /// The timer with that number.
+    /// The timer with the given number.
     pub fn from_number(number: u32) -> Self {
         [
             LinkTimer::Wire,
@@ -30,7 +30,7 @@ impl LinkTimer {
     }
 }
 
-/// Those of one link end.
+/// The timers of one link end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarms {
     wire: Alarm,
@@ -58,7 +58,7 @@ impl Alarms {
     }
 }
 
-/// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up finds it and asks again.
+/// One timer of a link end. Moving the deadline later costs nothing: the pending wake-up only sets another one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
     deadline: Time,
@@ -80,7 +80,7 @@ impl Alarm {
         self.deadline
     }
 
-    /// Moves the deadline; the span after which to be woken, unless an earlier wake-up is on its way.
+    /// Moves the deadline. Returns the span after which a wake-up is needed, or `None` if an earlier wake-up is pending.
     #[must_use]
     #[inline]
     pub(crate) fn set(&mut self, now: Time, deadline: Time) -> Option<Span> {
@@ -96,7 +96,7 @@ impl Alarm {
         self.deadline = Time::NEVER;
     }
 
-    /// A wake-up came. `Due` when the deadline is reached, and then it is cleared.
+    /// Handles a wake-up. Returns `Due` and clears the deadline if it has been reached.
     #[inline]
     pub(crate) fn ring(&mut self, now: Time) -> Ring {
         if now >= self.pending {

@@ -1,39 +1,39 @@
-//! What the two ends of a link are told of it, and of each other.
+//! The configuration of one end of a link.
 
 use kernel::{Span, Time};
 use protocol::Generation;
 
 use crate::BitErrors;
 
-/// What a link end is told when the fabric is built.
+/// The configuration of a link end, fixed when the fabric is built.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
     /// Data rate.
     pub generation: Generation,
     /// Lanes, 1 to 32.
     pub lanes: u8,
-    /// Max payload size in bytes, which the acknowledgement timers follow.
+    /// Max payload size in bytes. The Ack latency limit and the replay timer depend on it.
     pub max_payload: u16,
     /// Virtual channels, 1 to 8.
     pub channels: usize,
-    /// Sources that share the wire out, each with its own queues: the ingress ports of a switch, one for an engine.
+    /// The number of sources that share the wire, each with its own queues: the ingress ports of a switch, or one for an endpoint.
     pub sources: usize,
-    /// Packets in a row that each source may send while others wait; one where nothing is given.
+    /// The number of packets that each source may send in a row while others wait. The default is one.
     pub weights: Vec<u32>,
-    /// Whether this end hears of a packet at its header (a cut-through port) or at its last bit.
+    /// Whether this end forwards from a packet's header on (a cut-through port) or from its last bit on.
     pub cut_through: bool,
-    /// The same of the far end.
+    /// Whether the far end is a cut-through port.
     pub far_cut_through: bool,
-    /// Whether completions have credit without limit (endpoints, and root complexes without peer-to-peer).
+    /// Whether completions have infinite credit (endpoints, and root complexes without peer-to-peer).
     pub infinite_completions: bool,
     /// Whether to report each packet when its last bit has left.
     pub report_finished: bool,
-    /// The source whose packets begin here, and are told to the probes when they are sent.
+    /// The source whose packets start at this component. Probes are told when they are sent.
     pub own: Option<u16>,
     /// Time of flight to the far end.
     pub flight: Span,
-    /// The errors of the direction that arrives here.
+    /// The bit errors of the direction that arrives at this end.
     pub errors: Option<BitErrors>,
-    /// When the link fails: from then on nothing arrives, and what is handed to it is dropped (PCIe Base 2.9.1).
+    /// The time at which the link fails. From then on nothing arrives, and packets to be sent are dropped (PCIe Base 2.9.1).
     pub fails_at: Time,
 }

@@ -1,25 +1,25 @@
-//! What a link end may do to the world: a port's share of its component's effects.
+//! The interface of a link end to the simulation: the effects of its component, restricted to one port.
 
 use kernel::{Component, Effects, Label, Span, Time};
 
 use crate::LinkTimer;
 use packet::{Frame, Observation, Packets, Pcie};
 
-/// The world as one link end sees it.
+/// The effects that a link end can use.
 pub trait LinkContext {
     /// The time of this input.
     fn now(&self) -> Time;
-    /// All packets.
+    /// The store of all packets.
     fn packets(&mut self) -> &mut Packets;
-    /// Puts `frame` on the wire; it is complete at the far end `after` from now, and the wire's delay later.
+    /// Sends `frame`: its last bit leaves `after` from now, and it arrives after the wire's delay.
     fn send(&mut self, frame: Frame, after: Span);
-    /// Asks for `expire(timer)`.
+    /// Sets a timer: `expire(timer)` is called `after` from now.
     fn wake(&mut self, timer: LinkTimer, after: Span);
-    /// Whether a probe wants every detail told.
+    /// Whether a probe needs the detailed observations.
     fn watched(&self) -> bool;
-    /// Tells the probes.
+    /// Reports `what` to the probes.
     fn observe(&mut self, what: Observation);
-    /// The port's number, for the probes.
+    /// The number of the port, for observations.
     fn port(&self) -> u16;
 }
 
@@ -30,7 +30,7 @@ pub struct At<'f, 'w, C: Component> {
 }
 
 impl<'f, 'w, C: Component> At<'f, 'w, C> {
-    /// `fx` at `port`.
+    /// The effects `fx`, restricted to `port`.
     pub fn new(fx: &'f mut Effects<'w, C>, port: C::Port) -> Self {
         At { fx, port }
     }

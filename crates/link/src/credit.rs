@@ -1,6 +1,6 @@
-//! Credits: what a transmitter may still send and what a receiver has room for (PCIe Base 2.6.1).
+//! Flow-control credits: the transmitter's limits and the receiver's buffers (PCIe Base 2.6.1).
 
-/// A credit counter of `BITS` bits as the transmitter keeps it: a limit it was given and what it has used.
+/// A transmitter's credit counter of `BITS` bits: `CREDIT_LIMIT` and `CREDITS_CONSUMED`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gate<const BITS: u32> {
     limit: u16,
@@ -17,18 +17,19 @@ impl<const BITS: u32> Gate<BITS> {
         infinite: false,
     };
 
-    /// The first limit, from InitFC: zero means without limit.
+    /// Sets the initial limit from InitFC. Zero means infinite credit.
     pub(crate) fn open(&mut self, limit: u16) {
         self.limit = limit;
         self.infinite = limit == 0;
     }
 
-    /// A later limit, from UpdateFC.
+    /// Sets a later limit from UpdateFC.
     pub(crate) fn raise(&mut self, limit: u16) {
         self.limit = limit;
     }
 
-    /// PCIe Base 2.6.1.2: (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^BITS <= 2^BITS / 2.
+    /// Whether `needed` credits may be sent. PCIe Base 2.6.1.2: (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^BITS <=
+    /// 2^BITS / 2.
     #[inline]
     pub(crate) fn allows(&self, needed: u16) -> bool {
         self.infinite
@@ -42,7 +43,7 @@ impl<const BITS: u32> Gate<BITS> {
     }
 }
 
-/// What a transmitter may send of one class.
+/// The transmitter's credit for one class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     pub(crate) headers: Gate<8>,
@@ -65,7 +66,7 @@ impl Budget {
     }
 }
 
-/// Room of one kind (headers or data) in a receiver's buffer, in credits. A size of zero is without limit.
+/// A receiver's buffer for headers or for data of one class, counted in credits. A size of zero means infinite credit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room<const BITS: u32> {
     size: u16,
@@ -73,20 +74,21 @@ pub(crate) struct Room<const BITS: u32> {
     /// `CREDITS_ALLOCATED`, and its value when it was last announced.
     allocated: u16,
     announced: u16,
-    /// Credits that are worth an UpdateFC when they are free and unannounced.
+    /// The number of free credits to announce that makes an UpdateFC due.
     worth: u16,
-    /// What the far end needs for a packet: with less it starves, and any freed credit is worth an UpdateFC.
+    /// The credits that the largest packet needs. If the far end has fewer, any freed credit makes an UpdateFC due.
     packet: u16,
-    /// Credits that will be free.
+    /// Credits that are scheduled to be freed.
     promised: u16,
 }
 
 impl<const BITS: u32> Room<BITS> {
     const MASK: u16 = (1 << BITS) - 1;
-    /// A receiver never announces more than half the counter's range (PCIe Base 2.6.1.2).
+    /// The largest size: a receiver announces at most half of the counter's range (PCIe Base 2.6.1.2).
     pub(crate) const LARGEST: u16 = (1 << (BITS - 1)) - 1;
 
-    /// Room for `size` credits, a `share` of which is worth an UpdateFC; the largest packet takes `packet` of them.
+    /// A buffer of `size` credits. An UpdateFC is due when a `share` of them is free and not announced. The largest packet takes
+    /// `packet` credits.
     pub(crate) fn new(size: u16, share: f64, packet: u16) -> Self {
         let size = size.min(Self::LARGEST);
         let worth = (f64::from(size) * share).ceil().max(1.0) as u16;
@@ -111,7 +113,7 @@ impl<const BITS: u32> Room<BITS> {
             self.used += credits;
             assert!(
                 self.used <= self.size,
-                "a transmitter stays within the credit it was given"
+                "a transmitter sends only within its credit limit"
             );
         }
     }
@@ -119,7 +121,10 @@ impl<const BITS: u32> Room<BITS> {
     #[inline]
     fn free(&mut self, credits: u16) {
         if self.size > 0 {
-            assert!(self.used >= credits, "a buffer frees no more than it holds");
+            assert!(
+                self.used >= credits,
+                "a buffer frees at most the credits in use"
+            );
             self.used -= credits;
             self.allocated = self.allocated.wrapping_add(credits) & Self::MASK;
         }
@@ -139,20 +144,21 @@ impl<const BITS: u32> Room<BITS> {
         self.size > 0 && self.is_worth(self.unannounced() + self.promised)
     }
 
-    /// PCIe Base 2.6.1.2: an UpdateFC must be scheduled when credit is freed and the far end had too little for a packet.
+    /// Whether `credits` credits to announce make an UpdateFC due. One must be scheduled when credit is freed and the far end had
+    /// too little for a packet (PCIe Base 2.6.1.2).
     #[inline]
     fn is_worth(&self, credits: u16) -> bool {
         credits >= self.worth || credits > 0 && self.starves_without(0)
     }
 
-    /// Whether the far end has too little credit for a packet once it has spent so many.
+    /// Whether the far end, after spending `credits` more credits, has too little for the largest packet.
     #[inline]
     fn starves_without(&self, credits: u16) -> bool {
         self.size > 0 && self.size < self.used + self.unannounced() + credits + self.packet
     }
 }
 
-/// A receiver's buffer for one class.
+/// A receiver's buffers for one class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffer {
     pub(crate) headers: Room<8>,
@@ -170,13 +176,13 @@ impl Buffer {
         self.data.free(data);
     }
 
-    /// A packet with so much data will leave.
+    /// Schedules the release of a packet with `data` data credits.
     pub(crate) fn promise(&mut self, data: u16) {
         self.headers.promised += 1;
         self.data.promised += data;
     }
 
-    /// A promised packet leaves.
+    /// Removes a scheduled release, because the packet leaves the buffer now.
     pub(crate) fn keep_promise(&mut self, data: u16) {
         self.headers.promised -= 1;
         self.data.promised -= data;
@@ -200,7 +206,7 @@ impl Buffer {
         self.headers.is_worth_telling() || self.data.is_worth_telling()
     }
 
-    /// Whether the far end has too little credit for a packet once it has spent that of one with so much data.
+    /// Whether the far end, after sending a packet with `data` data credits, has too little credit for the largest packet.
     #[inline]
     pub(crate) fn starves_without(&self, data: u16) -> bool {
         self.headers.starves_without(1) || self.data.starves_without(data)
@@ -210,7 +216,7 @@ impl Buffer {
         self.headers.size > 0 || self.data.size > 0
     }
 
-    /// The limits to announce now; they count as announced.
+    /// Returns the limits to announce, and counts them as announced.
     pub(crate) fn announce(&mut self) -> (u8, u16) {
         self.headers.announced = self.headers.allocated;
         self.data.announced = self.data.allocated;

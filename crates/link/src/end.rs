@@ -1,4 +1,4 @@
-//! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, joined as the data-link layer joins them.
+//! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
 use kernel::{Span, Time};
 use protocol::{CorrectableError, Credit, Dllp, TrafficClass};
@@ -25,25 +25,25 @@ pub struct LinkEnd {
     update_interval: Span,
     tell_by: Time,
     alarms: Alarms,
-    /// `REPLAY_NUM`: replays since something was last acknowledged.
+    /// `REPLAY_NUM`: the number of replays since the last progress.
     replays: u8,
-    /// Errors that it has repaired, bits of Correctable Error Status.
+    /// The errors that this end has corrected, as bits of the Correctable Error Status register.
     repaired: u32,
     fails_at: Time,
 }
 
-/// As many values as the two bits of `REPLAY_NUM` have.
+/// The number of values of the two-bit counter `REPLAY_NUM`.
 const REPLAYS: u8 = 4;
 
-/// Between rounds of InitFC packets (PCIe Base 3.4.1).
+/// The interval between rounds of InitFC DLLPs (PCIe Base 3.4.1).
 const GREETING_INTERVAL: Span = Span::from_us(34);
 
 impl LinkEnd {
-    /// A link end that has not begun.
+    /// Creates a link end that has not started.
     pub fn new(config: LinkConfig, parameters: &PortParameters) -> Self {
         let timing = WireTiming::new(config.generation, config.lanes, parameters.skip_position);
         let symbols = |count: u32, factor: f64| {
-            // In thousandths of the limit: time is whole numbers from here on.
+            // The factor in thousandths, because times are whole numbers.
             let thousandths = (factor * 1000.0).round() as u64;
             let symbol_x64 = config.generation.lane_byte_fs_x64();
             Span::from_fs(symbol_x64 * u64::from(count) * thousandths / 64_000)
@@ -62,7 +62,7 @@ impl LinkEnd {
             refuse_now: false,
             cut_through: config.cut_through,
             acknowledge_limit: symbols(acknowledge, parameters.ack_limit_fraction),
-            // The specification's limit knows no long cables.
+            // The specification's limit does not include the flight time of long cables.
             replay_limit: symbols(replay, parameters.replay_timer_factor) + config.flight * 2,
             receiver: Receiver::new(parameters, config),
             update_interval: parameters.update_fc_interval,
@@ -73,65 +73,66 @@ impl LinkEnd {
         }
     }
 
-    /// Whether it has failed by `now`.
+    /// Whether the link has failed by `now`.
     #[inline]
     pub fn has_failed(&self, now: Time) -> bool {
         now >= self.fails_at
     }
 
-    /// When it fails, if ever.
+    /// The time at which the link fails, or [`Time::NEVER`].
     pub fn fails_at(&self) -> Time {
         self.fails_at
     }
 
-    /// What this end has sent by `now`.
+    /// The counters of this end's transmitter at `now`.
     pub fn counters(&self, now: Time) -> Counters {
         self.transmitter.counters(now)
     }
 
-    /// How long bytes take on this wire.
+    /// The timing of this wire.
     pub fn timing(&self) -> &WireTiming {
         self.transmitter.timing()
     }
 
-    /// Packets that wait for the wire.
+    /// The number of packets that wait for the wire.
     pub fn waiting(&self) -> usize {
         self.transmitter.waiting()
     }
 
-    /// When what takes the wire, or was the last to do so, is off it.
+    /// The time at which the current or last transmission ends.
     pub fn busy_until(&self) -> Time {
         self.transmitter.busy_until
     }
 
-    /// Packets of a source that wait for the wire in the same queue as one with that charge.
+    /// The number of packets of `source` that wait in the queue for packets with this `charge`.
     pub fn waiting_like(&self, source: u16, charge: &Charge) -> usize {
         let channel = self.channel_of(charge.traffic_class);
         self.transmitter.waiting_of(channel, source, charge.class)
     }
 
-    /// Whether both ends know each other's limits.
+    /// Whether flow-control initialisation is complete.
     pub fn is_up(&self) -> bool {
         self.handshake.is_done()
     }
 
-    /// The errors that it has repaired since they were last taken, as bits of Correctable Error Status.
+    /// The errors that this end has corrected since the last [`take_repaired`](Self::take_repaired), as bits of Correctable Error
+    /// Status.
     pub fn repaired(&self) -> u32 {
         self.repaired
     }
 
-    /// The same, and forgets them.
+    /// Returns the corrected errors, as bits of Correctable Error Status, and clears them.
     pub fn take_repaired(&mut self) -> u32 {
         std::mem::take(&mut self.repaired)
     }
 
-    /// Time begins: flow control is initialised.
+    /// Starts flow-control initialisation.
     pub fn start(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         self.greet(cx);
         self.pump(cx)
     }
 
-    /// Hands a packet of `source` to the link, which takes over the caller's hold of it.
+    /// Queues a packet of `source` for transmission. The link takes over the caller's hold of the packet.
     pub fn enqueue(
         &mut self,
         source: u16,
@@ -143,12 +144,12 @@ impl LinkEnd {
         self.pump(cx)
     }
 
-    /// Traffic classes map to channels in order; the last channel takes the rest.
+    /// The virtual channel of a traffic class. Classes map to channels in order; the last channel takes the rest.
     fn channel_of(&self, class: TrafficClass) -> usize {
         usize::from(class.number()).min(self.receiver.channels() - 1)
     }
 
-    /// A packet has left this end's buffer: its credit goes back to the far end.
+    /// Returns the credit of a packet that has left this end's buffer.
     pub fn free(&mut self, charge: Charge, cx: &mut impl LinkContext) -> Option<Finished> {
         let channel = self.channel_of(charge.traffic_class);
         match self.receiver.free(channel, charge) {
@@ -161,9 +162,9 @@ impl LinkEnd {
         }
     }
 
-    /// A packet will have left this end's buffer at `due`.
+    /// Schedules the return of a packet's credit at `due`, when the packet leaves this end's buffer.
     ///
-    /// Spares an event for each packet: the link wakes itself when the credit is worth telling.
+    /// This needs no event for each packet: the link sets a timer only if an UpdateFC becomes due.
     pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl LinkContext) {
         let channel = self.channel_of(charge.traffic_class);
         match self.receiver.free_later(channel, charge, due) {
@@ -172,7 +173,7 @@ impl LinkEnd {
         }
     }
 
-    /// Freed credit is told at `deadline` at the latest.
+    /// Makes sure that an UpdateFC is sent by `deadline`.
     fn tell_by(&mut self, deadline: Time, cx: &mut impl LinkContext) {
         self.tell_by = self.tell_by.min(deadline);
         self.look_at_credit(self.tell_by, cx);
@@ -184,7 +185,7 @@ impl LinkEnd {
         }
     }
 
-    /// A frame arrives.
+    /// Handles a frame that has arrived.
     pub fn receive(
         &mut self,
         frame: Frame,
@@ -213,7 +214,7 @@ impl LinkEnd {
                         return (None, None);
                     }
                 }
-                // A bad CRC means the packet is dropped: whatever it said will be said again (PCIe Base 3.6.2.2).
+                // A DLLP with a bad CRC is discarded. Its information will be sent again (PCIe Base 3.6.2.2).
                 let Ok(dllp) = Dllp::parse(&bytes) else {
                     self.repaired |= CorrectableError::BadDllp.bit();
                     return (None, None);
@@ -221,7 +222,7 @@ impl LinkEnd {
                 (None, self.receive_dllp(dllp, cx))
             }
             Frame::Light(_) | Frame::Block(_) | Frame::Bus(_) | Frame::Room(_) => {
-                panic!("a PCI Express link carries packets of its own kinds only")
+                panic!("a PCI Express link carries only TLPs and DLLPs")
             }
         }
     }
@@ -267,7 +268,7 @@ impl LinkEnd {
             }
             Verdict::Nullified | Verdict::Ignore => {}
         }
-        // What is not in sequence, a cut-through port does not begin to forward.
+        // A cut-through port does not start to forward a packet that is out of sequence.
         (self.cut_through && expected).then_some(Arrival::Corrupt(Delivery { packet, complete }))
     }
 
@@ -300,7 +301,8 @@ impl LinkEnd {
         }
     }
 
-    /// The fourth time without progress the link would be trained again, which is not modelled: it goes on.
+    /// Replays the packets. The fourth replay without progress should retrain the link; this is not modelled, and the link
+    /// continues.
     fn send_again(&mut self) {
         self.transmitter.replay();
         self.replays += 1;
@@ -310,7 +312,7 @@ impl LinkEnd {
         }
     }
 
-    /// One of this end's timers runs out.
+    /// Handles a timer that has expired.
     pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Option<Finished> {
         match self.alarms.of(timer).ring(cx.now()) {
             Ring::Due => {}
@@ -339,7 +341,7 @@ impl LinkEnd {
     fn update_credit(&mut self, cx: &mut impl LinkContext) {
         let now = cx.now();
         self.receiver.settle(now);
-        // Only a wire with errors can lose an UpdateFC; there every limit is told again and again.
+        // Only a wire with bit errors can lose an UpdateFC. On such a wire every limit is sent again periodically.
         let again = self.receiver.has_errors();
         if self.tell_by <= now {
             self.tell_by = Time::NEVER;
@@ -357,7 +359,7 @@ impl LinkEnd {
         }
     }
 
-    /// A round of InitFC packets.
+    /// Starts a round of InitFC DLLPs.
     fn greet(&mut self, cx: &mut impl LinkContext) {
         self.handshake.begin_round();
         self.set(LinkTimer::UpdateCredit, cx.now() + GREETING_INTERVAL, cx);
@@ -388,7 +390,7 @@ impl LinkEnd {
         }
     }
 
-    /// Gives a free wire to what is most urgent (PCIe Base 3.6.3.1): Nak, Ack, credit, packets sent again, new packets.
+    /// Uses a free wire for the most urgent transmission (PCIe Base 3.6.3.1): Nak, Ack, UpdateFC, replayed TLPs, new TLPs.
     #[inline]
     fn pump(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         let now = cx.now();
@@ -406,7 +408,7 @@ impl LinkEnd {
         finished
     }
 
-    /// A link that has failed lets go of all it holds, one packet of those that wait at a time.
+    /// Drops what a failed link holds: all unacknowledged packets, and one waiting packet at a time.
     #[inline(never)]
     fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         self.transmitter.forget_kept(cx);
@@ -468,7 +470,7 @@ impl LinkEnd {
             return Some(greeting);
         }
         if self.refuse_now && self.alarms.acknowledge.is_set() {
-            // The bad packet is still arriving; its Nak follows it.
+            // The bad packet is still arriving. Its Nak is sent after its end.
             return self.receiver.next_news();
         }
         if self.refuse_now || self.acknowledge_now {

@@ -1,33 +1,33 @@
-//! Flow-control initialisation: both ends say how much room they have before any packet goes (PCIe Base 3.4).
+//! Flow-control initialisation: both ends announce their buffer sizes before any TLP is sent (PCIe Base 3.4).
 
 use protocol::{Class, Credit, Dllp};
 
-/// How far one end has come.
+/// The state of flow-control initialisation at one end.
 #[derive(Clone, Debug)]
 pub(crate) struct Handshake {
     phase: Phase,
     channels: usize,
-    /// InitFC packets of this round yet to send.
+    /// The number of InitFC DLLPs left to send in this round.
     left: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// `FC_INIT1`, and the classes heard of, as bits.
+    /// `FC_INIT1`, with a bit for each class whose limits have been received.
     First(u32),
-    /// `FC_INIT2`.
+    /// The state `FC_INIT2`.
     Second,
     Done,
 }
 
-/// What an InitFC packet of the far end meant.
+/// The effect of an InitFC DLLP from the far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// The first limit of a class.
+    /// It has the initial limits of a class.
     Limit,
-    /// The same, and no class is left.
+    /// It has the initial limits of the last missing class.
     LastLimit,
-    /// The far end knows all our limits.
+    /// The far end has received all limits of this end.
     Done,
     Nothing,
 }
@@ -51,7 +51,7 @@ impl Handshake {
         self.left > 0
     }
 
-    /// Every class of every channel is to be said once more.
+    /// Starts a round that sends the limits of every class of every channel.
     pub(crate) fn begin_round(&mut self) {
         self.left = self.classes();
     }
@@ -60,7 +60,7 @@ impl Handshake {
         Class::ALL.len() * self.channels
     }
 
-    /// The next packet to send, with the limits that `grant` says.
+    /// Returns the next InitFC DLLP to send, with the limits from `grant`.
     #[inline]
     pub(crate) fn next(&mut self, grant: impl FnOnce(usize, Class) -> Credit) -> Option<Dllp> {
         let left = self.left.checked_sub(1)?;
@@ -76,7 +76,7 @@ impl Handshake {
         })
     }
 
-    /// An `InitFC1`, or a `second`, arrives.
+    /// Handles an InitFC1 DLLP, or an InitFC2 DLLP if `second`.
     pub(crate) fn hear(&mut self, credit: &Credit, second: bool) -> Heard {
         let classes = self.classes();
         match &mut self.phase {
@@ -98,7 +98,8 @@ impl Handshake {
         }
     }
 
-    /// A packet or an UpdateFC arrives: the far end is done, so it knows all our limits. True when this ends the handshake.
+    /// Handles a TLP or an UpdateFC. Either shows that the far end has received all limits. Returns true if this completes
+    /// initialisation.
     #[inline]
     pub(crate) fn hear_traffic(&mut self) -> bool {
         let ends = self.phase == Phase::Second;

@@ -1,7 +1,7 @@
-//! One end of a link as a state machine: sequence numbers, replay, credits, data-link packets and pacing.
+//! One end of a link as a state machine: sequence numbers, replay, flow-control credits, DLLPs and timing.
 //!
-//! Every component with a PCI Express port embeds a [`LinkEnd`], and one with a port for light an
-//! [`OpticalEnd`](optical::OpticalEnd); between two of them is only the wire.
+//! Every component with a PCI Express port has a [`LinkEnd`] for each such port, and an [`OpticalEnd`](optical::OpticalEnd) for
+//! each optical port. Two ends are joined only by a wire.
 
 mod alarm;
 mod config;

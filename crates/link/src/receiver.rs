@@ -1,4 +1,4 @@
-//! The receiving half of a link end: checks, sequence, acknowledgement and the buffer whose room it grants.
+//! The receiver of a link end: LCRC checks, sequence numbers, acknowledgement and buffers.
 
 use std::collections::VecDeque;
 
@@ -11,34 +11,35 @@ use crate::transmitter::SEQUENCES;
 use crate::{BitErrors, LinkConfig};
 use packet::{Charge, PacketId, Packets, TlpFrame};
 
-/// What a frame that arrived holds for the component.
+/// A received TLP, as the component sees it.
 #[derive(Clone, Copy, Debug)]
 pub enum Arrival {
-    /// A packet, in order and in the buffer until it is freed.
+    /// A valid packet in sequence. It stays in the buffer until the component frees it.
     Packet(Delivery),
-    /// The header of a packet that will turn out corrupt. Only a cut-through component sees it, and it must let go of it.
+    /// The header of a packet that is corrupt or out of sequence. Only a cut-through port receives it. The component must release
+    /// the packet.
     Corrupt(Delivery),
 }
 
-/// A packet that the link delivers. The component is now one of its holders.
+/// A packet that the link delivers. The component becomes one of its holders.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
-    /// Which.
+    /// The packet.
     pub packet: PacketId,
-    /// When its last bit arrives: now, or later at a cut-through port.
+    /// The time at which the last bit arrives: now, or later at a cut-through port.
     pub complete: Time,
 }
 
-/// What the data-link layer makes of a TLP (PCIe Base 3.6.3.1).
+/// The data-link layer's decision on a TLP (PCIe Base 3.6.3.1).
 pub(crate) enum Verdict {
     Accept,
-    /// A duplicate: acknowledge again.
+    /// A duplicate: send an Ack again.
     Duplicate,
-    /// Bad: ask for it again.
+    /// A bad TLP: send a Nak.
     Bad,
-    /// Nullified by the sender: nothing is missing.
+    /// Nullified by the sender: discard it without a Nak.
     Nullified,
-    /// Bad, while a good one is already asked for.
+    /// A bad TLP after a Nak was already sent: discard it.
     Ignore,
 }
 
@@ -46,13 +47,13 @@ pub(crate) enum Verdict {
 pub(crate) struct Receiver {
     errors: Option<BitErrors>,
     expected: u16,
-    /// When the last bit of the newest accepted packet is here.
+    /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
     nak_scheduled: bool,
     channels: Vec<[Buffer; 3]>,
-    /// Packets that will have left the buffer, the first to leave in front.
+    /// Packets that are scheduled to leave the buffer, earliest first.
     leaving: VecDeque<Leaving>,
-    /// Sequence of classes with an UpdateFC to send, as bits `channel * 3 + class`.
+    /// Classes with a pending UpdateFC, as bits `channel * 3 + class`.
     news: u32,
 }
 
@@ -101,7 +102,7 @@ impl Receiver {
         self.channels.len()
     }
 
-    /// The limits to grant at first.
+    /// The initial limits of a class.
     pub(crate) fn grant(&self, channel: usize, class: Class) -> Credit {
         let buffer = &self.channels[channel][class.index()];
         Credit {
@@ -112,12 +113,12 @@ impl Receiver {
         }
     }
 
-    /// Whether a packet with that sequence number is the one that is due.
+    /// Whether `sequence` is the expected sequence number.
     pub(crate) fn expects(&self, sequence: u16) -> bool {
         sequence == self.expected
     }
 
-    /// Which of the next `bytes` on the wire are struck, as bit positions.
+    /// Returns the positions of bit errors in the next `bytes` bytes from the wire.
     #[inline]
     pub(crate) fn strike(&mut self, bytes: u32) -> Vec<u64> {
         self.errors
@@ -129,9 +130,9 @@ impl Receiver {
         self.errors.is_some()
     }
 
-    /// Checks a TLP whose image on the wire was struck at the bits `wrong`.
+    /// Decides on a TLP that arrived with bit errors at the positions `wrong`.
     ///
-    /// An image that no bit was struck of is the one its sender made: its LCRC is that of the very same bytes.
+    /// Without bit errors the LCRC is not computed, because it is certain to match.
     #[inline]
     pub(crate) fn judge(&mut self, frame: &TlpFrame, wrong: &[u64], packets: &Packets) -> Verdict {
         let TlpFrame {
@@ -163,8 +164,8 @@ impl Receiver {
         }
     }
 
-    /// The packet just judged is taken into the buffer; its last bit arrives at `complete`. If that leaves the far end
-    /// without credit for another one: when the first packet will leave that makes an UpdateFC worth sending.
+    /// Takes an accepted packet into the buffer. Its last bit arrives at `complete`. If the far end then has too little credit for
+    /// another packet, returns the time at which the first packet leaves, because that makes an UpdateFC due.
     #[inline]
     pub(crate) fn accept(
         &mut self,
@@ -184,10 +185,11 @@ impl Receiver {
         None
     }
 
-    /// Takes a packet for which the far end spent its last credit: when the first will leave that has not left by `now`.
+    /// Takes a packet that leaves the far end with too little credit. Returns the time at which the next packet of the class
+    /// leaves.
     #[cold]
     fn accept_last(&mut self, channel: usize, charge: Charge, now: Time) -> Option<Time> {
-        // What left before this packet came was not worth telling for its sake.
+        // Releases before this packet's arrival did not make an UpdateFC due, so they are counted first.
         self.settle(now);
         self.channels[channel][charge.class.index()].take(charge.data);
         let mut leaving = self.leaving.iter();
@@ -197,20 +199,20 @@ impl Receiver {
         first.map(|leaving| leaving.due)
     }
 
-    /// The sequence number of the newest packet that was whole by `time`.
+    /// The sequence number of the newest packet that is complete at `time`.
     #[inline]
     pub(crate) fn acknowledgeable(&self, time: Time) -> u16 {
         let behind = if self.newest_complete > time { 2 } else { 1 };
         self.expected.wrapping_sub(behind) % SEQUENCES
     }
 
-    /// The last accepted packet is still arriving at `time`: when it will be whole.
+    /// The time at which the last accepted packet is complete, if that is after `time`.
     #[inline]
     pub(crate) fn incomplete_at(&self, time: Time) -> Option<Time> {
         (self.newest_complete > time).then_some(self.newest_complete)
     }
 
-    /// A packet will have left the buffer at `due`: when that makes credit worth an UpdateFC, if it does.
+    /// Schedules a packet's release at `due`. Returns `due` if the release makes an UpdateFC due.
     #[inline]
     pub(crate) fn free_later(&mut self, channel: usize, charge: Charge, due: Time) -> Option<Time> {
         let leaving = Leaving {
@@ -226,7 +228,7 @@ impl Receiver {
         buffer.will_be_worth_telling().then_some(due)
     }
 
-    /// Frees what was promised to have left by `now`.
+    /// Frees the packets that were scheduled to leave by `now`.
     pub(crate) fn settle(&mut self, now: Time) {
         while let Some(left) = self.leaving.pop_front_if(|leaving| leaving.due <= now) {
             let Leaving {
@@ -237,7 +239,7 @@ impl Receiver {
         }
     }
 
-    /// When a promise will make credit worth an UpdateFC, and whether any is left.
+    /// Returns the time at which a scheduled release makes an UpdateFC due, and whether any release is scheduled.
     pub(crate) fn next_worth(&self) -> (Option<Time>, bool) {
         let mut buffers = self.channels.clone();
         for buffer in buffers.iter_mut().flatten() {
@@ -251,7 +253,7 @@ impl Receiver {
         (worth.map(|leaving| leaving.due), !self.leaving.is_empty())
     }
 
-    /// A packet left the buffer: whether its credit is worth an UpdateFC now, may wait, or does not matter.
+    /// Frees a packet's credit. Returns whether an UpdateFC is due now, later, or not at all.
     #[inline]
     pub(crate) fn free(&mut self, channel: usize, charge: Charge) -> News {
         let index = charge.class.index();
@@ -267,7 +269,7 @@ impl Receiver {
         }
     }
 
-    /// Every class with credit that was never told, or every limited class at all, is worth an UpdateFC now.
+    /// Makes an UpdateFC pending for every class with unannounced credit; with `even_old`, for every class with finite credit.
     pub(crate) fn tell_all(&mut self, even_old: bool) {
         for (channel, buffers) in self.channels.iter().enumerate() {
             for class in Class::ALL {
@@ -284,7 +286,7 @@ impl Receiver {
         self.news != 0
     }
 
-    /// The next UpdateFC to send.
+    /// Returns the next pending UpdateFC.
     #[inline]
     pub(crate) fn next_news(&mut self) -> Option<Dllp> {
         if self.news == 0 {
@@ -303,7 +305,7 @@ impl Receiver {
     }
 }
 
-/// A packet that will have left the buffer.
+/// A packet that is scheduled to leave the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Leaving {
     due: Time,
@@ -317,8 +319,8 @@ pub(crate) enum News {
     Now,
 }
 
-/// Whether the receiver finds that the bits `wrong` of `image` were struck: by the LCRC, or, where a framing symbol behind
-/// the image was, by the physical layer. What the LCRC misses, once in 2^32, is delivered as it was sent.
+/// Whether the receiver detects the bit errors `wrong` in `image`: by the LCRC, or at the physical layer if a framing symbol after
+/// the image is damaged. An error that the LCRC misses (once in 2^32) is ignored, and the packet is delivered as sent.
 fn is_seen(mut image: Vec<u8>, wrong: &[u64]) -> bool {
     let mut framing = false;
     for bit in wrong {

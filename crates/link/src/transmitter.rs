@@ -1,4 +1,4 @@
-//! The sending half of a link end: sequence numbers, the replay buffer, credits, and who gets the wire next.
+//! The transmitter of a link end: sequence numbers, the replay buffer, credits, and arbitration for the wire.
 
 use std::collections::VecDeque;
 
@@ -11,24 +11,24 @@ use crate::wire::Skips;
 use crate::{LinkConfig, LinkContext, Waiting, WireTiming};
 use packet::{Charge, Frame, Observation, PacketId, Packets, TlpFrame};
 
-/// What one direction of a link carried.
+/// Counters of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Payload of transaction-layer packets sent for the first time, in bytes.
+    /// Payload of TLPs sent for the first time, in bytes.
     pub payload_bytes: u64,
-    /// Their headers, framing and link CRC, and all of what was sent again or nullified.
+    /// Headers, framing and LCRC of TLPs sent for the first time, and all bytes of replayed and nullified TLPs.
     pub overhead_bytes: u64,
-    /// Data-link-layer packets, in bytes.
+    /// DLLPs, in bytes.
     pub dllp_bytes: u64,
     /// Skip ordered sets, in bytes over all lanes.
     pub ordered_set_bytes: u64,
-    /// Transaction-layer packets sent for the first time.
+    /// TLPs sent for the first time.
     pub packets: u64,
-    /// Transaction-layer packets sent again.
+    /// TLPs sent again.
     pub replays: u64,
-    /// Time in which the wire was free, a packet was there, and credit was not.
+    /// Time in which the wire was free and a packet waited only for credit.
     pub credit_stall: Span,
-    /// Time in which the wire was taken, ordered sets included.
+    /// Time in which the wire was busy, including ordered sets.
     pub busy: Span,
 }
 
@@ -40,16 +40,16 @@ impl Counters {
     }
 }
 
-/// A packet whose last bit has left: what it took of the buffer that it came from.
+/// A packet whose last bit has left, so that its sender can free the buffer it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Whose packet it was, among those who share the wire.
+    /// The source of the packet, among the sources that share the wire.
     pub source: u16,
-    /// What it took.
+    /// The credits of the packet.
     pub charge: Charge,
 }
 
-/// A packet kept until the other end acknowledges it.
+/// A packet in the replay buffer.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     packet: PacketId,
@@ -61,43 +61,43 @@ pub(crate) struct Transmitter {
     pub(crate) counters: Counters,
     timing: WireTiming,
     skips: Skips,
-    /// Whether the far end begins to forward at the header.
+    /// Whether the far end is a cut-through port.
     cut_through: bool,
-    /// When the wire is free again.
+    /// The time at which the wire is free.
     pub(crate) busy_until: Time,
-    /// The packet on the wire, where its end is to be reported.
+    /// The packet on the wire, if its end must be reported.
     pub(crate) on_wire: Option<Finished>,
-    /// The source whose packets begin here.
+    /// The source whose packets start at this component.
     own: Option<u16>,
     report_finished: bool,
     channels: Vec<Channel>,
-    /// Packets in the queues of all channels.
+    /// The number of packets in the queues of all channels.
     waiting: usize,
     channel_turn: usize,
     next_sequence: u16,
     kept: VecDeque<Kept>,
     kept_bytes: u64,
     replay_buffer: u64,
-    /// The position in `kept` of the next packet to send again.
+    /// The index in `kept` of the next packet to replay.
     replaying: Option<usize>,
     stalled_since: Option<Time>,
 }
 
-/// One virtual channel: what waits, and the credit it has.
+/// One virtual channel: its queue and its credit.
 #[derive(Clone, Debug)]
 struct Channel {
     queue: Queue,
     budgets: [Budget; 3],
 }
 
-/// What became of a free wire.
+/// The result of using a free wire.
 pub(crate) enum Turn {
     Sent,
     NotBefore(Time),
     Nothing,
 }
 
-/// Sequence numbers are of 12 bits.
+/// The number of sequence numbers, which have 12 bits.
 pub(crate) const SEQUENCES: u16 = 1 << 12;
 
 impl Transmitter {
@@ -128,7 +128,7 @@ impl Transmitter {
         }
     }
 
-    /// What was sent by `now`, with the stall that lasts and the ordered sets of an idle wire.
+    /// The counters at `now`, including a stall that still lasts and the ordered sets of an idle wire.
     pub(crate) fn counters(&self, now: Time) -> Counters {
         let mut counters = self.counters;
         counters.credit_stall += self
@@ -156,7 +156,7 @@ impl Transmitter {
         self.waiting
     }
 
-    /// Packets of a class that wait in a channel, of one source.
+    /// The number of waiting packets of one class of one source in a channel.
     pub(crate) fn waiting_of(&self, channel: usize, source: u16, class: Class) -> usize {
         self.channels[channel].queue.waiting_of(source, class)
     }
@@ -171,7 +171,7 @@ impl Transmitter {
         !self.kept.is_empty()
     }
 
-    /// The first limits of a class.
+    /// Sets the initial limits of a class.
     pub(crate) fn open(&mut self, credit: &Credit) {
         if let Some(budget) = self.budget(credit) {
             budget.headers.open(u16::from(credit.headers));
@@ -179,7 +179,7 @@ impl Transmitter {
         }
     }
 
-    /// Later limits of a class.
+    /// Sets later limits of a class.
     pub(crate) fn raise(&mut self, credit: &Credit) {
         if let Some(budget) = self.budget(credit) {
             budget.headers.raise(u16::from(credit.headers));
@@ -192,8 +192,8 @@ impl Transmitter {
         Some(&mut channel.budgets[credit.class.index()])
     }
 
-    /// When the free wire can take the next bits: straight after the last ones, or at a symbol's beginning after idling,
-    /// and not during the ordered sets that are due.
+    /// The time at which the free wire can take the next bits: directly after the last ones, or after idling at the start of a
+    /// symbol, and not during ordered sets that are due.
     #[inline]
     pub(crate) fn next_slot(&mut self, now: Time) -> Time {
         let at = if now == self.busy_until {
@@ -209,7 +209,7 @@ impl Transmitter {
         free
     }
 
-    /// Puts a data-link-layer packet on the wire.
+    /// Sends a DLLP.
     pub(crate) fn send_dllp(&mut self, at: Time, dllp: Dllp, cx: &mut impl LinkContext) {
         let bytes = dllp.emit();
         if cx.watched() {
@@ -225,7 +225,7 @@ impl Transmitter {
         cx.send(Frame::Dllp(bytes), self.busy_until.since(cx.now()));
     }
 
-    /// Gives the wire, free at `at`, to the packet whose turn it is: one to be sent again, or the next in the queues.
+    /// Uses the wire, which is free at `at`, to replay a packet or to send the next packet of the queues.
     pub(crate) fn send_packet(&mut self, at: Time, cx: &mut impl LinkContext) -> Turn {
         if let Some(position) = self.replaying {
             let kept = self.kept[position];
@@ -257,7 +257,7 @@ impl Transmitter {
         }
     }
 
-    /// Whose turn it is: channels take turns, and within one its queue decides.
+    /// Chooses the next packet: channels take turns, and the queue of a channel chooses among its packets.
     #[inline(always)]
     fn pick(&self, at: Time, packets: &Packets) -> (usize, Pick) {
         let mut otherwise = Pick::Empty;
@@ -274,7 +274,7 @@ impl Transmitter {
         (index, otherwise)
     }
 
-    /// Takes what was picked and spends its credit.
+    /// Takes the chosen packet and spends its credit.
     #[inline(always)]
     fn take(&mut self, index: usize, source: u16, class: Class) -> Waiting {
         self.channel_turn = if index + 1 == self.channels.len() {
@@ -299,7 +299,7 @@ impl Transmitter {
             sequence: self.next_sequence,
         };
         if waiting.corrupt {
-            // Found corrupt before a bit of it left: it just ends here. Otherwise it is nullified (PCIe Base 3.5.2.1).
+            // A packet found corrupt before its transmission starts is dropped; otherwise it is nullified (PCIe Base 3.5.2.1).
             if waiting.complete > at {
                 self.counters.overhead_bytes += u64::from(cx.packets()[packet].wire_len());
                 self.transmit(at, kept, false, true, cx);
@@ -357,7 +357,7 @@ impl Transmitter {
         } else {
             self.busy_until
         };
-        // The wire and the far end hold the packet, too.
+        // The wire and the far end are holders of the packet, too.
         cx.packets().retain(packet);
         let frame = TlpFrame {
             sequence,
@@ -380,7 +380,7 @@ impl Transmitter {
         }
     }
 
-    /// The other end has everything up to `sequence`: whether that let go of anything.
+    /// Removes packets up to `sequence` from the replay buffer. Returns whether there were any.
     pub(crate) fn acknowledge(&mut self, sequence: u16, cx: &mut impl LinkContext) -> bool {
         let mut released = 0;
         while let Some(kept) = self.kept.front() {
@@ -399,7 +399,7 @@ impl Transmitter {
         released > 0
     }
 
-    /// Lets go of everything that is not acknowledged.
+    /// Releases all packets in the replay buffer.
     pub(crate) fn forget_kept(&mut self, cx: &mut impl LinkContext) {
         for kept in self.kept.drain(..) {
             cx.packets().release(kept.packet);
@@ -408,7 +408,7 @@ impl Transmitter {
         self.replaying = None;
     }
 
-    /// Lets go of a packet that waits: what it took of the buffer that it came from. Where that is not reported, of all.
+    /// Drops a waiting packet and returns its credits. If they need not be reported, drops all waiting packets.
     pub(crate) fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         loop {
             let mut channels = self.channels.iter_mut();
@@ -422,7 +422,7 @@ impl Transmitter {
         }
     }
 
-    /// Sends again everything that is not acknowledged.
+    /// Starts to replay all unacknowledged packets.
     pub(crate) fn replay(&mut self) {
         self.replaying = (!self.kept.is_empty()).then_some(0);
     }

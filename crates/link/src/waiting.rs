@@ -1,4 +1,4 @@
-//! The packets that wait for one wire, by source and class: whose turn it is, and who may pass whom.
+//! The packets that wait for one wire, by source and class: arbitration and ordering rules.
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use protocol::{Class, Passing};
 use crate::credit::Budget;
 use packet::{Charge, PacketId, Packets};
 
-/// A packet that waits.
+/// A packet that waits for the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// The packet.
     pub packet: PacketId,
-    /// What it takes of the receiver's buffer.
+    /// The credits that it needs.
     pub charge: Charge,
-    /// Whether it was found corrupt while it was being forwarded.
+    /// Whether the packet was found corrupt while it was forwarded.
     pub corrupt: bool,
-    /// When it may leave at the earliest.
+    /// The earliest time at which the packet may leave.
     pub ready: Time,
-    /// When its last bit was here.
+    /// The time at which the packet's last bit arrived.
     pub complete: Time,
 }
 
@@ -29,38 +29,38 @@ struct Place {
     waiting: Waiting,
 }
 
-/// One source's packets, oldest first within each class.
+/// The packets of one source, oldest first within each class.
 #[derive(Clone, Debug, Default)]
 struct Source {
     classes: [VecDeque<Place>; 3],
-    /// One bit for each class that has a packet here.
+    /// One bit for each class that has packets.
     occupied: u8,
-    /// Packets in a row that it may send while others wait.
+    /// The number of packets that the source may send in a row while others wait.
     weight: u32,
 }
 
-/// Packets of several sources that share a wire, in weighted round robin.
+/// Packets of several sources that share a wire by weighted round robin.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     sources: Vec<Source>,
-    /// One bit for each source that has a packet here.
+    /// One bit for each source that has packets.
     occupied: u128,
     turn: usize,
-    /// Packets that the source whose turn it is may still send.
+    /// The number of packets that the current source may still send in its turn.
     left: u32,
     arrivals: u64,
 }
 
-/// What the queue has for a wire that is free.
+/// The result of a search for a packet to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pick {
-    /// The oldest packet of that class of that source.
+    /// The oldest packet of this class of this source.
     Packet(u16, Class),
-    /// Something, but not before then.
+    /// Packets wait, but none may leave before this time.
     NotBefore(Time),
-    /// Something that lacks credit.
+    /// Packets wait, but lack credit.
     NoCredit,
-    /// Nothing.
+    /// No packet waits.
     Empty,
 }
 
@@ -96,7 +96,7 @@ impl Queue {
         source.classes[class].push_back(place);
     }
 
-    /// Whose turn it is at `now` under `budgets`.
+    /// Chooses the next packet at `now` within `budgets`.
     #[inline(always)]
     pub(crate) fn pick(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
         if self.occupied.is_power_of_two() {
@@ -121,7 +121,7 @@ impl Queue {
         otherwise
     }
 
-    /// Takes whatever waits, of any source.
+    /// Takes any waiting packet.
     pub(crate) fn take_any(&mut self) -> Option<(u16, Waiting)> {
         let source = (0..self.sources.len()).find(|source| self.sources[*source].occupied != 0)?;
         let class = self.sources[source].occupied.trailing_zeros() as usize;
@@ -129,12 +129,12 @@ impl Queue {
         Some((source as u16, self.take(source as u16, class)))
     }
 
-    /// Packets of a class that wait, of one source.
+    /// The number of waiting packets of one class of one source.
     pub(crate) fn waiting_of(&self, source: u16, class: Class) -> usize {
         self.sources[usize::from(source)].classes[class.index()].len()
     }
 
-    /// Takes what was picked; when its source has sent what it may in a row, the next one has the next turn.
+    /// Takes a chosen packet. After its weight in packets, the turn passes from its source to the next one.
     #[inline(always)]
     pub(crate) fn take(&mut self, source: u16, class: Class) -> Waiting {
         let source = usize::from(source);
@@ -167,7 +167,7 @@ impl Queue {
 }
 
 impl Pick {
-    /// Of two reasons not to send, the one that says more about when to try again.
+    /// Combines two reasons not to send: keeps the one that tells more about the next attempt.
     pub(crate) fn or(self, other: Pick) -> Pick {
         match (self, other) {
             (Pick::NotBefore(a), Pick::NotBefore(b)) => Pick::NotBefore(a.min(b)),
@@ -179,7 +179,8 @@ impl Pick {
 }
 
 impl Source {
-    /// The class whose head may leave now: the oldest one that is ready, has credit and passes nobody it must not pass.
+    /// Chooses the class whose oldest packet may leave now: it must be ready, have credit, and be permitted to pass all older packets.
+    /// Of several such classes, the one with the oldest packet is chosen.
     #[inline(always)]
     fn choose(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Result<Class, Pick> {
         if self.occupied.is_power_of_two() {
@@ -208,7 +209,8 @@ impl Source {
         Err(otherwise)
     }
 
-    /// Whether `place` may pass every older packet, not the oldest of each class alone: they differ in ID.
+    /// Whether `place` may pass all older packets. The oldest packet of each class is not enough to check, because packets with
+    /// other IDs may follow it.
     fn passes_all_older(&self, place: &Place, packets: &Packets) -> bool {
         let older = |class: &VecDeque<Place>| {
             class
@@ -236,7 +238,7 @@ impl Source {
 }
 
 impl Waiting {
-    /// A whole packet that may leave from `ready` on.
+    /// A complete packet that may leave from `ready` on.
     pub fn new(packet: PacketId, packets: &Packets, ready: Time) -> Self {
         let charge = packets[packet].charge();
         Waiting {
@@ -248,7 +250,7 @@ impl Waiting {
         }
     }
 
-    /// What keeps it, if nobody is before it.
+    /// The reason why the packet cannot be sent, apart from ordering.
     #[inline]
     fn obstacle(&self, now: Time, budgets: &[Budget; 3]) -> Option<Pick> {
         if self.ready > now {

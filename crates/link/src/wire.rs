@@ -1,4 +1,4 @@
-//! What the wire itself does: how long bytes take, skip ordered sets, and bit errors.
+//! Properties of the wire: transmission times, skip ordered sets and bit errors.
 
 use kernel::{Span, Stream, Time};
 use protocol::Generation;
@@ -6,7 +6,7 @@ use protocol::Generation;
 /// The timing of one direction of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct WireTiming {
-    /// Time of a byte on all lanes, in 2^-16 fs: exact but for 12 lanes.
+    /// The time of a byte on all lanes, in 2^-16 fs. The value is exact, except for 12 lanes.
     byte_fs_x65536: u64,
     symbol: Span,
     skip_interval: Span,
@@ -15,8 +15,8 @@ pub struct WireTiming {
 }
 
 impl WireTiming {
-    /// The wire of a `generation` link of `lanes` lanes; `skip_position` says where in the permitted range its
-    /// transmitter inserts skip ordered sets (0 the earliest, 1 the latest).
+    /// The timing of a `generation` link with `lanes` lanes. `skip_position` is the position of skip ordered sets in their
+    /// permitted interval, from 0 (earliest) to 1 (latest).
     pub fn new(generation: Generation, lanes: u8, skip_position: f64) -> Self {
         let skip = generation.skp();
         let (first, last) = (*skip.interval_symbols.start(), *skip.interval_symbols.end());
@@ -33,26 +33,26 @@ impl WireTiming {
         }
     }
 
-    /// How long `bytes` bytes striped over the lanes take, to the nearest femtosecond.
+    /// The time of `bytes` bytes over all lanes, rounded to the nearest femtosecond.
     #[inline]
     pub fn length(&self, bytes: u32) -> Span {
         Span::from_fs((self.byte_fs_x65536 * u64::from(bytes) + (1 << 15)) >> 16)
     }
 
-    /// How long one skip ordered set takes, and its bytes over all lanes.
+    /// The time of one skip ordered set, and its bytes over all lanes.
     #[inline]
     pub fn skip(&self) -> (Span, u32) {
         (self.skip_length, self.skip_bytes)
     }
 
-    /// One symbol time: a byte on every lane.
+    /// The time of one symbol: a byte on every lane.
     #[inline]
     pub fn symbol(&self) -> Span {
         self.symbol
     }
 }
 
-/// When skip ordered sets take the wire. A transmitter that was idle has sent those that came due meanwhile.
+/// The schedule of skip ordered sets. An idle transmitter sends them when they are due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Skips {
     next: Time,
@@ -65,8 +65,8 @@ impl Skips {
         }
     }
 
-    /// When the wire is free for a packet that may start at `at`, if it was last busy until `busy_until`;
-    /// and how many ordered sets were sent up to then.
+    /// Returns the time at which the wire is free for a packet that is ready at `at`, and the number of ordered sets sent before
+    /// it. The wire was last busy until `busy_until`.
     #[inline]
     pub(crate) fn pass(&mut self, at: Time, busy_until: Time, timing: &WireTiming) -> (Time, u64) {
         if at < self.next {
@@ -81,7 +81,7 @@ impl Skips {
         };
         let (due, queued) = (due_by(at), due_by(busy_until));
         let last = self.next + timing.skip_interval * (due - 1);
-        // Those that came due behind a packet went when it ended, the others at their time.
+        // Ordered sets that became due during a packet are sent after it; the others are sent when they are due.
         let end = if due > queued {
             last + timing.skip_length
         } else {
@@ -92,23 +92,23 @@ impl Skips {
     }
 }
 
-/// The errors of one direction of a wire: each bit is wrong with the same probability, independently.
+/// The bit errors of one direction of a wire: every bit has the same independent probability of error.
 #[derive(Clone, Debug)]
 pub struct BitErrors {
     rate: f64,
     stream: Stream,
-    /// Good bits before the next wrong one.
+    /// The number of correct bits before the next wrong one.
     gap: u64,
 }
 
 impl BitErrors {
-    /// Errors at `rate` a bit, drawn from `stream`.
+    /// Bit errors with probability `rate` for each bit, drawn from `stream`.
     pub fn new(rate: f64, mut stream: Stream) -> Self {
         let gap = stream.failures_before_success(rate);
         BitErrors { rate, stream, gap }
     }
 
-    /// The positions of the wrong bits among the next `bits`.
+    /// Returns the positions of the wrong bits among the next `bits` bits.
     pub(crate) fn strike(&mut self, bits: u64) -> Vec<u64> {
         if self.gap >= bits {
             self.gap -= bits;
@@ -147,7 +147,7 @@ mod tests {
             let (free, _) = skips.pass(at, at, &wire);
             at = free + wire.length(148);
         }
-        // 4 symbols each 1180: the rest carries packets.
+        // Skip ordered sets take 4 of 1180 symbols; packets take the rest.
         let busy = 100_000.0 * 74.0;
         assert!(
             (at.as_ns() / busy - 1180.0 / 1176.0).abs() < 1e-4,

@@ -1,4 +1,4 @@
-//! What arrives at one end of a fibre, and what that means for what it has sent.
+//! The receiving side of an optical end: frames and control blocks that arrive.
 
 use crate::LinkContext;
 use kernel::Span;
@@ -10,7 +10,7 @@ use super::{FlowControl, Heard, Incoming, OpticalEnd};
 use packet::{Block, LightFrame};
 
 impl OpticalEnd {
-    /// Something arrives.
+    /// Handles a frame or a control block that has arrived.
     pub fn receive(&mut self, frame: Frame, cx: &mut impl LinkContext) -> Heard {
         let is_dark = cx.now() >= self.severed;
         match frame {
@@ -18,7 +18,7 @@ impl OpticalEnd {
                 if self.resend.is_none() {
                     lose(frame.packet, Refusal::SeveredFibre, cx);
                 } else {
-                    // Its sender keeps it, and will tell.
+                    // The sender keeps the packet and will report its loss.
                     cx.packets().release(frame.packet);
                 }
                 Heard::Nothing
@@ -35,7 +35,7 @@ impl OpticalEnd {
         }
     }
 
-    /// Something could be read: the fibre is not dark.
+    /// Resets the count of timeouts, because a readable frame or block shows that the fibre works.
     pub(super) fn is_heard(&mut self) {
         if let Some(resend) = &mut self.resend {
             resend.timeouts = 0;
@@ -57,7 +57,7 @@ impl OpticalEnd {
         let native = self.flow_control == FlowControl::Native;
         let overflows = native && self.occupied + cycles > self.room;
         let complete = if self.resend.is_some() {
-            // What there is no room for has to come again.
+            // A frame that overflows the buffer must be sent again.
             let damage = if overflows { Damage::Payload } else { damage };
             if !self.accept_in_order(&frame, damage, cx) {
                 cx.packets().release(frame.packet);
@@ -97,7 +97,7 @@ impl OpticalEnd {
         })
     }
 
-    /// Whether a frame is the one that was to come, and as it was sent. The far end is told.
+    /// Whether the frame is intact and the next in sequence. Sends an acknowledgement or a refusal to the far end.
     pub(super) fn accept_in_order(
         &mut self,
         frame: &LightFrame,
@@ -125,7 +125,7 @@ impl OpticalEnd {
             Block::Freed { channel, cycles } => {
                 let lane = &mut self.lanes[usize::from(channel)];
                 let limit = cycles.wrapping_add(self.room as u16);
-                // An older number than the last one says nothing.
+                // A limit that is not above the last one is old, and is ignored.
                 if limit.wrapping_sub(lane.limit).cast_signed() <= 0 {
                     return Heard::Nothing;
                 }
@@ -168,7 +168,7 @@ impl OpticalEnd {
     }
 }
 
-/// A packet ends here.
+/// Reports the loss of a packet and releases it.
 fn lose(packet: PacketId, why: Refusal, cx: &mut impl LinkContext) {
     let lost = Observation::refused(&cx.packets()[packet], why);
     cx.observe(lost);

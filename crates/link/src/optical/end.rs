@@ -16,35 +16,36 @@ use super::timing::Timing;
 use super::{FlowControl, Incoming, OpticalConfig, OpticalCounters, OpticalParameters, Outgoing};
 use packet::{Block, LightFrame};
 
-/// What an input means for whoever embeds an end.
+/// The effect of an input on the component of an optical end.
 #[derive(Clone, Debug)]
 pub enum Heard {
-    /// A packet is here.
+    /// A packet has arrived.
     Packet(Incoming),
-    /// The end may take a packet that it could not before.
+    /// The end may be able to take a packet that it could not take before.
     Room,
-    /// The fibre is dark for good: these packets were sent, and it is not known whether they arrived. They are the caller's.
+    /// The fibre is dark and stays dark. These packets were sent but not acknowledged, so they may have arrived. The caller now
+    /// holds them.
     Dark(Vec<PacketId>),
-    /// Nothing.
+    /// Nothing happened that concerns the component.
     Nothing,
 }
 
 /// One end of a fibre.
 ///
-/// A large network has thousands, and each event finds another one out of the cache: what most events look at comes first,
-/// in this order, a cache line each paragraph.
+/// A large network has thousands of ends, and most events find their end outside the cache. The fields that most events use are
+/// therefore first, in one cache line for each group.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct OpticalEnd {
     pub(super) timing: Timing,
-    /// When the fibre is cut, if ever, and whether that is known here.
+    /// The time at which the fibre is cut, or [`Time::NEVER`].
     pub(super) severed: Time,
     pub(super) errors: Option<Box<BitErrors>>,
     pub(super) resend: Option<Box<Resend>>,
     credit_cycles: u32,
     pub(super) flow_control: FlowControl,
     dark: bool,
-    /// Whether this end is paused, and whether it has paused the other.
+    /// Whether the far end has paused this end, and whether this end has paused the far end.
     pub(super) paused: bool,
     pub(super) pausing: bool,
 
@@ -53,20 +54,20 @@ pub struct OpticalEnd {
 
     busy_until: Time,
     far_pipeline: Span,
-    /// Since when a packet waits for nothing but room.
+    /// The time since which a packet waits only for credit.
     stalled: Option<Time>,
-    /// Cycles of each channel's buffer, or of all together with native flow control.
+    /// The size in cycles of each channel's buffer; with native flow control, of the one buffer for all channels.
     pub(super) room: u32,
-    /// Cycles in the buffer, where native flow control watches it; from where on it pauses the far end, and resumes it.
+    /// With native flow control: the cycles in the buffer, and the fill levels at which the far end is paused and resumed.
     pub(super) occupied: u32,
     pub(super) marks: (u32, u32),
-    /// How often all numbers were told again since anything changed.
+    /// The number of times that all counts were sent again since the last change.
     calm: u32,
     channels: u8,
 
     counters: OpticalCounters,
 
-    /// When all numbers are told again, where errors may strike control blocks.
+    /// The timer for sending all counts again, used where bit errors can destroy control blocks.
     telling: Alarm,
     pub(super) again: Alarm,
     wire: Alarm,
@@ -74,16 +75,16 @@ pub struct OpticalEnd {
     loss_detection: Span,
 }
 
-/// Where errors may strike control blocks, all numbers are told again after this long; after twice as long each time that
-/// nothing has changed in between, up to so many times.
+/// Where bit errors can destroy control blocks, all counts are sent again after this time. The time doubles after each round
+/// without a change, up to `CALMEST` times.
 const TELL_AGAIN: Span = Span::from_us(10);
 const CALMEST: u32 = 7;
 
-/// As often a fibre may fail to bring anything before it is taken for dark.
+/// The number of consecutive timeouts after which the fibre counts as dark.
 const TIMEOUTS: u32 = 16;
 
 impl OpticalEnd {
-    /// An end that has not begun.
+    /// Creates an end that has not started.
     pub fn new(config: OpticalConfig) -> Self {
         let parameters = &config.parameters;
         let timing = Timing::new(&config);
@@ -121,7 +122,7 @@ impl OpticalEnd {
             telling: Alarm::IDLE,
             again: Alarm::IDLE,
             wire: Alarm::IDLE,
-            // There and back, behind a frame and clock compensation on either way, and as much again.
+            // Three times the latency to the far end behind the largest frame and clock compensation: more than a round trip.
             resend_after: (config.flight
                 + config.far_pipeline
                 + timing.cycle * (u64::from(largest) + COMPENSATION_CYCLES))
@@ -131,7 +132,7 @@ impl OpticalEnd {
         }
     }
 
-    /// What this end has sent.
+    /// The counters of this end's transmitter.
     pub fn counters(&self) -> OpticalCounters {
         self.counters
     }
@@ -141,22 +142,22 @@ impl OpticalEnd {
         self.timing.cycles(route.frame_len.into())
     }
 
-    /// The time of a cycle.
+    /// The time of one cycle.
     pub fn cycle(&self) -> Span {
         self.timing.cycle
     }
 
-    /// Whether the fibre is known to be dark.
+    /// Whether this end has detected that the fibre is dark.
     pub fn is_dark(&self) -> bool {
         self.dark
     }
 
-    /// When the wire is free.
+    /// The time at which the wire is free.
     pub fn free_at(&self) -> Time {
         self.busy_until
     }
 
-    /// Cycles that the far end has room for in a channel.
+    /// The cycles that may be sent on a channel by flow control.
     #[inline]
     pub fn room(&self, channel: u8) -> u32 {
         match self.flow_control {
@@ -166,8 +167,8 @@ impl OpticalEnd {
         }
     }
 
-    /// Cycles of buffer that the far end has said to be free in a channel, and how many there are; with native flow control,
-    /// of the one buffer of this end.
+    /// Free cycles and size of a buffer. With credits, the far end's buffer for the channel, as far as this end knows. With native
+    /// flow control, this end's own buffer.
     pub fn spare(&self, channel: u8) -> (u32, u32) {
         let free = match self.flow_control {
             FlowControl::Credits => self.lanes[usize::from(channel)].room(),
@@ -176,7 +177,7 @@ impl OpticalEnd {
         (free, self.room)
     }
 
-    /// Whether a packet of so many cycles may go on a channel as far as anything but the wire's other users is concerned.
+    /// Whether flow control and the retransmission buffer permit a packet of `cycles` cycles on a channel.
     #[inline]
     pub fn may_send(&self, channel: u8, cycles: u32) -> bool {
         let kept = self
@@ -186,24 +187,24 @@ impl OpticalEnd {
         kept && self.room(channel) >= cycles
     }
 
-    /// A packet waits on a free wire for nothing but room.
+    /// Records that a packet waits on a free wire only for credit.
     pub fn stall(&mut self, now: Time) {
         self.stalled.get_or_insert(now);
     }
 
-    /// The fibre is cut at `time`.
+    /// Cuts the fibre at `time`.
     pub fn sever(&mut self, time: Time, cx: &mut impl LinkContext) {
         self.severed = time;
         let known = time + self.loss_detection;
         cx.wake(LinkTimer::Acknowledge, known.since(cx.now()));
     }
 
-    /// Time begins.
+    /// Starts the periodic repetition of counts, if bit errors make it necessary.
     pub fn start(&mut self, cx: &mut impl LinkContext) {
         self.tell_later(cx);
     }
 
-    /// Tells all numbers again some time from now, if a block may be lost.
+    /// Schedules the next repetition of all counts, if control blocks can be lost.
     pub(super) fn tell_later(&mut self, cx: &mut impl LinkContext) {
         if self.errors.is_none() || self.dark {
             return;
@@ -214,14 +215,15 @@ impl OpticalEnd {
         }
     }
 
-    /// Something has changed that the far end must know.
+    /// Restarts the repetition of counts at its shortest interval, because a count has changed.
     pub(super) fn stir(&mut self, cx: &mut impl LinkContext) {
         if std::mem::take(&mut self.calm) > 0 {
             self.tell_later(cx);
         }
     }
 
-    /// Sends a packet that [`may_send`](Self::may_send): when its last cycle ends, and the wire is free again.
+    /// Sends a packet that [`may_send`](Self::may_send) permits. Returns the time at which its last cycle ends and the wire is
+    /// free.
     pub fn send(&mut self, outgoing: Outgoing, cx: &mut impl LinkContext) -> Time {
         let route = cx.packets()[outgoing.packet].route();
         let (frame_len, payload) = (route.frame_len, route.payload_len);
@@ -250,7 +252,7 @@ impl OpticalEnd {
         self.busy_until
     }
 
-    /// Puts a frame on the wire: the bytes of the cycles that it takes.
+    /// Puts a frame on the wire. Returns the bytes of the cycles that it takes.
     fn put(
         &mut self,
         outgoing: Outgoing,
@@ -260,13 +262,13 @@ impl OpticalEnd {
     ) -> u64 {
         let now = cx.now();
         let (begin, mut end) = self.timing.pass(now.max(self.busy_until), cycles);
-        // What is still coming in goes out no sooner.
+        // A packet that is still arriving can be sent only as fast as it arrives.
         end = end.max(outgoing.complete + self.timing.cycle);
         let length = self.timing.cycle * u64::from(cycles);
         let gaps = (end.since(begin).as_fs() - length.as_fs()).div_ceil(self.timing.cycle.as_fs());
         self.busy_until = end;
         self.counters.busy += end.since(begin);
-        // A frame that may have to come again is looked at when all of it is there.
+        // With retransmission, the receiver handles a frame only when it is complete.
         let heard = if self.resend.is_some() {
             end
         } else {
@@ -293,7 +295,7 @@ impl OpticalEnd {
         self.timing.bytes(cycles + gaps as u32)
     }
 
-    /// A packet leaves this end's buffer: its room is free `after` from now.
+    /// Returns the buffer space of a packet that has left, `after` from now.
     pub fn release(&mut self, channel: u8, cycles: u32, after: Span, cx: &mut impl LinkContext) {
         self.stir(cx);
         match self.flow_control {
@@ -316,7 +318,7 @@ impl OpticalEnd {
         }
     }
 
-    /// Sends a control block `after` from now: in a cycle of its own where the wire is idle, or else with what it carries next.
+    /// Sends a control block `after` from now: in a cycle of its own if the wire is idle, otherwise inside the next header.
     pub(super) fn tell(&mut self, block: Block, after: Span, cx: &mut impl LinkContext) {
         let now = cx.now();
         let cycles = u64::from(self.credit_cycles);
@@ -335,7 +337,7 @@ impl OpticalEnd {
         }
         let mut heard = at + self.timing.cycle * cycles;
         if matches!(block, Block::Sent { .. }) {
-            // It is behind the frames that it counts, and they pass a pipeline.
+            // The block follows the frames that it counts, which pass the far end's pipeline.
             heard = heard.max(self.busy_until) + self.far_pipeline;
         }
         cx.send(Frame::Block(block), heard.since(now));
@@ -363,7 +365,7 @@ impl OpticalEnd {
         self.go_on(cx)
     }
 
-    /// Sends the next of the frames that are to be sent again, as soon as the wire is free.
+    /// Sends the next frame that must be sent again, as soon as the wire is free.
     pub(super) fn go_on(&mut self, cx: &mut impl LinkContext) -> Heard {
         if self.dark || self.paused {
             return Heard::Nothing;
@@ -392,7 +394,7 @@ impl OpticalEnd {
         Heard::Nothing
     }
 
-    /// One of this end's timers runs out.
+    /// Handles a timer that has expired.
     pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Heard {
         let ring = match timer {
             LinkTimer::Wire => self.wire.ring(cx.now()),
@@ -447,7 +449,7 @@ impl OpticalEnd {
         Heard::Dark(kept.map(|outgoing| outgoing.packet).collect())
     }
 
-    /// Tells every number again: a block may have been lost.
+    /// Sends all counts again, because a control block may have been lost.
     fn tell_all(&mut self, cx: &mut impl LinkContext) {
         for channel in 0..self.channels {
             let (lane, intake) = (
@@ -472,8 +474,9 @@ impl OpticalEnd {
     }
 }
 
-/// Cycles that may still arrive after a receiver has told its sender to pause, where it is so long until a frame comes that
-/// was sent in answer: what is under way, and on either way a frame that has begun, and clock compensation.
+/// The cycles that can still arrive after a receiver has paused its sender. `round_trip` is the time until the first frame arrives
+/// that was sent after the pause. The count includes frames in flight, and in each direction one frame that has started and one
+/// clock compensation.
 pub fn still_coming(parameters: &OpticalParameters, round_trip: Span) -> u32 {
     let largest = cycles(
         parameters.packet_size.0 as u32 + Envelope::MOST_OVERHEAD,

@@ -1,4 +1,4 @@
-//! What one end of a fibre has received: the order of frames, the room that is left, and what bit errors do.
+//! The receiver of an optical end: counts of each virtual channel, and the effect of bit errors.
 
 use kernel::Time;
 
@@ -11,30 +11,30 @@ use packet::LightFrame;
 /// A packet that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming {
-    /// The packet, held for the caller.
+    /// The packet. The caller becomes one of its holders.
     pub packet: PacketId,
-    /// The virtual channel whose buffer it takes.
+    /// The virtual channel whose buffer the packet uses.
     pub channel: u8,
-    /// Cycles of that buffer.
+    /// The cycles that the packet uses in the buffer.
     pub cycles: u32,
-    /// When the last of it is here.
+    /// The time at which the last cycle of the packet arrives.
     pub complete: Time,
-    /// Whether its payload is damaged.
+    /// Whether bit errors have damaged the payload.
     pub damaged: bool,
 }
 
-/// The receiving half of a virtual channel, in cycles that only grow.
+/// The receive counts of one virtual channel, in cycles modulo 65,536.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intake {
-    /// What has been sent on it, as far as is known here.
+    /// Cycles that the far end has sent, as far as this end knows.
     pub(super) heard: u16,
-    /// What has left its buffer, or never came.
+    /// Cycles that have left the buffer or were lost on the fibre.
     pub(super) freed: u16,
 }
 
 impl Intake {
-    /// The far end had sent `before` when it began what is heard of now: whether something in between was lost, which
-    /// takes no room.
+    /// Updates the counts for a frame or block before which the far end had sent `before` cycles. Returns whether frames were lost;
+    /// their cycles count as freed.
     pub(super) fn catch_up(&mut self, before: u16) -> bool {
         let lost = before.wrapping_sub(self.heard);
         self.heard = before;
@@ -43,18 +43,18 @@ impl Intake {
     }
 }
 
-/// What bit errors do to a frame.
+/// The effect of bit errors on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// Nothing that anybody sees.
+    /// No detectable damage.
     None,
-    /// Its CRC is wrong, and its header is as it was.
+    /// The CRC is wrong but the header is intact.
     Payload,
-    /// It can't be told where it goes, or that it is there.
+    /// The header is damaged or the frame is not recognised, so its destination is unknown.
     Header,
 }
 
-/// Bits of a block before its data.
+/// Synchronisation bits at the start of a block.
 const SYNCHRONISATION: u64 = 2;
 
 pub(super) fn strike(
@@ -73,13 +73,13 @@ pub(super) fn strike(
     for bit in wrong {
         let (block, within) = (bit / block_bits, bit % block_bits);
         let Some(within) = within.checked_sub(SYNCHRONISATION) else {
-            // The block is no longer one of data, and the frame ends there.
+            // The block is no longer a data block, so the frame ends there.
             return Damage::Header;
         };
         let byte = block * u64::from(protocol::aurora::BLOCK_BYTES) + within / 8;
         match image.get_mut(byte as usize) {
             Some(byte) => *byte ^= 1 << (within % 8),
-            // In the separator block or the idle ones beside it.
+            // The error is in the separator block or in an idle block beside it.
             None => return Damage::Header,
         }
     }

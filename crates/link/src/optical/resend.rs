@@ -1,30 +1,30 @@
-//! Retransmission: frames are numbered and kept until the far end has acknowledged them (go back N).
+//! Retransmission: frames are numbered and kept until the far end has acknowledged them (go-back-N).
 
 use std::collections::VecDeque;
 
 use super::Outgoing;
 
-/// The reliable layer of one end, both halves.
+/// The retransmission state of one end, for both directions.
 #[derive(Clone, Debug)]
 pub(super) struct Resend {
-    /// Frames that are not acknowledged, the oldest first, with their cycles.
+    /// Frames that are not acknowledged, oldest first, each with its cycles.
     kept: VecDeque<(Outgoing, u32)>,
-    /// Cycles of these, and how many there may be.
+    /// The cycles of the kept frames, and the size of the buffer for them.
     cycles: u32,
     room: u32,
-    /// Number of the oldest of them, or of the next frame.
+    /// The number of the oldest kept frame, or of the next frame if none is kept.
     oldest: u16,
-    /// How many of them are to be sent again before anything new is.
+    /// The number of kept frames that must be sent again before any new frame.
     pub(super) again: usize,
-    /// Times that the timer ran out since something was last acknowledged.
+    /// Timeouts since the last frame was acknowledged.
     pub(super) timeouts: u32,
-    /// Number of the frame that is to arrive next.
+    /// The number of the next frame to receive.
     expected: u16,
-    /// Whether that was refused, and did not come since.
+    /// Whether the expected frame was refused and has not arrived since.
     refused: bool,
 }
 
-/// What a receiver says to the number of a frame.
+/// The receiver's decision on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Accept,
@@ -51,14 +51,14 @@ impl Resend {
         self.again == 0 && (self.cycles + cycles <= self.room || self.kept.is_empty())
     }
 
-    /// Keeps a frame that is sent for the first time: its number.
+    /// Keeps a frame that is sent for the first time, and returns its number.
     pub(super) fn keep(&mut self, outgoing: Outgoing, cycles: u32) -> u16 {
         self.kept.push_back((outgoing, cycles));
         self.cycles += cycles;
         self.oldest.wrapping_add(self.kept.len() as u16 - 1)
     }
 
-    /// The next frame that is to be sent again, and its number.
+    /// Returns the next frame to send again, and its number.
     pub(super) fn next_again(&mut self) -> Option<(Outgoing, u16)> {
         let place = self.kept.len().checked_sub(self.again)?;
         let (outgoing, _) = self.kept.get(place)?;
@@ -70,7 +70,7 @@ impl Resend {
         !self.kept.is_empty()
     }
 
-    /// The far end has everything before `next`: what it has is let go of.
+    /// Releases the frames before `next`, which the far end has received.
     pub(super) fn acknowledge(&mut self, next: u16) -> Vec<Outgoing> {
         let count = usize::from(next.wrapping_sub(self.oldest));
         if count > self.kept.len() {
@@ -90,7 +90,7 @@ impl Resend {
         self.again = self.kept.len();
     }
 
-    /// Everything that was not acknowledged: the fibre is dark.
+    /// Returns all unacknowledged frames, because the fibre is dark.
     pub(super) fn give_up(&mut self) -> Vec<Outgoing> {
         self.again = 0;
         self.cycles = 0;
@@ -101,7 +101,7 @@ impl Resend {
         self.expected
     }
 
-    /// Judges a frame that has arrived with that number, or that cannot be read.
+    /// Decides on a received frame with this number, or on an unreadable frame (`None`).
     pub(super) fn judge(&mut self, sequence: Option<u16>) -> Verdict {
         let ahead = sequence.map(|sequence| sequence.wrapping_sub(self.expected).cast_signed());
         match ahead {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use packet::Packets;
 
-    /// A layer that keeps frames of four cycles each, and the packet that all of them carry.
+    /// A retransmission state that keeps frames of four cycles each.
     fn with(frames: usize) -> Resend {
         let mut resend = Resend::new(12);
         for _ in 0..frames {
@@ -180,7 +180,7 @@ mod tests {
         resend.send_again();
         assert!(!resend.has_room(1));
         assert_eq!(resend.next_again().map(|(_, number)| number), Some(0));
-        // What is acknowledged meanwhile is not sent again.
+        // A frame that is acknowledged in the meantime is not sent again.
         assert_eq!(resend.acknowledge(1).len(), 1);
         assert_eq!(numbers_again(&mut resend), [1]);
         assert!(resend.has_room(8));

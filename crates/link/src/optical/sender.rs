@@ -1,47 +1,47 @@
-//! What one end of a fibre has sent: credit of each channel, the wire, and what it carried.
+//! The sender of an optical end: credit of each channel, and counters of the wire.
 
 use kernel::{Span, Time};
 
 use packet::PacketId;
 
-/// A packet that is to go out.
+/// A packet to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
-    /// The packet; the end takes over the caller's hold of it.
+    /// The packet. The end takes over the caller's hold of it.
     pub packet: PacketId,
-    /// The virtual channel that it takes.
+    /// The virtual channel of the packet.
     pub channel: u8,
-    /// Whether an earlier fibre has damaged it.
+    /// Whether an earlier fibre has damaged the packet.
     pub damaged: bool,
-    /// When the last of it can be sent, where it is still coming in.
+    /// The time at which the last cycle of the packet has arrived, if it is still arriving.
     pub complete: Time,
 }
 
-/// What one direction of a fibre carried.
+/// Counters of one direction of a fibre.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpticalCounters {
     /// Frames sent for the first time.
     pub frames: u64,
-    /// Payload of those, in bytes: data of messages and of TLPs.
+    /// Payload of frames sent for the first time, in bytes: data of messages and of TLPs.
     pub payload_bytes: u64,
-    /// All else of the cycles that frames took: envelopes, TLP headers, separator blocks, gaps, and frames sent again.
+    /// The other bytes of the cycles of frames: envelopes, TLP headers, separator blocks, gaps, and frames sent again.
     pub overhead_bytes: u64,
-    /// Control blocks that had a cycle of their own, in bytes over all lanes.
+    /// Bytes over all lanes of control blocks that took a cycle of their own.
     pub control_bytes: u64,
     /// Frames sent again.
     pub replays: u64,
-    /// Time in which a packet waited for nothing but room at the far end.
+    /// Time in which a packet waited only for credit.
     pub credit_stall: Span,
-    /// Time in which frames or control blocks took the wire.
+    /// Time in which frames or control blocks used the wire.
     pub busy: Span,
 }
 
-/// The sending half of a virtual channel, in cycles that only grow.
+/// The send counts of one virtual channel, in cycles modulo 65,536.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {
-    /// Sent so far.
+    /// Cycles sent so far.
     pub(super) sent: u16,
-    /// What may be sent in all, as the far end has said.
+    /// The limit of `sent`, from the far end's announcements.
     pub(super) limit: u16,
 }
 

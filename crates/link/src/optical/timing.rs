@@ -1,4 +1,4 @@
-//! When frames pass a channel that stops now and then for clock compensation.
+//! The timing of frames on a channel that stops periodically for clock compensation.
 
 use kernel::{Span, Time};
 use protocol::aurora::{COMPENSATION_CYCLES, COMPENSATION_PERIOD, cycles};
@@ -10,7 +10,7 @@ use super::OpticalConfig;
 pub(super) struct Timing {
     pub(super) cycle: Span,
     lanes: u32,
-    /// Where the first compensation begins; none, if there are none.
+    /// The time of the first clock compensation, or `None` without clock compensation.
     phase: Option<Span>,
 }
 
@@ -23,23 +23,23 @@ impl Timing {
         }
     }
 
-    /// Cycles of a frame.
+    /// The number of cycles of a frame of `bytes` bytes.
     #[inline]
     pub(super) fn cycles(&self, bytes: u32) -> u32 {
         cycles(bytes, self.lanes)
     }
 
-    /// Bits that pass all lanes in so many cycles.
+    /// The number of bits on all lanes in `cycles` cycles.
     pub(super) fn bits(&self, cycles: u32) -> u64 {
         u64::from(cycles * self.lanes) * u64::from(protocol::aurora::BLOCK_BITS)
     }
 
-    /// Bytes that the blocks of all lanes hold in so many cycles.
+    /// The number of bytes in the blocks of all lanes in `cycles` cycles.
     pub(super) fn bytes(&self, cycles: u32) -> u64 {
         u64::from(cycles * self.lanes) * u64::from(protocol::aurora::BLOCK_BYTES)
     }
 
-    /// The first and the end of the last cycle of something that could begin `at`.
+    /// The start of the first and the end of the last cycle of a transmission that is ready at `at`.
     #[inline]
     pub(super) fn pass(&self, at: Time, cycles: u32) -> (Time, Time) {
         let length = self.cycle * u64::from(cycles);
@@ -58,7 +58,7 @@ impl Timing {
             Span::ZERO
         };
         let begin = at + wait;
-        // What is left of this period, and what of the frame does not fit in.
+        // The rest of this compensation period, and then the number of further compensations within the frame.
         let room = period.as_fs() - (within + wait).as_fs();
         let over = (length.as_fs().saturating_sub(room)).div_ceil((period.as_fs()) - pause.as_fs());
         (begin, begin + length + pause * over)
