@@ -1,29 +1,29 @@
-//! What travels between a network interface controller and the crossbar that it shares a chip with.
+//! Packets and returned buffer space between a network interface controller and the crossbar on the same chip.
 
 use crate::PacketId;
 
-/// A packet on the way between a network interface controller and its crossbar, told when its header is there.
+/// A packet between a network interface controller and its crossbar. It is delivered when its header arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusFrame {
     /// The packet.
     pub packet: PacketId,
-    /// Cycles until all of it is there: its words of 16 bytes, or more if it comes more slowly.
+    /// Cycles until the whole packet has arrived: one for each 16-byte word, or more if it arrives more slowly.
     pub cycles: u16,
-    /// Its virtual channel.
+    /// The virtual channel of the packet.
     pub channel: u8,
 }
 
 impl BusFrame {
-    /// The virtual channels of loads and stores, which have a crossbar of their own: this one for posted requests, then those of
-    /// non-posted ones and of completions.
+    /// The first virtual channel of loads and stores, which have a crossbar of their own. This one is for posted requests; the next
+    /// two are for non-posted requests and completions.
     pub const IO: u8 = 0xf0;
 
-    /// Its place among the channels of loads and stores, if it is on one of those.
+    /// The channel's index among the channels of loads and stores, if it is one of them.
     pub const fn io(&self) -> Option<usize> {
         io(self.channel)
     }
 
-    /// The room that it takes where it goes.
+    /// The buffer space that the packet uses at the receiver.
     pub const fn room(&self) -> Room {
         Room {
             channel: self.channel,
@@ -33,7 +33,7 @@ impl BusFrame {
 }
 
 impl Room {
-    /// The channel's place among those of loads and stores, if it is one of those.
+    /// The channel's index among the channels of loads and stores, if it is one of them.
     pub const fn io(&self) -> Option<usize> {
         io(self.channel)
     }
@@ -47,11 +47,11 @@ const fn io(channel: u8) -> Option<usize> {
     }
 }
 
-/// Words of 16 bytes that have left the far end's buffer of a virtual channel.
+/// Buffer space that the far end returns for one virtual channel, in words of 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// The channel.
     pub channel: u8,
-    /// How many.
+    /// The number of words.
     pub words: u16,
 }

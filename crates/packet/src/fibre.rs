@@ -1,4 +1,4 @@
-//! What travels on a fibre between routers.
+//! Frames and control blocks on a fibre between routers.
 
 use crate::PacketId;
 
@@ -7,41 +7,41 @@ use crate::PacketId;
 pub struct LightFrame {
     /// The packet.
     pub packet: PacketId,
-    /// With retransmission the frame's number; without, the cycles that were sent on its channel before it.
+    /// With retransmission, the number of the frame. Without it, the number of cycles sent on the channel before this frame.
     pub sequence: u16,
-    /// Cycles in which its sender had nothing of it to send.
+    /// Cycles within the frame in which its sender had no data to send.
     pub gaps: u16,
-    /// Its virtual channel.
+    /// The virtual channel of the frame.
     pub channel: u8,
-    /// Whether bit errors have struck its payload on an earlier fibre.
+    /// Whether bit errors on an earlier fibre have damaged the payload.
     pub damaged: bool,
 }
 
-/// A control block: what two ends tell each other between frames, or in the headers of these.
+/// A control block, which two ends exchange between frames or in frame headers.
 ///
-/// All numbers only grow (modulo 65,536), so that a block that is lost is made good by the next.
+/// All counts only grow (modulo 65,536), so a later block makes up for a lost one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// So many cycles of that channel have left the buffer since time began.
+    /// The total number of cycles that have left the buffer of a channel.
     Freed {
         /// The channel.
         channel: u8,
         /// The cycles.
         cycles: u16,
     },
-    /// So many cycles were sent on that channel since time began.
+    /// The total number of cycles that were sent on a channel.
     Sent {
         /// The channel.
         channel: u8,
         /// The cycles.
         cycles: u16,
     },
-    /// All frames before this one have arrived.
+    /// All frames before this number have arrived.
     Acknowledge(u16),
-    /// They have, and this one has not: send it again, and all after it.
+    /// All frames before this number have arrived, but this one has not: it and all later frames must be sent again.
     Refuse(u16),
-    /// Native flow control: send no data until further notice.
+    /// Native flow control: the receiver must send no data until [`Block::Resume`].
     Pause,
-    /// Native flow control: send again.
+    /// Native flow control: the receiver may send data again.
     Resume,
 }

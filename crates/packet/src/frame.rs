@@ -1,10 +1,10 @@
-//! What one transmission on a wire carries.
+//! The content of one transmission on a wire.
 
 use protocol::lcrc;
 
 use crate::{Block, BusFrame, LightFrame, PacketId, Packets, Room};
 
-/// What one transmission on a wire carries.
+/// The content of one transmission on a wire.
 #[derive(Clone, Copy, Debug)]
 pub enum Frame {
     /// A transaction-layer packet.
@@ -15,27 +15,27 @@ pub enum Frame {
     Light(LightFrame),
     /// A control block on a fibre.
     Block(Block),
-    /// A packet within a controller.
+    /// A packet between a network interface controller and its crossbar.
     Bus(BusFrame),
-    /// Room for packets within a controller.
+    /// Buffer space returned between a network interface controller and its crossbar.
     Room(Room),
 }
 
-/// A transaction-layer packet as the data-link layer frames it.
+/// A transaction-layer packet with the framing of the data-link layer.
 ///
-/// Its image on the wire, with the LCRC, follows from this and is made when somebody looks at it.
+/// The bytes on the wire, with the LCRC, are computed only when they are needed.
 #[derive(Clone, Copy, Debug)]
 pub struct TlpFrame {
     /// 12-bit sequence number.
     pub sequence: u16,
-    /// Whether it ends with EDB and its LCRC is inverted: the receiver forgets it (PCIe Base 3.6.3.1).
+    /// Whether the packet ends with EDB and an inverted LCRC. The receiver then discards it (PCIe Base 3.6.3.1).
     pub nullified: bool,
     /// The packet.
     pub packet: PacketId,
 }
 
 impl TlpFrame {
-    /// Sequence number, header, data and LCRC as they leave the sender.
+    /// The sequence number, header, data and LCRC as bytes on the wire.
     pub fn image(&self, packets: &Packets) -> Vec<u8> {
         let bytes = packets[self.packet].bytes();
         let lcrc = lcrc(self.sequence, bytes);

@@ -1,6 +1,6 @@
-//! What travels in a fabric and what is told of it: packets and the store of their bytes, frames on wires, observations.
+//! The traffic of a fabric: packets and the store of their bytes, frames on wires, and observations.
 //!
-//! No device and no workload has a room here: what these tell of their own goes through one kind of observation, a [`Note`].
+//! No device and no workload has types of its own here. They report their own events by one kind of observation, a [`Note`].
 
 mod bus;
 mod fibre;

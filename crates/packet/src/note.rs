@@ -1,24 +1,24 @@
-//! Notes: what a kind of workload, or a family of devices, tells the probes of its own flows.
+//! Notes: observations of flows that only one kind of workload or one family of devices defines.
 
-/// Something that one kind of workload, or one family of devices, tells of a flow.
+/// An event of a flow that one kind of workload, or one family of devices, reports to the probes.
 ///
-/// It is declared where it is told and unpacked where it is watched, so that neither the probes' general part nor any other room
-/// knows of it.
+/// A note's type is declared in the module that reports it, and unpacked in the module that watches it. No other module depends on
+/// it.
 pub trait Note: Copy {
-    /// The kind, by which notes are told apart.
+    /// The kind, which identifies the type of the note.
     const KIND: NoteKind;
     /// The note as two words.
     fn pack(self) -> [u64; 2];
-    /// The note of these two words, which [`pack`](Self::pack) made.
+    /// Restores the note from the words that [`pack`](Self::pack) made.
     fn unpack(words: [u64; 2]) -> Self;
 }
 
-/// The kind of a note.
+/// The identifier of a type of notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoteKind(u32);
 
 impl NoteKind {
-    /// The kind with that name: its 32-bit FNV-1a hash, so that no list of all kinds is needed.
+    /// The kind called `name`: its 32-bit FNV-1a hash, so that no list of all kinds is needed.
     pub const fn named(name: &str) -> Self {
         let (bytes, mut hash, mut index) = (name.as_bytes(), 0x811c_9dc5_u32, 0);
         while index < bytes.len() {
@@ -29,7 +29,7 @@ impl NoteKind {
     }
 }
 
-/// A note of any kind, as an observation carries it.
+/// A note of any kind, in the form that an observation carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackedNote {
     words: [u64; 2],
@@ -37,7 +37,7 @@ pub struct PackedNote {
 }
 
 impl PackedNote {
-    /// The note, packed.
+    /// Packs `note`.
     #[inline]
     pub fn of<N: Note>(note: N) -> Self {
         PackedNote {
@@ -46,7 +46,7 @@ impl PackedNote {
         }
     }
 
-    /// The note, if it is of the kind `N`.
+    /// Unpacks the note if its kind is `N`.
     #[inline]
     pub fn get<N: Note>(&self) -> Option<N> {
         (self.kind == N::KIND).then(|| N::unpack(self.words))

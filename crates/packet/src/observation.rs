@@ -1,62 +1,62 @@
-//! What the components of a fabric tell the probes.
+//! Observations: the reports of components to the probes.
 
 use kernel::{Span, Time};
 use protocol::Kind;
 
 use crate::{Block, FlowId, LightFrame, Note, PackedNote, Packet, PacketId, Refusal};
 
-/// What the components of a fabric tell the probes.
+/// A report of a component to the probes.
 #[derive(Clone, Copy, Debug)]
 pub enum Observation {
-    /// A packet begins to leave a port. Told when watched.
+    /// A TLP begins to leave a port. Reported only if a probe needs details.
     Packet {
-        /// At which port.
+        /// The port.
         port: u16,
-        /// Its sequence number.
+        /// The sequence number.
         sequence: u16,
-        /// Which. It is held at least until the observation is heard.
+        /// The packet. It is held at least until the probes have seen the observation.
         packet: PacketId,
-        /// Whether it was sent before.
+        /// Whether this is a replay.
         replay: bool,
-        /// Whether it ends with EDB, to be forgotten.
+        /// Whether the packet is nullified: it ends with EDB, and the receiver discards it.
         nullified: bool,
-        /// When its first bit leaves.
+        /// The time at which its first bit leaves.
         start: Time,
-        /// How long it is on the wire.
+        /// The time that it takes on the wire.
         length: Span,
     },
-    /// A data-link-layer packet begins to leave a port. Told when watched.
+    /// A DLLP begins to leave a port. Reported only if a probe needs details.
     Dllp {
-        /// At which port.
+        /// The port.
         port: u16,
-        /// Its bytes.
+        /// The bytes of the DLLP.
         bytes: [u8; 6],
-        /// When its first bit leaves.
+        /// The time at which its first bit leaves.
         start: Time,
     },
-    /// A frame begins to leave a port by a fibre. Told when watched.
+    /// A frame begins to leave an optical port. Reported only if a probe needs details.
     Light {
-        /// At which port.
+        /// The port.
         port: u16,
-        /// What leaves. Its packet is held at least until the observation is heard.
+        /// The frame. Its packet is held at least until the probes have seen the observation.
         frame: LightFrame,
-        /// Whether it was sent before.
+        /// Whether the frame was sent before.
         replay: bool,
-        /// When its first block leaves.
+        /// The time at which its first block leaves.
         start: Time,
-        /// How long it is on the fibre.
+        /// The time that it takes on the fibre.
         length: Span,
     },
-    /// A control block leaves a port by a fibre. Told when watched.
+    /// A control block leaves an optical port. Reported only if a probe needs details.
     Block {
-        /// At which port.
+        /// The port.
         port: u16,
-        /// What leaves.
+        /// The control block.
         block: Block,
-        /// When.
+        /// The time at which it leaves.
         start: Time,
     },
-    /// A link end knows all limits of the far end, which knows its own: packets may go.
+    /// Flow-control initialisation of a link end is complete, so TLPs can be sent.
     Up {
         /// The port of the link.
         port: u16,
@@ -65,62 +65,63 @@ pub enum Observation {
     Sent {
         /// The flow.
         flow: FlowId,
-        /// Payload that it carries (writes) or asks for (reads).
+        /// The payload that the request carries (write) or asks for (read), in bytes.
         bytes: u32,
-        /// When its first bit leaves.
+        /// The time at which its first bit leaves.
         start: Time,
-        /// When its last bit leaves.
+        /// The time at which its last bit leaves.
         end: Time,
     },
-    /// A flow has asked for all that it will.
+    /// A flow has sent its last request.
     Ended {
         /// The flow.
         flow: FlowId,
-        /// Bytes that it asked for.
+        /// The bytes that the flow asked for.
         bytes: u64,
     },
-    /// Payload of a flow is where it should be.
+    /// Payload of a flow has reached its destination.
     Delivered {
         /// The flow.
         flow: FlowId,
-        /// How much.
+        /// The number of bytes.
         bytes: u32,
-        /// Where it stands in the flow's region.
+        /// The offset of the payload in the flow's region.
         offset: u64,
-        /// When its transaction began.
+        /// The time at which its transaction began.
         born: Time,
-        /// Whether this was the last of its transaction.
+        /// Whether this is the end of its transaction.
         last: bool,
-        /// Whether every byte was what the flow sent.
+        /// Whether every byte is as the flow sent it.
         intact: bool,
     },
-    /// Payload of a flow will not come: its request was answered with an error, which was told where it was made.
+    /// Payload of a flow will not arrive: the request was completed with an error, which the completer has reported.
     Failed {
         /// The flow.
         flow: FlowId,
-        /// How much.
+        /// The number of bytes.
         bytes: u32,
     },
-    /// Something that only the flow's kind of workload, or a family of devices, knows.
+    /// An event that only one kind of workload, or one family of devices, defines.
     Own {
         /// The flow.
         flow: FlowId,
-        /// What is told of it.
+        /// The packed event.
         note: PackedNote,
     },
-    /// A packet ended before its target.
+    /// A packet was dropped before it reached its target.
     Refused {
-        /// Why.
+        /// The reason.
         why: Refusal,
-        /// The flow, if it belonged to one.
+        /// The flow of the packet, if it has one.
         flow: Option<FlowId>,
-        /// Payload lost with it (writes) or not to come (reads).
+        /// The payload lost (write) or not to be expected (read), in bytes.
         bytes: u32,
     },
 }
 
 impl Observation {
-    /// `packet` ends before its target. A read loses nothing until its completion says so.
+    /// Reports that `packet` was dropped for the reason `why`. For a read no payload counts as lost here, but when its completion
+    /// fails.
     pub fn refused(packet: &Packet, why: Refusal) -> Self {
         Observation::Refused {
             why,
@@ -129,7 +130,7 @@ impl Observation {
         }
     }
 
-    /// `packet` takes the wire for the first time where it was made; none if it is no request of a flow.
+    /// Reports that `packet` leaves its requester for the first time. Returns `None` if it is not a request of a flow.
     #[inline]
     pub fn sent(packet: &Packet, start: Time, end: Time) -> Option<Self> {
         let flow = packet.stamp.flow?;
@@ -146,14 +147,14 @@ impl Observation {
         })
     }
 
-    /// A kind of workload, or a family of devices, tells `note` of `flow`.
+    /// Reports `note` of `flow`.
     #[inline]
     pub fn own<N: Note>(flow: FlowId, note: N) -> Self {
         let note = PackedNote::of(note);
         Observation::Own { flow, note }
     }
 
-    /// A read of `flow` was not answered in time: `bytes` will not come.
+    /// Reports that a read of `flow` has timed out, so that `bytes` bytes will not arrive.
     pub fn timed_out(flow: FlowId, bytes: u32) -> Self {
         Observation::Refused {
             why: Refusal::CompletionTimeout,
@@ -162,7 +163,7 @@ impl Observation {
         }
     }
 
-    /// A read of a component's own was not answered in time: `bytes` will not come.
+    /// Reports that a read without a flow has timed out, so that `bytes` bytes will not arrive.
     pub fn gave_up(bytes: u32) -> Self {
         Observation::Refused {
             why: Refusal::CompletionTimeout,

@@ -1,4 +1,4 @@
-//! Packets, and the store that holds their bytes.
+//! Packets and the store that holds their bytes.
 
 use std::collections::BTreeSet;
 use std::ops::{Index, IndexMut};
@@ -8,19 +8,19 @@ use protocol::{Class, Content, Envelope, Header, Kind, TLP_FRAMING, TrafficClass
 
 use crate::{Carried, Route};
 
-/// The name of a packet in the store.
+/// The identifier of a packet in the store.
 pub type PacketId = Id<Packet>;
 
-/// All packets that someone holds.
+/// The store of all packets in the fabric.
 #[derive(Debug, Default)]
 pub struct Packets {
     slots: Arena<Packet>,
-    /// How many packets have been made.
+    /// The number of packets created so far.
     made: u64,
 }
 
 impl Packets {
-    /// A slot for a new packet, with one holder, who [writes](Packet::write) it.
+    /// Returns a slot for a new packet, with one holder. The caller must [write](Packet::write) the packet.
     #[inline]
     pub fn claim(&mut self) -> PacketId {
         let id = self.slots.claim();
@@ -29,8 +29,8 @@ impl Packets {
         id
     }
 
-    /// The packet at `id` with another header, in a slot of its own: its caller's hold of the old slot ends. Who sent the packet may
-    /// still hold it as it was, to send it again; it is one packet all the same.
+    /// Copies the packet at `id`, with another header, into a new slot, and releases the caller's hold of the old slot. The sender
+    /// may still hold the old slot for a replay. Both slots count as one packet.
     pub fn rewritten(&mut self, id: PacketId, header: Header) -> PacketId {
         let old = &self.slots[id];
         let (number, stamp, payload) = (old.number, old.stamp, old.payload().to_vec());
@@ -49,18 +49,18 @@ impl Packets {
         self.slots.retain(id);
     }
 
-    /// Takes away a holder of the packet at `id`; with the last one its slot is free.
+    /// Removes a holder of the packet at `id`. Without holders its slot is free.
     #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.slots.release(id);
     }
 
-    /// How many slots are held.
+    /// Returns the number of slots in use.
     pub fn in_use(&self) -> usize {
         self.slots.in_use()
     }
 
-    /// How many packets are held, each counted once, however many slots it has.
+    /// Returns the number of packets in use. A packet counts once even if it has several slots.
     pub fn count(&self) -> usize {
         let numbers: BTreeSet<u64> = self.slots.held().map(|packet| packet.number).collect();
         numbers.len()
@@ -82,45 +82,45 @@ impl IndexMut<PacketId> for Packets {
     }
 }
 
-/// Which flow of the workload a packet belongs to.
+/// The number of a flow of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
-/// What the simulator remembers of a packet and no wire carries.
+/// Data that the simulator keeps about a packet and that is not sent on any wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamp {
-    /// The flow it belongs to, if it belongs to one.
+    /// The flow of the packet, if it has one.
     pub flow: Option<FlowId>,
-    /// Where its first byte stands in the flow's region.
+    /// The offset of the packet's first byte in the flow's region.
     pub offset: u64,
-    /// When its transaction began.
+    /// The time at which its transaction began.
     pub born: Time,
-    /// Whether its transaction, which may be of several packets, ends with it.
+    /// Whether the packet is the last one of its transaction.
     pub last: bool,
 }
 
-/// A transaction-layer packet: its header twice (as fields and as bytes), its payload, its stamp, and its way between routers.
+/// A transaction-layer packet: its header as fields and as bytes, its payload, its stamp, and its route between routers.
 ///
-/// That comes first, beside the slot's count of holders: all that routers on the way look at is in one cache line.
+/// The route is the first field, beside the slot's count of holders, so that routers use a single cache line of the packet.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Packet {
-    /// Where it goes between routers.
+    /// The route between routers.
     route: Route,
-    /// What no wire carries.
+    /// Data that is not sent on any wire.
     pub stamp: Stamp,
     charge: Charge,
     header_len: usize,
     bytes: Vec<u8>,
     header: Header,
-    /// Its number among all that were made, which it keeps when its header changes on the way.
+    /// The serial number of the packet, which it keeps when its header is rewritten.
     number: u64,
 }
 
 impl Default for Packet {
     fn default() -> Self {
         let header = Header::memory_write(protocol::FunctionId(0), 0, 4)
-            .expect("four bytes at zero are a legal write");
+            .expect("a write of four bytes at address zero is valid");
         Packet {
             header,
             charge: Charge::of(&header),
@@ -134,7 +134,7 @@ impl Default for Packet {
 }
 
 impl Packet {
-    /// Writes the packet anew and returns its payload, to be filled by the caller.
+    /// Rewrites the packet and returns its payload, which the caller must fill.
     #[inline]
     pub fn write(&mut self, header: Header, stamp: Stamp) -> &mut [u8] {
         let (bytes, len) = header.emit();
@@ -143,7 +143,7 @@ impl Packet {
         self.header_len = len;
         self.stamp = stamp;
         self.route = Route::default();
-        // What the last packet left in the payload is written over, but for bytes of the first and last dword.
+        // The caller overwrites the old payload. Only bytes of the first and last dword may be left over, so these are cleared.
         let size = len + header.payload_len();
         self.bytes.resize(size, 0);
         self.bytes[..len].copy_from_slice(&bytes[..len]);
@@ -163,25 +163,25 @@ impl Packet {
         &self.header
     }
 
-    /// What it takes of a receiver's buffer.
+    /// The flow-control credits of the packet.
     #[inline]
     pub fn charge(&self) -> Charge {
         self.charge
     }
 
-    /// Header and payload as the wire carries them.
+    /// Header and payload as bytes on the wire.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The payload, whole dwords.
+    /// The payload, in whole dwords.
     #[inline]
     pub fn payload(&self) -> &[u8] {
         &self.bytes[self.header_len..]
     }
 
-    /// Bytes of data that a write or a packet between controllers carries.
+    /// The number of data bytes of a write or of a packet between controllers; zero for other packets.
     pub fn data_len(&self) -> u32 {
         match &self.header.kind {
             Kind::MemoryWrite(request) => request.byte_len(),
@@ -190,13 +190,13 @@ impl Packet {
         }
     }
 
-    /// Bytes on the wire, framing and link CRC included.
+    /// The number of bytes on the wire, including framing and LCRC.
     #[inline]
     pub fn wire_len(&self) -> u32 {
         self.bytes.len() as u32 + TLP_FRAMING
     }
 
-    /// What an envelope of it holds: all of a TLP, or the bytes of a message.
+    /// The content of the packet's envelope: the whole TLP, or only the data of a message.
     fn inside(&self) -> &[u8] {
         match &self.header.kind {
             Kind::MemoryWrite(request) if self.route.carried != Carried::Tlp => {
@@ -207,7 +207,7 @@ impl Packet {
         }
     }
 
-    /// Begins its way between routers.
+    /// Sets the route of the packet and computes the length of its frame.
     pub fn send_off(&mut self, route: Route) {
         self.route = route;
         self.route.frame_len = (self.inside().len() as u32 + Envelope::BYTES) as u16;
@@ -217,13 +217,13 @@ impl Packet {
         } as u16;
     }
 
-    /// Its way between routers.
+    /// The route between routers.
     #[inline]
     pub fn route(&self) -> &Route {
         &self.route
     }
 
-    /// The bytes of that frame.
+    /// The bytes of the packet's frame on a fibre.
     pub fn light_image(&self, channel: u8, sequence: u16) -> Vec<u8> {
         let address = match &self.header.kind {
             Kind::MemoryWrite(request) => request.first_byte(),
@@ -244,26 +244,26 @@ impl Packet {
         envelope.emit(self.inside())
     }
 
-    /// Bytes on the wire until the header is complete.
+    /// The number of bytes on the wire up to the end of the header.
     #[inline]
     pub fn wire_len_to_header(&self) -> u32 {
         self.header_len as u32 + TLP_FRAMING / 2
     }
 }
 
-/// What a packet takes of a receiver's buffer: one header credit, and data credits of 16 bytes.
+/// The flow-control credits of a packet: one header credit, and one data credit for each 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// Which virtual channel it belongs to follows from this.
+    /// The traffic class, which determines the virtual channel.
     pub traffic_class: TrafficClass,
-    /// Which of the channel's three buffers.
+    /// The flow-control class within the virtual channel.
     pub class: Class,
-    /// Data credits.
+    /// The number of data credits.
     pub data: u16,
 }
 
 impl Charge {
-    /// What a packet with that header takes.
+    /// The credits of a packet with this header.
     pub fn of(header: &Header) -> Self {
         Charge {
             traffic_class: header.traffic_class,

@@ -1,52 +1,53 @@
-//! Why packets end before their target.
+//! The reasons why packets are dropped before they reach their target.
 
-/// Why a packet ended before its target.
+/// The reason why a packet was dropped before it reached its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
-    /// Nobody owns the address, or the owner does not serve it.
+    /// No function claims the address, or the function does not support the request.
     UnsupportedRequest,
     /// The payload exceeds the receiver's max payload size.
     MalformedTlp,
-    /// A completion that nobody waits for.
+    /// A completion that matches no outstanding request.
     UnexpectedCompletion,
-    /// No completion came in time.
+    /// No completion arrived before the completion timeout.
     CompletionTimeout,
-    /// Bit errors of a fibre struck it, and nobody sent it again.
+    /// Bit errors on a fibre destroyed the packet, and it was not sent again.
     BitErrors,
-    /// A fibre was severed, and no other way was left.
+    /// A fibre was cut, and no other route was left.
     SeveredFibre,
-    /// It was sent over a fibre that was severed before it was acknowledged: it may have arrived.
+    /// A fibre was cut before the packet was acknowledged, so the packet may have arrived.
     Unacknowledged,
-    /// A fibre brought more than its receiver had room for.
+    /// A packet from a fibre did not fit into the receiver's buffer.
     Overflow,
-    /// A network interface controller stopped it.
+    /// A network interface controller dropped the packet.
     Nic(Fault),
 }
 
-/// What a network interface controller stops: each is counted, and reported to the owner of the queue pair.
+/// The reason why a network interface controller dropped a packet. Each is counted, and reported to the owner of the queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// A store to a function's page that is no register, or reaches over the end of one, or cannot be made while its pair is open.
+    /// A store to a function's page that hits no register, crosses the end of one, or is not permitted while the queue pair is
+    /// open.
     Doorbell,
-    /// A doorbell while as many requests as a function may have wait already.
+    /// A doorbell while the function already has the maximum number of waiting requests.
     TooManyRequests,
     /// A doorbell of a queue pair that is not open.
     ClosedPair,
-    /// The descriptor cannot be read, or makes no sense.
+    /// The descriptor cannot be read or is invalid.
     Descriptor,
-    /// The lengths of a descriptor's sources and destinations have different sums.
+    /// The total lengths of a descriptor's sources and destinations differ.
     Totals,
-    /// What the descriptor names as a source could not be read.
+    /// A source of the descriptor could not be read.
     Source,
-    /// Nobody has the number of the destination.
+    /// No node or function has the number of the destination.
     NoDestination,
-    /// The packet's key is not that of the queue pair.
+    /// The key of the packet differs from the key of the queue pair.
     Key,
-    /// The ring for events has no room.
+    /// The event ring is full.
     RingFull,
-    /// No buffer is left for a message.
+    /// No buffer for a message is left.
     NoBuffer,
-    /// A buffer for messages is not where one can be, or the list of them cannot be read.
+    /// A message buffer is at an invalid address, or the list of buffers cannot be read.
     Buffer,
 }
 
@@ -66,7 +67,7 @@ impl Fault {
         Fault::Buffer,
     ];
 
-    /// Its place in [`Self::ALL`].
+    /// The fault's index in [`Self::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }

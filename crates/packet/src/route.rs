@@ -1,30 +1,30 @@
-//! The way of a packet between routers.
+//! The route of a packet between routers.
 
-/// Where a packet goes in a network of routers, as its envelope says.
+/// The route of a packet in a network of routers, as in its envelope.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Route {
-    /// The node that it goes to.
+    /// The destination node.
     pub destination: u16,
-    /// The port by which it leaves the network there.
+    /// The port of the destination node by which the packet leaves the network.
     pub port: u8,
-    /// The node that it comes from.
+    /// The source node.
     pub source: u16,
-    /// What of it goes.
+    /// The part of the packet that is carried.
     pub carried: Carried,
-    /// Bytes of its frame, envelope included, and of payload in it. [`Packet::send_off`] fills them in.
+    /// Bytes of the packet's frame, envelope included, set by [`Packet::send_off`].
     pub frame_len: u16,
-    /// The same of payload.
+    /// Bytes of payload in the frame, set by [`Packet::send_off`].
     pub payload_len: u16,
 }
 
-/// What of a packet goes between routers, and what becomes of it there.
+/// The part of a packet that is carried between routers, and its effect at the destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carried {
-    /// The TLP, header and all.
+    /// The whole TLP with its header.
     #[default]
     Tlp,
-    /// Its bytes alone, to be written.
+    /// Only the data, which is written.
     Message,
-    /// Its bytes alone, whose 32-bit words are to be added to those that are there.
+    /// Only the data, whose 32-bit words are added to the words in memory.
     Sum,
 }
