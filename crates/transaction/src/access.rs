@@ -1,26 +1,26 @@
-//! A configuration access as software means it, before it is a packet.
+//! Configuration accesses as software makes them, independent of packets.
 
 use protocol::{ConfigKind, ConfigRequest, FunctionId, Tag};
 
-/// An access to a configuration space. A read that nobody answers gives all ones.
+/// An access to a configuration space. A read without a completion returns all ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigAccess {
     /// The function.
     pub target: FunctionId,
-    /// The dword, 0..=1023.
+    /// The number of the dword register, 0..=1023.
     pub register: u16,
-    /// What is done with it.
+    /// The operation on the register.
     pub action: Action,
 }
 
-/// What is done with a register.
+/// The operation of a configuration access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is read.
+    /// Reads the register.
     Read,
-    /// Those bytes of it are written that `enables` names, bit 0 the lowest. The answer means nothing.
+    /// Writes the bytes of the register that `enables` selects; bit 0 is the lowest byte. The returned value has no meaning.
     Write {
-        /// All four bytes.
+        /// The value of all four bytes.
         value: u32,
         /// Byte enables.
         enables: u8,
@@ -28,7 +28,7 @@ pub enum Action {
 }
 
 impl ConfigAccess {
-    /// The request that a root complex makes of it.
+    /// The configuration request that a root complex sends for this access.
     pub fn request(&self, requester: FunctionId, tag: Tag) -> ConfigRequest {
         let first_be = match self.action {
             Action::Read => 0b1111,

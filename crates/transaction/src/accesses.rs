@@ -1,4 +1,4 @@
-//! Closed-loop accesses: one after the other, each measured until its last byte is where it should be.
+//! Closed-loop accesses: each starts after the last one has completed, and each is measured until its last byte arrives.
 
 use kernel::{Span, Stream, Time};
 use packet::{FlowId, Observation};
@@ -7,32 +7,32 @@ use protocol::coherence::{AtomicChange, AtomicFunction, LINE_BYTES, LineAtomic};
 
 use crate::Pattern;
 
-/// What each access does with its bytes.
+/// The operation of each access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
-    /// Reads them.
+    /// Reads the bytes.
     Read,
-    /// Writes them.
+    /// Writes the bytes.
     Write,
-    /// An atomic operation on each, which are a value of as many bytes.
+    /// Performs an atomic operation on the bytes, as one value.
     Atomic(AtomicAccess),
 }
 
-/// The atomic operations that are measured.
+/// The atomic operations that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomicAccess {
-    /// One is added; nothing comes back.
+    /// Adds one; returns nothing.
     Store,
-    /// One is added; what was there before comes back.
+    /// Adds one; returns the old value.
     Load,
-    /// Zero is put there.
+    /// Writes zero; returns the old value.
     Swap,
-    /// Zero is put there if zero is there.
+    /// Writes zero if the value is zero; returns the old value.
     Compare,
 }
 
 impl AtomicAccess {
-    /// How PCI Express does it: there the value before always comes back.
+    /// The PCI Express operation, which always returns the old value.
     pub const fn operation(self) -> AtomicOperation {
         match self {
             Self::Store | Self::Load => AtomicOperation::FetchAdd,
@@ -41,7 +41,7 @@ impl AtomicAccess {
         }
     }
 
-    /// The operation on the value of `width` bytes (4, 8 or 16) at `address`, a multiple of that.
+    /// The operation on the value of `width` bytes (4, 8 or 16) at `address`, a multiple of `width`.
     pub fn on(self, address: u64, width: usize) -> LineAtomic {
         let (change, operand) = match self {
             AtomicAccess::Store => (AtomicChange::Store(AtomicFunction::Add), 1),
@@ -51,56 +51,56 @@ impl AtomicAccess {
         };
         let place = address as usize % LINE_BYTES;
         LineAtomic::new(change, place, width, [operand, 0])
-            .expect("a plan has atomic operations on values at multiples of their width")
+            .expect("an atomic operation of a plan is aligned to its width")
     }
 }
 
-/// Where the next access is.
+/// The order of addresses.
 #[derive(Clone, Debug)]
 pub enum AccessOrder {
-    /// Behind the last one, and at the end of the region at its beginning again.
+    /// Ascending addresses, from the end of the region back to its beginning.
     Sequential,
-    /// At any multiple of its size, drawn each time.
+    /// Random multiples of the access size.
     Random(Stream),
-    /// At the beginning.
+    /// Always the beginning of the region.
     Local,
 }
 
-/// Accesses to a region, one after the other.
+/// A sequence of accesses to one region, one at a time.
 #[derive(Clone, Debug)]
 pub struct Accesses {
-    /// Their name to the probes.
+    /// The number of the flow for the probes.
     pub flow: FlowId,
-    /// What each does.
+    /// The operation of each access.
     pub kind: AccessKind,
     /// The first address of the region.
     pub address: u64,
-    /// Its bytes, as many as one access at least.
+    /// The size of the region in bytes, at least that of one access.
     pub region: u64,
-    /// Bytes of an access.
+    /// The size of each access in bytes.
     pub size: u64,
-    /// How many there are.
+    /// The number of measured accesses.
     pub count: u64,
-    /// How many come before those, and are not measured.
+    /// The number of accesses before these, which are not measured.
     pub warm_up: u64,
-    /// Where each is.
+    /// The order of addresses.
     pub order: AccessOrder,
-    /// When the first begins.
+    /// The start time of the first access.
     pub start: Time,
-    /// From the end of each to the beginning of the next.
+    /// The time from the end of each access to the start of the next.
     pub interval: Span,
-    /// What the software that starts each takes around it, beside that interval.
+    /// The software time of each access, in addition to `interval`.
     pub turnaround: Span,
-    /// What the region holds and is written with.
+    /// The content of the region, and the data of writes.
     pub pattern: Pattern,
-    /// Whether what is read must be that.
+    /// Whether read data must match the pattern.
     pub check: bool,
 }
 
-/// How far accesses have come.
+/// The progress of accesses.
 #[derive(Clone, Debug)]
 pub struct AccessLoop {
-    /// What they are.
+    /// The description of the accesses.
     pub what: Accesses,
     begun: u64,
     ended: u64,
@@ -111,23 +111,23 @@ pub struct AccessLoop {
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneAccess {
-    /// Where its first byte stands in the region.
+    /// The offset of the access in the region.
     pub offset: u64,
-    /// When it began.
+    /// The time at which the access started.
     pub born: Time,
-    /// Whether it is measured.
+    /// Whether the access is measured.
     pub measured: bool,
 }
 
 impl Accesses {
-    /// What the bytes must be that are read, if that is checked.
+    /// The pattern that read data must match, or `None` if it is not checked.
     pub fn expected(&self) -> Option<Pattern> {
         (self.check && self.kind == AccessKind::Read).then_some(self.pattern)
     }
 }
 
 impl AccessLoop {
-    /// Accesses of which none has begun.
+    /// Creates a sequence that has not started.
     pub fn new(what: Accesses) -> Self {
         AccessLoop {
             begun: 0,
@@ -138,17 +138,17 @@ impl AccessLoop {
         }
     }
 
-    /// Whether all have begun.
+    /// Whether all accesses have started.
     pub fn is_over(&self) -> bool {
         self.begun == self.what.count + self.what.warm_up
     }
 
-    /// When the next begins.
+    /// The time at which the next access starts.
     pub fn next_start(&self) -> Time {
         self.next_start
     }
 
-    /// Begins the next, which is due and is there.
+    /// Starts the next access. The caller checks that it is due and that not all have started.
     pub fn begin(&mut self, now: Time) -> OneAccess {
         let places = self.what.region / self.what.size;
         let offset = match &mut self.what.order {
@@ -168,7 +168,7 @@ impl AccessLoop {
         }
     }
 
-    /// The access that had begun ends at `at`: what to tell of it, if anything.
+    /// Ends an access at time `at`. Returns its observation if it is measured.
     pub fn end(&mut self, one: OneAccess, at: Time, intact: bool) -> Option<Observation> {
         self.ended += 1;
         self.leave(at);
@@ -182,7 +182,7 @@ impl AccessLoop {
         })
     }
 
-    /// The access that had begun has failed.
+    /// Ends an access that has failed at time `at`. Returns its observation if it is measured.
     pub fn fail(&mut self, one: OneAccess, at: Time) -> Option<Observation> {
         self.ended += 1;
         self.leave(at);
@@ -196,7 +196,7 @@ impl AccessLoop {
         self.next_start = at + self.what.turnaround + self.what.interval;
     }
 
-    /// No more begin, and the one that has begun does not end: how many of those that are measured will not.
+    /// Stops the sequence. Returns the number of measured accesses that have not ended.
     pub fn abandon(&mut self) -> u64 {
         let all = self.what.count + self.what.warm_up;
         let left = all - self.ended.max(self.what.warm_up);
@@ -204,7 +204,7 @@ impl AccessLoop {
         left
     }
 
-    /// What to tell at the beginning: how much will be asked for in all.
+    /// The observation with the total number of bytes, which is reported at the start.
     pub fn announced(&self) -> Observation {
         Observation::Ended {
             flow: self.what.flow,
@@ -257,7 +257,7 @@ mod tests {
             let what = all.end(one, one.born, true);
             told.push((one.offset, what.is_some()));
         }
-        // Of 100 bytes the last 20 are no access.
+        // The last 20 of 100 bytes are too few for an access.
         assert_eq!(told, [(0, false), (40, true), (0, true)]);
     }
 }

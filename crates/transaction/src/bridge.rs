@@ -1,8 +1,8 @@
-//! A non-transparent bridge between an address space and that of all processors: what goes out, and what others do here.
+//! A non-transparent bridge between the address space of one processor and the global address space of all processors.
 //!
-//! A request that goes out has a global address, and is made under the number of this side's processor and a tag of this
-//! bridge; one that comes in is made here under this side's function and another tag. So the packets in between are whole by
-//! themselves, and no two requests have one tag.
+//! An outgoing request gets a global address, the requester ID of its processor and a tag of the bridge. An incoming request is
+//! sent again with the requester ID of a local function and a local tag. So packets between bridges are complete in themselves, and
+//! tags never conflict.
 
 mod outgoing;
 
@@ -20,95 +20,95 @@ use outgoing::{Outgoing, Waiting, words};
 pub struct Bridge {
     config: BridgeConfig,
     outgoing: Outgoing,
-    /// What this side has asked others for.
+    /// Outstanding loads of this side.
     asked: Outstanding<Asked>,
-    /// What others store here, with its number among what has come.
+    /// Write requests of incoming stores, each with the arrival number of its store.
     stores: VecDeque<(u64, BridgedStore)>,
-    /// What others ask for here, by number, and those of which a part is to be asked for.
+    /// Incoming loads by arrival number.
     loads: BTreeMap<u64, Load>,
     turns: VecDeque<(Time, u64)>,
-    /// What others have answered.
+    /// Incoming completions, each with its arrival number and due time.
     answers: VecDeque<(u64, Time, PacketId)>,
     came: u64,
 }
 
-/// How a bridge is built.
+/// The configuration of a bridge.
 #[derive(Clone, Copy, Debug)]
 pub struct BridgeConfig {
     /// The number of this side's processor.
     pub processor: u8,
-    /// Addresses of each processor.
+    /// The size of each processor's address range in the global address space.
     pub space: u64,
-    /// Words of 16 bytes that have room on the other side, of each class.
+    /// The size of the far side's buffer for each class, in words of 16 bytes.
     pub words: u32,
-    /// Time of a word on the way there.
+    /// The transmission time of one word.
     pub cycle: Span,
-    /// Loads of this side that may wait for answers.
+    /// The largest number of outstanding loads of this side.
     pub loads: u16,
-    /// How long each of them waits.
+    /// The completion timeout of these loads.
     pub timeout: Span,
 }
 
-/// What a side of a bridge makes of requests: as which function, and how large at most.
+/// The requester of the requests that a bridge makes on its side, and their size limit.
 #[derive(Clone, Copy, Debug)]
 pub struct BridgeSide {
-    /// Who makes them.
+    /// The ID of the requester.
     pub id: FunctionId,
     /// Max payload size, in bytes.
     pub max_payload: u32,
 }
 
-/// A write request that another processor has made.
+/// A write request of an incoming store.
 #[derive(Clone, Copy, Debug)]
 pub struct BridgedStore {
-    /// When it may go.
+    /// The earliest time at which the request may be sent.
     pub due: Time,
-    /// The request.
+    /// The write request.
     pub packet: PacketId,
-    /// The room that the last one of a store gives back.
+    /// The buffer space to return, set on the last request of a store.
     pub room: Option<Room>,
 }
 
-/// A part of what another processor loads: the request for it needs a tag.
+/// A part of an incoming load. Its read request needs a tag.
 #[derive(Clone, Copy, Debug)]
 pub struct BridgedLoad {
-    /// Which load.
+    /// The arrival number of the load.
     pub number: u64,
-    /// Where.
+    /// The address of the part.
     pub address: u64,
-    /// Bytes.
+    /// The number of bytes.
     pub len: u32,
-    /// The room that the load gives back, if all of it is asked for now.
+    /// The buffer space to return, set on the last part of a load.
     pub room: Option<Room>,
     header: Header,
     stamp: Stamp,
 }
 
-/// A load of this side.
+/// An outstanding load of this side.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     request: Header,
     stamp: Stamp,
 }
 
-/// A load of another processor.
+/// An incoming load.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     request: MemoryRequest,
     header: Header,
     stamp: Stamp,
-    /// Bytes of it that this side has asked for, and that were answered.
+    /// Bytes that this side has requested, and bytes that were completed.
     asked: u32,
     answered: u32,
-    /// The room that it takes here until all of it is asked for.
+    /// The buffer space that the load uses until all its bytes are requested.
     room: Room,
 }
 
-/// Completions end at multiples of this (PCIe Base 2.3.1.1).
+/// The read completion boundary of the bridge's completions (PCIe Base 2.3.1.1).
 const BOUNDARY: u32 = 128;
 
 impl Bridge {
-    /// A bridge over which nothing goes.
+    /// Creates an idle bridge.
     pub fn new(config: BridgeConfig) -> Self {
         Self {
             outgoing: Outgoing::new(config.words),
@@ -122,17 +122,17 @@ impl Bridge {
         }
     }
 
-    /// The other side has room again.
+    /// Adds buffer space of `class` that the far side has returned.
     pub fn free(&mut self, class: usize, room: Room) {
         self.outgoing.free(class, room);
     }
 
-    /// Forgets the loads that were not answered in time: whoever made them has given them up, too.
+    /// Removes loads whose timeout has passed. Their requesters have timed out as well.
     pub fn give_up(&mut self, now: Time) {
         while self.asked.give_up(now).is_some() {}
     }
 
-    /// When something is due that is not at `now`.
+    /// The next time after `now` at which something is due.
     pub fn due_after(&mut self, now: Time, packets: &Packets) -> Time {
         let stores = self.stores.front().map(|(_, store)| store.due);
         let loads = self.turns.front().map(|(due, _)| *due);
@@ -143,12 +143,13 @@ impl Bridge {
         later.min(self.asked.oldest_deadline())
     }
 
-    /// Who asks and answers in the global address space.
+    /// The bridge's requester and completer ID in the global address space.
     pub fn global_id(&self) -> FunctionId {
         FunctionId::new(self.config.processor, 0, 0)
     }
 
-    /// A memory request of this side sets out for the global `address`, at `ready`; until it goes it keeps `charge`.
+    /// Queues a memory request of this side for the global `address`. It may be sent from `ready` on, and uses `charge` in the
+    /// receive buffer until then.
     pub fn set_out(
         &mut self,
         (packet, charge): (PacketId, Charge),
@@ -174,7 +175,7 @@ impl Bridge {
         self.outgoing.push(header.class(), waiting);
     }
 
-    /// The packet that goes out at `now`, and what it gives back of the receive buffer.
+    /// Returns the packet to send at `now`, and the receive-buffer credits that it frees.
     pub fn next_out(
         &mut self,
         now: Time,
@@ -201,7 +202,7 @@ impl Bridge {
         Some((frame, waiting.charge))
     }
 
-    /// A load gets a tag of this bridge.
+    /// Gives a load a tag of this bridge.
     fn ask_for(&mut self, waiting: &Waiting, now: Time, packets: &mut Packets) -> PacketId {
         let content = &packets[waiting.packet];
         let (request, stamp) = (*content.header(), content.stamp);
@@ -214,7 +215,7 @@ impl Bridge {
         packets.rewritten(waiting.packet, Header { kind, ..request })
     }
 
-    /// A store of another processor becomes write requests, which may go at `due`. True if it has become none.
+    /// Splits an incoming store into write requests, which may be sent at `due`. Returns true if there are none.
     pub fn store_here(
         &mut self,
         frame: BusFrame,
@@ -243,7 +244,7 @@ impl Bridge {
         count == 0
     }
 
-    /// A load of another processor waits for its turn, from `due` on.
+    /// Queues an incoming load, which may be executed at `due`.
     pub fn load_here(&mut self, frame: BusFrame, due: Time, packets: &mut Packets) {
         let content = &packets[frame.packet];
         let (header, stamp) = (*content.header(), content.stamp);
@@ -264,19 +265,19 @@ impl Bridge {
         self.turns.push_back((due, self.came));
     }
 
-    /// The next write request that may go at `now`.
+    /// Returns the next write request that may be sent at `now`.
     pub fn next_store(&mut self, now: Time) -> Option<BridgedStore> {
         let store = self.stores.pop_front_if(|(_, store)| store.due <= now);
         store.map(|(_, store)| store)
     }
 
-    /// Whether nothing that was stored before what has that number waits: nothing passes that (PCIe Base 2.4.1).
+    /// Whether no store that arrived before `number` is waiting. Nothing may pass an older store (PCIe Base 2.4.1).
     fn is_first(&self, number: u64) -> bool {
         let oldest = self.stores.front();
         oldest.is_none_or(|(store, _)| *store > number)
     }
 
-    /// The next completion that may go at `now`.
+    /// Returns the next completion that may be sent at `now`.
     pub fn next_answer(&mut self, now: Time) -> Option<PacketId> {
         let (number, due, packet) = *self.answers.front()?;
         if due > now || !self.is_first(number) {
@@ -286,7 +287,7 @@ impl Bridge {
         Some(packet)
     }
 
-    /// The next part of a load that may be asked for at `now`, of `largest` bytes at most.
+    /// Returns the next part of a load that may be requested at `now`, at most `largest` bytes.
     pub fn next_load(&mut self, now: Time, largest: u32) -> Option<BridgedLoad> {
         let (due, number) = *self.turns.front()?;
         if due > now || !self.is_first(number) {
@@ -296,7 +297,7 @@ impl Bridge {
         let load = self.loads.get_mut(&number)?;
         let whole = load.request.byte_len();
         let address = load.request.first_byte() % self.config.space + u64::from(load.asked);
-        // All but the last part end where requests of that size do, so that their completions are whole dwords.
+        // Each part but the last ends at a multiple of `largest`, so that completions end at whole dwords.
         let room = largest - (address % u64::from(largest)) as u32;
         let len = (whole - load.asked).min(room);
         load.asked += len;
@@ -310,7 +311,7 @@ impl Bridge {
         })
     }
 
-    /// A part of the answer to the load with that number is here: no bytes, if it could not be read.
+    /// Completes a part of load `number` with `bytes`. Empty `bytes` mean that the read has failed.
     pub fn answer<T>(
         &mut self,
         number: u64,
@@ -349,7 +350,7 @@ impl Bridge {
         }
     }
 
-    /// Answers a load of another processor that is not carried out here, and lets go of it.
+    /// Completes an incoming load with Unsupported Request, and releases its packet.
     pub fn turn_away(&mut self, request: PacketId, now: Time, packets: &mut Packets) {
         let content = &packets[request];
         let (header, stamp) = (*content.header(), content.stamp);
@@ -360,7 +361,7 @@ impl Bridge {
         }
     }
 
-    /// An answer of this side, which has its global ID, goes out at `ready`.
+    /// Queues a completion of this side, which has its global ID and may be sent at `ready`.
     pub fn send_answer(&mut self, packet: PacketId, ready: Time) {
         let waiting = Waiting {
             ready,
@@ -369,7 +370,8 @@ impl Bridge {
         self.outgoing.push(Class::Completion, waiting);
     }
 
-    /// An answer from another processor becomes completions, which may go at `due`. False, if nothing here waits for it.
+    /// Splits a completion from another processor into local completions, which may be sent at `due`. Returns false if no request
+    /// waits for it.
     pub fn answer_here(
         &mut self,
         packet: PacketId,
@@ -406,7 +408,7 @@ impl Bridge {
 }
 
 impl BridgedLoad {
-    /// Its read request, by `requester` under `tag`.
+    /// Creates the read request of this part for `requester` with `tag`.
     pub fn request(&self, requester: FunctionId, tag: Tag, packets: &mut Packets) -> PacketId {
         let kind = Kind::MemoryRead(request_at(requester, tag, self.address, self.len));
         let packet = packets.claim();
@@ -421,12 +423,13 @@ impl BridgedLoad {
     }
 }
 
-/// A request for bytes that are within a page where they are now, and so are where they go.
+/// A request at a new address. A valid request stays valid, because a bridge moves addresses by whole pages.
 fn request_at(requester: FunctionId, tag: Tag, address: u64, len: u32) -> MemoryRequest {
-    MemoryRequest::new(requester, tag, address, len).expect("a page stays a page")
+    MemoryRequest::new(requester, tag, address, len)
+        .expect("a bridge keeps the offset of an address in its page")
 }
 
-/// The completions with `bytes`, which are `len` bytes of a request from `offset` on, none over `largest`.
+/// Creates the completions with `bytes`, the `len` bytes of a request from `offset` on. Each has at most `largest` bytes.
 fn answers(
     request: &Header,
     completer: FunctionId,
@@ -450,7 +453,7 @@ fn answers(
         .collect()
 }
 
-/// The completion that says that nobody answers.
+/// Creates a completion with status Unsupported Request.
 fn failed(
     request: &Header,
     completer: FunctionId,
@@ -458,7 +461,7 @@ fn failed(
     packets: &mut Packets,
 ) -> PacketId {
     let header = Header::completion(request, completer, Status::UnsupportedRequest)
-        .expect("a load is answered");
+        .expect("a load is a non-posted request");
     let packet = packets.claim();
     packets[packet].write(header, stamp);
     packet

@@ -1,11 +1,11 @@
-//! Calls that move flows, as the probes are told of them.
+//! Notes about the calls that start flows.
 
 use packet::{Note, NoteKind};
 
-/// Where the call stands that moves a flow: a system call of a driver, or the work of a program of a router.
+/// The state of the call that starts a flow: a system call of a driver, or an operation of a router's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallNote {
-    /// The call is made.
+    /// The call starts.
     Called,
     /// The call has returned.
     Returned,

@@ -1,27 +1,27 @@
-//! The answer to a memory read, split as its completer splits it (PCIe Base 2.3.1.1).
+//! The completions of a memory read, split by the completer's rules (PCIe Base 2.3.1.1).
 
 use packet::{PacketId, Packets};
 use protocol::{FunctionId, Header, Kind};
 
 use crate::Memory;
 
-/// The completions of one read, in order of address.
+/// An iterator over the completions of one read, in order of address.
 #[derive(Clone, Debug)]
 pub struct Completions {
     request: Header,
     completer: FunctionId,
-    /// Where the next one begins and the last one ends, as byte addresses.
+    /// The byte address at which the next completion starts, and the address at which the last one ends.
     next: u64,
     first: u64,
     end: u64,
-    /// Largest completion, and the boundary at which all but the last one end.
+    /// The size limit of a completion, and the boundary at which all completions but the last end.
     largest: u64,
     boundary: u64,
 }
 
 impl Completions {
-    /// Splits the answer to `request`, a memory read, into completions of at most `largest` bytes of payload that end at
-    /// multiples of `boundary`, the read completion boundary. There is none to any other request.
+    /// Splits the completion of the memory read `request` into packets with at most `largest` payload bytes. They end at multiples
+    /// of `boundary`, the read completion boundary. Other requests have no such completions.
     pub fn of(request: &Header, completer: FunctionId, largest: u32, boundary: u32) -> Self {
         let len = match &request.kind {
             Kind::MemoryRead(read) => read.byte_len(),
@@ -30,7 +30,7 @@ impl Completions {
         Self::of_part(request, completer, (0, len), largest, boundary)
     }
 
-    /// The same of the answer with `len` bytes from `offset` bytes after the first one that was asked for.
+    /// Splits the completion of `len` bytes from `offset` within the request.
     pub fn of_part(
         request: &Header,
         completer: FunctionId,
@@ -54,7 +54,8 @@ impl Completions {
         }
     }
 
-    /// All of them as packets with the stamp of the `request`, filled from `memory`, which begins at address `base`.
+    /// Creates the packets of all completions, with the stamp of the `request` and data from `memory`, which begins at address
+    /// `base`.
     pub fn packets(
         mut self,
         request: PacketId,
@@ -83,7 +84,7 @@ impl Completions {
 }
 
 impl Iterator for Completions {
-    /// A header, the byte address of its data and how many bytes of it were asked for.
+    /// A header, the byte address of its data, and the number of requested bytes in it.
     type Item = (Header, u64, u32);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -91,7 +92,7 @@ impl Iterator for Completions {
             return None;
         }
         let start = self.next;
-        // The payload is counted in whole dwords from the one that holds the first byte.
+        // The payload is counted in whole dwords, from the dword with the first byte.
         let reach = (start & !3) + self.largest;
         let boundary = reach - reach % self.boundary;
         let stop = if reach >= self.end {
@@ -103,7 +104,7 @@ impl Iterator for Completions {
         };
         let (offset, len) = ((start - self.first) as u32, (stop - start) as u32);
         let header = Header::completion_with_data(&self.request, self.completer, offset, len)
-            .expect("a piece of the requested range can be completed");
+            .expect("every part of a valid request has a valid completion");
         self.next = stop;
         Some((header, start, len))
     }

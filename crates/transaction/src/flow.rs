@@ -1,4 +1,4 @@
-//! Flows: streams of requests to one region of addresses, and how far each has come.
+//! Flows: streams of requests to one region of addresses, and their progress.
 
 use std::collections::VecDeque;
 
@@ -8,78 +8,78 @@ use protocol::MemoryRequest;
 
 use crate::{Pattern, RequesterLimits, Spread};
 
-/// Which way the payload goes.
+/// The direction of a flow's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Posted writes to the target.
     Write,
     /// Reads from the target.
     Read,
-    /// Posted writes that the target sends back, one at a time.
+    /// Posted writes that the target sends back. Each starts when the last one has come back.
     RoundTrip,
 }
 
-/// When a flow ends.
+/// The end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// After this many bytes.
+    /// The flow ends after this many bytes.
     Bytes(u64),
-    /// With the last request that begins within this time of the flow's start.
+    /// The flow ends with the last request that begins within this time of its start.
     Lasting(Span),
 }
 
-/// What a flow carries.
+/// The payload of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// The flow's own pattern.
     Pattern(Pattern),
-    /// These bytes (writes), or whatever is read, which replaces them.
+    /// These bytes (write), or the bytes that are read (read), which replace them.
     Bytes(Vec<u8>),
 }
 
 /// A stream of requests to one region of addresses.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Its name to the probes.
+    /// The number of the flow for the probes.
     pub id: FlowId,
-    /// Which way.
+    /// The direction of the payload.
     pub direction: Direction,
-    /// The first address.
+    /// The first address of the region.
     pub address: u64,
-    /// The region's length: a longer flow begins again at its first address, and with the same bytes.
+    /// The length of the region. A longer flow starts again at the first address, with the same bytes.
     pub region: u64,
-    /// When it ends.
+    /// The end of the flow.
     pub extent: Extent,
-    /// Bytes a request, which is made of as many packets as it takes; none for requests of one packet each.
+    /// The size of a request in bytes, which may need several packets. `None` means one packet for each request.
     pub request_size: Option<u64>,
-    /// When it begins.
+    /// The start time.
     pub start: Time,
-    /// Least time from one request to the next.
+    /// The least time from one request to the next.
     pub interval: Span,
-    /// What it carries.
+    /// The payload.
     pub content: Content,
-    /// Where its requests go and when, if that is drawn: `address` and `interval` say nothing then, and it never waits.
+    /// Random addresses and times of requests. They replace `address` and `interval`, and never wait for earlier requests.
     pub spread: Option<Spread>,
 }
 
-/// A flow under way.
+/// An active flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) flow: Flow,
     pub(crate) issued: u64,
-    /// First address of the region that the request is made to.
+    /// The first address of the region of the current request.
     pub(crate) base: u64,
-    /// Where in the region the next packet begins.
+    /// The offset in the region at which the next packet begins.
     pub(crate) within: u64,
-    /// When the next request may begin.
+    /// The earliest time of the next request.
     pub(crate) next_at: Time,
-    /// The request that is being made, and its bytes yet to ask for.
+    /// The number of the current request, and the bytes left to request.
     pub(crate) request: u32,
     pub(crate) left: u64,
     pub(crate) born: Time,
-    /// Reads that are not answered in full, the oldest first.
+    /// Reads that are not fully completed, oldest first.
     pub(crate) reads: VecDeque<OpenRead>,
-    /// A round trip that is not back yet.
+    /// Whether a round trip has not come back.
     pub(crate) away: bool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Running {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenRead {
     number: u32,
-    /// Bytes that did not come yet.
+    /// Bytes that have not arrived.
     missing: u64,
 }
 
@@ -108,7 +108,7 @@ impl Running {
         }
     }
 
-    /// Whether the last request was made, in full.
+    /// Whether the last request is fully sent.
     pub(crate) fn is_through(&self, now: Time) -> bool {
         self.left == 0 && self.is_past_end(now)
     }
@@ -120,7 +120,7 @@ impl Running {
         }
     }
 
-    /// When the next packet may be made.
+    /// The earliest time of the next packet.
     pub(crate) fn next_at(&self) -> Time {
         if self.left > 0 {
             Time::ZERO
@@ -129,7 +129,7 @@ impl Running {
         }
     }
 
-    /// Begins a request, unless one is being made.
+    /// Begins a request, unless one is not fully sent.
     pub(crate) fn begin(&mut self, now: Time, limits: &RequesterLimits) {
         if self.left > 0 {
             return;
@@ -159,7 +159,7 @@ impl Running {
         }
     }
 
-    /// Address and length of the next packet: within the request, the region, its 4 KiB page and the function's limits.
+    /// The address and length of the next packet, within the request, the region, the 4 KiB page and the function's limits.
     pub(crate) fn next_range(&self, limits: &RequesterLimits) -> (u64, u32) {
         let flow = &self.flow;
         let address = self.base + self.within;
@@ -169,7 +169,7 @@ impl Running {
         } else {
             limits.max_payload
         };
-        // Off its boundary a packet is cut short, so that it carries no more dwords than an aligned one.
+        // An unaligned packet is shorter, so that it has no more dwords than an aligned one.
         let largest = u64::from(largest) - address % 4;
         let len = self
             .left
@@ -179,7 +179,7 @@ impl Running {
         (address, len as u32)
     }
 
-    /// A packet of `len` bytes was made.
+    /// Records that a packet of `len` bytes was created.
     pub(crate) fn advance(&mut self, len: u32) {
         self.issued += u64::from(len);
         self.left -= u64::from(len);
@@ -189,7 +189,7 @@ impl Running {
         }
     }
 
-    /// `bytes` of read `number` came: whether it is answered in full.
+    /// Records that `bytes` bytes of read `number` have arrived or are lost. Returns whether the read is complete.
     pub(crate) fn answered(&mut self, number: u32, bytes: u32) -> bool {
         let Some(position) = self.reads.iter().position(|read| read.number == number) else {
             return false;
@@ -202,7 +202,7 @@ impl Running {
         true
     }
 
-    /// Whether `bytes`, read at `offset`, are what the target holds; bytes that are wanted are kept.
+    /// Checks that `bytes`, read at `offset`, are as expected. A flow with its own bytes stores them.
     pub(crate) fn take(&mut self, offset: u64, bytes: &[u8]) -> bool {
         match &mut self.flow.content {
             Content::Pattern(pattern) => pattern.matches(offset, bytes),

@@ -1,6 +1,6 @@
-//! The functions of one component, and how configuration requests reach them and go on from them (PCIe Base 7.3).
+//! The functions of one component, and the routing of configuration requests (PCIe Base 7.3).
 //!
-//! A component in a running fabric and firmware that plans one both ask here, so that they cannot disagree.
+//! Components in a running fabric and the firmware that plans one use the same code, so they always agree.
 
 mod virtual_spaces;
 
@@ -14,7 +14,7 @@ use protocol::{
 use crate::{Action, refuse};
 use virtual_spaces::VirtualSpaces;
 
-/// What a component is to configuration requests.
+/// The kind of component, which decides how configuration requests are routed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Device,
@@ -33,50 +33,50 @@ pub struct Functions {
     virtual_spaces: VirtualSpaces,
 }
 
-/// The function of a port with a link below.
+/// The function of a downstream port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortFunction {
-    /// Device number on its bus.
+    /// The device number on the port's bus.
     pub device: u8,
-    /// Function number in that device.
+    /// The function number in that device.
     pub function: u8,
-    /// Its configuration space.
+    /// The configuration space of the port.
     pub space: ConfigSpace,
 }
 
-/// One of the functions of a component.
+/// The position of a function in its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A device's physical function, a switch's upstream port, or a host bridge.
     Own,
-    /// The port with this index among those with a link below.
+    /// The downstream port with this index.
     Port(usize),
-    /// The virtual function of a device with this number, from 0, while it is enabled.
+    /// The virtual function of a device with this number, from 0. It exists only while it is enabled.
     Virtual(usize),
 }
 
-/// Where a configuration request goes from here.
+/// The result of routing a configuration request in a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// To a function here.
+    /// The request is for a function of this component.
     Here(Place),
-    /// Down the port with this index, as a request of this type.
+    /// The request goes to the port with this index, as a request of this type.
     Below(usize, ConfigKind),
-    /// Nowhere: an unsupported request.
+    /// No function has this ID: an unsupported request.
     Nobody,
 }
 
-/// A configuration request that was served.
+/// The result of a configuration request that a function has executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Its completion.
+    /// The completion.
     pub completion: PacketId,
-    /// Whether a register was written.
+    /// Whether the request has written a register.
     pub written: bool,
 }
 
 impl Functions {
-    /// A device with this function, and with its virtual functions as soon as they are enabled.
+    /// A device with a physical function, and with its virtual functions when they are enabled.
     pub fn device(function: &EndpointFunction) -> Self {
         let own = ConfigSpace::endpoint(function);
         Functions {
@@ -85,12 +85,12 @@ impl Functions {
         }
     }
 
-    /// A switch with an upstream port and those below it.
+    /// A switch with an upstream port and downstream ports.
     pub fn switch(upstream: ConfigSpace, ports: Vec<PortFunction>) -> Self {
         Self::new(Role::Switch, upstream, ports)
     }
 
-    /// A root complex: a host bridge and root ports, all on bus 0.
+    /// A root complex with a host bridge and root ports, all on bus 0.
     pub fn root(host_bridge: ConfigSpace, ports: Vec<PortFunction>) -> Self {
         Self::new(Role::Root, host_bridge, ports)
     }
@@ -115,7 +115,7 @@ impl Functions {
         }
     }
 
-    /// The ID of a device's physical function, a switch's upstream port, or a host bridge.
+    /// The ID of the device's physical function, the switch's upstream port, or the host bridge.
     pub fn id(&self) -> FunctionId {
         self.id
     }
@@ -141,29 +141,29 @@ impl Functions {
         }
     }
 
-    /// The functions of the ports with a link below.
+    /// The configuration spaces of the downstream ports.
     pub fn ports(&self) -> impl ExactSizeIterator<Item = &ConfigSpace> {
         self.ports.iter().map(|port| &port.space)
     }
 
-    /// Every function there is now.
+    /// All functions that exist now.
     pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
         std::iter::once(Place::Own)
             .chain((0..self.ports.len()).map(Place::Port))
             .chain(self.virtual_places())
     }
 
-    /// Every virtual function there is now.
+    /// All virtual functions that exist now.
     pub fn virtual_places(&self) -> impl Iterator<Item = Place> + use<> {
         (0..self.virtual_spaces.spaces().len()).map(Place::Virtual)
     }
 
-    /// The function with that ID, if it is here.
+    /// The position of the function with this ID, if it exists.
     pub fn place_of(&self, id: FunctionId) -> Option<Place> {
         self.places().find(|place| self.id_of(*place) == id)
     }
 
-    /// The bus of the port functions.
+    /// The bus number of the port functions.
     fn internal_bus(&self) -> u8 {
         match self.role {
             Role::Root => 0,
@@ -171,7 +171,7 @@ impl Functions {
         }
     }
 
-    /// Where `request` goes, which came from above or, in a root complex, from the CPU.
+    /// Routes `request`, which came from above or, in a root complex, from the CPU.
     pub fn reach(&self, request: &ConfigRequest) -> Reach {
         let id = request.target;
         match (self.role, request.kind) {
@@ -186,7 +186,8 @@ impl Functions {
         }
     }
 
-    /// Bus and device number are not looked at: they may be those that a write is about to tell.
+    /// Finds a virtual function by its function number. Bus and device number are ignored, because a write may be about to set
+    /// them.
     fn reach_virtual(&self, id: FunctionId) -> Reach {
         let found = self
             .virtual_places()
@@ -207,13 +208,13 @@ impl Functions {
             Some(index) if self.ports[index].space.secondary_bus() != id.bus() => {
                 Reach::Below(index, ConfigKind::Type1)
             }
-            // PCIe Base 7.3.1: below a port there is only device 0.
+            // Only device 0 exists below a port (PCIe Base 7.3.1).
             Some(index) if id.device() == 0 => Reach::Below(index, ConfigKind::Type0),
             _ => Reach::Nobody,
         }
     }
 
-    /// Carries out `action`, which `request` was made of, at the function at `place`; what a read gives.
+    /// Performs `action` of `request` on the function at `place`. Returns the value that a read gives.
     pub fn access(&mut self, place: Place, request: &ConfigRequest, action: Action) -> u32 {
         match action {
             Action::Read => self.space(place).read(request.register),
@@ -243,8 +244,8 @@ impl Functions {
         }
     }
 
-    /// Serves the configuration request `packet` at `place` and lets go of it. Its completion is the caller's to send, as are
-    /// the consequences of a write.
+    /// Executes the configuration request `packet` on the function at `place`, and releases the packet. The caller sends the
+    /// completion and handles the effects of a write.
     pub fn serve(&mut self, place: Place, packet: PacketId, packets: &mut Packets) -> Served {
         let content = &packets[packet];
         let (header, stamp) = (*content.header(), content.stamp);
@@ -256,7 +257,7 @@ impl Functions {
             Action::Read => Header::completion_with_data(&header, id, 0, 4),
             Action::Write { .. } => Header::completion(&header, id, Status::Successful),
         };
-        let answer = answer.expect("a configuration request is completed");
+        let answer = answer.expect("a configuration request is non-posted");
         let completion = packets.claim();
         let payload = packets[completion].write(answer, stamp);
         if action == Action::Read {
@@ -268,8 +269,7 @@ impl Functions {
         }
     }
 
-    /// Ends `packet` at the function at `place`, which records why and lets go of it; its answer, if it gets one, is the
-    /// caller's to send.
+    /// Drops `packet` at the function at `place`, and records the error there. The caller sends the completion, if there is one.
     pub fn refuse<C: Component<Traffic = Pcie>>(
         &mut self,
         place: Place,
@@ -287,20 +287,20 @@ impl Functions {
         refuse(packet, self.id_of(place), why, fx)
     }
 
-    /// Records a request that was not completed in time at the function at `place`.
+    /// Records a completion timeout at the function at `place`.
     pub fn record_timeout(&mut self, place: Place) {
         self.record(place, Refusal::CompletionTimeout, None, false);
     }
 
     fn record(&mut self, place: Place, why: Refusal, header: Option<[u8; 16]>, answered: bool) {
         let (error, advisory) = match why {
-            // PCIe Base 6.2.3.2.4.1: the completion tells the requester.
+            // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
             Refusal::MalformedTlp => (UncorrectableError::MalformedTlp, false),
-            // PCIe Base 6.2.3.2.4.5.
+            // An unexpected completion is an advisory error (PCIe Base 6.2.3.2.4.5).
             Refusal::UnexpectedCompletion => (UncorrectableError::UnexpectedCompletion, true),
             Refusal::CompletionTimeout => (UncorrectableError::CompletionTimeout, false),
-            // PCI Express knows nothing of these.
+            // These reasons do not exist in PCI Express.
             Refusal::BitErrors
             | Refusal::SeveredFibre
             | Refusal::Unacknowledged
@@ -319,12 +319,12 @@ impl Functions {
         self.space_mut(place).record(&record, control);
     }
 
-    /// Records that a request of the function at `place` was answered with Unsupported Request.
+    /// Records that a request of the function at `place` was completed with Unsupported Request.
     pub fn record_master_abort(&mut self, place: Place) {
         self.space_mut(place).record_master_abort();
     }
 
-    /// Records errors that the link below or above the function at `place` has repaired.
+    /// Records errors that the link of the function at `place` has corrected.
     pub fn record_correctable(&mut self, place: Place, bits: u32) {
         self.space_mut(place).record_correctable(bits);
     }
@@ -336,7 +336,7 @@ fn is_below(bridge: &ConfigSpace, id: FunctionId) -> bool {
     (secondary..=subordinate).contains(&id.bus())
 }
 
-/// What the configuration request with that header and payload asks for.
+/// The configuration request and the operation that a packet's header and payload describe.
 fn asked(header: &Header, payload: &[u8]) -> (ConfigRequest, Action) {
     match &header.kind {
         Kind::ConfigRead(request) => (*request, Action::Read),
@@ -348,11 +348,11 @@ fn asked(header: &Header, payload: &[u8]) -> (ConfigRequest, Action) {
             };
             (*request, action)
         }
-        _ => panic!("only configuration requests are served here"),
+        _ => panic!("only configuration requests can be executed"),
     }
 }
 
-/// The configuration request `packet` as one of type `kind`: the same packet, or another one in its place.
+/// Changes the type of the configuration request `packet` to `kind`. Returns the same packet, or a copy that replaces it.
 pub fn retype(packet: PacketId, kind: ConfigKind, packets: &mut Packets) -> PacketId {
     let content = &packets[packet];
     let (mut header, stamp) = (*content.header(), content.stamp);

@@ -1,8 +1,9 @@
-//! Requesters and completers: what a root complex and a device both do with transactions.
+//! Requesters and completers: the transaction layer that root complexes and devices share.
 //!
-//! A [`Requester`] turns flows into requests under tags and takes in their completions; [`Completions`] splits the
-//! answer to a read; [`Memory`] holds the bytes; [`Functions`] answers configuration requests; a [`Bridge`] makes requests in
-//! another address space; a [`LockedLoop`] works under locks that others share; a [`TranslationCache`] remembers where pages lead. None of them knows a link or a clock of its own.
+//! A [`Requester`] turns flows into requests and matches their completions. [`Completions`] splits the completion of a read.
+//! [`Memory`] holds bytes. [`Functions`] executes configuration requests. A [`Bridge`] passes requests to another address space. A
+//! [`LockedLoop`] performs work under shared locks. A [`TranslationCache`] stores address translations. None of them knows links or
+//! sets timers.
 
 mod access;
 mod accesses;

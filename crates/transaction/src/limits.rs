@@ -9,8 +9,8 @@ pub struct RequesterLimits {
     pub max_payload: u32,
     /// Max read request size in bytes.
     pub max_read_request: u32,
-    /// Non-posted requests that may wait for completions.
+    /// The number of outstanding non-posted requests.
     pub tags: u16,
-    /// How long each of them waits.
+    /// The completion timeout.
     pub completion_timeout: Span,
 }

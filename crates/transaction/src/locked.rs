@@ -1,6 +1,6 @@
-//! Work under locks, one piece after the other: a lock is requested, something is done under it, and it is released.
+//! Work under locks: repeatedly, a lock is requested, work is done, and the lock is released.
 //!
-//! Programs on a host and the lock engine of an accelerator go through the same steps; what each step takes is theirs to say.
+//! Programs on a host and the lock engine of an accelerator use the same steps, but decide themselves how long each step takes.
 
 mod note;
 mod steps;
@@ -17,73 +17,73 @@ pub use note::LockNote;
 pub use steps::{LockedLoop, Step};
 pub use word::{WordAccess, WordOperation};
 
-/// Pieces of work under the locks of a table, one after the other.
+/// A sequence of pieces of work under the locks of a table.
 #[derive(Clone, Debug)]
 pub struct LockedWork {
-    /// Their name to the probes.
+    /// The number of the flow for the probes.
     pub flow: FlowId,
-    /// Who does them: nobody else has that ID.
+    /// The owner ID for the locks, which must be unique.
     pub owner: Owner,
-    /// The locks.
+    /// The table of locks.
     pub table: Table,
-    /// What is done under each.
+    /// The work under each lock.
     pub under: Under,
-    /// What is drawn comes from there.
+    /// The source of random numbers.
     pub stream: Stream,
-    /// How many there are.
+    /// The number of pieces of work.
     pub count: u64,
-    /// When the first begins.
+    /// The time of the first request.
     pub start: Time,
-    /// From the release of each to the next.
+    /// The time from each release to the next request.
     pub interval: Span,
-    /// Whether that is the mean of exponential times.
+    /// Whether `interval` is the mean of exponentially distributed times.
     pub random_intervals: bool,
-    /// What comes before the first compare-and-swap of each, such as to find the bucket.
+    /// The software time before the first compare-and-swap of each request, such as the time to find the bucket.
     pub software: Span,
-    /// From one look of a waiter to the next, and from a refusal for want of a place to the next request.
+    /// The time between two polls of a waiting owner, and before a new request after the queue was full.
     pub poll: Span,
 }
 
-/// What is done under a lock.
+/// The work under a lock.
 #[derive(Clone, Debug)]
 pub enum Under {
-    /// Nothing for so long.
+    /// Holds the lock for a time.
     Hold {
-        /// How long.
+        /// The time.
         span: Span,
-        /// How many record versions there are, one of which is locked.
+        /// The number of record versions. A random one is locked.
         records: u64,
     },
-    /// A transaction that updates a row.
+    /// Updates a row in a transaction.
     Update(Update),
 }
 
-/// Updates of the rows of a table, each a line that begins with [version, value].
+/// Updates of the rows of a table. Each row is a line that begins with its version and its value.
 #[derive(Clone, Debug)]
 pub struct Update {
-    /// Where the first row is.
+    /// The address of the first row.
     pub rows: u64,
-    /// The rows that nobody else updates but for the first, which is for all.
+    /// The rows that only this owner updates. The first row of the table is shared by all owners.
     pub own: Range<u64>,
     /// The share of transactions that update the first row.
     pub contention: f64,
-    /// What is locked for it.
+    /// The unit of locking.
     pub lock: Granularity,
-    /// From the version that was read to its successor.
+    /// The time from reading a version to writing its successor.
     pub work: Span,
 }
 
-/// What one lock of a database is for.
+/// The unit that one lock of a database protects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
-    /// A row.
+    /// One row.
     Row,
-    /// All rows.
+    /// The whole table.
     Table,
 }
 
 impl LockedWork {
-    /// What is locked next, and the row for which it is.
+    /// Draws the record version to lock and the row to update.
     fn draw(&mut self) -> (RecordVersion, u64) {
         match &self.under {
             Under::Hold { records, .. } => (RecordVersion(self.stream.below(*records)), 0),
@@ -100,11 +100,11 @@ impl LockedWork {
         }
     }
 
-    /// An access to version and value of a row.
+    /// An access to the version and value of a row.
     fn version(&self, row: u64, operation: WordOperation) -> WordAccess {
         let rows = match &self.under {
             Under::Update(update) => update.rows,
-            Under::Hold { .. } => panic!("a row is read by those who update it"),
+            Under::Hold { .. } => panic!("only updates access rows"),
         };
         WordAccess {
             address: rows + row * LINE_BYTES as u64,
@@ -123,10 +123,10 @@ impl Under {
     }
 }
 
-/// Bytes of a version number and its value.
+/// The size in bytes of a version number and its value.
 const VERSION: usize = 16;
 
-/// The version after the one that was read; its value is whoever wrote it.
+/// The version after `word`. Its value is the ID of the writer.
 fn successor(word: u128, writer: Owner) -> u128 {
     let version = (word as u64).wrapping_add(1);
     u128::from(writer.id()) << 64 | u128::from(version)

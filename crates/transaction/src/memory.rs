@@ -1,14 +1,14 @@
-//! Memory with real bytes, of which only the pages written take room.
+//! Memory with real bytes. Only pages that were written use host memory.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Small enough that writes far from one another take little, and come from memory that was used before.
+/// The size of a page. It is small, so that scattered writes use little memory, and allocations can reuse freed memory.
 const PAGE: usize = 64 * 1024;
 
-/// Bytes that somebody outside of the simulation has, too, and may change at any time.
+/// Bytes shared with a party outside the simulation, which may change them at any time.
 pub trait Backing: Debug + Send + Sync {
-    /// Copies from `offset` on into `bytes`.
+    /// Copies bytes from `offset` on into `bytes`.
     fn read(&self, offset: usize, bytes: &mut [u8]);
     /// Copies `bytes` to `offset`.
     fn write(&self, offset: usize, bytes: &[u8]);
@@ -17,20 +17,20 @@ pub trait Backing: Debug + Send + Sync {
 #[derive(Clone, Debug)]
 enum Page {
     Own(Box<[u8; PAGE]>),
-    /// From there on in somebody else's bytes.
+    /// A page of shared bytes, from this offset on.
     Shared(Arc<dyn Backing>, usize),
 }
 
-/// `size` bytes, zero until written.
+/// A memory that is zero until it is written.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// As many as there are up to the last one written.
+    /// The pages up to the last one written.
     pages: Vec<Option<Page>>,
     size: u64,
 }
 
 impl Memory {
-    /// Memory of `size` bytes.
+    /// Creates a memory of `size` bytes.
     pub fn new(size: u64) -> Self {
         Memory {
             pages: Vec::new(),
@@ -38,20 +38,21 @@ impl Memory {
         }
     }
 
-    /// Its size in bytes.
+    /// The size in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether `len` bytes at `address` lie within.
+    /// Whether the memory contains the `len` bytes at `address`.
     pub fn holds(&self, address: u64, len: u64) -> bool {
         address.checked_add(len).is_some_and(|end| end <= self.size)
     }
 
-    /// Whole pages of so many bytes can be [shared](Self::share).
+    /// The size of the pages that can be [shared](Self::share).
     pub const SHARED_PAGE: u64 = PAGE as u64;
 
-    /// From now on the `len` bytes at `address`, which lie within, are those of `backing`: whole [pages](Self::SHARED_PAGE).
+    /// Replaces the `len` bytes at `address` by the bytes of `backing`. The range must consist of whole [pages](Self::SHARED_PAGE)
+    /// of this memory.
     pub fn share(&mut self, address: u64, len: u64, backing: &Arc<dyn Backing>) {
         let first = address as usize / PAGE;
         for (number, page) in (first..first + len as usize / PAGE).enumerate() {
@@ -59,7 +60,7 @@ impl Memory {
         }
     }
 
-    /// From now on the bytes there are the memory's own again, and zero.
+    /// Ends the sharing of the bytes at `address`, which then are zero.
     pub fn unshare(&mut self, address: u64, len: u64) {
         let first = address as usize / PAGE;
         for page in first..first + len as usize / PAGE {
@@ -74,7 +75,7 @@ impl Memory {
         &mut self.pages[number]
     }
 
-    /// Copies `bytes` to `address`. The range lies within.
+    /// Copies `bytes` to `address`. The memory must contain the range.
     pub fn write(&mut self, address: u64, bytes: &[u8]) {
         debug_assert!(self.holds(address, bytes.len() as u64));
         let mut rest = bytes;
@@ -92,7 +93,7 @@ impl Memory {
         }
     }
 
-    /// Copies from `address` into `bytes`. The range lies within.
+    /// Copies from `address` into `bytes`. The memory must contain the range.
     pub fn read(&self, address: u64, bytes: &mut [u8]) {
         debug_assert!(self.holds(address, bytes.len() as u64));
         let mut rest = bytes;
@@ -112,7 +113,7 @@ impl Memory {
     }
 }
 
-const WHOLE: &str = "a page has the length of a page";
+const WHOLE: &str = "the slice has the length of a page";
 
 #[cfg(test)]
 mod tests {

@@ -1,32 +1,32 @@
-//! Coherence messages that wait for a link, and the packets that they make.
+//! Coherence messages that wait for a link, and the packets that carry them.
 
 use kernel::{Agenda, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::Header;
 use protocol::coherence::{LineData, Message, PacketFormat};
 
-/// How messages are made into packets.
+/// The rules for packing messages into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Which header they get.
+    /// The header format of the packets.
     pub format: PacketFormat,
-    /// Whether several go in one packet.
+    /// Whether a packet may carry several messages.
     pub packs: bool,
-    /// Bytes of messages in a packet at most.
+    /// The largest number of message bytes in a packet.
     pub largest: usize,
 }
 
-/// The messages of one end of a link that wait to be sent.
+/// The messages that wait at one end of a link.
 #[derive(Debug)]
 pub struct Outbox {
     packing: Packing,
     waiting: Agenda<Message<LineData>>,
-    /// Bytes of the packet that is being made.
+    /// The bytes of the packet in construction.
     bytes: Vec<u8>,
 }
 
 impl Outbox {
-    /// One in which nothing waits.
+    /// Creates an empty outbox.
     pub fn new(packing: Packing) -> Self {
         Outbox {
             packing,
@@ -35,17 +35,17 @@ impl Outbox {
         }
     }
 
-    /// A message is ready to go at `ready`: behind all that are ready earlier, or then and were put in earlier.
+    /// Queues a message that may be sent at `ready`. Messages are sent in order of `ready`, and of arrival for equal times.
     pub fn push(&mut self, ready: Time, message: Message<LineData>) {
         self.waiting.push(ready, message);
     }
 
-    /// When the next message is ready.
+    /// The time at which the next message is ready.
     pub fn next_time(&self) -> Option<Time> {
         self.waiting.next_time()
     }
 
-    /// The next packet: of as many messages that are ready as it may hold.
+    /// Creates the next packet, with as many ready messages as it may carry.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
         self.bytes.clear();
         while let Some(first) = self.waiting.first(now) {
@@ -68,7 +68,7 @@ impl Outbox {
     }
 }
 
-/// The messages in the payload of a packet. What is none, and all behind it, is left out.
+/// The messages in the payload of a packet, up to the first invalid one.
 pub fn messages(mut payload: &[u8]) -> impl Iterator<Item = Message<LineData>> {
     std::iter::from_fn(move || {
         let message = Message::parse(payload).ok()?;

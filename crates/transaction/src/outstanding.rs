@@ -1,4 +1,4 @@
-//! The non-posted requests of one function that wait for their completions, each under a tag.
+//! The outstanding non-posted requests of one function, each with a tag.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -6,18 +6,18 @@ use std::ops::Range;
 use kernel::{Span, Time};
 use protocol::{Completion, Status, Tag};
 
-/// Requests under tags; `T` is what the requester remembers of each.
+/// Outstanding requests by tag. `T` is the requester's data about each request.
 #[derive(Clone, Debug)]
 pub struct Outstanding<T> {
     timeout: Span,
-    /// Requests at once that the function is made for.
+    /// The largest number of outstanding requests that the function supports.
     most: u16,
-    /// The tags that are in use now.
+    /// The tags in use by the current configuration.
     tags: Range<u16>,
-    /// Those of them that no request has; the next one to be used is the last.
+    /// The free tags. The last one is used next.
     free: Vec<u16>,
     waiting: Vec<Option<Waiting<T>>>,
-    /// When each request that waits, or waited, is given up, the oldest first.
+    /// The deadline of each request, oldest first. Requests that have completed are still listed.
     deadlines: VecDeque<(Time, u16)>,
 }
 
@@ -29,21 +29,21 @@ struct Waiting<T> {
     deadline: Time,
 }
 
-/// The part of a request that a completion answers, or that will never be answered.
+/// The part of a request that a completion answers, or that a timeout ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<T> {
-    /// What was remembered of the request.
+    /// The requester's data about the request.
     pub what: T,
-    /// Bytes of the request before this part.
+    /// The offset of this part in the request, in bytes.
     pub offset: u32,
-    /// Bytes that came, or that will not come.
+    /// The number of bytes that have arrived or are lost.
     pub len: u32,
-    /// Whether nothing more of the request is to come.
+    /// Whether the request is complete with this part.
     pub last: bool,
 }
 
 impl<T: Copy> Outstanding<T> {
-    /// At most `tags` requests at once, each of which waits for `timeout`.
+    /// Creates an empty set for at most `tags` requests, each with the timeout `timeout`.
     pub fn new(tags: u16, timeout: Span) -> Self {
         let mut outstanding = Outstanding {
             timeout,
@@ -57,10 +57,10 @@ impl<T: Copy> Outstanding<T> {
         outstanding
     }
 
-    /// From now on requests have no more than so many tags; those that wait keep theirs.
+    /// Limits the number of tags for new requests. Outstanding requests keep their tags.
     pub fn allow(&mut self, tags: u16) {
         let tags = tags.min(self.most);
-        // PCIe Base 2.2.6.2: a 10-bit tag has bits above the eighth, so that nobody takes it for an 8-bit one.
+        // A 10-bit tag has nonzero upper bits, so that it is never mistaken for an 8-bit tag (PCIe Base 2.2.6.2).
         let first = if tags > 256 { 256 } else { 0 };
         let tags = first..first + tags;
         if self.tags == tags {
@@ -73,17 +73,14 @@ impl<T: Copy> Outstanding<T> {
         self.tags = tags;
     }
 
-    /// Whether one more request may be made.
+    /// Whether a tag is free.
     pub fn is_open(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// A request for `len` bytes is made: its tag. There must be a free one.
+    /// Adds a request for `len` bytes and returns its tag. A tag must be free.
     pub fn begin(&mut self, what: T, len: u32, now: Time) -> Tag {
-        let tag = self
-            .free
-            .pop()
-            .expect("a request is made only with a free tag");
+        let tag = self.free.pop().expect("a request needs a free tag");
         let deadline = now + self.timeout;
         self.waiting[usize::from(tag)] = Some(Waiting {
             what,
@@ -95,7 +92,7 @@ impl<T: Copy> Outstanding<T> {
         Tag(tag)
     }
 
-    /// The part of its request that `completion` answers; `None` when no request waits for it.
+    /// Returns the part of the request that `completion` answers, or `None` if the completion is unexpected.
     pub fn take(&mut self, completion: &Completion) -> Option<Part<T>> {
         let slot = self.waiting.get_mut(usize::from(completion.tag.0))?;
         let waiting = slot.as_mut()?;
@@ -121,7 +118,7 @@ impl<T: Copy> Outstanding<T> {
         Some(part)
     }
 
-    /// When the request that has waited longest is given up.
+    /// The deadline of the oldest outstanding request.
     pub fn oldest_deadline(&mut self) -> Time {
         while let Some((deadline, tag)) = self.deadlines.front() {
             let waiting = &self.waiting[usize::from(*tag)];
@@ -136,8 +133,8 @@ impl<T: Copy> Outstanding<T> {
         Time::NEVER
     }
 
-    /// Gives up the request that has waited longest, if its time is over by `now` (PCIe Base 2.8): what will not come. Its
-    /// tag is used again after all others, as it may be answered yet.
+    /// Removes the oldest request if its deadline is not after `now`, and returns its missing part (PCIe Base 2.8). Its tag is
+    /// reused last, because a late completion may still arrive.
     pub fn give_up(&mut self, now: Time) -> Option<Part<T>> {
         if self.oldest_deadline() > now {
             return None;

@@ -1,13 +1,13 @@
-//! Pages of an address space: how large they are, and where each leads.
+//! Pages of an address space: sizes and mappings.
 //!
-//! A translation agent and the cache of translations in a device both speak of pages, and they only meet at packets.
+//! Both a translation agent and the address translation cache of a device use these types, but they communicate only by packets.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-/// A size of pages: those of the Armv8-A VMSA with a granule of 4 KiB, contiguous ones included.
+/// A page size of the Armv8-A VMSA with a 4 KiB granule, including contiguous entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PageSize {
     /// 4 KiB.
@@ -23,7 +23,7 @@ pub enum PageSize {
 }
 
 impl PageSize {
-    /// Every size, the smallest first.
+    /// All sizes, smallest first.
     pub const ALL: [PageSize; 5] = [
         PageSize::Kib4,
         PageSize::Kib64,
@@ -40,7 +40,7 @@ impl PageSize {
         ("1 GiB", PageSize::Gib1),
     ];
 
-    /// Bits of an address within a page.
+    /// The number of address bits within a page.
     pub const fn bits(self) -> u32 {
         match self {
             PageSize::Kib4 => 12,
@@ -51,12 +51,12 @@ impl PageSize {
         }
     }
 
-    /// Bytes of a page.
+    /// The size in bytes.
     pub const fn bytes(self) -> u64 {
         1 << self.bits()
     }
 
-    /// The first address of the page that `address` is in.
+    /// The first address of the page that contains `address`.
     pub const fn base_of(self, address: u64) -> u64 {
         address & !(self.bytes() - 1)
     }
@@ -70,16 +70,16 @@ impl fmt::Display for PageSize {
     }
 }
 
-/// What may be done with a page.
+/// The access rights of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rights {
-    /// It is read.
+    /// The page may be read.
     Read,
-    /// It is read and written.
+    /// The page may be read and written.
     ReadWrite,
 }
 
-/// Where the addresses of one page lead.
+/// The mapping of one virtual page to a physical page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     virtual_base: u64,
@@ -89,7 +89,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// The page of `size` from `virtual_base` on leads to `physical_base`: both are multiples of the size.
+    /// A mapping of the page at `virtual_base` to `physical_base`. Both must be multiples of the size.
     pub fn new(
         virtual_base: u64,
         physical_base: u64,
@@ -104,7 +104,7 @@ impl Mapping {
         }
     }
 
-    /// The page of `size` that `address` is in leads to the one that `physical` is in.
+    /// A mapping of the page that contains `address` to the page that contains `physical`.
     pub const fn around(address: u64, physical: u64, size: PageSize, rights: Rights) -> Self {
         Self {
             virtual_base: size.base_of(address),
@@ -114,43 +114,43 @@ impl Mapping {
         }
     }
 
-    /// Its first virtual address.
+    /// The first virtual address of the page.
     pub const fn virtual_base(&self) -> u64 {
         self.virtual_base
     }
 
-    /// The physical address that this one leads to.
+    /// The first physical address of the page.
     pub const fn physical_base(&self) -> u64 {
         self.physical_base
     }
 
-    /// How large the page is.
+    /// The size of the page.
     pub const fn size(&self) -> PageSize {
         self.size
     }
 
-    /// What may be done with it.
+    /// The access rights of the page.
     pub const fn rights(&self) -> Rights {
         self.rights
     }
 
-    /// Its virtual addresses.
+    /// The virtual addresses of the page.
     pub const fn range(&self) -> RangeInclusive<u64> {
         self.virtual_base..=self.virtual_base | (self.size.bytes() - 1)
     }
 
-    /// Whether the virtual `address` is in the page.
+    /// Whether the page contains the virtual address `address`.
     #[inline]
     pub const fn covers(&self, address: u64) -> bool {
         self.size.base_of(address) == self.virtual_base
     }
 
-    /// Whether virtual addresses of `range` are in the page.
+    /// Whether the page contains an address of the virtual `range`.
     pub const fn overlaps(&self, range: &RangeInclusive<u64>) -> bool {
         *range.start() <= *self.range().end() && self.virtual_base <= *range.end()
     }
 
-    /// The physical address that the virtual `address`, which is in the page, leads to.
+    /// The physical address of the virtual `address`, which must be in the page.
     #[inline]
     pub fn translate(&self, address: u64) -> u64 {
         debug_assert!(self.covers(address));
@@ -158,13 +158,13 @@ impl Mapping {
     }
 }
 
-/// A page cannot begin there.
+/// The error of a page address that is not a multiple of the page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("no page of {size} begins at {address:#x}; give a multiple of {size}")]
+#[error("{address:#x} is not the address of a {size} page; write a multiple of {size}")]
 pub struct Misaligned {
     /// The address.
     pub address: u64,
-    /// How large the page would be.
+    /// The size of the page.
     pub size: PageSize,
 }
 
@@ -187,7 +187,7 @@ mod tests {
         let wrong = wrong.expect_err("4 KiB are no multiple of 64 KiB");
         assert_eq!(
             wrong.to_string(),
-            "no page of 64 KiB begins at 0x1000; give a multiple of 64 KiB"
+            "0x1000 is not the address of a 64 KiB page; write a multiple of 64 KiB"
         );
     }
 

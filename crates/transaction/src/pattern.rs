@@ -1,16 +1,16 @@
-//! The payload of a flow: bytes that depend on the flow and their place in it, so that no other byte can stand for them.
+//! The payload of a flow: bytes that depend on the flow and their offset, so that any misplaced byte is detected.
 
-/// The endless payload of one flow.
+/// The infinite payload of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern(u64);
 
 impl Pattern {
-    /// The payload of the flow with that number in a run with `seed`.
+    /// The payload of flow number `flow` in a run with `seed`.
     pub fn new(seed: u64, flow: u32) -> Self {
         Pattern(mix(seed ^ mix(u64::from(flow) + 1)))
     }
 
-    /// Word `index`: steps of an odd constant from the flow's own start, so that no two of its words are equal.
+    /// The word at `index`. Words are steps of an odd constant from a start value of the flow, so no two are equal.
     fn word(self, index: u64) -> u64 {
         self.0.wrapping_add(index.wrapping_mul(GOLDEN))
     }
@@ -20,7 +20,7 @@ impl Pattern {
         self.word(offset / 8).to_le_bytes()[(offset % 8) as usize]
     }
 
-    /// Writes the payload from `offset` on.
+    /// Fills `bytes` with the payload from `offset` on.
     pub fn fill(self, offset: u64, bytes: &mut [u8]) {
         let (words, rest) = bytes.as_chunks_mut::<8>();
         let tail = offset + 8 * words.len() as u64;
@@ -40,7 +40,7 @@ impl Pattern {
         }
     }
 
-    /// Whether `bytes` are the payload from `offset` on.
+    /// Whether `bytes` equal the payload from `offset` on.
     pub fn matches(self, offset: u64, bytes: &[u8]) -> bool {
         let (words, rest) = bytes.as_chunks::<8>();
         let tail = offset + 8 * words.len() as u64;
@@ -61,7 +61,7 @@ impl Pattern {
     }
 }
 
-/// 2^64 divided by the golden ratio: the step of the `SplitMix64` sequence.
+/// 2^64 divided by the golden ratio, the increment of the `SplitMix64` sequence.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of `SplitMix64`.

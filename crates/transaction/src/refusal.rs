@@ -1,11 +1,11 @@
-//! How a packet ends before its target, wherever it does.
+//! Packets that are dropped before they reach their target.
 
 use kernel::{Component, Effects};
 use packet::{Observation, PacketId, Pcie, Refusal};
 use protocol::{Class, FunctionId, Header, Status};
 
-/// Ends `packet` here and lets go of it: the probes are told, and a request that nobody serves gets the answer of
-/// `completer`, which is the caller's to send.
+/// Drops `packet`, reports this to the probes, and releases the packet. Returns the completion of an unsupported non-posted
+/// request, which the caller sends in the name of `completer`.
 pub fn refuse<C: Component<Traffic = Pcie>>(
     packet: PacketId,
     completer: FunctionId,
@@ -24,7 +24,7 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
         return None;
     }
     let answer = Header::completion(&header, completer, Status::UnsupportedRequest)
-        .expect("a non-posted request is answered");
+        .expect("a non-posted request has a completion");
     let packet = fx.store().claim();
     fx.store()[packet].write(answer, stamp);
     Some(packet)

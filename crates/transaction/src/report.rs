@@ -1,18 +1,19 @@
-//! What requesters and completers tell the probes.
+//! Observations of requesters and completers.
 
 use packet::{Observation, Packet};
 use protocol::{MemoryRequest, Status};
 
 use crate::{Memory, Pattern, Taken};
 
-/// The bytes that a write carries: its payload without the bytes that are not enabled.
+/// The enabled bytes of a write's payload.
 #[inline]
 pub fn written<'p>(packet: &'p Packet, request: &MemoryRequest) -> &'p [u8] {
     let lead = (request.first_byte() - request.address()) as usize;
     &packet.payload()[lead..lead + request.byte_len() as usize]
 }
 
-/// Puts what `packet` carries into `memory`, which begins at address `base` and holds it. What to tell, as for [`arrived`].
+/// Writes the data of `packet` to `memory`, which begins at address `base` and contains the range. Returns the observation as
+/// [`arrived`] does.
 #[inline]
 pub fn deliver(
     packet: &Packet,
@@ -25,8 +26,8 @@ pub fn deliver(
     arrived(packet, request, patterns)
 }
 
-/// What to tell of a write that has arrived, if it belongs to a flow: its payload is checked against the flow's pattern (a
-/// flow without one carries what the user gave it).
+/// The observation of a write that has arrived, if it belongs to a flow. Its data is checked against the flow's pattern; a flow
+/// without a pattern is not checked.
 #[inline]
 pub fn arrived(
     packet: &Packet,
@@ -50,7 +51,7 @@ pub fn arrived(
 }
 
 impl Taken {
-    /// What a completion means for its flow.
+    /// The observation of a completion of a flow's read.
     pub fn observation(&self) -> Observation {
         let Taken {
             flow,

@@ -1,4 +1,4 @@
-//! A requester: flows become requests, reads wait under tags, completions find their request.
+//! A requester: it turns flows into requests and matches completions to requests by their tags.
 
 use kernel::Time;
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
@@ -7,7 +7,7 @@ use protocol::{Completion, FunctionId, Header, Status};
 use crate::flow::{Content, Direction, Flow, Running};
 use crate::{Outstanding, RequesterLimits};
 
-/// A read that waits for its completions.
+/// An outstanding read.
 #[derive(Clone, Copy, Debug)]
 struct Read {
     flow: usize,
@@ -16,58 +16,58 @@ struct Read {
     born: Time,
 }
 
-/// What a requester does next.
+/// The next action of a requester.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
-    /// This request leaves.
+    /// Sends this request.
     Packet(PacketId),
-    /// The probes are told.
+    /// Reports this observation to the probes.
     Told(Observation),
-    /// A flow has asked for all that it will: this many bytes.
+    /// Reports that a flow has sent its last request, after this number of bytes.
     Ended(FlowId, u64),
-    /// A read was not answered in time: so many bytes of this flow will not come.
+    /// Reports that a read has timed out, so that this number of bytes of the flow will not arrive.
     TimedOut(FlowId, u32),
-    /// Nothing before then.
+    /// Waits until this time.
     NotBefore(Time),
-    /// Nothing until a completion or a round trip is back, or for good.
+    /// Waits for a completion or a round trip, or has nothing left to do.
     Nothing,
 }
 
-/// What a completion brought.
+/// The result of a completion.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
-    /// The flow of its request.
+    /// The flow of the request.
     pub flow: FlowId,
-    /// Bytes that came, or that will not come.
+    /// The number of bytes that have arrived or are lost.
     pub bytes: u32,
-    /// Where they stand in the flow's region.
+    /// The offset of the bytes in the flow's region.
     pub offset: u64,
-    /// When the request was made.
+    /// The time at which the request was made.
     pub born: Time,
-    /// Whether the request is answered in full.
+    /// Whether the request is complete.
     pub last: bool,
-    /// Whether it was answered with data, and the data was what the flow's target holds.
+    /// Whether the completion has data that is as expected.
     pub intact: bool,
-    /// The completion's status.
+    /// The status of the completion.
     pub status: Status,
 }
 
-/// One function's flows and tags.
+/// The flows and tags of one function.
 #[derive(Clone, Debug)]
 pub struct Requester {
     id: FunctionId,
     limits: RequesterLimits,
-    /// Whether requests may be made at all (Bus Master Enable).
+    /// Whether the function may send requests (Bus Master Enable).
     may_ask: bool,
     flows: Vec<Running>,
-    /// The flows that have more to ask for, and whose turn it is among them.
+    /// The indices of flows with requests left, and the one whose turn is next.
     live: Vec<usize>,
     turn: usize,
     reads: Outstanding<Read>,
 }
 
 impl Requester {
-    /// A requester without flows.
+    /// Creates a requester without flows.
     pub fn new(id: FunctionId, limits: RequesterLimits) -> Self {
         Requester {
             id,
@@ -80,13 +80,12 @@ impl Requester {
         }
     }
 
-    /// Its function.
+    /// The ID of the requester's function.
     pub fn id(&self) -> FunctionId {
         self.id
     }
 
-    /// From now on requests are made as `id`, as large as those sizes, in bytes, under at most so many tags, and only if
-    /// they `may` be made.
+    /// Sets the function ID, the limits of payload and read request in bytes, the number of tags, and whether requests may be sent.
     pub fn follow(
         &mut self,
         id: FunctionId,
@@ -101,7 +100,7 @@ impl Requester {
         self.may_ask = may;
     }
 
-    /// From now on its packets carry so many bytes at most.
+    /// Sets the largest payload of a packet in bytes.
     pub fn set_max_payload(&mut self, max_payload: u32) {
         self.limits.max_payload = max_payload;
     }
@@ -120,7 +119,7 @@ impl Requester {
         self.flows.push(Running::new(flow));
     }
 
-    /// Takes the bytes of a flow that has ended: of a read, what came back. `None` when it has none of its own.
+    /// Takes the bytes of a flow that has ended: for a read, the data read. Returns `None` if the flow uses a pattern.
     pub fn take_bytes(&mut self, flow: FlowId) -> Option<Vec<u8>> {
         let running = self
             .flows
@@ -133,7 +132,7 @@ impl Requester {
         }
     }
 
-    /// The next request of the flow whose turn it is.
+    /// Returns the next action. Flows take turns.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
         if let Some(lost) = self.reads.give_up(now) {
             let running = &mut self.flows[lost.what.flow];
@@ -167,7 +166,7 @@ impl Requester {
         }
     }
 
-    /// The live flow at `place` has asked for all that it will.
+    /// Removes the flow at index `place` of the live flows, because it has sent its last request.
     fn retire(&mut self, place: usize) {
         self.live.remove(place);
         if self.turn > place {
@@ -217,7 +216,7 @@ impl Requester {
         id
     }
 
-    /// Takes in a completion with its payload; `None` when no request waits for it.
+    /// Handles a completion with its payload. Returns `None` if the completion is unexpected.
     pub fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Taken> {
         if completion.requester != self.id {
             return None;
@@ -250,7 +249,8 @@ impl Requester {
         })
     }
 
-    /// A round trip of `flow` is back: the next may leave. False when none of that flow is away.
+    /// Records that a round trip of `flow` has come back, so that the next one may start at `at`. Returns false if none was
+    /// expected.
     pub fn came_back(&mut self, flow: FlowId, at: Time) -> bool {
         let Some(index) = self
             .live

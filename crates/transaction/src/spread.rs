@@ -1,35 +1,35 @@
-//! Open-loop traffic: requests whose targets and times are drawn, whatever became of the requests before.
+//! Open-loop traffic: requests with random targets and times, which do not wait for earlier requests.
 
 use std::sync::Arc;
 
 use kernel::{Span, Stream};
 
-/// Where the requests of a flow go and when they are due.
+/// The random targets and times of a flow's requests.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    /// Of these regions, by first address, each request draws one.
+    /// The first addresses of the regions. Each request draws one.
     pub targets: Arc<[u64]>,
-    /// But this one with that probability.
+    /// A region that is drawn with an extra probability.
     pub favoured: Option<(u64, f64)>,
-    /// From one request to the next.
+    /// The distribution of the times between requests.
     pub arrivals: Arrivals,
-    /// What is drawn from.
+    /// The source of random numbers.
     pub stream: Stream,
 }
 
-/// How requests follow one another.
+/// A distribution of the times between requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrivals {
-    /// One each such span, the first at a time drawn from it.
+    /// One request in each such span. The first time is random within the span.
     Even(Span),
-    /// A Poisson process with that mean span.
+    /// A Poisson process with this mean span.
     Poisson(Span),
-    /// A trial each such span, with that probability of a request.
+    /// One trial in each such span, with this probability of a request.
     Bernoulli(Span, f64),
 }
 
 impl Spread {
-    /// Where the next request goes.
+    /// Draws the address of the next request.
     pub fn target(&mut self) -> u64 {
         if let Some((address, probability)) = self.favoured
             && self.stream.unit() <= probability
@@ -42,7 +42,7 @@ impl Spread {
         }
     }
 
-    /// Time until the first request.
+    /// Draws the time until the first request.
     pub fn lead(&mut self) -> Span {
         match self.arrivals {
             Arrivals::Even(each) => Span::from_fs(self.stream.below(each.as_fs().max(1))),
@@ -50,7 +50,7 @@ impl Spread {
         }
     }
 
-    /// Time from one request to the next.
+    /// Draws the time from one request to the next.
     pub fn gap(&mut self) -> Span {
         match self.arrivals {
             Arrivals::Even(each) => each,

@@ -1,7 +1,7 @@
 //! A set-associative cache of translations: the IOTLB of a translation agent, and the address translation cache of a device.
 //!
-//! Pages of all sizes share its entries. How large the page of an address is shows only when it has been found, so a lookup
-//! tries each size of which there is an entry.
+//! Pages of all sizes share the entries. The page size of an address is unknown before the lookup, so a lookup tries every size
+//! that has entries.
 
 use std::ops::RangeInclusive;
 
@@ -10,13 +10,13 @@ use thiserror::Error;
 
 use crate::{Mapping, PageSize};
 
-/// Translations of functions' pages. In a set, the one used longest ago gives way (LRU).
+/// Translations of functions' pages. Each set replaces its least recently used entry (LRU).
 #[derive(Clone, Debug)]
 pub struct TranslationCache {
     ways: usize,
-    /// The entries of each set, the one used last first.
+    /// The entries of each set, most recently used first.
     sets: Vec<Vec<Entry>>,
-    /// Entries of each size of pages, by [`PageSize`].
+    /// The number of entries of each page size, by [`PageSize`].
     present: [u32; PageSize::ALL.len()],
 }
 
@@ -27,12 +27,12 @@ struct Entry {
 }
 
 impl TranslationCache {
-    /// An empty cache of `entries`, a power of two, in sets of `ways`, which divide them.
+    /// An empty cache of `entries` entries, a power of two, in sets of `ways` entries. `ways` must divide `entries`.
     pub fn new(entries: u32, ways: u32) -> Result<Self, GeometryError> {
         if !entries.is_power_of_two() {
             return Err(GeometryError::Entries(entries));
         }
-        // So the sets are a power of two as well.
+        // The number of sets then is a power of two, too.
         if ways == 0 || !entries.is_multiple_of(ways) {
             return Err(GeometryError::Ways { entries, ways });
         }
@@ -43,7 +43,7 @@ impl TranslationCache {
         })
     }
 
-    /// The page of a function that `address` is in, which becomes the one used last.
+    /// Looks up the page that contains `address`, and marks it as most recently used.
     #[inline]
     pub fn lookup(&mut self, who: FunctionId, address: u64) -> Option<Mapping> {
         let (set, way) = self.find(who, address)?;
@@ -51,12 +51,12 @@ impl TranslationCache {
         Some(self.sets[set][0].mapping)
     }
 
-    /// Whether there is an entry for `address`, of which no use is made.
+    /// Whether there is an entry for `address`. This does not count as a use.
     pub fn holds(&self, who: FunctionId, address: u64) -> bool {
         self.find(who, address).is_some()
     }
 
-    /// Puts a page of a function in, instead of the one used longest ago where there is no room: that one.
+    /// Adds a page of a function. Returns the least recently used entry if it was replaced.
     pub fn fill(&mut self, who: FunctionId, mapping: Mapping) -> Option<(FunctionId, Mapping)> {
         let set = self.set_of(who, mapping.size(), mapping.virtual_base());
         let entries = &mut self.sets[set];
@@ -73,12 +73,12 @@ impl TranslationCache {
             .map(|gone| (gone.who, gone.mapping))
     }
 
-    /// Drops every page of a function with addresses in `range`.
+    /// Removes every page of a function that overlaps `range`.
     pub fn invalidate(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
         self.keep(|entry| entry.who != who || !entry.mapping.overlaps(range));
     }
 
-    /// Drops all pages.
+    /// Removes all pages.
     pub fn invalidate_all(&mut self) {
         self.keep(|_| false);
     }
@@ -106,7 +106,7 @@ impl TranslationCache {
         })
     }
 
-    /// The function counts, too: several that use the same addresses do not all meet in one set.
+    /// The set of an address. It depends on the function as well, so that functions with equal addresses use different sets.
     #[inline]
     fn set_of(&self, who: FunctionId, size: PageSize, address: u64) -> usize {
         let page = (address >> size.bits()).wrapping_add(u64::from(who.0));
@@ -120,18 +120,18 @@ impl Entry {
     }
 }
 
-/// Why a cache cannot be built.
+/// The reason why a cache cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum GeometryError {
-    /// The sets could not be told apart by bits of an address.
+    /// The number of entries is not a power of two.
     #[error("a cache cannot have {0} entries; write a power of two")]
     Entries(u32),
-    /// Some sets would have more ways than others.
+    /// The number of ways does not divide the number of entries.
     #[error("{entries} entries cannot have {ways} ways; write a power of two from 1 to {entries}")]
     Ways {
-        /// How many entries there are.
+        /// The number of entries.
         entries: u32,
-        /// How many each set would have.
+        /// The number of ways.
         ways: u32,
     },
 }
@@ -277,7 +277,7 @@ mod tests {
         fn as_many_pages_as_there_are_ways_are_found_again_whatever_their_sizes(
             pages in prop::collection::btree_set((0..64_u64, 0..5_usize), 8),
         ) {
-            // Apart in the address space by size, so that none lies in another.
+            // The pages are apart by size in the address space, so that none contains another.
             let pages: Vec<Mapping> = pages.into_iter().map(|(number, size)| {
                 let base = (size as u64 + 1) << 40;
                 let size = PageSize::ALL[size];

@@ -1,10 +1,10 @@
-//! Bytes as write requests.
+//! Write requests for a range of bytes.
 
 use packet::{PacketId, Packets, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
 
-/// The requests by which `requester` writes `bytes` to `address` and on: none over `largest` bytes or over the end of a page.
-/// `stamp` is that of the first byte, and of the end of its transaction.
+/// Creates the write requests of `requester` for `bytes` at `address`. None has more than `largest` bytes or crosses the end of a
+/// page. `stamp` applies to the first byte, and its `last` flag to the last request.
 pub fn writes(
     bytes: &[u8],
     stamp: Stamp,
@@ -16,7 +16,7 @@ pub fn writes(
     let mut at = 0;
     while at < bytes.len() {
         let address = address + at as u64;
-        // Off its boundary a packet is cut short, so that it carries no more dwords than an aligned one.
+        // An unaligned packet is shorter, so that it has no more dwords than an aligned one.
         let room = MemoryRequest::room_at(address).min(u64::from(largest) - address % 4);
         let len = (bytes.len() - at).min(room as usize);
         let header = Header::memory_write(requester, address, len as u32)

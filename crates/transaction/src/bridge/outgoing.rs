@@ -1,4 +1,4 @@
-//! What waits to go out of a bridge, in the order of PCI Express.
+//! The packets that wait to leave a bridge, with the ordering rules of PCI Express.
 
 use std::collections::VecDeque;
 
@@ -6,32 +6,32 @@ use kernel::Time;
 use packet::{Charge, PacketId, Packets, Room};
 use protocol::Class;
 
-/// What waits to go out, by class: nothing passes an older posted request (PCIe Base 2.4.1).
+/// The waiting packets by class. No packet passes an older posted request (PCIe Base 2.4.1).
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
-    /// Packets, with their number in the order in which they came.
+    /// The packets of each class, with their arrival numbers.
     queues: [VecDeque<(u64, Waiting)>; Class::ALL.len()],
-    /// Words that have room there.
+    /// Free words of each class in the far side's buffer.
     room: [u32; Class::ALL.len()],
     came: u64,
     free_at: Time,
     turn: usize,
 }
 
-/// A packet that waits to go out.
+/// A packet that waits to leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
-    /// When it may go.
+    /// The earliest time at which it may leave.
     pub(super) ready: Time,
     pub(super) packet: PacketId,
-    /// What it takes of a receive buffer until it has gone.
+    /// The receive-buffer credits that the packet uses until it has left.
     pub(super) charge: Option<Charge>,
-    /// Its global address, if it is a load.
+    /// The global address of a load.
     pub(super) address: u64,
 }
 
 impl Waiting {
-    /// It may go at once, and takes nothing of a buffer.
+    /// A packet that may leave at once and uses no receive buffer.
     pub(super) fn of(packet: PacketId) -> Self {
         Self {
             ready: Time::ZERO,
@@ -43,7 +43,7 @@ impl Waiting {
 }
 
 impl Outgoing {
-    /// Nothing waits, and there is room for so many words of each class.
+    /// An empty set of queues, with `words` free words of each class at the far side.
     pub(super) fn new(words: u32) -> Self {
         Self {
             queues: Default::default(),
@@ -54,30 +54,30 @@ impl Outgoing {
         }
     }
 
-    /// There is room again there.
+    /// Adds buffer space that the far side has returned.
     pub(super) fn free(&mut self, class: usize, room: Room) {
         self.room[class] += u32::from(room.words);
     }
 
-    /// Takes out the first packet of a class.
+    /// Removes and returns the first packet of a class.
     pub(super) fn take(&mut self, class: usize) -> Option<Waiting> {
         self.queues[class].pop_front().map(|(_, waiting)| waiting)
     }
 
-    /// A packet of a class goes: it takes so many words of room, and the way until then.
+    /// Records that a packet of `words` words is sent. It uses buffer space, and the wire until `until`.
     pub(super) fn sent(&mut self, class: usize, words: u16, until: Time) {
         self.room[class] -= u32::from(words);
         self.free_at = until;
         self.turn = (class + 1) % self.queues.len();
     }
 
-    /// A packet waits for its turn.
+    /// Queues a packet.
     pub(super) fn push(&mut self, class: Class, waiting: Waiting) {
         self.came += 1;
         self.queues[class.index()].push_back((self.came, waiting));
     }
 
-    /// The first packet of a class, if no older posted one keeps it and there is room for it.
+    /// The first packet of a class, if no older posted request waits and the far side's buffer has space for it.
     fn first(&self, class: usize, packets: &Packets) -> Option<&Waiting> {
         let (number, first) = self.queues[class].front()?;
         let posted = self.queues[Class::Posted.index()].front();
@@ -86,13 +86,13 @@ impl Outgoing {
         (is_free && fits).then_some(first)
     }
 
-    /// When the next packets may go.
+    /// The times at which the first packet of each class may leave.
     pub(super) fn due(&self, packets: &Packets) -> impl Iterator<Item = Time> {
         let firsts = (0..self.queues.len()).filter_map(|class| self.first(class, packets));
         firsts.map(|first| first.ready.max(self.free_at))
     }
 
-    /// The class whose first packet may go at `now`, of those that `may`.
+    /// The class whose first packet may leave at `now`, among the classes for which `may` is true.
     pub(super) fn next(
         &self,
         now: Time,
@@ -107,7 +107,7 @@ impl Outgoing {
     }
 }
 
-/// Words of 16 bytes that a packet takes.
+/// The number of 16-byte words of a packet.
 pub(super) fn words(packet: PacketId, packets: &Packets) -> u16 {
     packets[packet].bytes().len().div_ceil(16) as u16
 }

@@ -1,18 +1,18 @@
-//! The configuration spaces of a device's virtual functions, which come and go with VF Enable of its physical function (PCIe
-//! Base 9.3.3.3.1).
+//! The configuration spaces of a device's virtual functions, which exist while VF Enable of the physical function is set (PCIe Base
+//! 9.3.3.3.1).
 
 use protocol::{ConfigSpace, EndpointFunction};
 
-/// As many as there are now: none in a component that is no device.
+/// The spaces of the enabled virtual functions; none in a component that is not a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VirtualSpaces {
-    /// One of them after reset, if there can be any.
+    /// A configuration space after reset, if the device can have virtual functions.
     reset: Option<ConfigSpace>,
     spaces: Vec<ConfigSpace>,
 }
 
 impl VirtualSpaces {
-    /// Those of `function` after reset: none yet.
+    /// The state of `function` after reset, without enabled virtual functions.
     pub(super) fn of(function: &EndpointFunction) -> Self {
         Self {
             reset: ConfigSpace::virtual_function(function),
@@ -28,7 +28,7 @@ impl VirtualSpaces {
         &mut self.spaces
     }
 
-    /// The consequences of a write to the `physical` function: those that it enables begin as after reset.
+    /// Applies a write to the `physical` function. Newly enabled virtual functions start in reset state.
     pub(super) fn obey(&mut self, physical: &mut ConfigSpace) {
         let Some(reset) = &self.reset else { return };
         physical.align_virtual_bars();

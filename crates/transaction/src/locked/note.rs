@@ -1,50 +1,51 @@
-//! Work under locks, as the probes are told of it.
+//! Notes about work under locks.
 
 use kernel::Span;
 use packet::{Note, NoteKind};
 
-/// How an owner stands with a lock in memory. A lock is named by the number of its bucket.
+/// The state of an owner and a lock in memory. Locks are named by the numbers of their buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockNote {
-    /// A request has ended: its owner holds the lock or has a place in the queue, as the next note says.
+    /// A request has ended. The owner holds the lock or is in the queue, as the next note says.
     Requested {
-        /// Compare-and-swaps that the request took.
+        /// The number of compare-and-swaps of the request.
         swaps: u32,
-        /// How long the last of them took, with what came before the first.
+        /// The time of the last compare-and-swap, including the software time before the first.
         took: Span,
     },
-    /// The owner has a place in the queue.
+    /// The owner has entered the queue of a lock.
     Placed {
         /// The lock.
         bucket: u64,
-        /// The number of the owner before it; none if it holds the lock.
+        /// The ID of the owner before it; `None` if it holds the lock.
         behind: Option<u16>,
     },
-    /// The owner has seen that it holds the lock.
+    /// The owner has found that it holds the lock.
     Held {
         /// The lock.
         bucket: u64,
     },
-    /// The owner begins to give the lock up.
+    /// The owner starts to release the lock.
     Releasing {
         /// The lock.
         bucket: u64,
     },
-    /// Host software begins to take the owner, which is gone, out of the queue.
+    /// Host software starts to remove an owner that no longer exists from the queue.
     Removing {
         /// The lock.
         bucket: u64,
-        /// The number of the owner before it; none if it is the first.
+        /// The ID of the owner before it; `None` if it is the first.
         behind: Option<u16>,
     },
-    /// The memory of the lock is not what it must be: somebody else has written there.
+    /// The lock's memory is inconsistent, because another party has written to it.
     Lost {
         /// The lock.
         bucket: u64,
     },
 }
 
-/// In the second word: the kind of the note, then the owner before and whether there is one, or the count of swaps.
+/// The layout of the second word: the kind of the note in the low bits, then the owner before with a valid bit, or the count of
+/// swaps.
 const BEHIND: u32 = 8;
 const IS_BEHIND: u64 = 1 << 24;
 
@@ -76,7 +77,7 @@ impl Note for LockNote {
             3 => LockNote::Releasing { bucket },
             4 => LockNote::Removing { bucket, behind },
             5 => LockNote::Lost { bucket },
-            other => panic!("a lock's note has no kind {other}"),
+            other => panic!("{other} is not a kind of a lock's note"),
         }
     }
 }

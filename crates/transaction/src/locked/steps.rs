@@ -11,39 +11,39 @@ use protocol::coherence::LINE_BYTES;
 
 use super::{LockNote, LockedWork, Under, WordAccess, WordOperation, successor};
 
-/// What comes next.
+/// The next action of the party that does the work.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// To be at work for so long.
+    /// Works for this time.
     Work(Span),
-    /// To do nothing until then.
+    /// Does nothing until this time.
     Sleep(Time),
-    /// An access, whose [answer](LockedLoop::answered) is awaited.
+    /// Performs an access and passes its result to [`LockedLoop::answered`].
     Access(WordAccess),
-    /// To tell the probes.
+    /// Reports an observation to the probes.
     Tell(Observation),
-    /// Nothing: all is done.
+    /// The work is complete.
     Over,
 }
 
-/// How far work under locks has come.
+/// The progress of work under locks.
 #[derive(Clone, Debug)]
 pub struct LockedLoop {
     work: LockedWork,
     done: u64,
     next_start: Time,
-    /// What comes before what the stage asks for.
+    /// Steps to take before the step of the current stage.
     first: VecDeque<Step>,
     stage: Stage,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// The next piece has not begun.
+    /// The next piece of work has not started.
     Between,
-    /// A piece has come so far.
+    /// A piece of work is at this point.
     Doing(Piece, Point),
-    /// There is nothing more to do, or it cannot be done.
+    /// All work is done or has been given up.
     Over,
 }
 
@@ -51,31 +51,31 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     born: Time,
-    /// The number of the bucket, and where it is.
+    /// The number and the address of the bucket.
     index: u64,
     bucket: Bucket,
-    /// The row, if one is updated.
+    /// The row to update, for updates.
     row: u64,
-    /// Compare-and-swaps of requests that were refused.
+    /// Compare-and-swaps of requests that found the queue full.
     swaps: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Point {
-    /// A lock is requested, by a compare-and-swap that began then.
+    /// The lock is being requested; the current compare-and-swap started at this time.
     Requesting(Acquire, Time),
-    /// It has a place in a queue.
+    /// The owner waits in a queue.
     Waiting(Wait),
-    /// The lock is held, and the current version is wanted.
+    /// The lock is held, and the current version is being read.
     Reading,
-    /// Its successor is ready.
+    /// The next version is being written.
     Writing(u128),
-    /// The lock is given up.
+    /// The lock is being released.
     Releasing(Release),
 }
 
 impl LockedLoop {
-    /// Work of which nothing has begun.
+    /// Creates work that has not started.
     pub fn new(work: LockedWork) -> Self {
         let announced = Observation::Ended {
             flow: work.flow,
@@ -90,7 +90,7 @@ impl LockedLoop {
         }
     }
 
-    /// What comes next. Asked again when that is over, or an access is answered.
+    /// Returns the next step. The caller asks again after the step has ended, or after [`answered`](Self::answered).
     pub fn next(&mut self, now: Time) -> Step {
         if let Some(step) = self.first.pop_front() {
             return step;
@@ -112,7 +112,7 @@ impl LockedLoop {
         })
     }
 
-    /// Begins the next piece, if it is due.
+    /// Starts the next piece of work if it is due.
     fn begin(&mut self, now: Time) -> Step {
         if self.done == self.work.count {
             self.stage = Stage::Over;
@@ -139,10 +139,10 @@ impl LockedLoop {
         Stage::Doing(piece, Point::Requesting(acquire, piece.born))
     }
 
-    /// Takes in what the access found, which is nothing of a store.
+    /// Handles the result of an access: the word that was read, or any value for a store.
     pub fn answered(&mut self, word: u128, now: Time) {
         let Stage::Doing(piece, point) = self.stage else {
-            panic!("only what was asked for is answered");
+            panic!("a result is passed only after Step::Access");
         };
         self.stage = match point {
             Point::Reading => {
@@ -157,7 +157,7 @@ impl LockedLoop {
         };
     }
 
-    /// What follows from the queue that an access found.
+    /// Handles the queue word that an access has returned.
     fn found(&mut self, piece: Piece, point: Point, queue: Queue, now: Time) -> Stage {
         match point {
             Point::Requesting(mut acquire, since) => match acquire.answered(queue) {
@@ -181,11 +181,11 @@ impl LockedLoop {
                 Some(Released::Passed { .. }) => self.end(piece, now),
                 Some(Released::NotHeld) => self.lose(piece),
             },
-            Point::Reading | Point::Writing(_) => panic!("a row is no queue"),
+            Point::Reading | Point::Writing(_) => panic!("a row is not a queue word"),
         }
     }
 
-    /// What follows from how a request ended, whose last compare-and-swap took so long and found `last` at the end of the queue.
+    /// Handles the end of a request. Its last compare-and-swap took `took` and found the owner `last` at the end of the queue.
     fn acquired(
         &mut self,
         piece: Piece,
@@ -217,12 +217,12 @@ impl LockedLoop {
                 self.first.push_back(Step::Work(self.work.poll));
                 self.request(piece)
             }
-            // It asks for one lock at a time: somebody else has put it there.
+            // An owner requests one lock at a time, so another party must have written this entry.
             Acquired::Present { .. } => self.lose(piece),
         }
     }
 
-    /// The lock is there: what is done under it comes next.
+    /// Starts the work under a lock that is now held.
     fn hold(&mut self, piece: Piece) -> Stage {
         let bucket = piece.index;
         self.tell(LockNote::Held { bucket });
@@ -235,7 +235,7 @@ impl LockedLoop {
         }
     }
 
-    /// The release is told before anybody can see it, so that no two are ever told to hold one lock rightly.
+    /// The note is sent before the release is visible, so that notes never show two holders of one lock.
     fn release(&mut self, piece: Piece) -> Stage {
         let bucket = piece.index;
         self.tell(LockNote::Releasing { bucket });
@@ -263,7 +263,7 @@ impl LockedLoop {
         Stage::Between
     }
 
-    /// The table is not as this owner left it: somebody else writes there.
+    /// Gives up because the lock's memory is inconsistent: another party has written to it.
     fn lose(&mut self, piece: Piece) -> Stage {
         let bucket = piece.index;
         self.tell(LockNote::Lost { bucket });
@@ -271,7 +271,7 @@ impl LockedLoop {
         Stage::Over
     }
 
-    /// Gives up all that is left, as memory cannot be reached, or not be trusted.
+    /// Gives up all remaining work, because memory cannot be reached or is inconsistent.
     pub fn fail(&mut self) {
         self.stage = Stage::Over;
         self.first.push_back(Step::Tell(Observation::Failed {

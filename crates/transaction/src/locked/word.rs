@@ -1,32 +1,32 @@
-//! What work under locks does to memory: one word at a time.
+//! Accesses of work under locks to single words of memory.
 
 use locktable::{Bucket, Operation};
 use protocol::coherence::{AtomicChange, LINE_BYTES, LineAtomic};
 
-/// An access to a word of a line.
+/// An access to one word of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WordAccess {
-    /// Where, a multiple of its bytes.
+    /// The address, a multiple of `width`.
     pub address: u64,
-    /// Its bytes, 8 or 16.
+    /// The width in bytes, 8 or 16.
     pub width: usize,
-    /// What is done to it.
+    /// The operation on the word.
     pub operation: WordOperation,
 }
 
-/// What is done to a word, which is little-endian.
+/// The operation on a word, which is little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordOperation {
-    /// It is read.
+    /// Reads the word.
     Load,
-    /// It is written.
+    /// Writes the word.
     Store(u128),
-    /// It is changed with nothing in between; the answer is what was there before.
+    /// Changes the word atomically and returns its old value.
     Change(LineAtomic),
 }
 
 impl WordAccess {
-    /// An operation on the word of a bucket.
+    /// The access for an operation on a bucket.
     pub fn of(operation: Operation) -> Self {
         match operation {
             Operation::Load(bucket) => Self::to(bucket, WordOperation::Load),
@@ -39,7 +39,7 @@ impl WordAccess {
                 let width = bucket.width().bytes() as usize;
                 let offset = bucket.address() as usize % LINE_BYTES;
                 let change = LineAtomic::new(AtomicChange::Compare, offset, width, operands);
-                let change = change.expect("a bucket is a word at a multiple of its width");
+                let change = change.expect("a bucket is aligned to its width");
                 Self::to(bucket, WordOperation::Change(change))
             }
         }

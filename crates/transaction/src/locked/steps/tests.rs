@@ -1,4 +1,4 @@
-//! Steps of work under locks on a memory that answers at once.
+//! Tests of work under locks, on a memory that completes accesses at once.
 
 use super::*;
 use crate::{Granularity, Update};
@@ -7,7 +7,7 @@ use locktable::{Table, Width};
 use packet::FlowId;
 use std::collections::BTreeMap;
 
-/// Words by address.
+/// A memory of words by address.
 type Memory = BTreeMap<u64, u128>;
 
 const ROWS: u64 = 0x1000;
@@ -45,7 +45,7 @@ fn update() -> Under {
     })
 }
 
-/// Does the next step, where an access takes 10 ns: what it was.
+/// Performs and returns the next step. An access takes 10 ns.
 fn step(work: &mut LockedLoop, now: &mut Time, memory: &mut Memory) -> Step {
     let step = work.next(*now);
     match step {
@@ -67,7 +67,7 @@ fn step(work: &mut LockedLoop, now: &mut Time, memory: &mut Memory) -> Step {
     step
 }
 
-/// What is told, and when, until nothing more comes or `limit` steps are done.
+/// The notes and their times, until there is no further step or `limit` steps are done.
 fn told(work: &mut LockedLoop, memory: &mut Memory, limit: usize) -> Vec<(f64, String)> {
     let (mut now, mut told) = (Time::ZERO, Vec::new());
     for _ in 0..limit {
@@ -135,7 +135,7 @@ fn who_finds_another_waits_behind_it_until_that_has_gone() {
     let mut memory = Memory::from([(0, 9)]);
     let mut work = work(1, hold());
     let before = told(&mut work, &mut memory, 20);
-    // Two compare-and-swaps, of which the second placed it.
+    // Two compare-and-swaps are needed; the second one enters the queue.
     let placed = [(70.0, requested(2)), (70.0, placed(Some(9)))];
     assert!(before.ends_with(&placed), "{before:?}");
     memory.insert(0, 1);
@@ -165,7 +165,7 @@ fn a_transaction_leaves_the_next_version_with_its_writer() {
 
 #[test]
 fn whoever_finds_what_is_no_queue_or_has_lost_its_place_gives_up() {
-    // A gap; itself, before it has asked; and somebody else, where it waited.
+    // The cases: a gap in the queue, this owner before its request, and another owner at this owner's position.
     for (found, later) in [(1 << 16, 0), (1, 0), (9, 8)] {
         let mut memory = Memory::from([(0, found)]);
         let mut work = work(1, hold());
