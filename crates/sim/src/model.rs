@@ -1,12 +1,78 @@
-//! The access to a component outside events.
+//! The components of a fabric: dispatch of events to them, and access to them outside events.
 
+use std::any::Any;
+
+use device::{AnyLeaf, Leaf};
 use host::Host;
-use kernel::{ComponentId, World};
+use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
 use link::LinkEnd;
-use packet::Pcie;
+use packet::{Frame, Pcie};
 use transaction::{Flow, Functions, Memory, Requester};
 
-pub use crate::registry::Model;
+use crate::registry::registry;
+
+macro_rules! models {
+    (
+        $($(#[doc = $help:literal])+ $name:literal => $leaf:ident($type:ty, $parameters:ty)$(, built by $builder:expr)?;)+
+    ) => {
+        /// Any component of a fabric.
+        #[derive(Debug)]
+        #[expect(clippy::large_enum_variant, reason = "models stand side by side, and most of a network are routers")]
+        pub enum Model {
+            /// A host.
+            Host(host::Host),
+            /// A port of a controller for an endpoint.
+            IoPort(fabric::IoPort),
+            /// A switch.
+            Switch(fabric::Switch),
+            /// A crossbar between network interface controllers.
+            Controller(fabric::Controller),
+            $($(#[doc = $help])+ $leaf($type),)+
+        }
+
+        impl Model {
+            /// Starts component `id`.
+            pub fn start(&mut self, id: ComponentId, world: &mut World<Pcie>) {
+                match self {
+                    Model::Host(model) => model.start(&mut world.effects(id)),
+                    Model::IoPort(model) => model.start(&mut world.effects(id)),
+                    Model::Switch(model) => model.start(&mut world.effects(id)),
+                    Model::Controller(model) => model.start(&mut world.effects(id)),
+                    $(Model::$leaf(model) => model.start(&mut world.effects(id)),)+
+                }
+            }
+
+            /// Passes an event to component `id`.
+            pub fn happen(&mut self, id: ComponentId, what: Occurrence<Frame>, world: &mut World<Pcie>) {
+                match self {
+                    Model::Host(model) => pass(model, id, what, world),
+                    Model::IoPort(model) => pass(model, id, what, world),
+                    Model::Switch(model) => pass(model, id, what, world),
+                    Model::Controller(model) => pass(model, id, what, world),
+                    $(Model::$leaf(model) => pass(model, id, what, world),)+
+                }
+            }
+
+            /// The device of any model; none for a component that is no device.
+            pub fn leaf(&self) -> Option<&dyn AnyLeaf> {
+                match self {
+                    $(Model::$leaf(leaf) => Some(leaf),)+
+                    Model::Host(_) | Model::IoPort(_) | Model::Switch(_) | Model::Controller(_) => None,
+                }
+            }
+
+            /// The device of any model, mutable; none for a component that is no device.
+            pub fn leaf_mut(&mut self) -> Option<&mut dyn AnyLeaf> {
+                match self {
+                    $(Model::$leaf(leaf) => Some(leaf),)+
+                    Model::Host(_) | Model::IoPort(_) | Model::Switch(_) | Model::Controller(_) => None,
+                }
+            }
+        }
+    };
+}
+
+registry!(models);
 
 impl Model {
     /// The host; none for any other component.
@@ -107,5 +173,32 @@ impl Model {
         } else if let Some(leaf) = self.leaf_mut() {
             leaf.run(id, world);
         }
+    }
+}
+
+impl Model {
+    /// The device, if it is of type `L`.
+    pub fn device<L: Leaf + 'static>(&self) -> Option<&L> {
+        let any: &dyn Any = self.leaf()?;
+        any.downcast_ref()
+    }
+
+    /// The device, mutable, if it is of type `L`.
+    pub fn device_mut<L: Leaf + 'static>(&mut self) -> Option<&mut L> {
+        let any: &mut dyn Any = self.leaf_mut()?;
+        any.downcast_mut()
+    }
+}
+
+fn pass<C: Component<Traffic = Pcie>>(
+    model: &mut C,
+    id: ComponentId,
+    what: Occurrence<Frame>,
+    world: &mut World<Pcie>,
+) {
+    let mut fx = world.effects(id);
+    match what.action() {
+        Action::Receive(port, frame) => model.receive(C::Port::from_number(port), frame, &mut fx),
+        Action::Expire(timer) => model.expire(C::Timer::from_number(timer), &mut fx),
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use crate::Pattern;
+
 /// The size of a page. It is small, so that scattered writes use little memory, and allocations can reuse freed memory.
 const PAGE: usize = 64 * 1024;
 
@@ -90,6 +92,18 @@ impl Memory {
             }
             at += now.len();
             rest = later;
+        }
+    }
+
+    /// Writes the first `size` bytes of `pattern` to `address` and on. The memory must contain the range.
+    pub fn fill(&mut self, pattern: Pattern, size: u64, address: u64) {
+        let mut chunk = vec![0; PAGE];
+        let mut offset = 0;
+        while offset < size {
+            let len = (size - offset).min(PAGE as u64) as usize;
+            pattern.fill(offset, &mut chunk[..len]);
+            self.write(address + offset, &chunk[..len]);
+            offset += len as u64;
         }
     }
 

@@ -4,10 +4,10 @@ use host::migration::{self, Migration};
 use kernel::{Span, Time};
 
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 
 /// Has hosts move the buffers that move, from `up` on.
-pub fn load(plan: &Plan, up: Span, models: &mut [Model]) {
+pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
     for buffer in &plan.buffers {
         if let (Some((other, moves, interval)), Some(host)) =
             (buffer.moves, models[buffer.host].host_mut())

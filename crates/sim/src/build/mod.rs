@@ -1,6 +1,7 @@
 //! From a plan to components and wires.
 
 pub mod controller;
+mod device;
 pub mod migration;
 pub mod network;
 pub mod sharing;
@@ -8,16 +9,16 @@ pub mod sharing;
 use std::iter;
 use std::sync::Arc;
 
-use device::{EndpointConfig, Reply};
+use ::device::{EndpointConfig, Reply};
 use fabric::{IoPort, IoPortConfig, IoPortParameters, RootComplexConfig, Switch, SwitchConfig};
 use host::{Host, Processor};
 use kernel::{ComponentId, Span, Stream, World};
 use link::{BitErrors, LinkConfig, LinkEnd};
 use packet::Pcie;
-use transaction::{Memory, Pattern};
+use transaction::Pattern;
 
 use crate::model::Model;
-use crate::plan::{DownstreamPort, LinkPlan, NodePlan, Plan};
+use crate::plan::{DownstreamPort, FabricPlan, LinkPlan, NodePlan, Plan};
 use crate::scenario::NodeKind;
 use crate::workload::Workload;
 
@@ -58,7 +59,7 @@ pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
 }
 
 /// Component and port number of the end of a cable.
-pub fn cable_end(plan: &Plan, (controller, port): (usize, u8)) -> (ComponentId, u32) {
+pub fn cable_end(plan: &FabricPlan, (controller, port): (usize, u8)) -> (ComponentId, u32) {
     let id = plan.nodes.len() + controller;
     (ComponentId(id as u32), port.into())
 }
@@ -72,7 +73,7 @@ pub fn fibre_port(fibre: u8) -> u32 {
 }
 
 /// Component and port number of either end of a link, the upper one first.
-pub fn ends(plan: &Plan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, u32)) {
+pub fn ends(plan: &FabricPlan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, u32)) {
     let (node, number) = link.upstream;
     let position = plan.nodes[node]
         .downstream
@@ -128,7 +129,7 @@ fn component(
                 index,
                 fibres,
             };
-            device.build(config, context)
+            device::build(device, config, context)
         }
     }
 }
@@ -273,17 +274,3 @@ fn patterns(plan: &Plan) -> Arc<[Pattern]> {
     });
     all.flatten().collect()
 }
-
-/// Puts the first `size` bytes of a pattern into memory, from `at` on.
-pub fn fill_pattern(pattern: Pattern, size: u64, at: u64, memory: &mut Memory) {
-    let mut chunk = vec![0; FILL_CHUNK];
-    let mut offset = 0;
-    while offset < size {
-        let len = (size - offset).min(FILL_CHUNK as u64) as usize;
-        pattern.fill(offset, &mut chunk[..len]);
-        memory.write(at + offset, &chunk[..len]);
-        offset += len as u64;
-    }
-}
-
-const FILL_CHUNK: usize = 64 * 1024;

@@ -13,7 +13,7 @@ use packet::Pcie;
 use protocol::coherence::{LINE_BYTES, Line, LineData, State};
 
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 
 /// Which invariant does not hold, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Watch {
     }
 
     /// Looks, if as many events as it waits for have happened in `world` since the last look.
-    pub fn look(&mut self, (plan, models): (&Plan, &[Model]), world: &World<Pcie>) {
+    pub fn look(&mut self, (plan, models): (&FabricPlan, &[Model]), world: &World<Pcie>) {
         if world.events() < self.next || self.found.is_some() {
             return;
         }
@@ -81,7 +81,7 @@ impl Watch {
 }
 
 /// Looks at every line that anybody holds, but who is gone with a link: how many there are.
-pub fn check((plan, models, now): (&Plan, &[Model], Time)) -> Result<usize, Incoherence> {
+pub fn check((plan, models, now): (&FabricPlan, &[Model], Time)) -> Result<usize, Incoherence> {
     let mut lines = 0;
     for (index, model) in models.iter().enumerate() {
         if let Some(host) = model.host() {
@@ -93,7 +93,7 @@ pub fn check((plan, models, now): (&Plan, &[Model], Time)) -> Result<usize, Inco
 
 /// Puts over `bytes`, which memory has from `address` on, what caches hold of which it is behind.
 pub fn overlay(
-    (plan, models, now): (&Plan, &[Model], Time),
+    (plan, models, now): (&FabricPlan, &[Model], Time),
     host: usize,
     (address, bytes): (u64, &mut [u8]),
 ) {
@@ -126,7 +126,7 @@ pub fn overlay(
 type Holders<'a> = BTreeMap<Line, Vec<(String, State, &'a LineData)>>;
 
 fn check_host(
-    (plan, models, now): (&Plan, &[Model], Time),
+    (plan, models, now): (&FabricPlan, &[Model], Time),
     index: usize,
     host: &Host,
 ) -> Result<usize, Incoherence> {

@@ -7,8 +7,6 @@ use kernel::Time;
 use packet::{FlowId, Observation, PackedNote, Refusal};
 use transaction::CallNote;
 
-use crate::workload::PlannedWorkload;
-
 use super::latency::Latencies;
 
 /// Every flow of a run.
@@ -104,11 +102,11 @@ impl FlowMeter {
 }
 
 impl Meter {
-    /// A meter of the parts of `workloads`.
-    pub fn new(workloads: &[PlannedWorkload]) -> Self {
+    /// A meter of workloads: of each the number of its parts, and whether their latencies are taken together.
+    pub fn new(workloads: impl Iterator<Item = (usize, bool)>) -> Self {
         let (mut flows, mut groups) = (Vec::new(), Vec::new());
-        for one in workloads {
-            let part = if one.workload.kind().is_measured_together() {
+        for (parts, is_measured_together) in workloads {
+            let part = if is_measured_together {
                 groups.push(Latencies::default());
                 FlowMeter {
                     group: Some(groups.len() as u32 - 1),
@@ -120,7 +118,7 @@ impl Meter {
                     ..FlowMeter::new()
                 }
             };
-            flows.resize(flows.len() + one.own.parts.len(), part);
+            flows.resize(flows.len() + parts, part);
         }
         Meter {
             open: flows.len(),

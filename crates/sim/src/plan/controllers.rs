@@ -15,7 +15,6 @@ use crate::scenario::{
 };
 
 use super::address::show;
-use super::room;
 
 /// A controller.
 #[derive(Clone, Debug)]
@@ -129,7 +128,6 @@ impl Controllers {
             controllers.lay(scenario, cable)?;
         }
         controllers.find_ways(scenario)?;
-        room::for_messages(scenario, &mut controllers)?;
         Ok(controllers)
     }
 

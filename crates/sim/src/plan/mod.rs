@@ -7,36 +7,33 @@ pub(crate) mod buffers;
 mod cables;
 pub(crate) mod claims;
 mod controllers;
+pub(crate) mod fabric;
 mod fibres;
 mod firmware;
 mod functions;
 mod io_port;
 pub(crate) mod network;
-mod passage;
 mod payload;
 pub(crate) mod planner;
+pub(crate) mod queue_pairs;
 mod room;
 mod sharing;
 pub(crate) mod tree;
 mod ways;
 mod web;
+mod workloads;
 
 use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use std::ops::Deref;
 
-use device::{NicParameters, SgDmaParameters};
-use fabric::{CoherenceParameters, IommuParameters};
-use host::firmware::Setting;
-use host::queue_pair::REQUESTS;
 use kernel::{Span, Time};
-use link::PortParameters;
-use protocol::{Bar, ConfigSpace, FunctionId, Generation};
-use transaction::{Functions, Pattern, Place};
+use protocol::{Bar, ConfigSpace};
+use transaction::{Functions, Place};
 
 pub use address::Region;
 pub use buffers::BufferPlan;
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
-pub use io_port::IoPortPlan;
+pub use fabric::{DownstreamPort, FabricPlan, IoPortPlan, LinkPlan, NodePlan};
 pub use network::{FibrePlan, NetworkPlan};
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream};
@@ -49,184 +46,21 @@ use controllers::Controllers;
 use firmware::Firmware;
 use tree::Tree;
 
-/// A fabric ready to be built and run.
+/// A fabric and what it is to do, ready to be built and run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the scenario is called.
-    pub name: String,
-    /// What all random streams grow from.
-    pub seed: u64,
-    /// The part of the run in which steady rates are measured.
-    pub measure: Option<(Time, Time)>,
-    /// Hosts, then switches, then devices, each as written.
-    pub nodes: Vec<NodePlan>,
-    /// Top down, depth first: in the order of their bus numbers.
-    pub links: Vec<LinkPlan>,
-    /// Crossbars between hosts.
-    pub controllers: Vec<ControllerPlan>,
-    /// Ports of those for endpoints whose functions belong to several hosts.
-    pub io_ports: Vec<IoPortPlan>,
-    /// Links between controllers.
-    pub cables: Vec<CablePlan>,
-    /// Networks of routers.
-    pub networks: Vec<NetworkPlan>,
-    /// The fibres of all networks.
-    pub fibres: Vec<FibrePlan>,
-    /// Buffers in the memories of hosts, as written.
-    pub buffers: Vec<BufferPlan>,
-    /// Where the page tables of each node are, if it is a host with devices that have virtual addresses.
-    pub page_tables: Vec<Option<Region>>,
-    /// What of each host's memory no flow uses.
-    pub spare: Vec<Option<Region>>,
+    /// The fabric.
+    pub fabric: FabricPlan,
     /// What the fabric is to do: flows and messages as written, then open-loop workloads of networks, those of controllers,
     /// collectives, accesses, and work under locks.
     pub workloads: Vec<PlannedWorkload>,
-    /// What may go wrong and need not: `FILE:LINE: what; what would be safe`.
-    pub warnings: Vec<String>,
 }
 
-/// One host, switch or device.
-#[derive(Clone, Debug)]
-pub struct NodePlan {
-    /// Its name in the scenario.
-    pub name: String,
-    /// What it is.
-    pub kind: NodeKind,
-    /// The host, a switch's upstream port, or the device's physical function.
-    pub id: FunctionId,
-    /// The host at the top of its tree; a host itself. Nodes with the same root share an address space.
-    pub root: usize,
-    /// Every port of it.
-    pub port: PortParameters,
-    /// Max payload size in Device Control, in bytes.
-    pub max_payload: u32,
-    /// Largest read request that it makes, in bytes; a switch makes none.
-    pub max_read_request: u32,
-    /// The BARs of a device, by number.
-    pub bars: [Option<Region>; Bar::COUNT],
-    /// BAR 0 of a device's virtual functions, one after the other.
-    pub virtual_bars: Option<Region>,
-    /// The memory of a host.
-    pub memory: Option<Region>,
-    /// Network and number of a router.
-    pub member: Option<(usize, u16)>,
-    /// Where a network interface controller is.
-    pub attachment: Option<Attachment>,
-    /// Where it is at a controller, if it is an I/O port.
-    pub io_port: Option<Attachment>,
-    /// The link upwards; none at a host.
-    pub upstream: Option<usize>,
-    /// The ports with something below, by number.
-    pub downstream: Vec<DownstreamPort>,
-    /// Its functions as firmware and settings left them, with the ports in the same order.
-    pub functions: Functions,
-    /// What shares the memory of a host.
-    pub coherence: CoherenceParameters,
-    /// What translates addresses there.
-    pub iommu: IommuParameters,
-    /// What was set after enumeration.
-    pub settings: Vec<(FunctionId, Setting)>,
-}
-
-impl NodePlan {
-    /// Whether its requests have virtual addresses.
-    pub fn has_virtual_addresses(&self) -> bool {
-        match &self.kind {
-            NodeKind::Device(_, device) => device.parameters().has_virtual_addresses(),
-            _ => false,
-        }
+impl Deref for Plan {
+    type Target = FabricPlan;
+    fn deref(&self) -> &FabricPlan {
+        &self.fabric
     }
-
-    /// Whether it asks for translations of those itself (ATS).
-    pub fn asks_for_translations(&self) -> bool {
-        match &self.kind {
-            NodeKind::Device(_, device) => device.parameters().address_translation().is_some(),
-            _ => false,
-        }
-    }
-
-    /// Its parameters, if it is a scatter/gather engine, whose flows a driver moves.
-    pub fn engine(&self) -> Option<&SgDmaParameters> {
-        self.kind.device()
-    }
-
-    /// Requests that each function of a network interface controller may have under way for the host library.
-    pub fn requests(&self) -> u32 {
-        let nic = self.kind.device::<NicParameters>();
-        nic.map_or(0, |nic| nic.doorbell_fifo.min(REQUESTS))
-    }
-
-    /// Where the doorbells of `function` of a network interface controller are, if it has that many functions.
-    pub fn doorbells(&self, function: u8) -> Option<u64> {
-        self.registers(function).map(|region| region.base)
-    }
-
-    /// BAR 0 of `function` of a device, if it has that many functions, and one: 0 is the physical one.
-    pub fn registers(&self, function: u8) -> Option<Region> {
-        let NodeKind::Device(endpoint, _) = &self.kind else {
-            return None;
-        };
-        match u64::from(function).checked_sub(1) {
-            None => self.bars[0],
-            Some(number) => {
-                let bars = self.virtual_bars?;
-                let there = number < u64::from(endpoint.virtual_functions);
-                there.then(|| Region {
-                    base: bars.base + number * endpoint.virtual_bar.0,
-                    size: endpoint.virtual_bar.0,
-                })
-            }
-        }
-    }
-
-    /// What it answers to in the address space: a host's memory or a device's BAR 0.
-    pub fn region(&self) -> Option<Region> {
-        self.memory.or(self.bars[0])
-    }
-}
-
-/// A root port or a switch's downstream port, as its type 1 header describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DownstreamPort {
-    /// Its number, from 0.
-    pub number: u32,
-    /// Its own function.
-    pub id: FunctionId,
-    /// The link below.
-    pub link: usize,
-    /// Secondary to subordinate bus number.
-    pub buses: RangeInclusive<u8>,
-    /// The memory window, if it is open.
-    pub memory: Option<Region>,
-    /// The 64-bit prefetchable window, if it is open.
-    pub prefetchable: Option<Region>,
-}
-
-/// One link.
-#[derive(Clone, Debug)]
-pub struct LinkPlan {
-    /// The node above, a hyphen, the node below.
-    pub id: String,
-    /// Its speed.
-    pub generation: Generation,
-    /// Its width.
-    pub lanes: u8,
-    /// Time of flight one way.
-    pub delay: Span,
-    /// Share of the bits that arrive wrong, each way.
-    pub bit_error_rate: f64,
-    /// When it fails, if ever.
-    pub fails_at: Time,
-    /// Packets in a row that what comes up may send where it shares a port above.
-    pub arbitration_weight: u32,
-    /// The socket of the root port above, where the host has several.
-    pub socket: Option<u32>,
-    /// The node above and the number of its port.
-    pub upstream: (usize, u32),
-    /// The node below and its port 0.
-    pub downstream: (usize, u32),
-    /// The smaller max payload size of the two ends, in bytes.
-    pub max_payload: u32,
 }
 
 impl Plan {
@@ -245,7 +79,8 @@ impl Plan {
             payload::check_memory(scenario, node)?;
         }
         sharing::check(scenario, &tree)?;
-        let controllers = Controllers::new(scenario)?;
+        let mut controllers = Controllers::new(scenario)?;
+        room::for_messages(scenario, &mut controllers)?;
         let nodes = enumerated(scenario, &tree, &controllers)?;
         for (node, planned) in scenario.nodes.iter().zip(&nodes) {
             payload::check_buffers(scenario, node, planned.max_payload)?;
@@ -256,7 +91,7 @@ impl Plan {
         let mut networks = tree.networks;
         let io_ports = io_port::plan(scenario, &nodes, &controllers.all)?;
         let around = (controllers.all.as_slice(), io_ports.as_slice());
-        let planned = planner::plan(scenario, &nodes, &mut networks, around)?;
+        let planned = workloads::plan(scenario, &nodes, &mut networks, around)?;
         let traffic = traffic::plan(scenario, &nodes, &mut networks, &controllers.all)?;
         let collectives = collective::plan(scenario, &nodes, &networks)?;
         let mut workloads = planned.flows;
@@ -271,7 +106,7 @@ impl Plan {
         let measure = scenario
             .measure
             .map(|(from, until)| (time(from), time(until)));
-        Ok(Self {
+        let fabric = FabricPlan {
             name: scenario.name.clone(),
             seed: scenario.seed,
             measure,
@@ -285,8 +120,11 @@ impl Plan {
             buffers: planned.buffers,
             page_tables: planned.page_tables,
             spare: planned.spare,
-            workloads: workload::number(workloads),
             warnings,
+        };
+        Ok(Plan {
+            fabric,
+            workloads: workload::number(workloads),
         })
     }
 
@@ -295,21 +133,12 @@ impl Plan {
         self.workloads.iter().filter_map(|one| one.workload.flow())
     }
 
-    /// The bytes that are known by that number.
-    pub(crate) fn pattern(&self, number: u32) -> Pattern {
-        Pattern::new(self.seed, number)
-    }
-
-    /// Where in the address space of `from` that of another host, `to`, begins, and the controller between.
-    pub fn window(&self, from: usize, to: usize) -> Option<(u64, usize)> {
-        passage::window(&self.nodes, &self.controllers, from, to)
-    }
-
     /// The same fabric before any firmware ran: every register as reset leaves it.
     pub fn cold(mut self, scenario: &Scenario) -> Result<Self, ScenarioError> {
         let tree = Tree::new(scenario)?;
-        for (index, node) in self.nodes.iter_mut().enumerate() {
-            let window = functions::window(scenario, &tree.networks, &self.controllers, index);
+        for (index, node) in self.fabric.nodes.iter_mut().enumerate() {
+            let window =
+                functions::window(scenario, &tree.networks, &self.fabric.controllers, index);
             node.functions = functions::functions(scenario, &tree, index, window);
         }
         Ok(self)

@@ -5,7 +5,7 @@ use kernel::Time;
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::plan::{FibrePlan, Plan};
+use crate::plan::{FabricPlan, FibrePlan};
 use crate::run::simulation::Simulation;
 
 /// What one direction of a fibre carried.
@@ -66,7 +66,7 @@ impl Simulation {
     }
 }
 
-pub(crate) fn fibres(plan: &Plan, models: &[Model], now: Time) -> Vec<FibreResult> {
+pub(crate) fn fibres(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<FibreResult> {
     let elapsed = now.as_fs().max(1) as f64;
     let both = plan.fibres.iter().flat_map(|fibre| {
         let [one, other] = fibre.ends;

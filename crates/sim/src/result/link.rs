@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::build;
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 
 /// What one direction of a link carried.
 #[derive(Clone, Debug, Serialize)]
@@ -31,7 +31,7 @@ pub struct LinkResult {
 }
 
 /// Both directions of every link and cable.
-pub(super) fn links(plan: &Plan, models: &[Model], now: Time) -> Vec<LinkResult> {
+pub(super) fn links(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<LinkResult> {
     let links = plan.links.iter().flat_map(|link| {
         let (upstream, downstream) = build::ends(plan, link);
         [(&link.id, "down", upstream), (&link.id, "up", downstream)]

@@ -5,7 +5,7 @@ use kernel::Time;
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 
 /// A line that an accelerator had written when its link failed, and not given back.
 #[derive(Clone, Debug, Serialize)]
@@ -19,7 +19,7 @@ pub struct LostLine {
 }
 
 /// What is lost with accelerators whose links have failed.
-pub fn lost_lines(plan: &Plan, models: &[Model], now: Time) -> Vec<LostLine> {
+pub fn lost_lines(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<LostLine> {
     let mut all = Vec::new();
     for (host, model) in plan.nodes.iter().zip(models) {
         let Some(root) = model.host() else { continue };

@@ -97,7 +97,7 @@ pub(crate) fn gather(seen: &Seen<'_>, refusals: &Refusals) -> RunResult {
         incoherence: None,
         standing_packets: 0,
     };
-    for one in &plan.workloads {
+    for one in seen.workloads {
         match one.workload.kind().result(&one.own, seen) {
             WorkloadResult::Flow(flow) => result.flows.push(flow),
             WorkloadResult::Traffic(traffic) => result.traffic.push(traffic),

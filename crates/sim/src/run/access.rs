@@ -203,7 +203,7 @@ impl Simulation {
         if let Some(memory) = self.models[index].memory() {
             memory.read(offset, &mut bytes);
         }
-        let all = (&self.plan, self.models.as_slice(), self.world.now());
+        let all = (&*self.plan, self.models.as_slice(), self.world.now());
         coherence::overlay(all, index, (address, &mut bytes));
         Ok(bytes)
     }

@@ -56,7 +56,7 @@ impl Simulation {
     /// Builds the fabric of the scenario `text`; `file` is what messages call it. `seed` stands above the scenario's.
     pub fn read(text: &str, file: &str, seed: Option<u64>) -> Result<Self, ScenarioError> {
         let mut plan = Plan::read(text, file)?;
-        plan.seed = seed.unwrap_or(plan.seed);
+        plan.fabric.seed = seed.unwrap_or(plan.seed);
         Ok(Self::new(plan))
     }
 
@@ -64,10 +64,14 @@ impl Simulation {
     pub fn new(plan: Plan) -> Self {
         let (mut models, world) = build::fabric(&plan);
         for one in &plan.workloads {
-            one.workload.kind().prepare(&one.own, &plan, &mut models);
+            let kind = one.workload.kind();
+            kind.prepare(&one.own, &plan.fabric, &mut models);
         }
-        let meter = Meter::new(&plan.workloads);
-        let watchers = Watchers::new(&plan);
+        let meter = Meter::new(plan.workloads.iter().map(|one| {
+            let is_measured_together = one.workload.kind().is_measured_together();
+            (one.own.parts.len(), is_measured_together)
+        }));
+        let watchers = Watchers::new(&plan.workloads);
         Simulation {
             spare: plan
                 .spare
@@ -262,7 +266,8 @@ impl Simulation {
                 .map(|(from, until)| (from + up, until + up)),
         );
         let mut loading = Loading {
-            plan: &self.plan,
+            plan: &self.plan.fabric,
+            workloads: &self.plan.workloads,
             up,
             models: &mut self.models,
             calls: BTreeMap::new(),
@@ -328,7 +333,8 @@ impl Simulation {
     /// What has been measured so far.
     pub fn result(&self) -> RunResult {
         let seen = Seen {
-            plan: &self.plan,
+            plan: &self.plan.fabric,
+            workloads: &self.plan.workloads,
             models: &self.models,
             meter: &self.meter,
             watchers: &self.watchers,

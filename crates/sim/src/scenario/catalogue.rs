@@ -12,7 +12,7 @@ use link::PortParameters;
 use link::optical::OpticalParameters;
 use serde::Serialize;
 
-use crate::registry::LEAVES;
+use super::device::LEAVES;
 
 use super::link::LinkParameters;
 use super::network::{FibreParameters, NetworkParameters, TrafficParameters};

@@ -4,6 +4,7 @@
 
 mod catalogue;
 mod controller;
+mod device;
 mod link;
 mod network;
 mod node;
@@ -20,8 +21,8 @@ pub use network::{
 pub use node::{Node, NodeKind, Upstream};
 pub use node_parameters::NodeParameters;
 
-pub use crate::registry::{DeviceParameters, LEAVES, LeafModel};
 pub use ::scenario::{At, Code, Lines, ScenarioError};
+pub use device::{DeviceParameters, LEAVES, LeafModel};
 
 pub use crate::workload::access::section::{
     Access, AccessParameters, Buffer, BufferParameters, BufferRights, Kind, Order,

@@ -9,7 +9,7 @@ use kernel::Parameters;
 use link::PortParameters;
 use link::optical::OpticalParameters;
 
-use crate::registry::{DeviceParameters, LEAVES};
+use super::device::{DeviceParameters, LEAVES};
 
 use super::ScenarioError;
 use super::link::LinkParameters;

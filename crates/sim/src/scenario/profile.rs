@@ -9,7 +9,7 @@ use kernel::Parameters;
 use link::PortParameters;
 use link::optical::OpticalParameters;
 
-use crate::registry::LEAVES;
+use super::device::LEAVES;
 
 use super::ScenarioError;
 use super::node_parameters::NodeParameters;

@@ -22,7 +22,7 @@ use packet::{FlowId, Observation};
 use crate::model::Model;
 use crate::observe::latency::Latencies;
 use crate::observe::meter::{FlowMeter, Meter};
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::scenario::NodeKind;
 
 use access::{AccessPlan, AccessResult};
@@ -53,7 +53,7 @@ pub(crate) trait Kind {
     }
 
     /// Fills memories and opens queue pairs, before time begins.
-    fn prepare(&self, _own: &Own, _plan: &Plan, _models: &mut [Model]) {}
+    fn prepare(&self, _own: &Own, _plan: &FabricPlan, _models: &mut [Model]) {}
 
     /// Gives its parts to whoever moves them.
     fn load(&self, own: &Own, to: &mut Loading<'_>);
@@ -83,9 +83,9 @@ macro_rules! kinds {
             }
         }
 
-        /// The watchers of the kinds that have one and are in the plan.
-        fn watchers(plan: &Plan) -> Vec<Box<dyn Watcher>> {
-            let all: [Option<Box<dyn Watcher>>; _] = [$($(<$watcher>::of(plan),)?)+];
+        /// The watchers of the kinds that have one and are among the workloads.
+        fn watchers(workloads: &[PlannedWorkload]) -> Vec<Box<dyn Watcher>> {
+            let all: [Option<Box<dyn Watcher>>; _] = [$($(<$watcher>::of(workloads),)?)+];
             all.into_iter().flatten().collect()
         }
     };
@@ -181,7 +181,8 @@ pub(crate) fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<Plann
 
 /// What workloads are loaded into.
 pub(crate) struct Loading<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a FabricPlan,
+    pub(crate) workloads: &'a [PlannedWorkload],
     /// When the links are up: everything begins so much later than planned.
     pub(crate) up: Span,
     pub(crate) models: &'a mut [Model],
@@ -234,8 +235,8 @@ pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
 pub(crate) struct Watchers(Vec<Box<dyn Watcher>>);
 
 impl Watchers {
-    pub(crate) fn new(plan: &Plan) -> Self {
-        Watchers(watchers(plan))
+    pub(crate) fn new(workloads: &[PlannedWorkload]) -> Self {
+        Watchers(watchers(workloads))
     }
 
     #[inline]
@@ -256,7 +257,8 @@ impl Watchers {
 /// What was seen of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) plan: &'a FabricPlan,
+    pub(crate) workloads: &'a [PlannedWorkload],
     pub(crate) models: &'a [Model],
     pub(crate) meter: &'a Meter,
     pub(crate) watchers: &'a Watchers,

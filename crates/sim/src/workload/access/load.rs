@@ -6,26 +6,25 @@ use kernel::{Span, Stream};
 use packet::FlowId;
 use transaction::{AccessOrder, Accesses, Pattern};
 
-use crate::build::fill_pattern;
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::scenario::Order;
 
 use super::{AccessPlan, Loading, Own};
 
 /// Fills a buffer with what reads are checked against.
-pub(super) fn fill(number: usize, plan: &Plan, models: &mut [Model]) {
+pub(super) fn fill(number: usize, plan: &FabricPlan, models: &mut [Model]) {
     let buffer = &plan.buffers[number];
     let base = plan.nodes[buffer.host]
         .memory
         .map_or(0, |memory| memory.base);
     let memory = models[buffer.host].memory_mut().expect("a host has memory");
     let pattern = pattern(plan, number);
-    fill_pattern(pattern, buffer.size, buffer.address - base, memory);
+    memory.fill(pattern, buffer.size, buffer.address - base);
 }
 
 /// The pattern in a buffer. Its number is that of no workload.
-fn pattern(plan: &Plan, buffer: usize) -> Pattern {
+fn pattern(plan: &FabricPlan, buffer: usize) -> Pattern {
     plan.pattern(u32::MAX - buffer as u32)
 }
 
@@ -53,7 +52,12 @@ pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
     }
 }
 
-fn accesses(plan: &Plan, access: &AccessPlan, (core, flow): (usize, FlowId), up: Span) -> Accesses {
+fn accesses(
+    plan: &FabricPlan,
+    access: &AccessPlan,
+    (core, flow): (usize, FlowId),
+    up: Span,
+) -> Accesses {
     let buffer = &plan.buffers[access.buffer];
     let stream = || Stream::named(plan.seed, &format!("accesses {} {core}", access.id));
     Accesses {

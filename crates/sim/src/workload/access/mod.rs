@@ -9,7 +9,7 @@ use kernel::{Span, Time};
 
 use crate::model::Model;
 use crate::observe::meter::Meter;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::scenario::{Kind as AccessKind, Order};
 
 use super::{Kind, Loading, Own, PATIENCE, Progress, Seen, WorkloadResult};
@@ -58,7 +58,7 @@ impl Kind for AccessPlan {
         self.cores.len()
     }
 
-    fn prepare(&self, _own: &Own, plan: &Plan, models: &mut [Model]) {
+    fn prepare(&self, _own: &Own, plan: &FabricPlan, models: &mut [Model]) {
         if self.check {
             load::fill(self.buffer, plan, models);
         }

@@ -10,7 +10,7 @@ use kernel::Time;
 use transaction::Pattern;
 
 use crate::observe::meter::Meter;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::scenario::{Algorithm, Operation};
 
 use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult};
@@ -93,7 +93,7 @@ impl Kind for CollectivePlan {
 }
 
 /// The bytes that a node has in a collective's memory at the beginning.
-fn begun_with(plan: &Plan, collective: &CollectivePlan, node: u32) -> Vec<u8> {
+fn begun_with(plan: &FabricPlan, collective: &CollectivePlan, node: u32) -> Vec<u8> {
     let name = collective.id.bytes().fold(COLLECTIVES, |hash, byte| {
         hash.wrapping_mul(31).wrapping_add(u32::from(byte))
     });

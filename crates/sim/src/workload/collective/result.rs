@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::model::Model;
 use crate::observe::meter::FlowMeter;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::scenario::Operation;
 
 use super::{CollectivePlan, Own, Seen, begun_with};
@@ -57,7 +57,7 @@ pub(super) fn of(one: &CollectivePlan, own: &Own, seen: &Seen<'_>) -> Collective
 }
 
 /// Whether every node has what it should: the sums, or the faces of its neighbours.
-fn is_correct(plan: &Plan, one: &CollectivePlan, models: &[Model]) -> bool {
+fn is_correct(plan: &FabricPlan, one: &CollectivePlan, models: &[Model]) -> bool {
     let routers = &plan.networks[one.network].routers;
     let holds = |node: usize, offset: u64, wanted: &[u8]| {
         let mut found = vec![0; wanted.len()];

@@ -4,9 +4,8 @@ use device::sg_dma::registers::REPLY;
 use host::{Transfer, driver};
 use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place};
 
-use crate::build::fill_pattern;
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::scenario::{Direction, NodeKind};
 
 use super::{Amount, FlowPlan, Loading, Own, TransferPlan};
@@ -64,7 +63,8 @@ pub(super) fn spawn_call(
         let same_host = plan.nodes[other.from].root == engine.root;
         same_host && other.transfer.is_some() && other.start == flow.start
     };
-    let earlier = plan.flows().take(own.number as usize);
+    let earlier = to.workloads[..own.number as usize].iter();
+    let earlier = earlier.filter_map(|one| one.workload.flow());
     let order = earlier.filter(together).count();
     let function = engine.functions.space(Place::Own);
     let (_, interrupt) = function
@@ -96,7 +96,7 @@ pub(super) fn spawn_call(
 }
 
 /// Puts what a flow will read where it will read it.
-pub(super) fn fill(flow: &FlowPlan, plan: &Plan, models: &mut [Model]) {
+pub(super) fn fill(flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
     let pattern: Pattern = plan.pattern(flow.pattern);
     let Some(to) = flow.to else { return };
     let own = match flow.function {
@@ -105,8 +105,8 @@ pub(super) fn fill(flow: &FlowPlan, plan: &Plan, models: &mut [Model]) {
     };
     let behind = own.and_then(|number| models[to].virtual_memory_mut(number.into()));
     if let Some((memory, base)) = behind {
-        return fill_pattern(pattern, flow.window, base + flow.offset, memory);
+        return memory.fill(pattern, flow.window, base + flow.offset);
     }
     let memory = models[to].memory_mut().expect("a flow ends at memory");
-    fill_pattern(pattern, flow.window, flow.offset, memory);
+    memory.fill(pattern, flow.window, flow.offset);
 }

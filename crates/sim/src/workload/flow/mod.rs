@@ -1,10 +1,12 @@
 //! Flows: requests from one end to another.
 
 mod load;
+mod passage;
 mod place;
 mod plan;
 mod result;
 pub(crate) mod section;
+mod shared;
 mod transfer;
 
 use device::sg_dma::registers::Unit;
@@ -12,7 +14,7 @@ use kernel::{Span, Time};
 
 use crate::model::Model;
 use crate::observe::meter::Meter;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::scenario::{Clock, Direction};
 
 use super::{Kind, Loading, Own, PATIENCE, Progress, Seen, WorkloadResult};
@@ -123,7 +125,7 @@ impl Kind for FlowPlan {
         Some(self.pattern)
     }
 
-    fn prepare(&self, _own: &Own, plan: &Plan, models: &mut [Model]) {
+    fn prepare(&self, _own: &Own, plan: &FabricPlan, models: &mut [Model]) {
         if self.direction.reads() {
             load::fill(self, plan, models);
         }

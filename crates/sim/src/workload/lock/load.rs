@@ -7,7 +7,7 @@ use locktable::Owner;
 use packet::FlowId;
 use transaction::{LockedWork, Under, Update};
 
-use crate::plan::{BufferPlan, Plan};
+use crate::plan::{BufferPlan, FabricPlan};
 use crate::scenario::NodeKind;
 
 use super::{Loading, LockPlan, Own, UnderPlan};
@@ -38,7 +38,7 @@ pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
 }
 
 /// Has the host take its locks from an accelerator whose link fails.
-fn sweep(plan: &Plan, locked: &LockPlan, owner: (Owner, FlowId), to: &mut Loading<'_>) {
+fn sweep(plan: &FabricPlan, locked: &LockPlan, owner: (Owner, FlowId), to: &mut Loading<'_>) {
     let node = &plan.nodes[locked.by];
     let fails_at = node.upstream.map(|link| plan.links[link].fails_at);
     let table = &plan.buffers[locked.table];
@@ -57,7 +57,7 @@ fn sweep(plan: &Plan, locked: &LockPlan, owner: (Owner, FlowId), to: &mut Loadin
 }
 
 /// The work of one core, or of an accelerator.
-fn work(plan: &Plan, locked: &LockPlan, number: usize, flow: FlowId) -> LockedWork {
+fn work(plan: &FabricPlan, locked: &LockPlan, number: usize, flow: FlowId) -> LockedWork {
     let is_virtual = plan.nodes[locked.by].has_virtual_addresses();
     let base = |buffer: usize| {
         let buffer = &plan.buffers[buffer];

@@ -7,8 +7,7 @@ use packet::{FlowId, Observation};
 use transaction::LockNote;
 
 use crate::observe::latency::Latencies;
-use crate::plan::Plan;
-use crate::workload::{Watcher, Workload};
+use crate::workload::{PlannedWorkload, Watcher, Workload};
 
 /// All work under locks of a run.
 #[derive(Clone, Debug)]
@@ -101,11 +100,11 @@ impl Record {
 }
 
 impl LockMeter {
-    /// The meter of all work under locks in `plan`, if there is any.
-    pub(in crate::workload) fn of(plan: &Plan) -> Option<Box<dyn Watcher>> {
+    /// The meter of all work under locks, if there is any.
+    pub(in crate::workload) fn of(workloads: &[PlannedWorkload]) -> Option<Box<dyn Watcher>> {
         let (mut first, mut makers) = (None, Vec::new());
         let (mut works, mut tables) = (BTreeMap::new(), BTreeMap::new());
-        for one in &plan.workloads {
+        for one in workloads {
             let Workload::Lock(locked) = &one.workload else {
                 continue;
             };

@@ -133,6 +133,9 @@ impl LockPlan {
     }
 }
 
+/// Why a key cannot have the value that it has.
+type Wrong = (&'static str, String);
+
 impl Kind for LockPlan {
     fn id(&self) -> &str {
         &self.id

@@ -16,10 +16,7 @@ use crate::plan::planner::{Planner, taken};
 use crate::workload::access::AccessPlan;
 
 use super::sharing::{check_accesses, check_sharing};
-use super::{LockPlan, UnderPlan, UpdatePlan};
-
-/// Why a key cannot have the value that it has.
-pub(super) type Wrong = (&'static str, String);
+use super::{LockPlan, UnderPlan, UpdatePlan, Wrong};
 
 impl Planner<'_> {
     /// The work under locks. Who writes one of its buffers besides is refused; nothing else is put there.

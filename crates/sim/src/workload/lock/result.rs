@@ -134,16 +134,12 @@ impl Ended {
 
 /// Whether the rows have as many versions as were committed there.
 fn is_intact(update: &UpdatePlan, seen: &Seen<'_>) -> bool {
-    let sharing = seen
-        .plan
-        .workloads
-        .iter()
-        .filter(|one| match &one.workload {
-            Workload::Lock(locked) => locked
-                .update()
-                .is_some_and(|one| one.buffer == update.buffer),
-            _ => false,
-        });
+    let sharing = seen.workloads.iter().filter(|one| match &one.workload {
+        Workload::Lock(locked) => locked
+            .update()
+            .is_some_and(|one| one.buffer == update.buffer),
+        _ => false,
+    });
     let ended = sharing.map(|one| Ended::of(&one.own, seen));
     let committed: Option<u64> = ended.map(|one| one.whole.then_some(one.count)).sum();
     committed == Some(versions(update, seen))

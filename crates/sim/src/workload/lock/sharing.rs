@@ -5,8 +5,7 @@ use transaction::AccessKind;
 use crate::plan::BufferPlan;
 use crate::workload::access::AccessPlan;
 
-use super::plan::Wrong;
-use super::{LockPlan, UnderPlan};
+use super::{LockPlan, UnderPlan, Wrong};
 
 /// Whether work fits with that of others in the same buffers.
 pub(crate) fn check_sharing(

@@ -5,21 +5,20 @@ use host::message::{self, MessageExtent, Messages};
 use host::queue_pair::Place;
 use kernel::Stream;
 
-use crate::build::fill_pattern;
 use crate::model::Model;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::workload::flow::Amount;
 
 use super::{Loading, MessagePlan, Own};
 
 /// Puts what messages carry where they take it from, and opens the queue pairs at both ends.
-pub(super) fn prepare(messages: &MessagePlan, plan: &Plan, models: &mut [Model]) {
+pub(super) fn prepare(messages: &MessagePlan, plan: &FabricPlan, models: &mut [Model]) {
     let MessagePlan { flow, message, .. } = messages;
     let (sender, _) = messages.hosts(plan);
     let base = plan.nodes[sender].memory.map_or(0, |memory| memory.base);
     if let Some(memory) = models[sender].memory_mut() {
         let pattern = plan.pattern(flow.pattern);
-        fill_pattern(pattern, flow.window, message.source - base, memory);
+        memory.fill(pattern, flow.window, message.source - base);
     }
     if let Some(to) = flow.to {
         open(plan, flow.from, &message.from, models);
@@ -28,7 +27,7 @@ pub(super) fn prepare(messages: &MessagePlan, plan: &Plan, models: &mut [Model])
 }
 
 /// Opens a queue pair of a network interface controller, as its driver does.
-pub(crate) fn open(plan: &Plan, node: usize, place: &Place, models: &mut [Model]) {
+pub(crate) fn open(plan: &FabricPlan, node: usize, place: &Place, models: &mut [Model]) {
     let root = plan.nodes[node].root;
     let base = plan.nodes[root].memory.map_or(0, |memory| memory.base);
     if let Some(host) = models[root].host_mut() {

@@ -8,7 +8,7 @@ use kernel::Time;
 
 use crate::model::Model;
 use crate::observe::meter::Meter;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 
 use super::flow::FlowPlan;
 use super::{Kind, Loading, Own, Progress, Seen, WorkloadResult, flow};
@@ -28,7 +28,7 @@ pub struct MessagePlan {
 
 impl MessagePlan {
     /// The hosts that have the bytes, and where they go.
-    fn hosts(&self, plan: &Plan) -> (usize, usize) {
+    fn hosts(&self, plan: &FabricPlan) -> (usize, usize) {
         let asking = plan.nodes[self.flow.from].root;
         let asked = self.flow.to.map_or(asking, |to| plan.nodes[to].root);
         match self.message.primitive {
@@ -55,7 +55,7 @@ impl Kind for MessagePlan {
         Some(self.flow.pattern)
     }
 
-    fn prepare(&self, _own: &Own, plan: &Plan, models: &mut [Model]) {
+    fn prepare(&self, _own: &Own, plan: &FabricPlan, models: &mut [Model]) {
         load::prepare(self, plan, models);
     }
 

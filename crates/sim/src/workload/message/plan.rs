@@ -1,9 +1,7 @@
 //! Flows of messages: from the queue pair of one network interface controller to that of another.
 
-use std::collections::BTreeMap;
-
 use device::nic::descriptor::Descriptor;
-use device::nic::registers::{FUNCTIONS, PAIRS};
+use device::nic::registers::PAIRS;
 use host::message::{Message, Primitive};
 use host::queue_pair::{AREA, ENTRIES, Place};
 use kernel::{Bytes, Span, Time};
@@ -17,9 +15,6 @@ use crate::workload::Workload;
 use crate::workload::flow::{Amount, FlowPlan};
 
 use super::MessagePlan;
-
-/// The queue pairs of each node that flows have taken, and how many requests each may have under way.
-pub(crate) type TakenPairs = BTreeMap<usize, Vec<(QueuePairId, u32)>>;
 
 /// Bytes of a PUT or GET at most: 255 items of 2 MiB fit a descriptor, and this is far below.
 const LARGEST: u64 = 128 << 20;
@@ -84,11 +79,7 @@ impl Planner<'_> {
         // Functions have owners, and those of one number are likely to be of one: one that is there and free is taken.
         let alike = from_pair.id.function();
         let alike = self.nodes[to].doorbells(alike).map(|_| alike);
-        let has_alike = alike.filter(|function| {
-            let taken = self.pairs.get(&to).map_or(&[][..], Vec::as_slice);
-            let beside = taken.iter().filter(|(id, _)| id.function() == *function);
-            beside.count() < PAIRS
-        });
+        let has_alike = alike.filter(|function| self.pairs.of(to, *function).count() < PAIRS);
         let to_pair = self.queue_pair(flow, to, (has_alike, 0), key)?;
         let source = self.buffer(flow, sender, window)?;
         let target = if primitive.is_nap() {
@@ -282,8 +273,7 @@ impl Planner<'_> {
             );
             return Err(self.error(flow, "function", &message));
         }
-        let taken = self.pairs.entry(node).or_default();
-        let Some(id) = free_pair(taken, nic, (function, requests)) else {
+        let Some(id) = self.pairs.take(node, nic, (function, requests)) else {
             let message = match function {
                 Some(_) => {
                     "other flows have its 4 queue pairs, or the 32 requests that it may have under way; write another function, or a smaller outstanding"
@@ -317,31 +307,6 @@ impl Planner<'_> {
             self.error(flow, "from", &message)
         })
     }
-}
-
-/// A queue pair of `nic` that is not `taken`, of `function` if one is meant, whose function may have so many more requests
-/// under way. From now on it is taken.
-pub(crate) fn free_pair(
-    taken: &mut Vec<(QueuePairId, u32)>,
-    nic: &NodePlan,
-    (function, requests): (Option<u8>, u32),
-) -> Option<QueuePairId> {
-    let processor = nic.attachment?.processor;
-    let functions = match function {
-        Some(function) => function..function + 1,
-        None => 0..FUNCTIONS as u8,
-    };
-    let has_room = |function: &u8| {
-        let beside = taken.iter().filter(|(id, _)| id.function() == *function);
-        let under_way: u32 = beside.map(|(_, requests)| requests).sum();
-        nic.doorbells(*function).is_some() && under_way + requests <= nic.requests()
-    };
-    let there = functions.filter(has_room);
-    let pairs = there.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
-    let mut ids = pairs.map(|(function, pair)| QueuePairId::new(processor, function, pair));
-    let id = ids.find(|id| taken.iter().all(|(other, _)| other != id))?;
-    taken.push((id, requests));
-    Some(id)
 }
 
 /// The queue pair `id` of `nic`, with its descriptors, rings and buffers at `area`.

@@ -9,10 +9,9 @@ use host::queue_pair::Place;
 use kernel::{Span, Stream, Time};
 use transaction::{Arrivals, Spread};
 
-use crate::build::fill_pattern;
 use crate::model::Model;
 use crate::observe::meter::Meter;
-use crate::plan::Plan;
+use crate::plan::FabricPlan;
 use crate::scenario::TrafficPattern;
 
 use super::message::open;
@@ -72,14 +71,14 @@ impl Kind for OfferPlan {
         Some(number)
     }
 
-    fn prepare(&self, own: &Own, plan: &Plan, models: &mut [Model]) {
+    fn prepare(&self, own: &Own, plan: &FabricPlan, models: &mut [Model]) {
         let pattern = plan.pattern(own.number);
         for part in &self.sources {
             open(plan, part.nic, &part.pair, models);
             let host = plan.nodes[part.nic].root;
             let base = plan.nodes[host].memory.map_or(0, |memory| memory.base);
             if let Some(memory) = models[host].memory_mut() {
-                fill_pattern(pattern, self.message, part.source - base, memory);
+                memory.fill(pattern, self.message, part.source - base);
             }
         }
     }

@@ -10,19 +10,9 @@ use crate::plan::address::show;
 use crate::plan::planner::Planner;
 use crate::scenario::{ScenarioError, Traffic, TrafficPattern};
 use crate::workload::message::plan as message;
-use crate::workload::traffic::plan::{Written, error};
+use crate::workload::traffic::plan::{Written, controller_of, error};
 
 use super::{OfferPlan, OfferSource};
-
-/// Whether a workload is one of a controller.
-pub(crate) fn is_offer(controllers: &[ControllerPlan], traffic: &Traffic) -> bool {
-    find(controllers, traffic).is_some()
-}
-
-fn find(controllers: &[ControllerPlan], traffic: &Traffic) -> Option<usize> {
-    let name = &traffic.network.value;
-    controllers.iter().position(|one| one.name == *name)
-}
 
 impl Planner<'_> {
     /// The workloads of controllers, below all flows.
@@ -32,7 +22,7 @@ impl Planner<'_> {
     ) -> Result<Vec<OfferPlan>, ScenarioError> {
         let mut plans = Vec::new();
         for traffic in &self.scenario.traffic {
-            if let Some(controller) = find(controllers, traffic) {
+            if let Some(controller) = controller_of(controllers, traffic) {
                 plans.push(self.offer(traffic, controller, &controllers[controller])?);
             }
         }
@@ -88,9 +78,8 @@ impl Planner<'_> {
         let mut sources = Vec::with_capacity(count);
         for (port, nic) in controller.ports.iter().enumerate() {
             let root = self.nodes[*nic].root;
-            let taken = self.pairs.entry(*nic).or_default();
             let requests = self.nodes[*nic].requests();
-            let Some(id) = message::free_pair(taken, &self.nodes[*nic], (None, requests)) else {
+            let Some(id) = self.pairs.take(*nic, &self.nodes[*nic], (None, requests)) else {
                 let message = format!(
                     "no function of {} has a queue pair and {requests} requests left; write virtual_functions = 7 for it, or fewer flows",
                     self.nodes[*nic].name

@@ -9,7 +9,6 @@ use crate::scenario::{ArrivalKind, Scenario, ScenarioError, Side, Sides, Traffic
 
 use crate::plan::network::{Networks, port_to};
 use crate::plan::{ControllerPlan, NodePlan};
-use crate::workload::offer::plan::is_offer;
 
 use super::{SourcePlan, TrafficPlan};
 
@@ -30,7 +29,7 @@ pub(crate) fn plan(
             let message = format!("traffic {id:?}: this id is already taken; write another one");
             return Err(scenario.error(traffic.id.line, message));
         }
-        if is_offer(controllers, traffic) {
+        if controller_of(controllers, traffic).is_some() {
             continue;
         }
         plans.push(
@@ -43,6 +42,12 @@ pub(crate) fn plan(
         );
     }
     Ok(plans)
+}
+
+/// The controller that a workload goes through, if that is none of a network.
+pub(crate) fn controller_of(controllers: &[ControllerPlan], traffic: &Traffic) -> Option<usize> {
+    let name = &traffic.network.value;
+    controllers.iter().position(|one| one.name == *name)
 }
 
 /// What every workload says, checked: how much it is, how long, and whom it favours.

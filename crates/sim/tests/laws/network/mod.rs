@@ -164,6 +164,7 @@ pub fn warnings(text: &str) -> Vec<String> {
     Plan::read(text, "law.toml")
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
         .warnings
+        .clone()
 }
 
 /// Packets that ended with an error.

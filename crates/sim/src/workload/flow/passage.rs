@@ -3,10 +3,11 @@
 
 use crate::scenario::{Direction, Flow, NodeKind, ScenarioError};
 
-use super::address::show;
-use super::network::port_to;
-use super::planner::Planner;
-use super::{ControllerPlan, NodePlan, Region};
+use crate::plan::address::show;
+use crate::plan::fabric::window;
+use crate::plan::network::port_to;
+use crate::plan::planner::Planner;
+use crate::plan::{NodePlan, Region};
 
 impl Planner<'_> {
     /// The addresses at which `from` reaches `to` through a network: those of the network itself for the user logic of a
@@ -131,31 +132,4 @@ impl Planner<'_> {
             Some((network, entry, *exit))
         })
     }
-}
-
-/// Where in the address space of the tree of `from` that of `to` begins, by network interface controllers of one controller or of joined ones; that of `from`, which
-/// is told, too.
-pub(crate) fn window(
-    nodes: &[NodePlan],
-    controllers: &[ControllerPlan],
-    from: usize,
-    to: usize,
-) -> Option<(u64, usize)> {
-    let beside = |node: usize| {
-        let root = nodes[node].root;
-        let below = nodes.iter().filter(move |node| node.root == root);
-        below.filter_map(|node| Some((node, node.attachment?)))
-    };
-    beside(from).find_map(|(entry, own)| {
-        let others = beside(to)
-            .map(|(_, there)| there)
-            .chain(nodes[nodes[to].root].io_port);
-        let controller = &controllers[own.controller];
-        let mut reached = others
-            .into_iter()
-            .filter(|there| controller.port_to(there.processor).is_some());
-        let there = reached.next()?;
-        let base = controller.base(there.processor);
-        Some((entry.bars[2]?.base + base, own.controller))
-    })
 }

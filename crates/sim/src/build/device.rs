@@ -1,0 +1,47 @@
+//! How each device model is built: from the lines of the registry.
+
+use device::{EndpointConfig, Leaf};
+
+use crate::model::Model;
+use crate::registry::registry;
+use crate::scenario::DeviceParameters;
+
+use super::{LeafContext, controller, network, replies, sharing};
+
+macro_rules! builders {
+    (
+        $($(#[doc = $help:literal])+ $name:literal => $leaf:ident($type:ty, $parameters:ty)$(, built by $builder:expr)?;)+
+    ) => {
+        /// Builds the device with these parameters.
+        pub fn build(device: &DeviceParameters, endpoint: EndpointConfig, context: LeafContext<'_>) -> Model {
+            match device {
+                $(DeviceParameters::$leaf(parameters) => {
+                    Model::$leaf(built!($type, endpoint, parameters, context $(, $builder)?))
+                })+
+            }
+        }
+    };
+}
+
+/// Builds a device by its constructor, or by a function that gets the plan as well.
+macro_rules! built {
+    ($type:ty, $endpoint:ident, $parameters:ident, $context:ident) => {{
+        let _ = $context;
+        <$type>::new($endpoint, $parameters)
+    }};
+    ($type:ty, $endpoint:ident, $parameters:ident, $context:ident, $builder:expr) => {
+        with_plan($builder, $context, $endpoint, $parameters)
+    };
+}
+
+registry!(builders);
+
+/// Calls `builder`; the signature gives a closure's parameters their types.
+fn with_plan<L: Leaf>(
+    builder: impl FnOnce(LeafContext<'_>, EndpointConfig, &L::Parameters) -> L,
+    context: LeafContext<'_>,
+    endpoint: EndpointConfig,
+    parameters: &L::Parameters,
+) -> L {
+    builder(context, endpoint, parameters)
+}

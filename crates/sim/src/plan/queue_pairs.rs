@@ -1,0 +1,51 @@
+//! Which queue pairs of network interface controllers are taken by flows and workloads.
+
+use std::collections::BTreeMap;
+
+use device::nic::registers::{FUNCTIONS, PAIRS};
+use protocol::QueuePairId;
+
+use super::NodePlan;
+
+/// The queue pairs that are taken of each node, and how many requests each may have under way.
+#[derive(Debug, Default)]
+pub(crate) struct QueuePairs(BTreeMap<usize, Vec<(QueuePairId, u32)>>);
+
+impl QueuePairs {
+    /// The requests that may be under way of each pair that is taken of a function of `node`.
+    pub(crate) fn of(&self, node: usize, function: u8) -> impl Iterator<Item = u32> {
+        let taken = self.0.get(&node).into_iter().flatten();
+        taken
+            .filter(move |(id, _)| id.function() == function)
+            .map(|(_, requests)| *requests)
+    }
+
+    /// Takes a free queue pair of `nic`, which is at `node`, of `function` if one is meant: its function may have so many more
+    /// requests under way. None if there is none.
+    pub(crate) fn take(
+        &mut self,
+        node: usize,
+        nic: &NodePlan,
+        (function, requests): (Option<u8>, u32),
+    ) -> Option<QueuePairId> {
+        let processor = nic.attachment?.processor;
+        let functions = match function {
+            Some(function) => function..function + 1,
+            None => 0..FUNCTIONS as u8,
+        };
+        let has_room = |function: &u8| {
+            let under_way: u32 = self.of(node, *function).sum();
+            nic.doorbells(*function).is_some() && under_way + requests <= nic.requests()
+        };
+        let there = functions.filter(has_room);
+        let pairs = there.flat_map(|function| (0..PAIRS as u8).map(move |pair| (function, pair)));
+        let mut ids = pairs.map(|(function, pair)| QueuePairId::new(processor, function, pair));
+        let is_free = |id: &QueuePairId| {
+            let taken = self.0.get(&node).into_iter().flatten();
+            taken.into_iter().all(|(other, _)| other != id)
+        };
+        let id = ids.find(is_free)?;
+        self.0.entry(node).or_default().push((id, requests));
+        Some(id)
+    }
+}

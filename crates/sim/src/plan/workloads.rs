@@ -1,0 +1,74 @@
+//! Workloads that take memory or queue pairs of their own, in the order in which they take them.
+
+use crate::scenario::{Scenario, ScenarioError};
+use crate::workload::Workload;
+use crate::workload::access::AccessPlan;
+use crate::workload::lock::LockPlan;
+use crate::workload::offer::OfferPlan;
+
+use super::claims::Claims;
+use super::network::Networks;
+use super::planner::{Planner, taken};
+use super::queue_pairs::QueuePairs;
+use super::{BufferPlan, ControllerPlan, IoPortPlan, NodePlan, Region};
+
+/// What programs on the hosts do.
+pub(super) struct Planned {
+    /// Flows and messages.
+    pub(super) flows: Vec<Workload>,
+    pub(super) offers: Vec<OfferPlan>,
+    pub(super) buffers: Vec<BufferPlan>,
+    pub(super) accesses: Vec<AccessPlan>,
+    pub(super) locked: Vec<LockPlan>,
+    /// Where the page tables of each host are, if it has any.
+    pub(super) page_tables: Vec<Option<Region>>,
+    /// What of each host's memory none of them uses.
+    pub(super) spare: Vec<Option<Region>>,
+}
+
+/// The flows of `scenario` between `nodes`, and the workloads of its controllers.
+pub(super) fn plan(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+    networks: &mut Networks,
+    (controllers, io_ports): (&[ControllerPlan], &[IoPortPlan]),
+) -> Result<Planned, ScenarioError> {
+    let names = nodes.iter().enumerate();
+    let names = names
+        .map(|(index, node)| (node.name.as_str(), index))
+        .collect();
+    let mut planner = Planner {
+        scenario,
+        nodes,
+        networks,
+        names,
+        claims: Claims::new(nodes.len()),
+        pairs: QueuePairs::default(),
+        controllers,
+        io_ports,
+    };
+    if let Some((number, message)) = taken(scenario.flows.iter().map(|flow| &flow.id)) {
+        return Err(planner.error(&scenario.flows[number], "id", &message));
+    }
+    let buffers = planner.buffers()?;
+    let mut accesses = planner.accesses(&buffers)?;
+    let locked = planner.locked(&buffers, &mut accesses)?;
+    let tables = (0..nodes.len()).map(|host| planner.page_tables(host, &buffers));
+    let page_tables = tables.collect::<Result<_, _>>()?;
+    let mut flows: Vec<Workload> = Vec::with_capacity(scenario.flows.len());
+    for flow in &scenario.flows {
+        let one = planner.flow(flow, &flows)?;
+        flows.push(one);
+    }
+    let offers = planner.offers(controllers)?;
+    let spare = (0..nodes.len()).map(|node| planner.claims.spare(node, nodes[node].memory));
+    Ok(Planned {
+        flows,
+        offers,
+        buffers,
+        accesses,
+        locked,
+        page_tables,
+        spare: spare.collect(),
+    })
+}

@@ -1,0 +1,74 @@
+//! The device models that a scenario can name, with their parameters: from the lines of the registry.
+
+use std::any::Any;
+
+use device::LeafParameters;
+use kernel::{Declaration, Parameters};
+
+use crate::registry::registry;
+
+macro_rules! device_parameters {
+    (
+        $($(#[doc = $help:literal])+ $name:literal => $leaf:ident($type:ty, $parameters:ty)$(, built by $builder:expr)?;)+
+    ) => {
+        /// The model of a device, with its parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum DeviceParameters {
+            $($(#[doc = $help])+ $leaf($parameters),)+
+        }
+
+        impl DeviceParameters {
+            /// The name of the model in scenarios.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$leaf(_) => $name,)+ }
+            }
+
+            /// The parameters of the model.
+            pub fn parameters(&self) -> &dyn LeafParameters {
+                match self { $(Self::$leaf(parameters) => parameters,)+ }
+            }
+
+            /// The parameters of the model, mutable.
+            pub fn parameters_mut(&mut self) -> &mut dyn LeafParameters {
+                match self { $(Self::$leaf(parameters) => parameters,)+ }
+            }
+        }
+
+        $(impl From<$parameters> for DeviceParameters {
+            fn from(parameters: $parameters) -> Self {
+                Self::$leaf(parameters)
+            }
+        })+
+
+        /// All device models, in the order in which they are listed.
+        pub const LEAVES: &[LeafModel] = &[$(LeafModel {
+            name: $name,
+            help: concat!($($help),+).trim_ascii(),
+            make: || DeviceParameters::$leaf(Default::default()),
+            declarations: <$parameters>::declarations,
+        }),+];
+    };
+}
+
+registry!(device_parameters);
+
+/// A device model of the registry.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafModel {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// Its help text.
+    pub help: &'static str,
+    /// A device of the model with default parameters.
+    pub make: fn() -> DeviceParameters,
+    /// The parameters of the model.
+    pub declarations: fn() -> Vec<Declaration>,
+}
+
+impl DeviceParameters {
+    /// The parameters of the model, if they are of type `P`.
+    pub fn downcast<P: LeafParameters>(&self) -> Option<&P> {
+        let any: &dyn Any = self.parameters();
+        any.downcast_ref()
+    }
+}
