@@ -1,4 +1,4 @@
-//! Accesses to a buffer that is shared, line by line, as a program on a core.
+//! A program on a core that accesses a shared buffer line by line.
 
 use fabric::CoreOperation;
 use kernel::Span;
@@ -7,7 +7,7 @@ use transaction::{AccessKind, AccessLoop, Accesses};
 
 use crate::System;
 
-/// Makes them on `core`, where memory is coherent; `costs` is what the program takes around each.
+/// Performs the accesses on `core` of a host with coherent memory. `costs` is the program's own time for each access.
 pub async fn run(system: System, core: usize, costs: Span, what: Accesses) {
     let mut all = AccessLoop::new(what);
     system.tell(all.announced()).await;

@@ -1,7 +1,7 @@
-//! Programs as coroutines: straight-line code that stands still at each request until it is answered.
+//! Programs as coroutines: sequential code that suspends at each request until it gets the answer.
 //!
-//! A program is an `async` function that knows the world only by its [`Desk`]. The compiler makes the state machine of it;
-//! whoever runs it decides what its requests mean and when they are answered. No clock, no thread, no executor.
+//! A program is an `async` function that communicates only through its [`Desk`]. The compiler turns it into a state machine. The
+//! caller that runs it decides what requests mean and when they are answered. There is no clock, thread or executor.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -9,14 +9,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// A program that asks for `Ask`, is told `Answer`, and ends with `Output`.
+/// A program with requests of type `Ask`, answers of type `Answer`, and a result of type `Output`.
 pub struct Coroutine<Ask, Answer, Output> {
-    /// Behind a lock that nobody ever waits for, so that a program can be part of what threads share.
+    /// The program. The mutex is never contended; it only makes the type usable in structures that threads share.
     program: Mutex<Pin<Box<dyn Future<Output = Output> + Send>>>,
     desk: Desk<Ask, Answer>,
 }
 
-/// Where a program puts its requests and finds the answers.
+/// The interface of a program: it puts requests here and gets answers.
 pub struct Desk<Ask, Answer>(Arc<Mutex<Tray<Ask, Answer>>>);
 
 struct Tray<Ask, Answer> {
@@ -24,12 +24,12 @@ struct Tray<Ask, Answer> {
     answer: Option<Answer>,
 }
 
-/// How far a program has come.
+/// The state of a program after it has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<Ask, Output> {
-    /// It stands still until this is answered.
+    /// The program is suspended until this request is answered.
     Ask(Ask),
-    /// It has ended.
+    /// The program has ended with this result.
     Done(Output),
 }
 
@@ -38,7 +38,7 @@ where
     Ask: Send + 'static,
     Answer: Send + 'static,
 {
-    /// The program that `program` makes of its desk, before its first line.
+    /// Creates the program that `program` makes of its desk. It has not started.
     pub fn new<F>(program: impl FnOnce(Desk<Ask, Answer>) -> F) -> Self
     where
         F: Future<Output = Output> + Send + 'static,
@@ -53,7 +53,7 @@ where
         }
     }
 
-    /// Runs to the first request or to the end. Called once.
+    /// Runs to the first request or to the end. This must be called once, before [`resume`](Self::resume).
     pub fn begin(&mut self) -> Step<Ask, Output> {
         let program = self
             .program
@@ -69,12 +69,12 @@ where
                     .tray()
                     .ask
                     .take()
-                    .expect("a program stands still only at a request"),
+                    .expect("a program is suspended only at a request"),
             ),
         }
     }
 
-    /// Runs to the end, while `answer` answers at once.
+    /// Runs the program to its end. `answer` answers each request at once.
     pub fn run(mut self, mut answer: impl FnMut(Ask) -> Answer) -> Output {
         let mut step = self.begin();
         loop {
@@ -85,7 +85,7 @@ where
         }
     }
 
-    /// Answers the last request and runs to the next one or to the end.
+    /// Answers the last request, and runs to the next request or to the end.
     pub fn resume(&mut self, answer: Answer) -> Step<Ask, Output> {
         self.desk.tray().answer = Some(answer);
         self.begin()
@@ -93,7 +93,7 @@ where
 }
 
 impl<Ask, Answer> Desk<Ask, Answer> {
-    /// Stands still until `ask` is answered.
+    /// Suspends the program until `ask` is answered.
     pub async fn ask(&self, ask: Ask) -> Answer {
         self.tray().ask = Some(ask);
         poll_fn(|_| match self.tray().answer.take() {

@@ -1,4 +1,5 @@
-//! A driver for scatter/gather DMA engines: system calls that pin a buffer, write its list, and sleep until the interrupt.
+//! A driver for scatter/gather DMA engines. Its system call pins a buffer, writes the descriptor list, and sleeps until the
+//! interrupt.
 
 use device::sg_dma::registers::{DESCRIPTOR, Descriptor, Unit, offset};
 use kernel::{Bandwidth, Span};
@@ -8,65 +9,65 @@ use transaction::CallNote;
 use crate::{System, ThreadId};
 
 kernel::parameters! {
-    /// What the software of a host costs.
+    /// The time that software on a host takes.
     pub struct DriverParameters {
-        /// Threads that can work at the same time; one that does is not interrupted until it sleeps.
+        /// Number of threads that can run at the same time; a thread keeps its core until it sleeps.
         cores: u32 = 8, within 1..=1024, from "four cores of two threads each";
-        /// Time of a system call without the work of its driver.
+        /// Time of a system call, without the work of its driver.
         system_call: Span = Span::from_ns(300), from "common on Linux, with entry, file and exit";
-        /// Time to pin one page of a buffer and to let go of it.
+        /// Time to pin and unpin one page of a buffer.
         page_pin: Span = Span::from_ns(100), from "common on Linux, for pages that are there";
-        /// Time that a store to a device holds up its core.
+        /// Time for which a store to a device blocks its core.
         register_write: Span = Span::from_ns(100), from "our choice: an uncached store";
-        /// Time that a store to memory holds up its core.
+        /// Time for which a store to memory blocks its core.
         memory_write: Span = Span::from_ns(2), from "our choice: a store that the cache takes";
-        /// Time from a write's end in memory until a program that polls there has seen it.
+        /// Time from the end of a write to memory until a polling program has seen it.
         poll: Span = Span::from_ns(80), from "common for a line that is in no cache any more: a memory read";
-        /// Time from an interrupt's arrival to the thread that waits for it, which is on no core meanwhile.
+        /// Time from the arrival of an interrupt until the waiting thread is ready to run. The thread uses no core while it waits.
         interrupt_latency: Span = Span::from_us(3), from "common on Linux, with handler and scheduler";
-        /// Time that a program takes to read the clock around an access to memory that it measures.
+        /// Time to read the clock before and after a measured memory access.
         timed_access: Span = Span::ZERO, from "our choice: none";
-        /// Time that a process takes to read the clock.
+        /// Time for which a process reads the clock.
         clock_read: Span = Span::from_ns(25), from "common on Linux, without a system call";
-        /// Rate at which a process copies bytes of its own to a buffer that it shares with a device.
+        /// Rate at which a process copies its own bytes to a buffer shared with a device.
         buffer_write_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
-        /// Rate at which it copies bytes from such a buffer, once a device has written them.
-        buffer_read_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "the same";
-        /// Time from the failure of a link to the software that takes the locks of the accelerator below from it.
+        /// Rate at which a process copies bytes from a buffer shared with a device, after the device has written them.
+        buffer_read_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
+        /// Time from a link failure until software removes the accelerator below the link from all lock queues.
         failure_latency: Span = Span::from_us(1000), within Span::from_us(1)..=Span::from_us(1_000_000), from "our choice: an interrupt, its handler and a driver that looks; Linux takes some milliseconds";
-        /// Time from one thread's leaving of a barrier to the next one's.
+        /// Time between the wake-ups of two threads that leave a barrier.
         thread_wake: Span = Span::from_us(2), from "common on Linux: each waiter is woken in turn";
     }
 }
 
-/// A buffer that an engine moves, and how.
+/// A DMA transfer of a buffer by an engine.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    /// Its name to the probes.
+    /// The number of the flow for the probes.
     pub flow: FlowId,
-    /// Who moves it.
+    /// The unit of the engine that moves the buffer.
     pub unit: Unit,
-    /// Where the engine's registers are.
+    /// The address of the engine's registers.
     pub registers: u64,
-    /// What the engine writes when the unit has finished.
+    /// The interrupt message of the unit.
     pub interrupt: u32,
     /// The first address of the buffer.
     pub address: u64,
-    /// Its bytes.
+    /// The size of the buffer in bytes.
     pub len: u64,
-    /// Bytes of a packet at most; 0 leaves it to the engine.
+    /// The largest payload of a packet in bytes; 0 leaves the choice to the engine.
     pub payload: u32,
-    /// Where in memory the list is kept for the engine to fetch; none where it goes into the engine.
+    /// The memory address of the descriptor list, which the engine fetches; `None` if the list is written into the engine.
     pub list: Option<u64>,
-    /// The register of a reflector that is told where to send back to, and the address.
+    /// The address of the register that holds a reflector's reply address, and the reply address.
     pub reply: Option<(u64, u64)>,
     /// The lock of the unit, which one call holds at a time.
     pub lock: u32,
-    /// The thread that must have ended before.
+    /// The thread that must have ended before this transfer starts.
     pub after: Option<ThreadId>,
 }
 
-/// The pages of the buffer of `len` bytes at `address`, each a descriptor of its own: the first and the last may be shorter.
+/// Splits the buffer of `len` bytes at `address` into one descriptor for each page. The first and the last may be shorter.
 pub fn scatter(address: u64, len: u64) -> impl Iterator<Item = Descriptor> {
     let end = address + len;
     let mut next = address;
@@ -80,7 +81,7 @@ pub fn scatter(address: u64, len: u64) -> impl Iterator<Item = Descriptor> {
     })
 }
 
-/// How many descriptors that are.
+/// The number of pages of a buffer.
 pub fn pages(address: u64, len: u64) -> u64 {
     (address % PAGE + len).div_ceil(PAGE)
 }
@@ -111,7 +112,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
 struct Driver<'s> {
     system: &'s System,
     costs: &'s DriverParameters,
-    /// Where the unit's registers are.
+    /// The address of the unit's registers.
     block: u64,
 }
 
@@ -150,7 +151,7 @@ impl Driver<'_> {
         self.set(offset::START, &label.to_le_bytes()).await;
     }
 
-    /// Stores a register of the unit.
+    /// Writes a register of the unit.
     async fn set(&self, register: u64, bytes: &[u8]) {
         self.store(self.block + register, bytes).await;
     }
@@ -160,7 +161,7 @@ impl Driver<'_> {
         self.system.store(address, bytes).await;
     }
 
-    /// Writes a list into the engine: address and length of each descriptor are a store each.
+    /// Writes a descriptor list into the engine, with two stores for each descriptor: address and length.
     async fn write(&self, list: u64, pages: &[Descriptor]) {
         for (at, page) in (list..).step_by(DESCRIPTOR as usize).zip(pages) {
             let bytes = page.emit();
@@ -169,7 +170,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Keeps a list in memory, page by page: two stores for each descriptor there, too.
+    /// Writes a descriptor list to memory page by page, with the time of two stores for each descriptor.
     async fn keep(&self, list: u64, pages: &[Descriptor]) {
         let bytes: Vec<u8> = pages.iter().flat_map(|page| page.emit()).collect();
         let stores = 2 * pages.len() as u64;
@@ -182,7 +183,7 @@ impl Driver<'_> {
     }
 }
 
-/// What a driver pins.
+/// The size of the pages that a driver pins.
 pub const PAGE: u64 = 4096;
 
 #[cfg(test)]

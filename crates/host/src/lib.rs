@@ -1,4 +1,4 @@
-//! Software on a host as the fabric sees it.
+//! Software on a host: processor, operating system, drivers, firmware and message layer.
 
 pub mod accesses;
 mod coroutine;
@@ -13,7 +13,7 @@ pub mod queue_pair;
 pub mod ranks;
 mod system;
 
-/// A host: a root complex whose processor runs programs.
+/// A host: a root complex with a processor that runs programs.
 pub type Host = fabric::RootComplex<Processor>;
 
 pub use coroutine::{Coroutine, Desk, Step};

@@ -1,4 +1,4 @@
-//! What threads load across the fabric: one read request each.
+//! Loads of threads across the fabric, each with one read request.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use transaction::{Outstanding, RequesterLimits};
 
 use crate::ThreadId;
 
-/// Loads of threads, under tags of their own: those of a phantom function beside that of flows (PCIe Base 2.2.6.2).
+/// The outstanding loads of threads. They use the tags of a phantom function, separate from the tags of flows (PCIe Base 2.2.6.2).
 #[derive(Debug)]
 pub(crate) struct Loads {
     id: FunctionId,
@@ -17,17 +17,17 @@ pub(crate) struct Loads {
     open: Outstanding<ThreadId>,
 }
 
-/// A part of what a thread loads.
+/// A part of the data of a load.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) thread: ThreadId,
-    /// Its bytes; none if it could not be read.
+    /// The bytes of the part, or `None` if the read has failed.
     pub(crate) bytes: Option<Vec<u8>>,
-    /// Whether nothing more is to come.
+    /// Whether this is the last part.
     pub(crate) last: bool,
 }
 
-/// Beside the function of flows.
+/// The phantom function number of loads. Flows use the function itself.
 const PHANTOM: u8 = 1;
 
 impl Loads {
@@ -39,17 +39,17 @@ impl Loads {
         }
     }
 
-    /// A thread wants so many bytes from an address.
+    /// Queues a load of `len` bytes at `address` for a thread.
     pub(crate) fn push(&mut self, thread: ThreadId, address: u64, len: u32) {
         self.waiting.push_back((thread, address, len));
     }
 
-    /// The next request, if there is a tag for it.
+    /// Returns the next read request, if a tag is free.
     pub(crate) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
         let (thread, address, len) = self.waiting.pop_front_if(|_| self.open.is_open())?;
         let tag = self.open.begin(thread, len, now);
-        let header =
-            Header::memory_read(self.id, tag, address, len).expect("a program loads within a page");
+        let header = Header::memory_read(self.id, tag, address, len)
+            .expect("a load of a program is within a page");
         let packet = packets.claim();
         let stamp = Stamp {
             born: now,
@@ -59,7 +59,7 @@ impl Loads {
         Some(packet)
     }
 
-    /// What a completion brings; `None` when no load waits for it.
+    /// Handles a completion. Returns `None` if no load waits for it.
     pub(crate) fn take(&mut self, completion: &Completion, payload: &[u8]) -> Option<Loaded> {
         let own = completion.requester == self.id;
         let part = own.then(|| self.open.take(completion)).flatten()?;
@@ -73,12 +73,12 @@ impl Loads {
         })
     }
 
-    /// The thread whose load was not answered in time.
+    /// Removes a load whose timeout has passed, and returns its thread.
     pub(crate) fn give_up(&mut self, now: Time) -> Option<ThreadId> {
         self.open.give_up(now).map(|part| part.what)
     }
 
-    /// When the oldest load is given up.
+    /// The timeout of the oldest load.
     pub(crate) fn deadline(&mut self) -> Time {
         self.open.oldest_deadline()
     }

@@ -1,4 +1,4 @@
-//! Work under locks that a host shares with accelerators, as a program on one of its cores.
+//! A program on a core that works under locks shared with accelerators.
 
 use fabric::CoreOperation;
 use locktable::{Machine, Operation, Owner, Queue, Remove, Table};
@@ -7,7 +7,7 @@ use transaction::{LockNote, LockedLoop, LockedWork, Step, WordAccess, WordOperat
 
 use crate::System;
 
-/// Does `work` on `core`, where memory is coherent. Who holds or waits for a lock keeps its core.
+/// Performs `work` on `core` of a host with coherent memory. The thread keeps its core while it holds or waits for a lock.
 pub async fn run(system: System, core: usize, work: LockedWork) {
     let mut work = LockedLoop::new(work);
     loop {
@@ -27,7 +27,7 @@ pub async fn run(system: System, core: usize, work: LockedWork) {
     }
 }
 
-/// Takes an owner that is gone, whose work was `flow`, out of every bucket of `table`, on `core`.
+/// Removes an owner that no longer exists from every bucket of `table`. The program runs on `core`; the owner's flow was `flow`.
 pub async fn sweep(system: System, core: usize, table: Table, (owner, flow): (Owner, FlowId)) {
     for index in 0..table.bucket_count() {
         let mut remove = Remove::new(table.bucket(index), owner);
@@ -37,7 +37,7 @@ pub async fn sweep(system: System, core: usize, table: Table, (owner, flow): (Ow
                 let owners: Vec<Owner> = expected.owners().collect();
                 let before = owners.split(|one| *one == owner).next();
                 let behind = before.and_then(|before| before.last()).map(|one| one.id());
-                // Before anybody can see it, as a release is told.
+                // The note is sent before the change is visible, as for a release.
                 let bucket = index;
                 let removing = LockNote::Removing { bucket, behind };
                 system.tell(Observation::own(flow, removing)).await;
@@ -46,7 +46,7 @@ pub async fn sweep(system: System, core: usize, table: Table, (owner, flow): (Ow
             let found = system
                 .access(core, access.address, operation(&access))
                 .await;
-            // What is no queue, nobody can be taken out of.
+            // A bucket with an invalid queue word is left unchanged.
             let queue = Queue::from_word(word(&found));
             if queue.map_or(true, |queue| remove.answered(queue).is_some()) {
                 break;
@@ -65,7 +65,7 @@ fn operation(access: &WordAccess) -> CoreOperation {
     }
 }
 
-/// The word that so many bytes are; 0 of none.
+/// The word in `found`, or 0 if it is empty.
 fn word(found: &[u8]) -> u128 {
     let mut word = [0; 16];
     word[..found.len()].copy_from_slice(found);

@@ -1,4 +1,4 @@
-//! Programs that send the messages of a flow through a queue pair, and notice them at the other end.
+//! Programs that send the messages of a flow through a queue pair, and programs that detect them at the target.
 
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use transaction::Spread;
 use crate::queue_pair::{MessageNote, Place, QueuePair, see};
 use crate::{DriverParameters, System};
 
-/// How a message goes.
+/// The transfer method of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Primitive {
-    /// To a buffer of the receiver's choice, out of the descriptor.
+    /// A NAP with the data in the descriptor, to a buffer that the receiver provides.
     NapImmediate,
-    /// To a buffer of the receiver's choice, out of memory.
+    /// A NAP with the data in memory, to a buffer that the receiver provides.
     NapIndirect,
-    /// To an address there.
+    /// A PUT to an address at the other side.
     Put,
-    /// From an address there.
+    /// A GET from an address at the other side.
     Get,
 }
 
@@ -31,13 +31,13 @@ impl Primitive {
         ("get", Self::Get),
     ];
 
-    /// What a scenario calls it.
+    /// The name of the method in scenarios.
     pub fn name(self) -> &'static str {
         let found = Self::NAMES.iter().find(|(_, known)| *known == self);
         found.map_or("", |(name, _)| name)
     }
 
-    /// Whether it finds a buffer by itself.
+    /// Whether the receiver provides the buffer.
     pub fn is_nap(self) -> bool {
         matches!(self, Self::NapImmediate | Self::NapIndirect)
     }
@@ -45,55 +45,55 @@ impl Primitive {
 
 kernel::choices!(Primitive);
 
-/// What goes from one queue pair to another, again and again.
+/// A message between two queue pairs, which is sent repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// How it goes.
+    /// The transfer method.
     pub primitive: Primitive,
-    /// The queue pair of the side that asks.
+    /// The queue pair that posts the requests.
     pub from: Place,
     /// The other queue pair.
     pub to: Place,
-    /// Where the bytes are, in the memory of the side that has them.
+    /// The address of the data, in the memory of the side that has it.
     pub source: u64,
-    /// Where they go, in the memory of the other side. A NAP needs none.
+    /// The address of the target, in the memory of the other side. A NAP does not use it.
     pub target: u64,
-    /// Its bytes; at most, if they are drawn.
+    /// The size in bytes; the largest size if sizes are random.
     pub size: u64,
-    /// How many are under way at most.
+    /// The largest number of outstanding messages.
     pub outstanding: u32,
 }
 
 /// The messages of a flow.
 #[derive(Clone, Debug)]
 pub struct Messages {
-    /// The flow, to the probes.
+    /// The number of the flow for the probes.
     pub flow: FlowId,
-    /// What each is.
+    /// The description of each message.
     pub message: Message,
-    /// The least bytes of a message, and what draws them. Such messages are not noticed.
+    /// The smallest size and the random stream of sizes, if sizes are random. Such messages are not detected at the target.
     pub drawn: Option<(u64, Stream)>,
-    /// Bytes of the buffers at both ends, a multiple of a message's: messages use them in turn, again and again.
+    /// The size of the buffers at both ends, a multiple of the message size. Messages use the buffers in turn, repeatedly.
     pub window: u64,
-    /// How many bytes in all, or until when.
+    /// The end of the flow.
     pub extent: MessageExtent,
 }
 
-/// How many messages there are.
+/// The end of a flow of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageExtent {
-    /// As many as move so many bytes; the last one may be shorter.
+    /// The flow ends after this many bytes; the last message may be shorter.
     Bytes(u64),
-    /// As many as begin before then.
+    /// The flow ends with the last message that starts before this time.
     Until(Time),
 }
 
-/// Bytes of one item of a descriptor: the authors of chpp give 2 MiB to one.
+/// The largest size of one item of a descriptor. The authors of chpp use 2 MiB.
 const ITEM: u64 = 2 << 20;
 
 impl Messages {
-    /// Where message `number`, of `len` bytes, begins in the buffers. A shorter one ends where others do: its last byte tells
-    /// that it is there.
+    /// The offset of message `number`, of `len` bytes, in the buffers. A shorter message ends where others end, because its last
+    /// byte shows that it has arrived.
     fn offset(&self, number: u64, len: u64) -> u64 {
         let place = number * self.message.size % self.window;
         if self.is_noticed_by_its_end() {
@@ -107,7 +107,7 @@ impl Messages {
         self.drawn.is_none() && !self.message.primitive.is_nap()
     }
 
-    /// Bytes of the next message, after `sent` bytes, if there is one at `now`.
+    /// The size of the next message after `sent` bytes, if the flow has not ended at `now`.
     fn next_len(&mut self, sent: u64, now: Time) -> Option<u64> {
         let left = match self.extent {
             MessageExtent::Bytes(all) => all - sent,
@@ -121,7 +121,7 @@ impl Messages {
         (left > 0).then(|| size.min(left))
     }
 
-    /// The addresses of the last bytes of its messages, which tell the side where they go that one is there.
+    /// The addresses of the last bytes of messages. The target side detects a message by its last byte.
     pub fn last_bytes(&self) -> Vec<u64> {
         let all = match self.extent {
             MessageExtent::Bytes(all) => all.div_ceil(self.message.size),
@@ -188,7 +188,7 @@ pub async fn send(system: System, costs: DriverParameters, mut messages: Message
         } else {
             pair.post_message(&descriptor, flow).await
         };
-        posted.expect("a flow keeps within the limits of a queue pair");
+        posted.expect("a flow stays within the limits of a queue pair");
         number += 1;
         sent += len;
     }
@@ -198,7 +198,7 @@ pub async fn send(system: System, costs: DriverParameters, mut messages: Message
     }
 }
 
-/// Waits for the end of a request: a GET's is the arrival of its data.
+/// Waits until a request ends. A GET ends when its data arrives.
 async fn wait(pair: &mut QueuePair, primitive: Primitive) {
     if primitive == Primitive::Get {
         pair.arrived().await;
@@ -208,7 +208,7 @@ async fn wait(pair: &mut QueuePair, primitive: Primitive) {
     }
 }
 
-/// Notices the messages of a flow where they go.
+/// Detects the messages of a flow at their target.
 pub async fn notice(system: System, costs: DriverParameters, messages: Messages) {
     let flow = messages.flow;
     let mut pair = QueuePair::new(system.clone(), costs.clone(), messages.message.to);
@@ -231,26 +231,27 @@ pub async fn notice(system: System, costs: DriverParameters, messages: Messages)
     }
 }
 
-/// What a processor offers to others, whatever became of it before.
+/// Open-loop messages of one processor, which do not wait for earlier messages.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// Its flow, to the probes.
+    /// The number of the flow for the probes.
     pub flow: FlowId,
-    /// The queue pair that sends.
+    /// The queue pair that sends the messages.
     pub from: Place,
-    /// Where the message is.
+    /// The address of the data.
     pub source: u64,
-    /// Bytes of a message.
+    /// The size of each message in bytes.
     pub size: u64,
-    /// Queue pairs that it can go to, and where there.
+    /// The target queue pairs, and the target address in each.
     pub targets: Arc<[(Place, u64)]>,
-    /// Which of them each message goes to, and when.
+    /// The random targets and times of messages.
     pub spread: Spread,
-    /// When offering begins, and ends.
+    /// The time of the first message, and the time after which no message is due.
     pub during: (Time, Time),
 }
 
-/// Offers messages. One that is due while as many as there may be are under way waits, and counts from when it was due.
+/// Sends open-loop messages. If the largest number of requests is outstanding, a message waits; its latency counts from its due
+/// time.
 pub async fn offer(system: System, costs: DriverParameters, offer: Offer) {
     let mut pair = QueuePair::new(system.clone(), costs, offer.from);
     let (mut spread, mut sent) = (offer.spread, 0);
@@ -286,7 +287,7 @@ pub async fn offer(system: System, costs: DriverParameters, offer: Offer) {
             },
         };
         let posted = pair.post_late(&descriptor, due).await;
-        posted.expect("an offer keeps within the limits of a queue pair");
+        posted.expect("an offer stays within the limits of a queue pair");
         sent += offer.size;
         due += spread.gap();
     }

@@ -1,4 +1,4 @@
-//! Software that moves a buffer elsewhere in memory while devices use it, as an operating system does with pages.
+//! Software that moves a buffer in memory while devices use it, as an operating system migrates pages.
 
 use fabric::CoreOperation;
 use kernel::Span;
@@ -6,23 +6,23 @@ use transaction::Mapping;
 
 use crate::System;
 
-/// A buffer that is moved to and fro.
+/// A buffer that is moved between two places.
 #[derive(Clone, Debug)]
 pub struct Migration {
-    /// The core that does it.
+    /// The core that moves the buffer.
     pub core: usize,
-    /// Its pages at either place, where it begins first.
+    /// The pages at both places. The buffer starts at the first.
     pub pages: [Vec<Mapping>; 2],
-    /// How often it is moved.
+    /// The number of moves.
     pub moves: u32,
-    /// From the end of a move, and from the beginning, to the next.
+    /// The time before each move, from the beginning or the end of the last move.
     pub interval: Span,
 }
 
-/// Bytes that a core copies at a time.
+/// The number of bytes that a core copies at a time.
 const LINE: u64 = 64;
 
-/// The program.
+/// The migration program.
 pub async fn run(system: System, migration: Migration) {
     let Migration {
         core,
@@ -46,7 +46,7 @@ pub async fn run(system: System, migration: Migration) {
     }
 }
 
-/// Copies a page line by line, and leaves nothing where it was.
+/// Copies a page line by line, and overwrites the old page with a fixed value.
 async fn copy(system: &System, core: usize, (from, to): (&Mapping, &Mapping)) {
     for offset in (0..from.size().bytes()).step_by(LINE as usize) {
         let old = from.physical_base() + offset;

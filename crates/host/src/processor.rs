@@ -1,4 +1,4 @@
-//! A host's processor: threads that share cores, the interrupts that wake them, and flows that need no program.
+//! The processor of a host: threads that share cores, interrupts that wake them, and flows without a program.
 
 mod look;
 
@@ -16,28 +16,28 @@ use crate::system::{Answer, Program, Request};
 use crate::{Step, System, ThreadId};
 use look::Look;
 
-/// The cores of a host and what runs on them.
+/// The cores of a host and the threads that run on them.
 #[derive(Debug)]
 pub struct Processor {
     requester: Requester,
     id: FunctionId,
     free_cores: usize,
     threads: Vec<Thread>,
-    /// Threads that go on at a time: those that work, and those that sleep until then.
+    /// Threads with a time at which they continue: working or sleeping.
     timed: BinaryHeap<Reverse<(Time, ThreadId)>>,
-    /// Threads that want a core, the one that has waited longest first.
+    /// Threads that wait for a core, longest wait first.
     runnable: VecDeque<ThreadId>,
-    /// Interrupts that came and that nobody has waited for yet.
+    /// Interrupts that no thread has waited for yet, with their counts.
     interrupts: BTreeMap<u32, u32>,
-    /// Who holds each lock, and who waits for it.
+    /// For each lock the thread that holds it, followed by the threads that wait for it.
     locks: BTreeMap<u32, VecDeque<ThreadId>>,
-    /// What threads load across the fabric.
+    /// Loads of threads across the fabric.
     loads: Loads,
-    /// What threads do to lines in the caches of their cores, and the fabric has not heard of.
+    /// Cache accesses of threads that the fabric has not taken yet.
     accesses: VecDeque<CoreAccess>,
-    /// The same to page tables.
+    /// Changes of page tables that the fabric has not taken yet.
     orders: VecDeque<TranslationOrder>,
-    /// Bytes of memory that programs wait for devices to write, and how often each was that nobody has waited for yet.
+    /// Watched bytes of memory, with the number of device writes that no thread has waited for yet.
     watched: BTreeMap<u64, u32>,
     look: Look,
 }
@@ -47,38 +47,38 @@ struct Thread {
     program: Program,
     begun: bool,
     state: State,
-    /// What it has loaded across the fabric.
+    /// The result of the thread's last load.
     loaded: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// On no core until its time comes.
+    /// Sleeping until its time comes, on no core.
     Asleep,
-    /// On a core.
+    /// Running on a core.
     Working,
-    /// On a core, until it is told to go on.
+    /// Paused on a core, until the host thread lets it continue.
     Paused,
-    /// On no core for want of one.
+    /// Ready to run, but waiting for a core.
     Runnable,
-    /// On no core until this interrupt comes.
+    /// Waiting for this interrupt, on no core.
     Interrupt(u32),
-    /// On its core until what it loads is here.
+    /// Waiting for a load, on its core.
     Loading,
-    /// On no core until a device writes this byte.
+    /// Waiting until a device writes this byte, on no core.
     Written(u64),
-    /// On no core until a device writes one of these bytes.
+    /// Waiting until a device writes one of these bytes, on no core.
     EitherWritten([u64; 2]),
-    /// On no core until it is given a lock.
+    /// Waiting for a lock, on no core.
     Locked,
-    /// On no core until that thread has ended.
+    /// Waiting until that thread has ended, on no core.
     Joining(ThreadId),
-    /// At its end.
+    /// Ended.
     Ended,
 }
 
 impl Processor {
-    /// A processor of `cores` cores under the function `id`, with nothing to do.
+    /// Creates an idle processor with `cores` cores. Its requests have the requester ID `id`.
     pub fn new(id: FunctionId, limits: RequesterLimits, cores: u32) -> Self {
         Processor {
             loads: Loads::new(id, &limits),
@@ -97,33 +97,33 @@ impl Processor {
         }
     }
 
-    /// Flows that need no program.
+    /// The requester of flows without a program.
     pub fn requester(&self) -> &Requester {
         &self.requester
     }
 
-    /// The same, to be added to, and to take what they read.
+    /// The requester of flows without a program, for changes and for the data they have read.
     pub fn requester_mut(&mut self) -> &mut Requester {
         &mut self.requester
     }
 
-    /// Gives it one more flow that needs no program.
+    /// Adds a flow without a program.
     pub fn add_flow(&mut self, flow: Flow) {
         self.requester.add(flow);
     }
 
-    /// The interrupts that came and that nobody waits for, with how often each did; they are forgotten.
+    /// Takes the interrupts that no thread waits for, with their counts.
     pub fn take_interrupts(&mut self) -> Vec<(u32, u32)> {
         let unclaimed = std::mem::take(&mut self.interrupts).into_iter();
         unclaimed.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// From now on it is known how often devices write the byte at `address`.
+    /// Starts to count the device writes to the byte at `address`.
     pub fn watch(&mut self, address: u64) {
         self.watched.entry(address).or_default();
     }
 
-    /// A thread that begins at `start` and runs `program`.
+    /// Adds a thread that starts at `start` and runs `program`.
     pub fn spawn<F>(&mut self, start: Time, program: impl FnOnce(System) -> F) -> ThreadId
     where
         F: Future<Output = ()> + Send + 'static,
@@ -139,7 +139,7 @@ impl Processor {
         thread
     }
 
-    /// A thread stands still until the cache of its core has done something to a line.
+    /// Starts a cache access of a thread, which waits on its core for the result.
     fn begin_access(
         &mut self,
         thread: ThreadId,
@@ -156,13 +156,13 @@ impl Processor {
         });
     }
 
-    /// A thread has on its core what it has loaded.
+    /// Lets a thread continue on its core after its load.
     fn end_load(&mut self, thread: ThreadId, now: Time) {
         self.threads[thread.0].state = State::Working;
         self.timed.push(Reverse((now, thread)));
     }
 
-    /// Has a thread go on that has [paused](System::pause); any other goes its own way.
+    /// Lets a thread continue that has [paused](System::pause). Other threads are not affected.
     pub fn go_on(&mut self, thread: ThreadId, now: Time) {
         if self.threads[thread.0].state == State::Paused {
             self.threads[thread.0].state = State::Working;
@@ -170,13 +170,13 @@ impl Processor {
         }
     }
 
-    /// Whether a thread goes on only when somebody else does something.
+    /// Whether a thread waits for an external event, and not only for time or a core.
     pub fn is_waiting(&self, thread: ThreadId) -> bool {
         let state = self.threads[thread.0].state;
         !matches!(state, State::Asleep | State::Working | State::Runnable)
     }
 
-    /// Lets the threads go on until one of them has something for the world.
+    /// Runs threads until one of them has an action for the fabric.
     fn run(&mut self, now: Time, packets: &mut Packets, memory: Ram<'_>) -> Next {
         loop {
             while let Some(Reverse((time, thread))) = self.timed.peek().copied() {
@@ -207,7 +207,7 @@ impl Processor {
         }
     }
 
-    /// Runs a thread that has a core until it gives the core up, works on, or has something for the world.
+    /// Runs a thread on its core until it gives up the core, works for some time, or has an action for the fabric.
     fn step(
         &mut self,
         thread: ThreadId,
@@ -314,7 +314,7 @@ impl Processor {
         }
     }
 
-    /// Whether a watched address was written once more than it was waited for.
+    /// Takes one device write to a watched address. Returns false if there is none left to take.
     fn take_written(&mut self, address: u64) -> bool {
         let count = self.watched.entry(address).or_default();
         let was_written = *count > 0;
@@ -327,7 +327,7 @@ impl Processor {
         self.runnable.push_back(thread);
     }
 
-    /// The lock goes to whoever has waited for it longest.
+    /// Passes the lock to the thread that has waited longest.
     fn unlock(&mut self, lock: u32) {
         let line = self.locks.entry(lock).or_default();
         line.pop_front();
@@ -344,10 +344,10 @@ impl Processor {
         }
     }
 
-    /// A posted write of a store.
+    /// Creates the posted write of a store.
     fn store(&self, (address, bytes): (u64, &[u8]), born: Time, packets: &mut Packets) -> PacketId {
         let header = Header::memory_write(self.id, address, bytes.len() as u32)
-            .expect("a program stores within a page");
+            .expect("a store of a program is within a page");
         let packet = packets.claim();
         let lead = (address % 4) as usize;
         let stamp = Stamp {
@@ -466,7 +466,7 @@ impl Cpu for Processor {
     }
 }
 
-/// The `len` bytes at `address`; zeros where there is no memory.
+/// The `len` bytes at `address`, or zeros if they are outside the memory.
 fn load(memory: Ram<'_>, address: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     if let Some(offset) = address.checked_sub(memory.base)

@@ -1,4 +1,4 @@
-//! A queue pair in the hands of a program: its descriptors and rings in memory, its registers across the fabric.
+//! A queue pair as a program uses it: descriptors and rings in memory, and registers across the fabric.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,35 +14,35 @@ use thiserror::Error;
 use crate::driver::scatter;
 use crate::{DriverParameters, Processor, System};
 
-/// Where a queue pair is, and who may send to it.
+/// The identity, the addresses and the limits of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Its name to others.
+    /// The ID of the queue pair in the network.
     pub id: QueuePairId,
-    /// Where the registers of its function are.
+    /// The address of its function's register page.
     pub page: u64,
-    /// Where in memory its descriptors, rings and buffers are: [`area`] bytes, from a multiple of 4 KiB on.
+    /// The memory for its descriptors, rings and buffers: [`area`] bytes at a multiple of 4 KiB.
     pub area: u64,
-    /// NAPs that have buffers there, and events of what has arrived that have room: usually [`ENTRIES`].
+    /// The number of buffers for NAPs, and of entries in the ring of arrivals: usually [`ENTRIES`].
     pub entries: u64,
-    /// Requests that its function may have under way at most: [`REQUESTS`], or as many as its doorbells have room for.
+    /// The largest number of outstanding requests of its function: [`REQUESTS`], or fewer if its doorbell queue is smaller.
     pub requests: u32,
-    /// What both sides of a connection agree on.
+    /// The key that both sides of a connection must have.
     pub key: u16,
 }
 
-/// Bytes of memory that a queue pair of [`ENTRIES`] buffers takes.
+/// The memory of a queue pair with [`ENTRIES`] buffers, in bytes.
 pub const AREA: u64 = area(ENTRIES);
 
-/// Buffers of a queue pair that needs no more.
+/// The default number of buffers of a queue pair.
 pub const ENTRIES: u64 = 64;
 
-/// Bytes of memory that a queue pair of so many buffers takes.
+/// The memory of a queue pair with this number of buffers, in bytes.
 pub const fn area(entries: u64) -> u64 {
     buffers(entries) + entries * NAP_BUFFER
 }
 
-/// Requests that a function may have under way at most.
+/// The largest number of outstanding requests of a function.
 pub const REQUESTS: u32 = 32;
 
 const SLOT: u64 = 4096;
@@ -51,10 +51,10 @@ const SENT_ENTRIES: u64 = 64;
 const ARRIVED: u64 = SENT + SENT_ENTRIES * Event::BYTES;
 const ADDRESS: u64 = 8;
 
-/// Buffers are given back so many at a time, and so many events told to be taken out, as each time is a store to the controller.
+/// Buffers are returned, and events acknowledged, in groups of this size, because each group needs a store to the controller.
 pub(crate) const GIVEN_AT_ONCE: u64 = 16;
 
-/// Where the addresses of the buffers are in the area, and where the buffers.
+/// The offsets in the memory area of the buffers' addresses and of the buffers.
 const fn addresses(entries: u64) -> u64 {
     ARRIVED + entries * Event::BYTES
 }
@@ -62,19 +62,19 @@ const fn buffers(entries: u64) -> u64 {
     (addresses(entries) + entries * ADDRESS).next_multiple_of(SLOT)
 }
 
-/// Why a request cannot be made.
+/// The reason why a request cannot be posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// More than a place for descriptors holds.
+    /// The descriptor is larger than its slot in memory.
     #[error("a descriptor of {0} bytes is too long; split it, up to 4,096 bytes each")]
     TooLong(usize),
-    /// As many of the function as there may be are under way.
-    #[error("{0} requests of the function are under way; wait for one of them")]
+    /// The function has its largest number of outstanding requests.
+    #[error("{0} requests of the function are outstanding; wait until one of them ends")]
     TooMany(u32),
 }
 
 impl Place {
-    /// What the driver writes to the registers of the pair's function when it opens it: offsets in the page, and values.
+    /// The register writes by which the driver opens the queue pair: offsets in the register page, and values.
     pub fn opening(&self) -> Vec<(u64, u64)> {
         let at = |offset| register(self.id.pair(), offset);
         let control = 1 | u64::from(self.key) << 16;
@@ -90,7 +90,7 @@ impl Place {
         ]
     }
 
-    /// The bytes of the ring of buffers' addresses when all of them are given, and where they stand.
+    /// The content of the ring of buffer addresses with all buffers given to the controller, and the address of the ring.
     pub fn buffers(&self) -> (u64, Vec<u8>) {
         let first = self.area + buffers(self.entries);
         let all = (0..self.entries).map(|number| first + number * NAP_BUFFER);
@@ -98,14 +98,14 @@ impl Place {
         (self.area + addresses(self.entries), bytes)
     }
 
-    /// Lets `processor` see the events of the pair.
+    /// Lets `processor` watch for events of the queue pair.
     pub fn watch(&self, processor: &mut Processor) {
         for address in self.events() {
             processor.watch(address);
         }
     }
 
-    /// Where events are written.
+    /// The addresses of the events in both rings.
     fn events(&self) -> impl Iterator<Item = u64> + use<> {
         let area = self.area;
         let rings = [(SENT, SENT_ENTRIES), (ARRIVED, self.entries)];
@@ -116,18 +116,18 @@ impl Place {
     }
 }
 
-/// A queue pair that is open.
+/// An open queue pair.
 pub struct QueuePair {
     system: System,
     costs: DriverParameters,
     place: Place,
     posted: u32,
-    /// Requests under way of this pair, and of all pairs of its function that are used together.
+    /// The outstanding requests of this queue pair, and of all queue pairs of the function that are used together.
     outstanding: u32,
     together: Arc<AtomicU32>,
     sent: Ring,
     arrived: Ring,
-    /// Buffers that the controller was given, and those that are taken back and not given again yet.
+    /// The number of buffers given to the controller so far, and the buffers that will be given back next.
     given: u64,
     returned: Vec<u64>,
 }
@@ -137,7 +137,7 @@ struct Ring {
     address: u64,
     entries: u64,
     taken: u64,
-    /// The register that tells how many were taken.
+    /// The register for the number of events taken.
     register: u64,
 }
 
@@ -165,8 +165,8 @@ impl QueuePair {
         }
     }
 
-    /// Opens the queue pair at `place`, which is closed, as its owner does: with empty rings, and all buffers given. It is open for
-    /// others when the stores to its registers have reached the controller.
+    /// Opens the closed queue pair at `place`, with empty rings and all buffers given to the controller. Others can use it when the
+    /// stores to its registers have reached the controller.
     pub async fn open(system: System, costs: DriverParameters, place: Place) -> Self {
         let pair = Self::new(system, costs, place);
         for address in place.events() {
@@ -185,16 +185,15 @@ impl QueuePair {
         pair
     }
 
-    /// Closes it: what arrives for it from then on is dropped, and its doorbell does nothing. Requests that are under way get no
-    /// event.
+    /// Closes the queue pair. Later arrivals for it are dropped, and its doorbell has no effect. Outstanding requests get no event.
     pub async fn close(self) {
         let control = register(self.place.id.pair(), offset::CONTROL);
         self.store(self.place.page + control, 0).await;
         self.together.fetch_sub(self.outstanding, Ordering::Relaxed);
     }
 
-    /// Sends `bytes`, up to 2,048, to the queue pair `to`, which has the same key: into a buffer of its choice. `label` comes back
-    /// with the event of its end.
+    /// Sends `bytes`, at most 2,048, into a buffer of the queue pair `to`, which must have the same key. The event at the end
+    /// carries `label`.
     pub async fn nap(
         &mut self,
         to: QueuePairId,
@@ -205,8 +204,8 @@ impl QueuePair {
         self.post(&self.descriptor(to, label, body)).await
     }
 
-    /// Writes the bytes of `sources` to `targets` in the memory of the queue pair `to`, which has the same key. Both sides get an
-    /// event at the end.
+    /// Writes the bytes of `sources` to `targets` in the memory of the queue pair `to`, which must have the same key. Both sides
+    /// get an event at the end.
     pub async fn put(
         &mut self,
         to: QueuePairId,
@@ -217,8 +216,8 @@ impl QueuePair {
         self.post(&self.descriptor(to, label, body)).await
     }
 
-    /// Reads `sources` in the memory of the queue pair `from`, which has the same key, to `targets` here: the end comes as an event
-    /// of what has [arrived](Self::arrived), after which it is to be [finished](Self::finish).
+    /// Reads `sources` in the memory of the queue pair `from`, which must have the same key, to `targets`. The end is an event from
+    /// [`arrived`](Self::arrived); the caller must then call [`finish`](Self::finish).
     pub async fn get(
         &mut self,
         from: QueuePairId,
@@ -241,7 +240,7 @@ impl QueuePair {
         }
     }
 
-    /// The queue pair at `place`, of the same function: together they have no more requests under way than one function may.
+    /// The queue pair at `place` of the same function. Both together have at most the outstanding requests of one function.
     #[must_use]
     pub fn beside(&self, system: System, place: Place) -> Self {
         debug_assert_eq!(place.id.function(), self.place.id.function());
@@ -251,29 +250,29 @@ impl QueuePair {
         }
     }
 
-    /// The system that it was opened under.
+    /// The system of the program that opened the queue pair.
     pub fn system(&self) -> &System {
         &self.system
     }
 
-    /// Its name to others, and its key.
+    /// The identity, the addresses and the limits of the queue pair.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Requests under way.
+    /// The number of outstanding requests of this queue pair.
     pub fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// Has the controller carry out `descriptor`, which must ask for an event at its end: writes it to memory and rings.
+    /// Posts `descriptor`, which must ask for an event at its end: writes it to memory and rings the doorbell.
     pub async fn post(&mut self, descriptor: &Descriptor) -> Result<(), RequestError> {
         let (bell_at, bell) = self.prepare(descriptor).await?;
         self.store(bell_at, bell.emit()).await;
         Ok(())
     }
 
-    /// The same for a message of `flow`: the probes hear when the doorbell rings.
+    /// Posts the descriptor of a message of `flow`, and reports to the probes when the doorbell rings.
     pub async fn post_message(
         &mut self,
         descriptor: &Descriptor,
@@ -289,7 +288,7 @@ impl QueuePair {
         Ok(())
     }
 
-    /// The same for a message that was due at `due`, from when its latency counts.
+    /// Posts the descriptor of a message that was due at `due`. Its latency counts from that time.
     pub async fn post_late(
         &mut self,
         descriptor: &Descriptor,
@@ -302,7 +301,7 @@ impl QueuePair {
         Ok(())
     }
 
-    /// Writes a descriptor to memory: what is to be written to the doorbell, and where that is.
+    /// Writes a descriptor to memory. Returns the address of the doorbell, and the value to write to it.
     async fn prepare(&mut self, descriptor: &Descriptor) -> Result<(u64, Doorbell), RequestError> {
         let bytes = descriptor.emit();
         if bytes.len() as u64 > SLOT {
@@ -323,16 +322,16 @@ impl QueuePair {
         Ok((bell_at, Doorbell { address, len }))
     }
 
-    /// The end of a request that does not come as an event: that of a GET, whose data was seen.
+    /// Records the end of a request without an event in the ring of sent requests: a GET whose data has arrived.
     pub fn finish(&mut self) {
-        // A doorbell that somebody rang past this one has an event, too.
+        // A doorbell that another program has rung directly has an event, too, although it was not counted.
         if self.outstanding > 0 {
             self.outstanding -= 1;
             self.together.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
-    /// The next event of what was sent. The program polls for it.
+    /// Waits for the next event of a sent request. The program polls for it.
     pub async fn sent(&mut self) -> Event {
         let event = next(&self.system, &self.costs, &mut self.sent).await;
         self.finish();
@@ -340,7 +339,7 @@ impl QueuePair {
         event
     }
 
-    /// The next event of what has arrived. The program polls for it.
+    /// Waits for the next event of an arrival. The program polls for it.
     pub async fn arrived(&mut self) -> Event {
         let event = next(&self.system, &self.costs, &mut self.arrived).await;
         self.take_out(self.arrived.taken, self.arrived.register)
@@ -348,7 +347,7 @@ impl QueuePair {
         event
     }
 
-    /// Sleeps until there is an event of either ring; [`sent`](Self::sent) and [`arrived`](Self::arrived) have it at once then.
+    /// Sleeps until either ring has an event. [`sent`](Self::sent) or [`arrived`](Self::arrived) then returns it at once.
     pub async fn either(&self) {
         if self.has_sent().await || self.has_arrived().await {
             return;
@@ -358,24 +357,24 @@ impl QueuePair {
         see(&self.system, self.costs.poll).await;
     }
 
-    /// Whether there is an event of what was sent.
+    /// Whether there is an event of a sent request.
     pub async fn has_sent(&self) -> bool {
         self.sent.look(&self.system).await.is_some()
     }
 
-    /// Whether there is an event of what has arrived.
+    /// Whether there is an event of an arrival.
     pub async fn has_arrived(&self) -> bool {
         self.arrived.look(&self.system).await.is_some()
     }
 
-    /// Tells the controller now and then how many events were taken out.
+    /// Tells the controller the number of events taken, once for each group.
     async fn take_out(&self, taken: u64, register: u64) {
         if taken.is_multiple_of(GIVEN_AT_ONCE) {
             self.store(register, taken).await;
         }
     }
 
-    /// Gives the buffer of a NAP back to the controller.
+    /// Returns the buffer of a NAP to the controller.
     pub async fn give_back(&mut self, buffer: u64) {
         self.returned.push(buffer);
         if (self.returned.len() as u64) < GIVEN_AT_ONCE {
@@ -392,7 +391,7 @@ impl QueuePair {
         self.store(self.place.page + given, self.given).await;
     }
 
-    /// Writes to memory.
+    /// Writes `bytes` to memory.
     async fn keep(&self, address: u64, bytes: &[u8]) {
         let stores = bytes.len().div_ceil(8) as u64;
         self.system.work(self.costs.memory_write * stores).await;
@@ -405,7 +404,7 @@ impl QueuePair {
     }
 }
 
-/// Waits for the next event of a ring. One that is there already is seen at once.
+/// Waits for the next event of a ring. An event that is already there is returned at once.
 async fn next(system: &System, costs: &DriverParameters, ring: &mut Ring) -> Event {
     let address = ring.next();
     let is_here = ring.look(system).await.is_some();
@@ -422,12 +421,12 @@ async fn next(system: &System, costs: &DriverParameters, ring: &mut Ring) -> Eve
 }
 
 impl Ring {
-    /// Where the next event will be.
+    /// The address of the next event.
     fn next(&self) -> u64 {
         self.address + self.taken % self.entries * Event::BYTES
     }
 
-    /// The next event, if it is there.
+    /// The next event, if it has been written.
     async fn look(&self, system: &System) -> Option<Event> {
         let lap = self.taken / self.entries;
         let bytes = system.load(self.next(), Event::BYTES as usize).await;
@@ -435,17 +434,17 @@ impl Ring {
     }
 }
 
-/// A program that polls has seen what was written, some time after it was.
+/// Waits for the time that a polling program needs to see a write.
 pub(crate) async fn see(system: &System, poll: Span) {
     system.sleep(poll).await;
 }
 
-/// Where a message of a flow stands.
+/// The state of a message of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageNote {
-    /// A message begins: its doorbell rings.
+    /// The doorbell of a message rings.
     Rung,
-    /// The oldest message that had begun has been noticed at its target.
+    /// The oldest message not yet detected has been detected at its target.
     Noticed,
 }
 

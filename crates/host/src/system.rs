@@ -1,4 +1,4 @@
-//! What a program on a host can do: the operating system as it sees it.
+//! The operations of a program on a host, as the operating system and the processor provide them.
 
 use std::ops::RangeInclusive;
 
@@ -9,60 +9,60 @@ use transaction::Mapping;
 
 use crate::{Coroutine, Desk};
 
-/// A program, which is told the time whenever it goes on.
+/// A program, which gets the current time with each answer.
 pub(crate) type Program = Coroutine<Request, Answer, ()>;
 
-/// What a program is told when it goes on.
+/// The answer to a program's request.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The time.
+    /// The current simulated time.
     pub now: Time,
-    /// What it has loaded.
+    /// The bytes of a load.
     pub bytes: Vec<u8>,
 }
 
-/// Which thread, in the order in which they were given.
+/// The number of a thread, in order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId(pub usize);
 
-/// What a program asks for.
+/// A request of a program.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// To work so long on its core.
+    /// Works on its core for this time.
     Work(Span),
-    /// To leave its core for so long.
+    /// Sleeps for this time, on no core.
     Sleep(Span),
-    /// To store these bytes at an address, within a page; what follows from it began then, if not now.
+    /// Stores these bytes at an address, within a page. The time is the start for latencies, if that is not now.
     Store(u64, Vec<u8>, Option<Time>),
-    /// To load so many bytes of the host's memory.
+    /// Loads this number of bytes from the host's memory.
     Load(u64, usize),
-    /// To sleep until so many bytes are here from an address across the fabric.
+    /// Reads this number of bytes across the fabric, and sleeps until they arrive.
     Read(u64, u32),
-    /// To have it counted from now on how often devices write the byte at an address.
+    /// Starts to count the device writes to the byte at an address.
     Watch(u64),
-    /// To sleep until a device has written the byte at an address.
+    /// Sleeps until a device has written the byte at an address.
     Written(u64),
-    /// To sleep until a device has written the byte at one of these addresses.
+    /// Sleeps until a device has written the byte at one of these addresses.
     EitherWritten([u64; 2]),
-    /// To stand still on its core until it is told to go on.
+    /// Pauses on its core until a host thread lets it continue.
     Pause,
-    /// To sleep until an interrupt with this message comes.
+    /// Sleeps until an interrupt with this message arrives.
     Interrupt(u32),
-    /// To sleep until it holds a lock.
+    /// Sleeps until it holds a lock.
     Lock(u32),
-    /// To let go of a lock.
+    /// Releases a lock.
     Unlock(u32),
-    /// To sleep until that thread has ended.
+    /// Sleeps until that thread has ended.
     Join(ThreadId),
-    /// To stand still on its core until that core's cache has done this to a part of a line.
+    /// Waits on its core until that core's cache has performed this operation on a part of a line.
     Access(usize, u64, CoreOperation),
-    /// To stand still on its core until the page tables are changed and all devices know.
+    /// Waits on its core until the page tables have changed and all devices have been informed.
     Order(TableChange),
-    /// To tell the probes.
+    /// Reports an observation to the probes.
     Tell(Observation),
 }
 
-/// The system, in the hands of one program.
+/// The operating system, as one program sees it.
 #[derive(Clone)]
 pub struct System(pub(crate) Desk<Request, Answer>);
 
@@ -72,73 +72,73 @@ impl System {
         self.0.ask(Request::Work(span)).await;
     }
 
-    /// Leaves its core to others for `span`.
+    /// Sleeps for `span`, on no core.
     pub async fn sleep(&self, span: Span) {
         self.0.ask(Request::Sleep(span)).await;
     }
 
-    /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write,
-    /// within the max payload size there. Costs no time but that of waiting for a place among the processor's stores under way.
+    /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write of at
+    /// most the max payload size. Takes no time, except to wait while too many stores of the processor are outstanding.
     pub async fn store(&self, address: u64, bytes: &[u8]) {
         let bytes = bytes.to_vec();
         self.0.ask(Request::Store(address, bytes, None)).await;
     }
 
-    /// The same, as the late beginning of something that was due at `born`: latencies count from then.
+    /// Stores `bytes` at `address` for an operation that was due at `born`. Its latency counts from that time.
     pub async fn store_late(&self, address: u64, bytes: &[u8], born: Time) {
         let bytes = bytes.to_vec();
         self.0.ask(Request::Store(address, bytes, Some(born))).await;
     }
 
-    /// The `len` bytes at `address` of the host's memory; zeros where there is none. Costs no time.
+    /// Loads the `len` bytes at `address` of the host's memory, or zeros outside the memory. Takes no time.
     pub async fn load(&self, address: u64, len: usize) -> Vec<u8> {
         self.0.ask(Request::Load(address, len)).await.bytes
     }
 
-    /// Loads `len` bytes from `address` across the fabric, such as a register of a device, by one read request, within a page of
-    /// 4 KiB and the host's max read request size, and sleeps until they are here: none, if nobody answers.
+    /// Reads `len` bytes at `address` across the fabric, such as a register of a device, and sleeps until they arrive. The read is
+    /// one request, within a page of 4 KiB and the host's max read request size. The result is empty if the read fails.
     pub async fn read(&self, address: u64, len: u32) -> Vec<u8> {
         self.0.ask(Request::Read(address, len)).await.bytes
     }
 
-    /// Has the processor [watch](crate::Processor::watch) the byte at `address`, from now on.
+    /// Lets the processor [watch](crate::Processor::watch) the byte at `address`.
     pub async fn watch(&self, address: u64) {
         self.0.ask(Request::Watch(address)).await;
     }
 
-    /// Sleeps until a device has written the byte at `address`, which the processor [watches](crate::Processor::watch), once more
-    /// than this has been answered.
+    /// Sleeps until a device has written the byte at `address`, which the processor must [watch](crate::Processor::watch). Each
+    /// write ends one such wait.
     pub async fn written(&self, address: u64) {
         self.0.ask(Request::Written(address)).await;
     }
 
-    /// Sleeps until a device has written the byte at one of `addresses` once more than [`written`](Self::written) has been
-    /// answered there, which it is then at once.
+    /// Sleeps until a device has written the byte at one of `addresses`. The write is not consumed: [`written`](Self::written) then
+    /// returns at once for that address.
     pub async fn either_written(&self, addresses: [u64; 2]) {
         self.0.ask(Request::EitherWritten(addresses)).await;
     }
 
-    /// The time.
+    /// The current simulated time.
     pub async fn now(&self) -> Time {
         self.0.ask(Request::Load(0, 0)).await.now
     }
 
-    /// Stands still on its core until somebody outside of the simulation has it [go on](crate::Processor::go_on).
+    /// Pauses on its core until a host thread outside the simulation lets it [go on](crate::Processor::go_on).
     pub async fn pause(&self) {
         self.0.ask(Request::Pause).await;
     }
 
-    /// Sleeps until a message signalled interrupt with the data `message` comes.
+    /// Sleeps until a message signalled interrupt with the data `message` arrives.
     pub async fn interrupt(&self, message: u32) {
         self.0.ask(Request::Interrupt(message)).await;
     }
 
-    /// Sleeps until it holds `lock`, which nobody else holds then.
+    /// Sleeps until it holds `lock` exclusively.
     pub async fn lock(&self, lock: u32) {
         self.0.ask(Request::Lock(lock)).await;
     }
 
-    /// Lets go of `lock`.
+    /// Releases `lock`.
     pub async fn unlock(&self, lock: u32) {
         self.0.ask(Request::Unlock(lock)).await;
     }
@@ -148,28 +148,28 @@ impl System {
         self.0.ask(Request::Join(thread)).await;
     }
 
-    /// Has the cache of `core`, which this program runs on, do something to a part of the line that `address` is in, where memory
-    /// is coherent: the bytes that were there, of a load or an atomic operation.
+    /// Performs an operation on a part of the line at `address` in the cache of `core`, on which this program runs. The host's
+    /// memory must be coherent. Returns the old bytes for a load or an atomic operation.
     pub async fn access(&self, core: usize, address: u64, operation: CoreOperation) -> Vec<u8> {
         let access = Request::Access(core, address, operation);
         self.0.ask(access).await.bytes
     }
 
-    /// Has the pages of these virtual addresses of devices lead nowhere, until they are [installed](Self::install) again, and waits
-    /// until all devices have forgotten them and ended what used them.
+    /// Removes the mapping of these virtual addresses of devices, and waits until all devices have invalidated it and ended
+    /// requests that used it. [`install`](Self::install) maps the addresses again.
     pub async fn withdraw(&self, addresses: RangeInclusive<u64>) {
         let change = TableChange::Withdraw(addresses);
         self.0.ask(Request::Order(change)).await;
     }
 
-    /// Has pages be there for devices with virtual addresses.
+    /// Maps pages at virtual addresses of devices.
     pub async fn install(&self, pages: Vec<Mapping>) {
         self.0
             .ask(Request::Order(TableChange::Install(pages)))
             .await;
     }
 
-    /// Tells the probes.
+    /// Reports `what` to the probes.
     pub async fn tell(&self, what: Observation) {
         self.0.ask(Request::Tell(what)).await;
     }

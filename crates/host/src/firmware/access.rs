@@ -1,11 +1,11 @@
-//! What firmware asks of the fabric: one dword of configuration space at a time.
+//! The firmware's accesses to configuration space, one dword at a time.
 
 use protocol::{FunctionId, register};
 use transaction::{Action, ConfigAccess};
 
 use crate::Desk;
 
-/// The registers of every function, as a program sees them.
+/// The configuration registers of all functions.
 pub(super) struct Registers(pub(super) Desk<ConfigAccess, u32>);
 
 impl Registers {
@@ -17,8 +17,8 @@ impl Registers {
         self.write_bytes(target, register, value, 0b1111).await;
     }
 
-    /// Replaces the bits of `mask` by those of `value`. Bytes without such bits are not written: they may hold status bits,
-    /// which a one clears.
+    /// Replaces the bits of `mask` by those of `value`. Bytes outside `mask` are not written, because they may hold status bits
+    /// that a one clears.
     pub(super) async fn replace(
         &self,
         target: FunctionId,
@@ -52,7 +52,7 @@ impl Registers {
         self.0.ask(access).await
     }
 
-    /// Where `function` has the capability `id`, if it does.
+    /// The offset of the capability `id` of `function`, if it has one.
     pub(super) async fn capability(&self, function: FunctionId, id: u8) -> Option<u16> {
         let status = self.read(function, register::COMMAND).await;
         if status & register::CAPABILITY_LIST == 0 {
@@ -73,7 +73,7 @@ impl Registers {
         None
     }
 
-    /// The same of an extended capability.
+    /// The offset of the extended capability `id` of `function`, if it has one.
     pub(super) async fn extended(&self, function: FunctionId, id: u16) -> Option<u16> {
         let mut register = FIRST_EXTENDED;
         for _ in 0..MOST_EXTENDED {
@@ -91,6 +91,6 @@ impl Registers {
 }
 
 const FIRST_EXTENDED: u16 = 0x100 / 4;
-/// As many as there is room for: a list that is longer goes in a circle.
+/// The largest possible number of capabilities. A longer list is circular.
 const MOST_CAPABILITIES: usize = 48;
 const MOST_EXTENDED: usize = 480;

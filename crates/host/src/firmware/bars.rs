@@ -1,20 +1,20 @@
-//! The base address registers of functions, sized as firmware does it.
+//! The base address registers of functions, sized by firmware.
 
 use protocol::{Bar, FunctionId};
 
 use super::access::Registers;
 
-/// Addresses that a function asks for, with a BAR of its own or of its virtual functions.
+/// The address space that a BAR needs, of the function itself or of its virtual functions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
-    /// The register of the BAR's low half.
+    /// The register of the BAR's lower half.
     pub(super) register: u16,
     pub(super) bar: Bar,
-    /// How many functions have that BAR, one after the other.
+    /// The number of functions with this BAR, at consecutive addresses.
     pub(super) count: u64,
 }
 
-/// Sizes each BAR from the register `first` on by writing all ones to it (PCIe Base 7.5.1.2.1); `count` functions have them.
+/// Sizes each BAR from register `first` on by writing all ones (PCIe Base 7.5.1.2.1). `count` functions have these BARs.
 pub(super) async fn bars(
     registers: &Registers,
     id: FunctionId,

@@ -1,22 +1,24 @@
-//! Why a tree cannot be enumerated.
+//! The errors of enumeration.
 
 use protocol::FunctionId;
 use thiserror::Error;
 
-/// What firmware runs out of.
+/// A resource that firmware has used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FirmwareError {
-    /// All 256 buses have been given out before this bridge got one.
-    #[error("no bus number is left for what is below bridge {0}")]
+    /// All 256 bus numbers are in use, and this bridge needs another one.
+    #[error("no bus number is left for bridge {0}; use at most 256 buses")]
     NoBus(FunctionId),
-    /// The BARs of one width are more than their part of the address space holds.
-    #[error("the BARs have no room in {room:#x} bytes; the largest is that of {function}")]
+    /// The BARs of one width do not fit in their part of the address space.
+    #[error(
+        "the BARs do not fit in {room:#x} bytes; make BARs smaller, first the largest, of {function}"
+    )]
     NoRoom {
         /// The function with the largest BAR.
         function: FunctionId,
-        /// Whether the 64-bit BARs are meant.
+        /// Whether the 64-bit BARs do not fit. Otherwise it is the 32-bit BARs.
         wide: bool,
-        /// Bytes that there are.
+        /// The size of the part of the address space in bytes.
         room: u64,
     },
 }

@@ -1,6 +1,6 @@
-//! Where BARs lie: 32-bit ones from 3 GiB to the interrupt controllers, 64-bit ones far beyond all memory.
+//! The layout of BARs: 32-bit BARs from 3 GiB up to the interrupt controllers, 64-bit BARs above all memory.
 //!
-//! What is below a bridge is one naturally aligned block, so that one window forwards it.
+//! The addresses below each bridge form one naturally aligned block, so that one window forwards them.
 
 use protocol::{Interval, WINDOW_BYTES};
 
@@ -8,46 +8,46 @@ use super::FirmwareError;
 use super::bars::Ask;
 use super::scan::Found;
 
-/// A part of the address space that BARs of one width are placed in.
+/// A part of the address space for BARs of one width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Whether its BARs have 64 bits.
+    /// Whether the BARs have 64 bits.
     pub wide: bool,
     /// The first address.
     pub base: u64,
-    /// The first address beyond.
+    /// The first address after the zone.
     pub end: u64,
 }
 
 impl Zone {
-    /// The interrupt controllers and the firmware itself are above.
+    /// The zone of 32-bit BARs. The interrupt controllers and the firmware itself are above it.
     pub const BELOW_4_GIB: Self = Self {
         wide: false,
         base: 3 << 30,
         end: 0xfec0_0000,
     };
 
-    /// Beyond all memory, within the 52 bits that processors have.
+    /// The zone of 64-bit BARs, above all memory, within the 52 address bits of processors.
     pub const BEYOND: Self = Self {
         wide: true,
         base: 1 << 40,
         end: 1 << 52,
     };
 
-    /// Both of them.
+    /// Both zones.
     pub const ALL: [Self; 2] = [Self::BELOW_4_GIB, Self::BEYOND];
 }
 
-/// One zone of a tree, laid out.
+/// The layout of one zone for all functions of a tree.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Index of the function, what it asks for, first address.
+    /// For each BAR: the index of its function, the BAR, and its first address.
     pub(super) asks: Vec<(usize, Ask, u64)>,
-    /// The window of each bridge with something behind it.
+    /// The window of each bridge, if there are BARs below it.
     pub(super) windows: Vec<Option<Interval<u64>>>,
 }
 
-/// The room that a function, or all below a bridge, needs. Sums of BARs may be beyond any address.
+/// The size and alignment of the addresses of a function, or of all functions below a bridge. Sums of sizes may exceed 64 bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
     size: u128,
@@ -55,7 +55,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// The room of `asks`, one after the other: aligned because the largest BAR comes first.
+    /// The extent of consecutive BARs. They are aligned because the largest comes first.
     fn of(asks: &[Ask]) -> Self {
         Self {
             size: asks.iter().map(|ask| ask.size()).sum(),
@@ -63,7 +63,7 @@ impl Extent {
         }
     }
 
-    /// The window that lets all of it through.
+    /// The window of a bridge that contains this extent.
     fn window(self) -> Self {
         if self.size == 0 {
             return self;
@@ -92,7 +92,7 @@ impl Layout {
         };
         let mut bases = vec![0; found.len()];
         place(&top, &extents, start as u64, &mut bases);
-        // A bridge comes before all that is below it.
+        // Each bridge comes before the functions below it.
         for index in (0..found.len()).filter(|index| extents[*index].size > 0) {
             let mut next = bases[index];
             if found[index].is_bridge {
@@ -109,7 +109,7 @@ impl Layout {
     }
 }
 
-/// The functions on bus 0, and those just below each function.
+/// The functions on bus 0, and the functions directly below each function.
 fn families(found: &[Found]) -> (Vec<usize>, Vec<Vec<usize>>) {
     let mut top = Vec::new();
     let mut below = vec![Vec::new(); found.len()];
@@ -120,7 +120,7 @@ fn families(found: &[Found]) -> (Vec<usize>, Vec<Vec<usize>>) {
     (top, below)
 }
 
-/// The room that each function needs: a bridge, for all that is below it.
+/// The extent of each function. For a bridge, that of all functions below it.
 fn extents(found: &[Found], asks: &[Vec<Ask>], below: &[Vec<usize>]) -> Vec<Extent> {
     let mut extents = vec![Extent::default(); found.len()];
     for index in (0..found.len()).rev() {
@@ -133,16 +133,16 @@ fn extents(found: &[Found], asks: &[Vec<Ask>], below: &[Vec<usize>]) -> Vec<Exte
     extents
 }
 
-/// Places `children` from `base` on.
+/// Assigns addresses to `children` from `base` on.
 fn place(children: &[usize], extents: &[Extent], base: u64, bases: &mut [u64]) {
     for (child, offset) in stack(children, extents).0 {
         bases[child] = base + offset as u64;
     }
 }
 
-/// Those of `children` that need room and how far from the base they lie, and the room of all.
+/// The offset of each of the `children` with addresses, and their common extent.
 ///
-/// The widest alignment goes first, so that little is lost between.
+/// The widest alignment goes first, which leaves the smallest gaps.
 fn stack(children: &[usize], extents: &[Extent]) -> (Vec<(usize, u128)>, Extent) {
     let wanting = children.iter().filter(|child| extents[**child].size > 0);
     let mut wanting: Vec<usize> = wanting.copied().collect();

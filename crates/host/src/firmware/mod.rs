@@ -1,6 +1,6 @@
-//! Firmware: finds the functions below a host, numbers buses, gives out addresses and switches everything on.
+//! Firmware: it finds the functions of a host, assigns bus numbers and addresses, and enables the functions.
 //!
-//! It does all of it by configuration requests, one at a time, and knows nothing of the fabric but their answers.
+//! It uses only configuration requests, one at a time, and knows nothing else of the fabric.
 
 mod access;
 mod bars;
@@ -23,16 +23,15 @@ use access::Registers;
 use layout::Layout;
 use scan::{Found, FoundMsi, msi, reaches_atomic_completer, scan};
 
-/// Where interrupts of every function are written to; the interrupt controllers are above the BARs.
+/// The address of message signalled interrupts. The interrupt controllers are above the BARs.
 pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
 
-/// The first vector given out: processors keep those below for exceptions.
+/// The first interrupt vector for devices. Processors use lower vectors for exceptions.
 pub const FIRST_VECTOR: u32 = 32;
 
-/// The program: scans bus 0 and all below, lays out addresses, and sets every function up.
+/// The enumeration program: it scans bus 0 and all buses below, assigns addresses, and configures every function.
 ///
-/// Max payload size becomes the smallest that any function supports, as no packet may be larger than what the ports on its
-/// way take.
+/// Max payload size is set to the smallest value that all functions support, because every port on a route must accept the packets.
 pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareError> {
     let registers = Registers(desk);
     let found = scan(&registers).await?;
@@ -62,7 +61,7 @@ pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareErro
     Ok(())
 }
 
-/// Writes the addresses of `layout` to BARs and windows; windows with nothing behind are closed.
+/// Writes the addresses of `layout` to BARs and bridge windows. Windows without addresses are closed.
 async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zone) {
     for (owner, ask, base) in &layout.asks {
         let (id, first) = (found[*owner].id, ask.register);
@@ -93,10 +92,10 @@ async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zo
     }
 }
 
-/// A window that ends before it begins.
+/// A closed window, which ends before it begins.
 const CLOSED: (u64, u64) = (0xfff0_0000, 0);
 
-/// Max payload size, and tags of as many bits as the function can use: every completer takes tags of ten.
+/// Sets max payload size, and enables the widest tags that the function supports. Every completer supports 10-bit tags.
 async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
@@ -116,7 +115,7 @@ async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
     }
 }
 
-/// Lets a function ask for translations and pages, as many as it can.
+/// Enables address translation and page requests of a function, with its largest capacities.
 async fn enable_translation(registers: &Registers, id: FunctionId) {
     let Some(ats) = registers.extended(id, register::ATS_ID).await else {
         return;
@@ -131,7 +130,7 @@ async fn enable_translation(registers: &Registers, id: FunctionId) {
     }
 }
 
-/// Lets a function ask for atomic operations.
+/// Enables atomic requests of a function.
 async fn enable_atomics(registers: &Registers, one: &Found) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
@@ -139,7 +138,7 @@ async fn enable_atomics(registers: &Registers, one: &Found) {
     registers.replace(one.id, control, field).await;
 }
 
-/// Gives a function the interrupt vectors that it asks for, from `next` on; the next free one.
+/// Assigns interrupt vectors to a function, from `next` on. Returns the next free vector.
 async fn signal(registers: &Registers, id: FunctionId, msi: Option<&FoundMsi>, next: u32) -> u32 {
     let Some(msi) = msi else { return next };
     let count = 1 << msi.capable;
@@ -155,7 +154,7 @@ async fn signal(registers: &Registers, id: FunctionId, msi: Option<&FoundMsi>, n
     first + count
 }
 
-/// Enables the virtual functions of a function, with interrupt vectors from `next` on; the next free one.
+/// Enables the virtual functions of a function, with interrupt vectors from `next` on. Returns the next free vector.
 async fn enable_virtual_functions(registers: &Registers, one: &Found, mut next: u32) -> u32 {
     let Some(virtual_functions) = &one.virtual_functions else {
         return next;
@@ -169,7 +168,7 @@ async fn enable_virtual_functions(registers: &Registers, one: &Found, mut next: 
     next
 }
 
-/// Clears what the scan itself has left: functions that are not there are unsupported requests.
+/// Clears errors that the scan has caused: accesses to functions that do not exist are unsupported requests.
 async fn forget_errors(registers: &Registers, one: &Found) {
     let status = register::COMMAND;
     registers

@@ -1,4 +1,4 @@
-//! The walk over all buses, depth first: who is there, on which bus, and what it asks for.
+//! The depth-first scan of all buses, which finds functions, assigns bus numbers, and sizes BARs.
 
 use protocol::{Express, FunctionId, PortType, register};
 
@@ -7,14 +7,14 @@ use super::access::Registers;
 use super::bars::{Ask, bars};
 use super::virtual_functions::FoundVirtual;
 
-/// A function that answered.
+/// A function that the scan has found.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) id: FunctionId,
-    /// The bridge above, by index among those found; it comes earlier.
+    /// The index of the bridge above, which is always smaller.
     pub(super) above: Option<usize>,
     pub(super) is_bridge: bool,
-    /// What it asks for; a bridge, nothing.
+    /// The BARs of the function; empty for a bridge.
     pub(super) asks: Vec<Ask>,
     pub(super) express: Option<FoundExpress>,
     pub(super) msi: Option<FoundMsi>,
@@ -27,7 +27,7 @@ impl Ask {
     }
 }
 
-/// Its PCI Express capability.
+/// The PCI Express capability of a function.
 #[derive(Clone, Debug)]
 pub(super) struct FoundExpress {
     pub(super) register: u16,
@@ -39,24 +39,24 @@ pub(super) struct FoundExpress {
     port: Option<PortType>,
 }
 
-/// Its MSI capability: two to the power of `capable` vectors are asked for.
+/// The MSI capability of a function. It can use two to the power of `capable` vectors.
 #[derive(Clone, Debug)]
 pub(super) struct FoundMsi {
     pub(super) register: u16,
     pub(super) capable: u32,
 }
 
-/// A bus whose functions are being looked at.
+/// A bus during the scan.
 struct Bus {
     number: u8,
-    /// The bridge above, by index.
+    /// The index of the bridge above.
     above: Option<usize>,
-    /// Devices that can be there: one below a PCI Express port (PCIe Base 7.3.1).
+    /// The number of possible devices: one below a PCI Express port (PCIe Base 7.3.1).
     devices: u8,
-    /// The next one to look at.
+    /// The next device to scan.
     device: u8,
     function: u8,
-    /// Functions of the device that can be there.
+    /// The number of possible functions of the device.
     functions: u8,
 }
 
@@ -86,7 +86,7 @@ impl Bus {
     }
 }
 
-/// Every function below a host, each after the bridge above it, with bus numbers given to all bridges.
+/// Finds every function of a host, and assigns bus numbers to all bridges. Each function comes after the bridge above it.
 pub(super) async fn scan(registers: &Registers) -> Result<Vec<Found>, FirmwareError> {
     let mut found: Vec<Found> = Vec::new();
     let mut open = vec![Bus::new(0, None, 32)];
@@ -126,7 +126,7 @@ pub(super) async fn scan(registers: &Registers) -> Result<Vec<Found>, FirmwareEr
     Ok(found)
 }
 
-/// Tells a bridge its buses.
+/// Writes the bus numbers of a bridge.
 async fn number(registers: &Registers, bridge: FunctionId, secondary: u8, subordinate: u8) {
     let value = u32::from(subordinate) << 16 | u32::from(secondary) << 8 | u32::from(bridge.bus());
     registers
@@ -191,7 +191,7 @@ pub(super) async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMs
 }
 
 impl Found {
-    /// Devices that can be on the bus below.
+    /// The number of possible devices on the bus below.
     fn devices_below(&self) -> u8 {
         let port = self.express.as_ref().and_then(|express| express.port);
         if port.is_some_and(PortType::is_downstream) {
@@ -202,8 +202,8 @@ impl Found {
     }
 }
 
-/// Whether atomic operations of the endpoint at `index` are completed: the root port above does, and all ports between route
-/// them there (PCIe Base 6.15.3).
+/// Whether atomic operations of the endpoint at `index` can be completed: its root port completes them, and all ports between route
+/// them (PCIe Base 6.15.3).
 pub(super) fn reaches_atomic_completer(found: &[Found], index: usize) -> bool {
     let port = |index: usize| found[index].express.as_ref();
     if port(index).and_then(|express| express.port) != Some(PortType::Endpoint) {

@@ -1,4 +1,4 @@
-//! Settings of chosen functions after enumeration, as an administrator makes them with `setpci`.
+//! Changes to the configuration of functions after enumeration, as an administrator makes them with `setpci`.
 
 use protocol::{Express, FunctionId, register};
 use transaction::ConfigAccess;
@@ -6,7 +6,7 @@ use transaction::ConfigAccess;
 use super::access::Registers;
 use crate::Desk;
 
-/// What is set.
+/// A change to the configuration of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// Max payload size in bytes.
@@ -19,7 +19,7 @@ pub enum Setting {
     RedirectPeerRequests(bool),
 }
 
-/// The program: makes each setting of a function that has the capability, in order.
+/// A program that makes each change, in order, if the function has the capability.
 pub async fn apply(desk: Desk<ConfigAccess, u32>, settings: Vec<(FunctionId, Setting)>) {
     let registers = Registers(desk);
     for (function, setting) in settings {
@@ -34,7 +34,7 @@ impl Registers {
                 self.device_control(function).await
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
-            // The control is above the capabilities, after the header.
+            // The control register is in an extended capability, above the header's capabilities.
             Setting::RedirectPeerRequests(_) => self
                 .extended(function, register::ACS_ID)
                 .await
@@ -51,7 +51,7 @@ impl Registers {
         }
     }
 
-    /// Device Control, in the low half of its register.
+    /// The offset of Device Control, in the lower half of its register.
     async fn device_control(&self, function: FunctionId) -> Option<u16> {
         let express = self.capability(function, register::EXPRESS_ID).await;
         express.map(|at| at + (register::DEVICE_CONTROL - register::EXPRESS))

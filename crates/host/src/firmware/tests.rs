@@ -1,4 +1,4 @@
-//! The firmware over trees of functions, without a fabric.
+//! Tests of the firmware on trees of functions, without a fabric.
 
 use proptest::prelude::*;
 use protocol::{
@@ -10,12 +10,12 @@ use transaction::{Functions, Place, PortFunction, Reach};
 use super::*;
 use crate::Coroutine;
 
-/// A tree of components: below each, by port, the index of another one.
+/// A tree of components. Each has the indices of the components below its ports.
 struct Tree {
     nodes: Vec<(Functions, Vec<usize>)>,
 }
 
-/// What hangs at a port.
+/// The component at a port.
 #[derive(Clone, Debug)]
 enum Shape {
     Device(Vec<Bar>, u32, Option<SrIov>),
@@ -121,7 +121,7 @@ impl Tree {
         self.nodes[node].0.space(Place::Own)
     }
 
-    /// First and last address of each BAR of the devices at and below `node`, and whether it is wide.
+    /// The first and last address of each BAR of the devices at and below `node`, and whether it is a 64-bit BAR.
     fn bars(&self, shapes: &[Shape], node: usize) -> Vec<(u64, u64, bool)> {
         let mut all = Vec::new();
         for (port, (shape, child)) in shapes.iter().zip(&self.nodes[node].1).enumerate() {
@@ -151,12 +151,12 @@ impl Tree {
     }
 }
 
-/// First and last address of a BAR, and whether it is wide.
+/// The first and last address of a BAR, and whether it is a 64-bit BAR.
 fn range(bar: &Bar, base: u64) -> (u64, u64, bool) {
     (base, base + (bar.size - 1), bar.wide)
 }
 
-/// The same of that BAR of each virtual function.
+/// The first and last address of the BAR in each virtual function, and whether it is a 64-bit BAR.
 fn virtual_ranges(space: &ConfigSpace, bar: &Bar, total: u8) -> Vec<(u64, u64, bool)> {
     let place = space.virtual_bar(bar.index).expect("it has that BAR");
     assert_eq!(place.share, bar.size);
@@ -242,7 +242,7 @@ fn endpoints_ask_for_atomic_operations_where_a_root_port_completes_them() {
             assert_eq!(asks, is_device, "{} {place:?}", functions.id());
         }
     }
-    // The same devices below a port that is no root port: nobody there completes anything.
+    // The same devices below a port that is not a root port, where atomic operations are not completed.
     let mut tree = Tree { nodes: Vec::new() };
     let host = ConfigSpace::host_bridge(&IDENTITY);
     tree.add(&[device(4096)], PortType::Downstream, 1, &|ports| {
@@ -256,7 +256,7 @@ fn endpoints_ask_for_atomic_operations_where_a_root_port_completes_them() {
 fn each_function_has_interrupt_vectors_of_its_own() {
     let mut tree = Tree::below_a_host(&[device(4096), device(4096)]);
     assert_eq!(tree.enumerate(), Ok(()));
-    // Two root ports take one each, the devices four each, aligned.
+    // Two root ports have one vector each, and the devices four each, aligned.
     let data = |node: usize, vector| tree.own(node).msi(vector);
     assert_eq!(data(1, 0), Some((MSI_ADDRESS, 36)));
     assert_eq!(data(1, 3), Some((MSI_ADDRESS, 39)));
@@ -269,7 +269,7 @@ fn each_virtual_function_is_a_bus_master_with_interrupt_vectors_of_its_own() {
     let mut tree = Tree::below_a_host(&[physical(3, Vec::new()), device(4096)]);
     assert_eq!(tree.enumerate(), Ok(()));
     let functions = &tree.nodes[1].0;
-    // One for each root port and four for the physical function, aligned, come before.
+    // One vector of each root port and four of the physical function come before, aligned.
     let data: Vec<_> = functions
         .virtual_places()
         .map(|place| {
@@ -290,7 +290,7 @@ fn bars_of_virtual_functions_take_no_more_room_than_they_fill() {
         size,
         wide: false,
     };
-    // Seven shares are no power of two: a bar of the eighth's size has room beside them.
+    // Seven BARs of 1 MiB take 7 MiB and not 8 MiB, so another BAR of 1 MiB fits behind them.
     let shapes = [
         physical(7, vec![bar(1 << 20)]),
         Shape::Device(vec![bar(1 << 20)], 512, None),

@@ -1,22 +1,22 @@
-//! Virtual functions as the driver of their physical function sets them up: all that there can be, with pages of 4 KiB.
+//! Virtual functions as the driver of their physical function enables them: the largest number, with 4 KiB pages.
 
 use protocol::{FunctionId, SrIov, register};
 
 use super::access::Registers;
 use super::bars::{Ask, bars};
 
-/// An SR-IOV capability.
+/// The SR-IOV capability of a function.
 #[derive(Clone, Debug)]
 pub(super) struct FoundVirtual {
-    /// The register of its header.
+    /// The register of the capability's header.
     register: u16,
     total: u16,
-    /// First VF Offset and VF Stride.
+    /// The values of First VF Offset and VF Stride.
     places: u32,
 }
 
 impl FoundVirtual {
-    /// That of the function with this ID, if it has one.
+    /// The SR-IOV capability of the function `id`, if it has one.
     pub(super) async fn of(registers: &Registers, id: FunctionId) -> Option<Self> {
         let at = registers.extended(id, register::SRIOV_ID).await?;
         let totals = registers.read(id, beyond(at, register::TOTAL_VFS)).await;
@@ -28,7 +28,7 @@ impl FoundVirtual {
         })
     }
 
-    /// The addresses that all of them ask for, with pages of 4 KiB.
+    /// The BARs of all virtual functions, with 4 KiB pages.
     pub(super) async fn asks(&self, registers: &Registers, id: FunctionId) -> Vec<Ask> {
         let page = beyond(self.register, register::SYSTEM_PAGE_SIZE);
         registers.write(id, page, PAGE_4_KIB).await;
@@ -36,7 +36,7 @@ impl FoundVirtual {
         bars(registers, id, first, self.total.into()).await
     }
 
-    /// Enables all of them, and their memory; their IDs, if that of their physical function is `id`.
+    /// Enables all virtual functions and their memory. Returns their IDs; `id` is that of the physical function.
     pub(super) async fn enable(
         &self,
         registers: &Registers,
@@ -54,7 +54,7 @@ impl FoundVirtual {
     }
 }
 
-/// The register that is as far beyond a capability `at` as `register` is beyond [`register::SRIOV`].
+/// The register at the same offset in the capability `at` as `register` in the capability [`register::SRIOV`].
 fn beyond(at: u16, register: u16) -> u16 {
     at + (register - register::SRIOV)
 }

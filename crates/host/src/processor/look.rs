@@ -1,10 +1,10 @@
-//! What somebody outside of the simulation sees of a processor while he waits: interrupts that nobody claims, and memory that he looks at.
+//! Events of a processor that a waiting host thread can see: unclaimed interrupts, and device writes to a range of memory.
 
 use std::ops::Range;
 
 use super::Processor;
 
-/// Bytes of memory that are looked at, and whether a device has written any of them meanwhile.
+/// A watched range of memory, and whether a device has written to it.
 #[derive(Debug, Default)]
 pub(super) struct Look {
     range: Range<u64>,
@@ -12,24 +12,24 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Whether any of `bytes` is looked at.
+    /// Whether `bytes` overlap the watched range.
     pub(super) fn is_at(&self, bytes: &Range<u64>) -> bool {
         bytes.start < self.range.end && self.range.start < bytes.end
     }
 
-    /// A device has written `bytes`.
+    /// Records that a device has written `bytes`.
     pub(super) fn written(&mut self, bytes: &Range<u64>) {
         self.is_changed |= self.is_at(bytes);
     }
 }
 
 impl Processor {
-    /// Whether interrupts came that nobody waits for.
+    /// Whether there are interrupts that no thread waits for.
     pub fn is_interrupted(&self) -> bool {
         self.interrupts.values().any(|count| *count > 0)
     }
 
-    /// From now on it is known whether a device [changes](Self::is_changed) any byte of `range`, and of no other.
+    /// Watches `range`, and no other range, for [changes](Self::is_changed) by devices.
     pub fn look_at(&mut self, range: Range<u64>) {
         self.look = Look {
             range,
@@ -37,7 +37,7 @@ impl Processor {
         };
     }
 
-    /// Whether a device has written what is [looked at](Self::look_at).
+    /// Whether a device has written to the [watched range](Self::look_at).
     pub fn is_changed(&self) -> bool {
         self.look.is_changed
     }

@@ -1,4 +1,4 @@
-//! Threads of a processor, without a fabric.
+//! Tests of a processor's threads, without a fabric.
 
 use super::*;
 use kernel::Span;
@@ -20,7 +20,7 @@ fn at(ns: u64) -> Time {
     Time::ZERO + Span::from_ns(ns)
 }
 
-/// What happens from `from` on, and when, until nothing more does.
+/// All actions of the processor from `from` on, with their times.
 fn watch(processor: &mut Processor, from: Time) -> Vec<(Time, u32)> {
     let (mut now, mut told) = (from, Vec::new());
     let mut packets = Packets::default();

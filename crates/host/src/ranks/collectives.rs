@@ -1,4 +1,4 @@
-//! What all ranks do together, made of messages between two of them. All call the same, in the same order.
+//! Collective operations, made of messages between two ranks. All ranks must call them in the same order.
 
 use device::nic::descriptor::Item;
 
@@ -6,13 +6,14 @@ use super::matching::Context;
 use super::reduction::{Combine, Number, Operator};
 use super::{HEADERS, Rank, SCRATCH, Status};
 
-/// Bytes of a vector that are reduced at a time.
+/// The number of bytes of a vector that are reduced at a time.
 const PIECE: u64 = SCRATCH - HEADERS;
 
 impl Rank {
-    /// Waits until all ranks have come here: each hears of those up to 1, 2, 4, ... before it, in as many rounds.
+    /// Waits until all ranks have called `barrier`. In round n, each rank sends to the rank 2^n above it and receives from the rank
+    /// 2^n below it.
     ///
-    /// What others have PUT need not be there when they have: see [`put`](Self::put).
+    /// A barrier does not wait for data of earlier PUTs: see [`put`](Self::put).
     pub async fn barrier(&mut self) {
         let (rank, size) = (self.rank(), self.size());
         let nothing = Item { address: 0, len: 0 };
@@ -25,12 +26,12 @@ impl Rank {
         }
     }
 
-    /// The bytes of `range` at `root` go to `range` at every other rank, along a binomial tree.
+    /// Copies the bytes of `range` from `root` to every other rank, along a binomial tree.
     pub async fn broadcast(&mut self, root: usize, range: Item) {
         let size = self.size();
         let own = (self.rank() + size - root) % size;
         let absolute = |relative: usize| (relative + root) % size;
-        // A rank hears from the one without its lowest bit, and tells those with one more bit below that.
+        // In the tree, a rank's parent is its number without the lowest set bit. Its children are its number plus each lower bit.
         let lowest = if own == 0 {
             size.next_power_of_two()
         } else {
@@ -48,16 +49,16 @@ impl Rank {
         }
     }
 
-    /// Each of `count` numbers of 32 bits, little-endian, at `address` becomes the sum over all ranks, modulo 2^32.
+    /// Replaces each of the `count` little-endian 32-bit numbers at `address` by the sum over all ranks, modulo 2^32.
     pub async fn all_reduce(&mut self, address: u64, count: u32) {
         let add = Number::U32.combine(Operator::Sum);
         let range = (address, u64::from(count) * Number::U32.bytes());
         self.all_reduce_with(range, add).await;
     }
 
-    /// The `len` bytes at `address` become what `combine` makes of those of all ranks: it takes its second argument into its
-    /// first, of the same length, which is one of 60 KiB or less of whole elements if they divide that. It has to be associative
-    /// and commutative. There is one for each [`Number`] and [`Operator`].
+    /// Combines the `len` bytes at `address` of all ranks by `combine`, and stores the result at every rank. `combine` takes its
+    /// second argument into its first, both of the same length. That is at most 60 KiB, and whole elements if the element size
+    /// divides 60 KiB. `combine` must be associative and commutative. Each [`Number`] and [`Operator`] has such a function.
     pub async fn all_reduce_with(&mut self, (address, len): (u64, u64), combine: Combine) {
         for at in (0..len).step_by(PIECE as usize) {
             let piece = Item {
@@ -68,8 +69,8 @@ impl Rank {
         }
     }
 
-    /// Recursive doubling among as many ranks as a power of two; each of the others gives its part to one of them first, and
-    /// takes the whole from there at the end.
+    /// Reduces a piece by recursive doubling among the largest power of two of ranks. Each further rank first sends its data to one
+    /// of these ranks, and at the end receives the result from it.
     async fn reduce_piece(&mut self, piece: Item, combine: Combine) {
         let (rank, size) = (self.rank(), self.size());
         let paired = 1 << size.ilog2();

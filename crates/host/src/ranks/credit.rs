@@ -1,25 +1,25 @@
-//! Credit between two ranks: how many messages each may send before the other has taken some in.
+//! Credit between two ranks: it limits the NAPs that one rank may send before the other has read them.
 //!
-//! A NAP that finds no buffer is dropped, so there is one for each that may be under way. A NAP takes credit, which comes back with
-//! whatever the other side sends next, or by a NAP of its own when half of the share is owed. That one takes none: it brings at
-//! least half of a share back, and no more than a share is away, so there are never more than [`RETURNS`] that were not read.
+//! A NAP without a buffer is dropped, so there must be a buffer for each NAP that can be unread. Sending a NAP spends credit. The
+//! receiver returns credit with its next NAP, or by a credit NAP when half of the share is owed. A credit NAP spends no credit. It
+//! returns at least half of a share, and at most one share is in use, so there are at most [`RETURNS`] unread credit NAPs.
 //!
-//! Who waits for credit gets it as soon as the other side makes any call of the layer: there, each NAP is taken in, whether
-//! anybody wants it or not.
+//! A rank reads every NAP that has arrived whenever it calls the layer, so a rank that waits for credit gets it at the other's next
+//! call.
 
 use super::RankParameters;
 
-/// Credit of one side for the other.
+/// The credit of one rank for another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Credit {
     share: u32,
-    /// Messages that may still be sent.
+    /// The number of NAPs that may still be sent.
     left: u32,
-    /// Messages of the other side that were taken in, and not told yet.
+    /// The number of NAPs read from the other side whose credit has not been returned.
     owed: u32,
 }
 
-/// NAPs that bring back credit, and that were not read: at most.
+/// The largest number of unread credit NAPs.
 pub(super) const RETURNS: u32 = 2;
 
 impl Credit {
@@ -31,40 +31,43 @@ impl Credit {
         }
     }
 
-    /// Whether a message may be sent.
+    /// Whether a NAP may be sent.
     pub(super) fn is_open(&self) -> bool {
         self.left > 0
     }
 
-    /// A message is sent, which may be.
+    /// Spends credit for one NAP. There must be credit.
     pub(super) fn spend(&mut self) {
         self.left -= 1;
     }
 
-    /// The other side has taken so many messages in.
+    /// Adds credit that the other side has returned.
     pub(super) fn gain(&mut self, returned: u16) {
         self.left += u32::from(returned);
-        debug_assert!(self.left <= self.share, "nobody returns what was not spent");
+        debug_assert!(
+            self.left <= self.share,
+            "the other side returns only credit that was spent"
+        );
     }
 
-    /// A message of the other side was taken in.
+    /// Records that a NAP of the other side was read.
     pub(super) fn owe(&mut self) {
         self.owed += 1;
     }
 
-    /// Whether so much is owed that it goes back by itself.
+    /// Whether enough credit is owed for a credit NAP.
     pub(super) fn is_due(&self) -> bool {
         self.owed >= self.share.div_ceil(2)
     }
 
-    /// What is owed goes back.
+    /// Returns all owed credit.
     pub(super) fn pay(&mut self) -> u16 {
         std::mem::take(&mut self.owed) as u16
     }
 }
 
 impl RankParameters {
-    /// NAPs of one rank that another has not taken in yet, at most.
+    /// The largest number of unread NAPs of one rank at another.
     pub(super) fn unread(&self) -> u32 {
         self.share + RETURNS
     }
@@ -78,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// Two sides, and what each has sent that the other has not read: whether it is a message, and the credit with it.
+    /// Two ranks, and the unread NAPs of each: whether it is a message, and the credit that it returns.
     struct Pair {
         sides: [Credit; 2],
         unread: [VecDeque<(bool, u16)>; 2],

@@ -1,22 +1,22 @@
-//! What stands before each NAP between ranks.
+//! The header of each NAP between ranks.
 //!
-//! | offset | bits | |
+//! | offset | bits | content |
 //! |---|---|---|
 //! | 0 | 8 | kind: 1 eager, 2 request, 3 answer, 4 moved, 5 fetched, 6 credit |
 //! | 1 | 8 | context: 0 of the program, 1 of the layer's collectives |
-//! | 2 | 16 | messages of the other side that were taken in, and not told before |
+//! | 2 | 16 | returned credit: NAPs of the other side read since the last return |
 //! | 4 | 32 | tag |
-//! | 8 | 32 | bytes of the message; of an answer, those that the receiver has room for |
-//! | 12 | 32 | number of the message at its sender; of a moved one, at its receiver |
-//! | 16 | 64 | of a request, where the message is; of an answer, where it goes |
-//! | 24 | 32 | of an answer, number of the message at its receiver |
+//! | 8 | 32 | size of the message in bytes; in an answer, the number of bytes that the receiver takes |
+//! | 12 | 32 | number of the message at its sender; in a moved NAP, the number of the receive |
+//! | 16 | 64 | in a request, the address of the message; in an answer, the address of the target |
+//! | 24 | 32 | in an answer, the number of the receive |
 //!
-//! All is little-endian. What is not there in a kind is not sent; the data of an eager message follows its number. Who sends it
-//! stands in the event.
+//! All fields are little-endian. A kind without a field is shorter; the data of an eager message follows its number. The event of
+//! the NAP names the sender.
 
 use super::matching::{Context, Envelope};
 
-/// What stands before each NAP between ranks.
+/// The header of each NAP between ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) kind: Kind,
@@ -27,28 +27,28 @@ pub(super) struct Header {
     pub(super) number: u32,
 }
 
-/// What a NAP is for.
+/// The kind of a NAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It has the message.
+    /// The whole message.
     Eager,
-    /// The message is at this address of the sender.
+    /// The announcement of a message at this address of the sender.
     Request { source: u64 },
-    /// The message goes to this address of the receiver.
+    /// The answer to a request: the message goes to this address of the receiver.
     Answer { target: u64, receive: u32 },
-    /// The message has been PUT to where the answer said.
+    /// The message has been PUT to the address of the answer.
     Moved,
-    /// The message was got by GET, or is not wanted.
+    /// The message has been read by GET, or is not needed.
     Fetched,
-    /// It only says how many messages were taken in.
+    /// Only returned credit.
     Credit,
 }
 
 impl Header {
-    /// Bytes of an eager message's header.
+    /// The size of an eager message's header in bytes.
     pub(super) const BYTES: usize = 16;
 
-    /// What the message of `from` is known by.
+    /// The envelope of the message from rank `from`.
     pub(super) fn envelope(&self, from: usize) -> Envelope {
         Envelope {
             context: self.context,
@@ -79,7 +79,7 @@ impl Header {
         bytes
     }
 
-    /// The header that `bytes` begin with, if it is one.
+    /// Parses the header at the start of `bytes`.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<{ Self::BYTES }>()?;
         let word = u128::from_le_bytes(*head);

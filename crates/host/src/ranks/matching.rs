@@ -1,17 +1,17 @@
-//! Who gets which message: receives that wait for messages, and messages that wait for receives, each in order.
+//! Matching: receives that wait for messages, and messages that wait for receives, both in order.
 
 use std::collections::VecDeque;
 
 use device::nic::descriptor::Item;
 
-/// Whose messages these are: those of a program never match those of the layer.
+/// The origin of a message. Messages of a program never match receives of the layer's collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
     Program = 0,
     Collective = 1,
 }
 
-/// What a message is known by.
+/// The properties of a message that a receive is matched with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Envelope {
     pub(super) context: Context,
@@ -25,9 +25,9 @@ pub(super) struct Envelope {
 pub(super) struct Posted {
     pub(super) number: u32,
     pub(super) context: Context,
-    /// From whom; none for anybody.
+    /// The sender, or `None` for any sender.
     pub(super) from: Option<usize>,
-    /// With which tag; none for any.
+    /// The tag, or `None` for any tag.
     pub(super) tag: Option<u32>,
     pub(super) target: Item,
 }
@@ -39,16 +39,16 @@ pub(super) struct Unexpected {
     pub(super) content: Content,
 }
 
-/// What has come of a message.
+/// The content of a message, as far as it has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// All of it.
+    /// The whole message.
     Bytes(Vec<u8>),
-    /// Where it is, and the number of its request there.
+    /// The address of the message at its sender, and its number there.
     Announced { source: u64, number: u32 },
 }
 
-/// Both queues. Nothing in one of them matches anything in the other.
+/// Both queues. No entry of one queue matches an entry of the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Matching {
     posted: VecDeque<Posted>,
@@ -64,7 +64,7 @@ impl Posted {
 }
 
 impl Matching {
-    /// The oldest message that `posted` wants, or else it waits for one.
+    /// Takes the oldest message that matches `posted`. Queues `posted` if there is none.
     pub(super) fn post(&mut self, posted: Posted) -> Option<Unexpected> {
         let mut all = self.unexpected.iter();
         let place = all.position(|message| posted.wants(&message.envelope));
@@ -74,14 +74,14 @@ impl Matching {
         self.unexpected.remove(place?)
     }
 
-    /// The oldest receive that wants a message.
+    /// Takes the oldest receive that matches a message.
     pub(super) fn arrive(&mut self, envelope: &Envelope) -> Option<Posted> {
         let mut all = self.posted.iter();
         let place = all.position(|posted| posted.wants(envelope));
         self.posted.remove(place?)
     }
 
-    /// A message that nobody wants waits for somebody who does.
+    /// Queues a message without a matching receive.
     pub(super) fn keep(&mut self, message: Unexpected) {
         self.unexpected.push_back(message);
     }

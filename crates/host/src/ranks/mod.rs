@@ -1,15 +1,14 @@
-//! Programs on hosts as ranks of one job, which send each other messages: what a runtime of message passing makes of NAP, PUT
-//! and GET.
+//! Programs on hosts as ranks of one job that exchange messages: a message-passing layer on NAP, PUT and GET.
 //!
-//! Each rank has one queue pair, which talks to those of all others: a descriptor names its destination, and all have one key.
-//! A message up to the eager limit goes as one NAP, and is copied out of its buffer where it arrives. A longer one is announced
-//! by a NAP; when it has found its receive, either the receiver answers by a NAP and the sender PUTs, with a NAP behind it, or the
-//! receiver GETs, and says so by a NAP. What arrives before it is wanted waits in a queue. Messages from one rank are matched in the order in which they
-//! were sent. No NAP ever finds no buffer: see [`credit`].
+//! Each rank has one queue pair for all other ranks: a descriptor names its destination, and all have the same key. A message up to
+//! the eager limit is sent as one NAP, and the receiver copies it out of the NAP's buffer. A longer message is announced by a NAP.
+//! When it has matched a receive, either the receiver answers by a NAP and the sender PUTs the data followed by a NAP, or the
+//! receiver GETs the data and confirms this by a NAP. A message without a matching receive waits in a queue. Messages from one rank
+//! are matched in the order in which they were sent. There is a buffer for every NAP: see [`credit`].
 //!
-//! A rank has one thread, its program. All that the layer does, it does within the calls of the program: while a program
-//! computes, nothing that has arrived is looked at, no longer message begins to move, and no credit goes back. What the
-//! controllers have begun goes on. A program that waits sleeps until its controller writes an event.
+//! A rank is one thread with one program. The layer works only during the program's calls. While a program computes, arrivals are
+//! not read, long messages do not start to move, and no credit is returned, but the controllers continue with posted requests. A
+//! program that waits sleeps until its controller writes an event.
 
 mod collectives;
 mod credit;
@@ -38,95 +37,95 @@ use one_sided::Fetch;
 pub use parameters::{Eager, RankParameters, Rendezvous};
 pub use reduction::{Combine, Number, Operator};
 
-/// The place of a program among the ranks of a job.
+/// The resources of one rank of a job.
 #[derive(Clone, Debug)]
 pub struct Seat {
-    /// Its number.
+    /// The number of the rank.
     pub rank: usize,
-    /// Its queue pair, open, with [`entries`] buffers.
+    /// The queue pair of the rank. It is open and has [`entries`] buffers.
     pub place: Place,
-    /// The queue pairs of all ranks, in order.
+    /// The queue pairs of all ranks, in order of their numbers.
     pub all: Arc<[QueuePairId]>,
-    /// [`SCRATCH`] bytes of its host's memory, for the layer.
+    /// The address of [`SCRATCH`] bytes of host memory for the layer.
     pub scratch: u64,
-    /// What the software of its host costs.
+    /// The software times of the host.
     pub costs: DriverParameters,
-    /// What the layer was told.
+    /// The parameters of the layer.
     pub parameters: RankParameters,
 }
 
-/// Bytes of memory that the layer takes beside the queue pair.
+/// The memory that the layer needs in addition to the queue pair, in bytes.
 pub const SCRATCH: u64 = HEADERS + 60 * 1024;
 
-/// Headers of messages that the controller reads there, 16 bytes each.
+/// The part of that memory for headers that the controller reads, 16 bytes each.
 const HEADERS: u64 = 4096;
 
-/// Buffers of the queue pair of one of `size` ranks, so that whatever the others may send has room, though the pair tells its
-/// controller of some of them later.
+/// The number of buffers of a rank's queue pair in a job of `size` ranks. It is enough for all NAPs that others may send, although
+/// the queue pair returns buffers to its controller in groups.
 pub fn entries(size: usize, parameters: &RankParameters) -> u64 {
     let others = size.saturating_sub(1) as u64 * u64::from(parameters.unread());
     (others + u64::from(REQUESTS) + GIVEN_AT_ONCE).next_multiple_of(GIVEN_AT_ONCE)
 }
 
-/// What a rank has received.
+/// The sender, tag and size of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// From whom.
+    /// The rank of the sender.
     pub from: usize,
-    /// With which tag.
+    /// The tag of the message.
     pub tag: u32,
-    /// Bytes of the message; those that the receive had no room for are lost.
+    /// The size of the message in bytes. Bytes beyond the size of the receive are lost.
     pub len: u32,
 }
 
-/// A message on its way: [`Rank::end_send`] waits until its bytes may change.
+/// A send that may not have ended. [`Rank::end_send`] waits until the source may be changed.
 #[derive(Debug)]
-#[must_use = "its bytes may not change before its end"]
+#[must_use = "the source may change only after `end_send`"]
 pub struct Sending(u32);
 
-/// A receive that waits for its message: [`Rank::end_receive`] waits until it is there.
+/// A receive that may not have ended. [`Rank::end_receive`] waits until the message is there.
 #[derive(Debug)]
-#[must_use = "its bytes are there at its end"]
+#[must_use = "the message is there only after `end_receive`"]
 pub struct Receiving(u32);
 
-/// A program's hold on the job that it is a rank of.
+/// A program's interface to the job that it is a rank of.
 pub struct Rank {
     system: System,
     seat: Seat,
     pair: QueuePair,
     peers: Vec<Peer>,
     matching: Matching,
-    /// Sends, PUTs and GETs that are not at their end, by number.
+    /// The numbers of sends, PUTs and GETs that have not ended.
     open: BTreeSet<u32>,
-    /// Sends of which the other side has not everything it needs.
+    /// Sends whose data has not been sent or posted.
     outgoing: BTreeMap<u32, Outgoing>,
-    /// Receives whose message is there.
+    /// Receives whose message has arrived.
     received: BTreeMap<u32, Status>,
-    /// Messages that will be PUT here, by number of their receive.
+    /// Receives whose message will arrive by a PUT of the sender.
     awaited: BTreeMap<u32, Status>,
-    /// GETs under way, and those that wait for their turn.
+    /// The outstanding GETs, and the GETs that wait to be posted.
     fetching: Vec<Fetch>,
     fetches: VecDeque<Fetch>,
-    /// What is to be said and waits for credit, to all peers together.
+    /// The number of control words to all peers that wait for credit.
     unsaid: usize,
-    /// Why the controller has refused a request that nobody was told of.
+    /// The fault of a refused request that the program has not asked for yet.
     refused: Option<Fault>,
-    /// Numbers and headers that were given out.
+    /// The numbers and headers used so far.
     numbers: u32,
     headers: u64,
 }
 
-/// What a rank knows of another.
+/// The state of another rank.
 #[derive(Debug)]
 struct Peer {
     id: QueuePairId,
     credit: Credit,
-    /// What waits for credit, the oldest first: what is said about messages, and before them; and messages, by number.
+    /// The control words and messages (by number) that wait for credit, oldest first. Control words are sent first.
     words: VecDeque<Word>,
     queue: VecDeque<u32>,
 }
 
-/// What is said about a message.
+/// A control word about a message.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     kind: Kind,
@@ -134,7 +133,7 @@ struct Word {
     number: u32,
 }
 
-/// A send that is not on its way.
+/// A send whose data has not been sent or posted.
 #[derive(Clone, Copy, Debug)]
 struct Outgoing {
     to: usize,
@@ -144,7 +143,7 @@ struct Outgoing {
 }
 
 impl Rank {
-    /// The rank at `seat`, in the hands of the program that `system` belongs to.
+    /// Creates the rank at `seat`, for the program of `system`.
     pub fn new(system: System, seat: Seat) -> Self {
         let peer = |id: &QueuePairId| Peer {
             id: *id,
@@ -171,50 +170,50 @@ impl Rank {
         }
     }
 
-    /// Its number, from 0 on.
+    /// The number of the rank, from 0.
     pub fn rank(&self) -> usize {
         self.seat.rank
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> usize {
         self.peers.len()
     }
 
-    /// The system under which its program runs, to load and store its memory.
+    /// The system of the program, which gives access to its memory.
     pub fn system(&self) -> &System {
         &self.system
     }
 
-    /// Why the controller has refused a request since this was asked, if it has: a range of it is no memory. The request has
-    /// come to its end, and its bytes go nowhere.
+    /// Returns and clears the fault of a refused request, if there was one: a range of it is not memory. The request has ended, and
+    /// its data is lost.
     pub fn take_refusal(&mut self) -> Option<Fault> {
         self.refused.take()
     }
 
-    /// The time.
+    /// The current simulated time.
     pub async fn now(&self) -> Time {
         self.system.now().await
     }
 
-    /// Computes for `span`. Meanwhile the layer does nothing.
+    /// Computes for `span`. The layer does nothing in this time.
     pub async fn compute(&self, span: Span) {
         self.system.work(span).await;
     }
 
-    /// Sends the bytes of `source`, which may change when this returns: the other side need not have them yet.
+    /// Sends the bytes of `source`. When this returns, `source` may be changed, but the message may not have arrived.
     pub async fn send(&mut self, to: usize, tag: u32, source: Item) {
         let sending = self.begin_send(to, tag, source).await;
         self.end_send(sending).await;
     }
 
-    /// Waits for the next message from `from` with `tag`, or from anybody or with any, and puts its bytes to `target`.
+    /// Receives the next message from `from` (or any rank) with `tag` (or any tag) into `target`.
     pub async fn receive(&mut self, from: Option<usize>, tag: Option<u32>, target: Item) -> Status {
         let receiving = self.begin_receive(from, tag, target).await;
         self.end_receive(receiving).await
     }
 
-    /// Sends to one rank and receives from one, neither before the other.
+    /// Sends a message and receives one, both at the same time.
     pub async fn send_receive(
         &mut self,
         (to, tag, source): (usize, u32, Item),
@@ -226,12 +225,12 @@ impl Rank {
         self.end_receive(receiving).await
     }
 
-    /// Begins to send the bytes of `source`.
+    /// Starts to send the bytes of `source`.
     pub async fn begin_send(&mut self, to: usize, tag: u32, source: Item) -> Sending {
         self.start_send(to, (Context::Program, tag), source).await
     }
 
-    /// Begins to wait for a message.
+    /// Starts to receive a message.
     pub async fn begin_receive(
         &mut self,
         from: Option<usize>,
@@ -242,12 +241,12 @@ impl Rank {
             .await
     }
 
-    /// Waits until the bytes of a message may change.
+    /// Waits until the source of a send may be changed.
     pub async fn end_send(&mut self, sending: Sending) {
         self.end(sending.0).await;
     }
 
-    /// Waits until a message is there.
+    /// Waits until a message has arrived.
     pub async fn end_receive(&mut self, receiving: Receiving) -> Status {
         loop {
             if self.unsaid == 0
@@ -310,14 +309,14 @@ impl Rank {
         Receiving(number)
     }
 
-    /// Waits for the end of a send, PUT or GET. Nothing ends before all is said that others may wait for: it may be the last call.
+    /// Waits for the end of a send, PUT or GET. Also waits until all control words are sent, because this may be the last call.
     async fn end(&mut self, number: u32) {
         while self.open.contains(&number) || self.unsaid > 0 {
             self.wait().await;
         }
     }
 
-    /// A number that nothing else has; 0 is nothing's.
+    /// A new number. Numbers are never 0.
     fn number(&mut self) -> u32 {
         self.numbers = self.numbers % u32::MAX + 1;
         self.numbers
@@ -327,7 +326,7 @@ impl Rank {
         self.system.load(range.address, range.len as usize).await
     }
 
-    /// Copies `bytes` to `address`.
+    /// Copies `bytes` to `address`, at the copy rate.
     async fn copy(&self, address: u64, bytes: &[u8]) {
         let len = bytes.len() as u64;
         let span = self.seat.parameters.copy_rate.time_of(len);
@@ -335,7 +334,7 @@ impl Rank {
         self.store(address, bytes).await;
     }
 
-    /// Stores `bytes` at `address`, whatever pages that is in.
+    /// Stores `bytes` at `address`, in one store for each page.
     async fn store(&self, address: u64, bytes: &[u8]) {
         for part in driver::scatter(address, bytes.len() as u64) {
             let from = (part.address - address) as usize;

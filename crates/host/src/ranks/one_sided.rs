@@ -1,4 +1,4 @@
-//! Data that goes to an address at the other side, or comes from one, and that nobody there sees to.
+//! One-sided transfers, to or from an address of another rank without a call of its program.
 
 use device::nic::descriptor::{Body, Item};
 use device::nic::event::Event;
@@ -8,29 +8,29 @@ use super::{Rank, Status, Word};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
     pub(super) from: usize,
-    /// What its descriptor is called.
+    /// The label of the GET's descriptor.
     pub(super) label: u32,
     pub(super) source: u64,
     pub(super) target: Item,
     pub(super) purpose: Purpose,
 }
 
-/// What is fetched.
+/// The purpose of a GET.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
-    /// A message, for this receive; and which number it has at its sender.
+    /// Data of a message for this receive; `number` is its number at the sender.
     Message {
         receive: u32,
         status: Status,
         number: u32,
     },
-    /// What a program asked for.
+    /// A GET that the program asked for.
     Program { number: u32 },
 }
 
 impl Rank {
-    /// Writes the bytes of `source` to the address `target` of the memory of `to`, whose program need not do anything. They may
-    /// change when this returns; they are there before any message that is sent to `to` after it.
+    /// Writes the bytes of `source` to the address `target` in the memory of `to`. The program of `to` takes no part. When this
+    /// returns, `source` may be changed. The data arrives before any message that is sent to `to` afterwards.
     pub async fn put(&mut self, to: usize, source: Item, target: u64) {
         if source.len == 0 {
             return;
@@ -53,8 +53,8 @@ impl Rank {
         self.end(number).await;
     }
 
-    /// Reads the bytes at the address `source` of the memory of `from`, whose program need not do anything, to `target`. They are
-    /// there when this returns.
+    /// Reads the bytes at the address `source` in the memory of `from` to `target`. The program of `from` takes no part. When this
+    /// returns, the data has arrived.
     pub async fn get(&mut self, from: usize, source: u64, target: Item) {
         if target.len == 0 {
             return;
@@ -79,7 +79,8 @@ impl Rank {
         self.end(number).await;
     }
 
-    /// Begins a GET, or lets it wait for its turn: half of the requests under way tell of their end as soon as they are sent.
+    /// Starts a GET or queues it. GETs use at most half of the outstanding requests, so that the others, which end when they are
+    /// sent, always give events.
     pub(super) async fn begin_fetch(&mut self, fetch: Fetch) {
         self.fetches.push_back(fetch);
         self.begin_fetches().await;
@@ -107,7 +108,7 @@ impl Rank {
         self.post(fetch.from, fetch.label, body).await;
     }
 
-    /// The data of a GET has come from `from`, or will not come.
+    /// Handles the end of a GET from `from`, with its data or with a fault.
     pub(super) async fn hear_data(&mut self, from: usize, event: &Event) {
         self.refused = self.refused.or(event.fault);
         let mut all = self.fetching.iter();

@@ -1,13 +1,13 @@
-//! What the message layer of ranks can be told.
+//! Parameters of the message layer of ranks.
 
 use kernel::{Bandwidth, Bytes, Span};
 
-/// How a message of up to the eager limit goes.
+/// The method of sending a message up to the eager limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eager {
-    /// Out of the descriptor, which the program writes it to: it may use its buffer again at once.
+    /// The program writes the data into the descriptor, and may change the source at once.
     Immediate,
-    /// Out of memory, where the controller reads it.
+    /// The controller reads the data from memory.
     Indirect,
 }
 
@@ -17,12 +17,12 @@ impl Eager {
 
 kernel::choices!(Eager);
 
-/// Who moves a message above the eager limit, once both sides have met.
+/// The method of moving a message above the eager limit, after it has matched a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rendezvous {
-    /// The receiver answers with its address, and the sender PUTs, with a NAP behind it.
+    /// The receiver answers with its address. The sender PUTs the data and then sends a NAP.
     Put,
-    /// The receiver GETs, and tells the sender when all is there.
+    /// The receiver GETs the data, and then confirms this to the sender.
     Get,
 }
 
@@ -33,19 +33,19 @@ impl Rendezvous {
 kernel::choices!(Rendezvous);
 
 kernel::parameters! {
-    /// What the message layer of ranks can be told.
+    /// Parameters of the message layer of ranks.
     pub struct RankParameters {
-        /// Bytes of a message that goes without asking, at most; 2,048 B with its header.
+        /// Largest message that is sent eagerly, without a rendezvous; with its header it has at most 2,048 B.
         eager_limit: Bytes = Bytes(1536), within Bytes(0)..=Bytes(2032), from "our choice: from there on it takes no longer to ask and to PUT; to ask and to GET, from about 1 KiB on";
-        /// How such a message goes: "immediate" or "indirect".
+        /// Method of eager messages: "immediate" (data in the descriptor) or "indirect" (data read from memory).
         eager: Eager = Eager::Immediate, from "the authors of chpp: immediate is best when small, and both are close at 2 KiB";
-        /// Who moves a longer one: "put" or "get". The receiver's choice.
+        /// Method of longer messages, chosen by the receiver: "put" or "get".
         rendezvous: Rendezvous = Rendezvous::Put, from "our choice: GETs need a virtual channel of their own; they save the answer";
-        /// NAPs that each rank may have under way to each other, before that has taken them in.
+        /// Number of NAPs that each rank may send to another before that one has read them.
         share: u32 = 8, within 1..=256, from "our choice: 16 KiB, which hides a round trip of messages of 1 KiB";
-        /// How fast a program copies messages out of their buffers.
+        /// Rate at which a program copies messages out of their buffers.
         copy_rate: Bandwidth = Bandwidth(5_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core that copies what a device has written";
-        /// Time to read a message's header and to look for who wants it.
+        /// Time to read the header of a message and to search for a matching receive.
         matching: Span = Span::from_ns(50), within Span::ZERO..=Span::from_us(1000), from "our choice: a line of memory and a few entries of a queue";
     }
 }

@@ -1,4 +1,4 @@
-//! What the layer does when something has happened: reads what arrives, answers, and sends what waits.
+//! The progress engine of the layer: it reads arrivals, answers them, and sends queued messages.
 
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::{Event, EventKind};
@@ -10,14 +10,14 @@ use super::{Eager, Outgoing, Rank, Rendezvous, Status, Word};
 use crate::queue_pair::REQUESTS;
 
 impl Word {
-    /// Only credit comes back.
+    /// A control word that only returns credit.
     const CREDIT: Self = Self {
         kind: Kind::Credit,
         len: 0,
         number: 0,
     };
 
-    /// The message with that number at its sender was got, or is not wanted.
+    /// A control word that confirms a GET of message `number`, or says that its data is not needed.
     pub(super) fn fetched(number: u32) -> Self {
         Self {
             kind: Kind::Fetched,
@@ -28,13 +28,13 @@ impl Word {
 }
 
 impl Rank {
-    /// Sleeps until something has happened, and sees to it.
+    /// Sleeps until there is an event, and handles it.
     pub(super) async fn wait(&mut self) {
         self.pair.either().await;
         self.progress().await;
     }
 
-    /// Sees to what has happened, if anything has: for programs that compute for long.
+    /// Handles events, if there are any. Programs that compute for a long time can call it.
     pub async fn progress(&mut self) {
         while self.pair.has_sent().await {
             self.hear_sent().await;
@@ -46,7 +46,7 @@ impl Rank {
         self.begin_fetches().await;
     }
 
-    /// The end of what was sent, or of what could not be.
+    /// Handles the end of a sent or refused request.
     async fn hear_sent(&mut self) {
         let event = self.pair.sent().await;
         self.refused = self.refused.or(event.fault);
@@ -68,7 +68,7 @@ impl Rank {
         match (event.kind, from) {
             (EventKind::Put, Some(from)) => self.hear_data(from, event).await,
             (EventKind::Nap, Some(from)) => self.hear_nap(from, event).await,
-            // Others who know the key are none of the job's.
+            // The NAP comes from a queue pair with the same key that is not part of the job.
             (EventKind::Nap, None) => self.pair.give_back(event.word).await,
             (EventKind::Put, None) | (EventKind::Sent, _) => {}
         }
@@ -77,7 +77,7 @@ impl Rank {
     async fn hear_nap(&mut self, from: usize, event: &Event) {
         self.system.work(self.seat.parameters.matching).await;
         let nap = self.system.load(event.word, event.len as usize).await;
-        let header = Header::parse(&nap).expect("ranks send each other NAPs with headers");
+        let header = Header::parse(&nap).expect("a NAP between ranks has a header");
         self.peers[from].credit.gain(header.returned);
         if header.kind == Kind::Eager {
             let bytes = nap[Header::BYTES..].to_vec();
@@ -117,7 +117,7 @@ impl Rank {
         }
     }
 
-    /// A message goes to the receive that wants it, or waits for one.
+    /// Passes a message to its matching receive, or queues it.
     pub(super) async fn deliver(&mut self, envelope: Envelope, content: Content) {
         if let Some(posted) = self.matching.arrive(&envelope) {
             return self.accept(posted, envelope, content).await;
@@ -129,7 +129,7 @@ impl Rank {
         self.matching.keep(Unexpected { envelope, content });
     }
 
-    /// A receive and its message have met.
+    /// Completes a match of a receive and a message.
     pub(super) async fn accept(&mut self, posted: Posted, envelope: Envelope, content: Content) {
         let len = envelope.len.min(posted.target.len);
         let target = Item {
@@ -157,7 +157,7 @@ impl Rank {
         }
     }
 
-    /// Has a message come that was announced.
+    /// Starts to move an announced message here.
     async fn fetch_message(
         &mut self,
         (receive, status): (u32, Status),
@@ -192,7 +192,7 @@ impl Rank {
         self.say(status.from, answer).await;
     }
 
-    /// PUTs a message whose receiver has answered, and tells it so: the NAP does not pass the data.
+    /// PUTs a message after the receiver's answer, and then tells the receiver by a NAP, which does not pass the data.
     async fn move_message(&mut self, number: u32, (target, len): (u64, u32), receive: u32) {
         let Some(send) = self.outgoing.remove(&number) else {
             return;
@@ -211,14 +211,14 @@ impl Rank {
         self.say(send.to, moved).await;
     }
 
-    /// Says something about a message as soon as there is credit.
+    /// Sends a control word about a message as soon as there is credit.
     pub(super) async fn say(&mut self, to: usize, word: Word) {
         self.peers[to].words.push_back(word);
         self.unsaid += 1;
         self.send_queued(to).await;
     }
 
-    /// Sends what waits for credit of `to`, as far as there is some.
+    /// Sends queued control words and messages to `to` while there is credit.
     pub(super) async fn send_queued(&mut self, to: usize) {
         while self.peers[to].credit.is_open() {
             let peer = &mut self.peers[to];
@@ -274,7 +274,7 @@ impl Rank {
         }
     }
 
-    /// Puts a header where the controller reads it. As many as may be under way have places, and come to their end in order.
+    /// Writes a header where the controller reads it. There is a slot for each outstanding request, and requests end in order.
     async fn keep_header(&mut self, header: &Header) -> Item {
         self.make_room().await;
         let bytes = header.emit();
@@ -292,7 +292,7 @@ impl Rank {
         }
     }
 
-    /// Sends a NAP that has credit, or needs none.
+    /// Sends a NAP whose credit is already spent, or that needs none.
     async fn send_word(&mut self, to: usize, word: Word) {
         let header = Header {
             kind: word.kind,
@@ -305,7 +305,7 @@ impl Rank {
         self.post(to, 0, Body::NapImmediate(header.emit())).await;
     }
 
-    /// Has the controller carry out a request, whose end is that of `number`.
+    /// Posts a request whose end is recorded for `number`.
     pub(super) async fn post(&mut self, to: usize, number: u32, body: Body) {
         self.make_room().await;
         let descriptor = Descriptor {
@@ -318,10 +318,10 @@ impl Rank {
             probe: Probe::default(),
         };
         let posted = self.pair.post(&descriptor).await;
-        posted.expect("a rank keeps within the limits of its queue pair");
+        posted.expect("a rank stays within the limits of its queue pair");
     }
 
-    /// Waits until one more request may be made. Half of those under way are no GETs, so that an event will come.
+    /// Waits until another request may be posted. At least half of the outstanding requests are not GETs, so an event will come.
     async fn make_room(&mut self) {
         while self.pair.outstanding() >= self.seat.place.requests {
             self.hear_sent().await;

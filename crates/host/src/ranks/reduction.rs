@@ -1,44 +1,44 @@
-//! What an all-reduce can make of numbers, by type and operator.
+//! The element types and operators of an all-reduce.
 
-/// Takes numbers into as many others, one by one.
+/// A function that combines the numbers of the second argument into those of the first.
 pub type Combine = fn(&mut [u8], &[u8]);
 
-/// What becomes of two numbers.
+/// An operator on two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
-    /// Their sum; of whole numbers modulo the size of their type.
+    /// The sum; for integers modulo the size of the type.
     Sum,
-    /// The smaller one.
+    /// The smaller number.
     Min,
-    /// The larger one.
+    /// The larger number.
     Max,
 }
 
-/// Numbers, little-endian.
+/// A little-endian number type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// Whole, of 32 bits, without a sign.
+    /// Unsigned integer of 32 bits.
     U32,
-    /// Whole, of 64 bits, without a sign.
+    /// Unsigned integer of 64 bits.
     U64,
-    /// Whole, of 32 bits.
+    /// Signed integer of 32 bits.
     I32,
-    /// Whole, of 64 bits.
+    /// Signed integer of 64 bits.
     I64,
-    /// Of 32 bits (IEEE 754).
+    /// Floating-point number of 32 bits (IEEE 754).
     F32,
-    /// Of 64 bits (IEEE 754).
+    /// Floating-point number of 64 bits (IEEE 754).
     F64,
 }
 
 impl Operator {
-    /// All of them by name.
+    /// All operators by name.
     pub const NAMES: [(&str, Self); 3] =
         [("sum", Self::Sum), ("min", Self::Min), ("max", Self::Max)];
 }
 
 impl Number {
-    /// All of them by name.
+    /// All number types by name.
     pub const NAMES: [(&str, Self); 6] = [
         ("u32", Self::U32),
         ("u64", Self::U64),
@@ -48,7 +48,7 @@ impl Number {
         ("f64", Self::F64),
     ];
 
-    /// Bytes of one.
+    /// The size of one number in bytes.
     pub const fn bytes(self) -> u64 {
         match self {
             Number::U32 | Number::I32 | Number::F32 => 4,
@@ -56,7 +56,7 @@ impl Number {
         }
     }
 
-    /// How such numbers are combined.
+    /// The function that combines such numbers.
     pub fn combine(self, operator: Operator) -> Combine {
         macro_rules! by_operator {
             ($type:ty, $sum:path) => {
