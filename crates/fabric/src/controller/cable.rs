@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use kernel::{Effects, Port, Span, Time};
-use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
-use packet::{BusFrame, Charge, Frame, PacketId};
+use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
+use packet::{BusFrame, Charge, Frame, PacketId, Packets};
 use protocol::Kind;
 
 use super::crossbar::Entry;
@@ -46,112 +46,89 @@ impl CableEnd {
         });
         self.link.waiting_like(plane as u16, charge) < AHEAD + coming.count()
     }
-}
 
-impl Controller {
-    /// The link end at a port; none if the port has no cable.
-    pub fn link(&self, port: usize) -> Option<&LinkEnd> {
-        let cable = self.cables.get(port.checked_sub(self.own)?)?;
-        Some(&cable.link)
+    pub(super) fn link(&self) -> &LinkEnd {
+        &self.link
     }
 
-    fn end(&mut self, port: Port) -> &mut CableEnd {
-        &mut self.cables[port.index() - self.own]
+    /// Starts the link; true if it has sent a packet.
+    pub(super) fn start(&mut self, port: Port, fx: &mut Effects<'_, Controller>) -> bool {
+        self.link.start(&mut At::new(fx, port)).is_some()
     }
 
-    pub(super) fn start_cable(&mut self, cable: usize, fx: &mut Effects<'_, Self>) {
-        let port = Port((self.own + cable) as u16);
-        let finished = self.end(port).link.start(&mut At::new(fx, port));
-        self.settle(port, finished, fx);
-    }
-
-    pub(super) fn receive_by_cable(
+    /// Handles a frame from the wire; true if the link has sent a packet.
+    pub(super) fn receive(
         &mut self,
         port: Port,
         frame: Frame,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let end = self.end(port);
-        let (arrival, finished) = end.link.receive(frame, &mut At::new(fx, port));
+        fx: &mut Effects<'_, Controller>,
+    ) -> bool {
+        let (arrival, finished) = self.link.receive(frame, &mut At::new(fx, port));
         if let Some(Arrival::Packet(delivery)) = arrival {
-            let after = end.receive_latency;
-            end.arrived.push_back((fx.now() + after, delivery.packet));
+            let after = self.receive_latency;
+            self.arrived.push_back((fx.now() + after, delivery.packet));
             fx.wake(ControllerTimer::Arrival(port.0 as u8), after);
         }
-        self.settle(port, finished, fx);
+        finished.is_some()
     }
 
-    /// Moves packets that have arrived by the cable at `port` into the queues of the crossbars.
-    pub(super) fn take_from_cable(&mut self, port: usize, fx: &mut Effects<'_, Self>) {
-        let now = fx.now();
-        let place = Port(port as u16);
-        while let Some((_, packet)) = self.end(place).arrived.pop_front_if(|(due, _)| *due <= now) {
-            let content = &fx.store()[packet];
-            let header = content.header();
-            let channel = match header.kind {
-                Kind::Network(_) => 0,
-                _ => BusFrame::IO + header.class().index() as u8,
-            };
-            let frame = BusFrame {
-                packet,
-                cycles: content.bytes().len().div_ceil(16) as u16,
-                channel,
-            };
-            self.take(port, frame, fx);
-        }
-    }
-
-    pub(super) fn expire_of_cable(
+    /// Handles a timer of the link; true if it has sent a packet.
+    pub(super) fn expire(
         &mut self,
         port: Port,
         timer: LinkTimer,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let finished = self.end(port).link.expire(timer, &mut At::new(fx, port));
-        self.settle(port, finished, fx);
+        fx: &mut Effects<'_, Controller>,
+    ) -> bool {
+        let finished = self.link.expire(timer, &mut At::new(fx, port));
+        finished.is_some()
     }
 
-    /// Handles the end of a transmission by a cable: the crossbars may send more.
-    fn settle(&mut self, port: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
-        if finished.is_some() {
-            self.serve(Plane::Messages, port.index(), fx);
-            self.serve(Plane::Io, port.index(), fx);
-        }
+    /// The next packet that has reached the crossbars by `now`.
+    pub(super) fn next_arrived(&mut self, now: Time, packets: &Packets) -> Option<BusFrame> {
+        let (_, packet) = self.arrived.pop_front_if(|(due, _)| *due <= now)?;
+        let content = &packets[packet];
+        let header = content.header();
+        let channel = match header.kind {
+            Kind::Network(_) => 0,
+            _ => BusFrame::IO + header.class().index() as u8,
+        };
+        Some(BusFrame {
+            packet,
+            cycles: content.bytes().len().div_ceil(16) as u16,
+            channel,
+        })
     }
 
-    pub(super) fn send_by_cable(
+    /// Sends a packet of a crossbar; true if the link has sent a packet.
+    pub(super) fn send(
         &mut self,
+        port: Port,
         plane: Plane,
         entry: &Entry,
-        fx: &mut Effects<'_, Self>,
-    ) {
-        let port = Port(entry.output as u16);
-        let (now, end) = (fx.now(), self.end(port));
-        while end
-            .leaving
-            .pop_front_if(|(ready, ..)| *ready <= now)
-            .is_some()
-        {}
-        let ready = now + end.send_latency;
+        fx: &mut Effects<'_, Controller>,
+    ) -> bool {
+        let now = fx.now();
+        let is_gone = |(ready, ..): &mut (Time, Plane, Charge)| *ready <= now;
+        while self.leaving.pop_front_if(is_gone).is_some() {}
+        let ready = now + self.send_latency;
         if ready > now {
-            end.leaving.push_back((ready, plane, entry.charge));
+            self.leaving.push_back((ready, plane, entry.charge));
         }
         let waiting = Waiting::new(entry.frame.packet, fx.store(), ready);
-        let source = plane as u16;
-        let finished = end.link.enqueue(source, waiting, &mut At::new(fx, port));
-        self.settle(port, finished, fx);
+        let finished = self
+            .link
+            .enqueue(plane as u16, waiting, &mut At::new(fx, port));
+        finished.is_some()
     }
 
-    /// Frees the buffer of a packet that arrived by a cable; the packet leaves it at `due`.
-    pub(super) fn free_cable(
+    /// Frees the receive buffer of a packet, which leaves it at `due`.
+    pub(super) fn free(
         &mut self,
-        input: usize,
+        port: Port,
         charge: Charge,
         due: Time,
-        fx: &mut Effects<'_, Self>,
+        fx: &mut Effects<'_, Controller>,
     ) {
-        let port = Port(input as u16);
-        let end = self.end(port);
-        end.link.free_later(charge, due, &mut At::new(fx, port));
+        self.link.free_later(charge, due, &mut At::new(fx, port));
     }
 }

@@ -133,7 +133,9 @@ impl Component for Controller {
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         for cable in 0..self.cables.len() {
-            self.start_cable(cable, fx);
+            let port = Port((self.own + cable) as u16);
+            let sent = self.cable(port).start(port, fx);
+            self.settle(port, sent, fx);
         }
     }
 
@@ -148,7 +150,10 @@ impl Component for Controller {
                 self.crossbars[plane as usize].free(port.index(), channel, room);
                 self.serve(plane, port.index(), fx);
             }
-            _ => self.receive_by_cable(port, frame, fx),
+            _ => {
+                let sent = self.cable(port).receive(port, frame, fx);
+                self.settle(port, sent, fx);
+            }
         }
     }
 
@@ -160,8 +165,11 @@ impl Component for Controller {
                     self.serve(plane, output, fx);
                 }
             }
-            ControllerTimer::Arrival(port) => self.take_from_cable(usize::from(port), fx),
-            ControllerTimer::Link(port, timer) => self.expire_of_cable(port, timer, fx),
+            ControllerTimer::Arrival(port) => self.take_from_cable(Port(port.into()), fx),
+            ControllerTimer::Link(port, timer) => {
+                let sent = self.cable(port).expire(port, timer, fx);
+                self.settle(port, sent, fx);
+            }
         }
     }
 }
@@ -203,6 +211,32 @@ impl Controller {
                 .map(|link| CableEnd::new(link, &parameters))
                 .collect(),
             data_channels: parameters.virtual_channels as u8,
+        }
+    }
+
+    /// The link end at a port; none if the port has no cable.
+    pub fn link(&self, port: usize) -> Option<&LinkEnd> {
+        let cable = self.cables.get(port.checked_sub(self.own)?)?;
+        Some(cable.link())
+    }
+
+    fn cable(&mut self, port: Port) -> &mut CableEnd {
+        &mut self.cables[port.index() - self.own]
+    }
+
+    /// Lets the crossbars send more after a cable has sent a packet.
+    fn settle(&mut self, port: Port, sent: bool, fx: &mut Effects<'_, Self>) {
+        if sent {
+            self.serve(Plane::Messages, port.index(), fx);
+            self.serve(Plane::Io, port.index(), fx);
+        }
+    }
+
+    /// Moves packets that have arrived by the cable at `port` into the queues of the crossbars.
+    fn take_from_cable(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        while let Some(frame) = self.cable(port).next_arrived(now, fx.store()) {
+            self.take(port.index(), frame, fx);
         }
     }
 
@@ -276,10 +310,13 @@ impl Controller {
             };
             fx.send(Port(entry.output as u16), Frame::Bus(frame), Span::ZERO);
         } else {
-            self.send_by_cable(plane, &entry, fx);
+            let port = Port(entry.output as u16);
+            let sent = self.cable(port).send(port, plane, &entry, fx);
+            self.settle(port, sent, fx);
         }
         if input >= self.own {
-            self.free_cable(input, entry.charge, free_at, fx);
+            let port = Port(input as u16);
+            self.cable(port).free(port, entry.charge, free_at, fx);
         } else {
             let room = entry.frame.room();
             fx.send(Port(input as u16), Frame::Room(room), length);
