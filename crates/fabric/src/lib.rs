@@ -1,12 +1,12 @@
 //! The fabric between the devices: switches, root complexes and host memory.
 
-mod controller;
+mod crossbar;
 mod io_port;
 mod root_complex;
 mod routes;
 mod switch;
 
-pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
+pub use crossbar::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
 pub use root_complex::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, Cpu,

@@ -1,15 +1,20 @@
 //! A crossbar: input queues, and outputs that serve the first packets of the queues in turn. It does not send packets itself; its
 //! owner asks which packet may pass, and sends it.
 
+mod cable;
+mod controller;
+
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Span, Time};
 use packet::{BusFrame, Charge, Room};
 
+pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
+
 /// A crossbar.
 #[derive(Clone, Debug)]
-pub(super) struct Crossbar {
+struct Crossbar {
     order: Order,
     /// Number of queues of an input.
     stride: usize,
@@ -25,7 +30,7 @@ pub(super) struct Crossbar {
 
 /// The ordering rule between the queues of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+enum Order {
     /// No order.
     None,
     /// No packet passes an older packet of the first queue, which has the posted requests (PCIe Base 2.4.1).
@@ -34,15 +39,15 @@ pub(super) enum Order {
 
 /// A waiting packet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    pub(super) frame: BusFrame,
-    pub(super) output: usize,
+struct Entry {
+    frame: BusFrame,
+    output: usize,
     /// The index of its virtual channel among those behind the output.
-    pub(super) channel: usize,
+    channel: usize,
     /// The time at which its header can pass.
-    pub(super) ready: Time,
+    ready: Time,
     /// The buffer space of a cable that it occupies.
-    pub(super) charge: Charge,
+    charge: Charge,
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +65,7 @@ struct Output {
 
 /// The next action of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+enum Next {
     /// The first packet of this queue may pass now.
     Pass(usize),
     /// A packet may pass at this time.
@@ -72,7 +77,7 @@ pub(super) enum Next {
 impl Crossbar {
     /// A crossbar with `stride` queues for each input; `rooms` are the sizes of the buffers behind the outputs, in words of 16
     /// bytes.
-    pub(super) fn new(
+    fn new(
         order: Order,
         stride: usize,
         rooms: impl Iterator<Item = u32>,
@@ -98,7 +103,7 @@ impl Crossbar {
     }
 
     /// Adds a packet to a queue of an input; returns its output if it is the first of its queue.
-    pub(super) fn take(&mut self, input: usize, queue: usize, entry: Entry) -> Option<usize> {
+    fn take(&mut self, input: usize, queue: usize, entry: Entry) -> Option<usize> {
         self.came += 1;
         let queue = input * self.stride + queue;
         self.queues[queue].push_back((self.came, entry));
@@ -111,12 +116,12 @@ impl Crossbar {
     }
 
     /// Whether a queue has a first packet for the output.
-    pub(super) fn is_asked(&self, output: usize) -> bool {
+    fn is_asked(&self, output: usize) -> bool {
         self.outputs[output].asked > 0
     }
 
     /// The next action of an output at `now`; `takes` says whether the component behind it accepts a packet.
-    pub(super) fn next(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
+    fn next(&self, output: usize, now: Time, takes: impl Fn(&Entry) -> bool) -> Next {
         let Output {
             free_at,
             free_words,
@@ -164,7 +169,7 @@ impl Crossbar {
     }
 
     /// Removes the first packet of a queue, which may pass at `now`; returns its input, the packet, and its transfer time.
-    pub(super) fn pass(&mut self, queue: usize, now: Time) -> (usize, Entry, Span) {
+    fn pass(&mut self, queue: usize, now: Time) -> (usize, Entry, Span) {
         let (_, entry) = self.queues[queue]
             .pop_front()
             .expect("a queue that may pass has a packet");
@@ -180,33 +185,33 @@ impl Crossbar {
     }
 
     /// Reserves buffer space behind the output for a packet that passes.
-    pub(super) fn fill(&mut self, entry: &Entry) {
+    fn fill(&mut self, entry: &Entry) {
         self.outputs[entry.output].free_words[entry.channel] -= u32::from(entry.frame.cycles);
     }
 
     /// Returns buffer space behind an output, in the virtual channel `channel`.
-    pub(super) fn free(&mut self, output: usize, channel: usize, room: Room) {
+    fn free(&mut self, output: usize, channel: usize, room: Room) {
         self.outputs[output].free_words[channel] += u32::from(room.words);
     }
 
     /// Registers the next first packet of a queue at its output; returns the output.
-    pub(super) fn ask_again(&mut self, queue: usize) -> Option<usize> {
+    fn ask_again(&mut self, queue: usize) -> Option<usize> {
         let output = self.wanted(queue)?;
         Some(self.ask(output))
     }
 
     /// The queues of an input.
-    pub(super) fn queues_of(&self, input: usize) -> Range<usize> {
+    fn queues_of(&self, input: usize) -> Range<usize> {
         input * self.stride..(input + 1) * self.stride
     }
 
     /// The output of a queue's first packet.
-    pub(super) fn wanted(&self, queue: usize) -> Option<usize> {
+    fn wanted(&self, queue: usize) -> Option<usize> {
         self.queues[queue].front().map(|(_, entry)| entry.output)
     }
 
     /// Whether a wake-up of an output at `time` is needed: none is scheduled earlier.
-    pub(super) fn is_to_wake(&mut self, output: usize, time: Time) -> bool {
+    fn is_to_wake(&mut self, output: usize, time: Time) -> bool {
         let wake = &mut self.outputs[output].wake;
         let is_earlier = time < *wake;
         *wake = time.min(*wake);
@@ -214,7 +219,7 @@ impl Crossbar {
     }
 
     /// Handles a wake-up. False if an earlier one has replaced it.
-    pub(super) fn is_woken(&mut self, output: usize, now: Time) -> bool {
+    fn is_woken(&mut self, output: usize, now: Time) -> bool {
         let wake = &mut self.outputs[output].wake;
         let is_due = *wake <= now;
         if is_due {

@@ -7,8 +7,7 @@ use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{BusFrame, Charge, Frame, PacketId, Packets};
 use protocol::Kind;
 
-use super::crossbar::Entry;
-use super::{Controller, ControllerParameters, ControllerTimer, Plane};
+use super::{Controller, ControllerParameters, ControllerTimer, Entry, Plane};
 
 /// A link end, with the packets between it and the crossbars.
 #[derive(Clone, Debug)]

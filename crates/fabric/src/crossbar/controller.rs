@@ -6,9 +6,6 @@
 //! and to each output, and only when the buffer behind the output has space for the whole packet. An output serves the queues with
 //! a first packet for it in turn (round robin), and never waits for a better match.
 
-mod cable;
-mod crossbar;
-
 use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
@@ -16,8 +13,8 @@ use link::{LinkEnd, LinkTimer};
 use packet::{BusFrame, Frame, Pcie};
 use protocol::{Class, Kind, PacketType};
 
-use cable::CableEnd;
-use crossbar::{Crossbar, Entry, Next, Order};
+use super::cable::CableEnd;
+use super::{Crossbar, Entry, Next, Order};
 
 kernel::parameters! {
     /// The parameters of a controller.
