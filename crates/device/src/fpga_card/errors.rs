@@ -4,13 +4,6 @@
 use super::ReadError;
 use super::misuse::Misuse;
 
-/// The interrupt of the port for errors; it follows those of the AFU.
-pub const PORT_ALERT: u8 = super::INTERRUPTS;
-/// The interrupt of the management engine for errors.
-pub const MANAGEMENT_ALERT: u8 = PORT_ALERT + 1;
-/// Number of interrupts of a card.
-pub const VECTORS: u8 = MANAGEMENT_ALERT + 1;
-
 /// The value of a capability register that gives software the vector of an alert.
 pub(super) fn alert_capability(vector: u8) -> u64 {
     u64::from(vector) << 1 | 1

@@ -1,8 +1,9 @@
 //! The management engine (FME): registers at the beginning of BAR 0 that describe the card.
 
 use super::AfuId;
-use super::errors::{CardErrors, MANAGEMENT_ALERT, alert_capability};
+use super::errors::{CardErrors, alert_capability};
 use super::features::{FeatureHeader, FeatureKind};
+use super::interrupts::MANAGEMENT_ALERT;
 use super::words::{merged, part_of};
 
 /// The registers of the management engine.

@@ -19,6 +19,7 @@ mod dma;
 mod errors;
 mod features;
 mod host_interface;
+mod interrupts;
 mod local_memory;
 mod management;
 mod misuse;
@@ -48,12 +49,12 @@ use port::{PortRegisters, ResetChange};
 pub use afu::{Afu, MMIO_SIZE};
 pub use afu_id::{AfuId, NotAnAfuId};
 pub use builtin::BuiltInAfu;
-pub use errors::{MANAGEMENT_ALERT, PORT_ALERT, VECTORS};
+pub use interrupts::{INTERRUPTS, MANAGEMENT_ALERT, PORT_ALERT, VECTORS};
 pub use local_memory::{LocalMemory, NoSuchMemory};
 pub use management::{BITSTREAM as BITSTREAM_ID, INTERFACE};
 pub use misuse::{Misuse, ReadError};
 pub use parameters::FpgaCardParameters;
-pub use shell::{INTERRUPTS, MemoryPort, Shell};
+pub use shell::{MemoryPort, Shell};
 
 /// An FPGA card.
 #[derive(Debug)]

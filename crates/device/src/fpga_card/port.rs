@@ -2,9 +2,9 @@
 
 use super::AfuId;
 use super::afu::MMIO_SIZE;
-use super::errors::{PORT_ALERT, PortErrors, alert_capability};
+use super::errors::{PortErrors, alert_capability};
 use super::features::{FeatureHeader, FeatureKind};
-use super::shell::INTERRUPTS;
+use super::interrupts::{INTERRUPTS, PORT_ALERT};
 use super::words::{merged, part_of};
 
 /// The registers of the port.

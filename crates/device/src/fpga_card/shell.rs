@@ -5,6 +5,7 @@ use packet::Packets;
 
 use super::errors::{PortError, PortErrors};
 use super::host_interface::HostInterface;
+use super::interrupts::INTERRUPTS;
 use super::local_memory::{LocalMemory, NoSuchMemory};
 use super::misuse::Misuse;
 
@@ -26,9 +27,6 @@ pub struct MemoryPort<'m> {
     now: Time,
     memory: &'m mut LocalMemory,
 }
-
-/// Number of user interrupts of a port.
-pub const INTERRUPTS: u8 = 4;
 
 impl Shell<'_> {
     /// The simulated time.

@@ -14,6 +14,7 @@ mod pairs;
 mod parameters;
 mod reads;
 mod receiver;
+mod refusal;
 pub mod registers;
 mod sending;
 mod shared;
@@ -38,8 +39,7 @@ use shared::Shared;
 use window::Window;
 
 pub use doorbells::Arbiter;
-pub use parameters::NicParameters;
-pub use sending::Sharing;
+pub use parameters::{NicParameters, Sharing};
 
 /// The configuration of a network interface controller.
 #[derive(Clone, Debug)]

@@ -9,8 +9,9 @@ use protocol::{Kind, NetworkHeader, PacketType, QueuePairId};
 use super::descriptor::{Body, Descriptor};
 use super::event::{Event, EventKind};
 use super::pairs::Buffer;
+use super::refusal::refusal_of;
 use super::registers::NAP_BUFFER;
-use super::sending::{Address, Sender, refusal_of};
+use super::sending::{Address, Sender};
 use super::shared::Shared;
 use super::{Nic, Sharing, give_room};
 

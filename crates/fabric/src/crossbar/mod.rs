@@ -1,7 +1,6 @@
 //! A crossbar: input queues, and outputs that serve the first packets of the queues in turn. It does not send packets itself; its
 //! owner asks which packet may pass, and sends it.
 
-mod cable;
 mod controller;
 
 use std::collections::VecDeque;
@@ -77,12 +76,7 @@ enum Next {
 impl Crossbar {
     /// A crossbar with `stride` queues for each input; `rooms` are the sizes of the buffers behind the outputs, in words of 16
     /// bytes.
-    fn new(
-        order: Order,
-        stride: usize,
-        rooms: impl Iterator<Item = u32>,
-        cycle: Span,
-    ) -> Self {
+    fn new(order: Order, stride: usize, rooms: impl Iterator<Item = u32>, cycle: Span) -> Self {
         let output = |words: u32| Output {
             free_at: Time::ZERO,
             free_words: [words; 3],

@@ -7,9 +7,9 @@ use std::ops::Range;
 use kernel::Time;
 use packet::{FlowId, Packets};
 use protocol::{Completion, MemoryRequest};
-use transaction::{Memory, Next, Taken};
+use transaction::{Next, Taken};
 
-use crate::{CoreAccess, TranslationOrder};
+use crate::{CoreAccess, Ram, TranslationOrder};
 
 /// The software of a host, which sends requests from the top of the tree.
 pub trait Cpu: Debug {
@@ -39,15 +39,6 @@ pub trait Cpu: Debug {
     fn watches(&self, address: u64, len: u32) -> bool;
     /// Reports that a device has written these `len` bytes.
     fn written(&mut self, address: u64, len: u32);
-}
-
-/// The host's memory as the CPU reads it.
-#[derive(Clone, Copy, Debug)]
-pub struct Ram<'m> {
-    /// The first address.
-    pub base: u64,
-    /// The bytes.
-    pub bytes: &'m Memory,
 }
 
 /// An event that the root complex reports to the CPU.

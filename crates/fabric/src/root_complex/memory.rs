@@ -7,7 +7,15 @@ use protocol::{AtomicRequest, FunctionId, Header, MemoryRequest};
 use transaction::{Completions, Memory, Pattern, deliver, written};
 
 use super::parameters::{MOST_SOCKETS, RootComplexParameters};
-use crate::Ram;
+
+/// The host's memory as the CPU reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Ram<'m> {
+    /// The first address.
+    pub base: u64,
+    /// The bytes.
+    pub bytes: &'m Memory,
+}
 
 /// The memory controllers and their memory.
 #[derive(Debug)]

@@ -40,7 +40,8 @@ use translation::{
 pub use coherent::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, PacketHeader,
 };
-pub use cpu::{Cpu, INTERRUPTS, Ram};
+pub use cpu::{Cpu, INTERRUPTS};
+pub use memory::Ram;
 pub use parameters::RootComplexParameters;
 pub use timer::RootTimer;
 pub use translation::{

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use packet::{Fault, PacketId, Packets, Stamp};
+use packet::{PacketId, Packets, Stamp};
 use protocol::{FunctionId, NetworkHeader, PacketType, QueuePairId};
 
 use super::stream::Stream;
@@ -143,35 +143,6 @@ impl Address {
         }
     }
 }
-
-/// The packet that reports to the requester of data that it will not follow.
-pub(in crate::nic) fn refusal(
-    (from, to): (QueuePairId, QueuePairId),
-    key: u16,
-    (label, fault): (u32, Fault),
-    requester: FunctionId,
-    packets: &mut Packets,
-) -> PacketId {
-    let address = (fault.index() as u64) << FAULT | u64::from(label);
-    let mut header = NetworkHeader::new(PacketType::Put, from, to, address, 0)
-        .expect("label and fault are within the address");
-    header.magic = key;
-    header.poisoned = true;
-    header.event = true;
-    header.requester = requester;
-    let packet = packets.claim();
-    packets[packet].write(header.into(), Stamp::default());
-    packet
-}
-
-/// The label and the fault in the address of a refusal packet.
-pub(in crate::nic) fn refusal_of(address: u64) -> (u32, Fault) {
-    let reason = Fault::ALL.get((address >> FAULT) as usize);
-    (address as u32, reason.copied().unwrap_or(Fault::Source))
-}
-
-/// Position of the fault in the address, above the label.
-const FAULT: u32 = 32;
 
 /// Takes `len` bytes from the first target, which must have them; returns their address.
 fn take_target(targets: &mut VecDeque<Item>, len: u32) -> u64 {

@@ -14,6 +14,7 @@ use protocol::{NetworkHeader, PacketType, QueuePairId, TrafficClass};
 use super::descriptor::{Body, Descriptor, DescriptorError, Head, Item};
 use super::doorbells::{Bell, Doorbells};
 use super::event::{Event, EventKind};
+use super::parameters::Sharing;
 use super::reads::Purpose;
 use super::registers::Doorbell;
 use super::shared::Shared;
@@ -23,22 +24,7 @@ use job::{Job, Transfer};
 use messages::Messages;
 use stream::Stream;
 
-pub(super) use job::{Address, refusal, refusal_of};
-
-/// The sharing of the engine by functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
-    /// One message after the other, of any function.
-    Message,
-    /// A packet of each function in turn; each function has its own queue of messages.
-    Packet,
-}
-
-impl Sharing {
-    const NAMES: [(&str, Self); 2] = [("message", Self::Message), ("packet", Self::Packet)];
-}
-
-kernel::choices!(Sharing);
+pub(super) use job::Address;
 
 /// The sending engine.
 #[derive(Clone, Debug)]

@@ -6,6 +6,8 @@
 //! and to each output, and only when the buffer behind the output has space for the whole packet. An output serves the queues with
 //! a first packet for it in turn (round robin), and never waits for a better match.
 
+mod cable;
+
 use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
@@ -13,8 +15,8 @@ use link::{LinkEnd, LinkTimer};
 use packet::{BusFrame, Frame, Pcie};
 use protocol::{Class, Kind, PacketType};
 
-use super::cable::CableEnd;
 use super::{Crossbar, Entry, Next, Order};
+use cable::CableEnd;
 
 kernel::parameters! {
     /// The parameters of a controller.

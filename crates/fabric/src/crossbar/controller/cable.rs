@@ -7,7 +7,8 @@ use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{BusFrame, Charge, Frame, PacketId, Packets};
 use protocol::Kind;
 
-use super::{Controller, ControllerParameters, ControllerTimer, Entry, Plane};
+use super::{Controller, ControllerParameters, ControllerTimer, Plane};
+use crate::crossbar::Entry;
 
 /// A link end, with the packets between it and the crossbars.
 #[derive(Clone, Debug)]
