@@ -22,6 +22,8 @@ macro_rules! registry {
             "nic" => Nic(device::Nic, device::NicParameters), built by |of, end, own| controller::nic(of.plan, of.index, end, own);
             /// Accesses the memory of a coherent host through a cache of its own, by virtual addresses if need be.
             "accelerator" => Accelerator(device::Accelerator, device::AcceleratorParameters), built by |of, end, own| sharing::accelerator(of.plan, of.index, end, own);
+            /// An NVM Express drive: moves blocks between its media and host memory, as commands in queues say, which a driver writes.
+            "nvme" => Nvme(device::Nvme, device::NvmeParameters);
             /// Answers each write with a write of its own, for the measurement of latencies.
             "reflector" => Reflector(device::Reflector, device::ReflectorParameters), built by |of, end, _| device::Reflector::new(end, replies(of.plan, of.index));
         }

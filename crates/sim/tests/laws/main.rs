@@ -18,6 +18,7 @@ mod limits;
 mod locks;
 mod network;
 mod nic;
+mod nvme;
 mod ordering;
 mod rates;
 mod recorded_errors;
