@@ -1,7 +1,7 @@
 """Results and traces of every shipped scenario are those that were written down, to the byte.
 
-A change of behaviour changes a digest, in the commit that explains it: `python tests/test_digests.py`
-writes the file anew. What only moves code changes none.
+A change of behaviour changes a digest, in the commit that explains it, and
+`python tests/test_digests.py` writes the file anew. What only moves code changes none.
 """
 
 from __future__ import annotations
