@@ -1,8 +1,8 @@
-//! Numbers by which functions are known: vendor, device and class, as people write them: "0x10ee".
+//! Identification numbers of functions (vendor, device and class), written like "0x10ee".
 
 use kernel::{Quantity, Value};
 
-/// Such a number.
+/// A vendor, device or class number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Code(pub u32);
 
@@ -18,9 +18,9 @@ impl Quantity for Code {
                 .and_then(|digits| u32::from_str_radix(digits, 16).ok()),
             _ => None,
         };
-        number
-            .map(Self)
-            .ok_or_else(|| format!("{value} is not such a number; write it like \"0x10ee\""))
+        number.map(Self).ok_or_else(|| {
+            format!("{value} is not an identification number; write it like \"0x10ee\"")
+        })
     }
 
     fn show(&self) -> String {

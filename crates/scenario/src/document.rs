@@ -1,6 +1,6 @@
-//! A TOML document whose every part knows its line.
+//! A TOML document in which each section, key and value has its line number.
 //!
-//! Sections are emptied key by key; what is left at the end is a key that nobody knows.
+//! Keys are taken out of a section one by one. A key that is left at the end is unknown.
 
 use kernel::{Parameters, Quantity, Value};
 use toml::Spanned;
@@ -8,16 +8,16 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::ScenarioError;
 
-/// A value and the line it stands on.
+/// A value and its line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct At<T> {
     /// The value.
     pub value: T,
-    /// The line, counted from one.
+    /// The line number, counted from one.
     pub line: usize,
 }
 
-/// The lines of a section and of the keys that it sets.
+/// The line numbers of a section and of the keys in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     own: usize,
@@ -25,24 +25,24 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The line of the section itself.
+    /// The line of the section.
     pub fn own(&self) -> usize {
         self.own
     }
 
-    /// Whether `key` is written.
+    /// Whether the section has `key`.
     pub fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|(name, _)| name == key)
     }
 
-    /// The line of `key`, or of the section where the key has its default.
+    /// The line of `key`, or of the section if the key is absent and has its default.
     pub fn of(&self, key: &str) -> usize {
         let set = self.keys.iter().find(|(name, _)| name == key);
         set.map_or(self.own, |(_, line)| *line)
     }
 }
 
-/// The text of a scenario, and where its lines begin.
+/// The text of a scenario, and the offsets at which its lines begin.
 #[derive(Debug)]
 pub struct Source {
     file: String,
@@ -50,11 +50,11 @@ pub struct Source {
     sections_with: SectionsWith,
 }
 
-/// Finds the sections that have a key, in words: for messages about a key that stands in the wrong one.
+/// Returns descriptions of the sections that have a key, for messages about a key in a wrong section.
 pub type SectionsWith = fn(&str) -> Vec<String>;
 
 impl Source {
-    /// The text of `file`, as messages call it.
+    /// Creates the source of a scenario's text. Error messages call it `file`.
     pub fn new(file: &str, text: &str, sections_with: SectionsWith) -> Self {
         let after = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
@@ -64,7 +64,7 @@ impl Source {
         }
     }
 
-    /// An error at a line, or about the file as a whole.
+    /// Creates an error at a line, or about the whole file.
     pub fn error(&self, line: impl Into<Option<usize>>, message: String) -> ScenarioError {
         ScenarioError {
             file: self.file.clone(),
@@ -73,7 +73,7 @@ impl Source {
         }
     }
 
-    /// The document's outermost section.
+    /// Parses the document and returns its top-level table.
     pub fn parse<'a>(&self, text: &'a str) -> Result<DeTable<'a>, ScenarioError> {
         let parsed = DeTable::parse(text).map_err(|error| {
             let line = error.span().map(|span| self.line(span.start));
@@ -91,7 +91,7 @@ impl Source {
     }
 }
 
-/// A table that is being read.
+/// A table of the document that is being read.
 #[derive(Debug)]
 pub struct Section<'a> {
     source: &'a Source,
@@ -103,7 +103,7 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The section `name`, which begins at `line`.
+    /// Creates the section `name`, which begins at `line`.
     pub fn new(source: &'a Source, name: String, line: usize, table: &'a DeTable<'a>) -> Self {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
@@ -127,12 +127,12 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The line that it begins at.
+    /// The line at which the section begins.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// An error about the section as a whole.
+    /// Creates an error about the section.
     pub fn error(&self, message: &str) -> ScenarioError {
         let name = if self.name.is_empty() {
             String::new()
@@ -142,7 +142,7 @@ impl<'a> Section<'a> {
         self.source.error(self.line, format!("{name}{message}"))
     }
 
-    /// Takes `key` out of the section, if it is there.
+    /// Takes `key` out of the section, if it is present.
     pub fn take(&mut self, key: &'static str) -> Option<Item<'a>> {
         self.known.push(key);
         let at = self.left.iter().position(|item| item.key == key)?;
@@ -156,7 +156,7 @@ impl<'a> Section<'a> {
         self.take(key).map(|item| item.read()).transpose()
     }
 
-    /// Takes `key` and everything in it: a table of named things.
+    /// Takes `key`, a table of named entries. Returns the entries.
     pub fn named(&mut self, key: &'static str) -> Result<Vec<Item<'a>>, ScenarioError> {
         let Some(item) = self.take(key) else {
             return Ok(Vec::new());
@@ -164,13 +164,15 @@ impl<'a> Section<'a> {
         Ok(item.section()?.left)
     }
 
-    /// Takes `key`: a table that may be written more than once.
+    /// Takes `key`, an array of tables. Returns the tables.
     pub fn repeated(&mut self, key: &'static str) -> Result<Vec<Section<'a>>, ScenarioError> {
         let Some(item) = self.take(key) else {
             return Ok(Vec::new());
         };
         let DeValue::Array(array) = item.value.get_ref() else {
-            return Err(item.error(&format!("is not a list; begin each of them with [[{key}]]")));
+            return Err(item.error(&format!(
+                "is not a list of tables; begin each table with [[{key}]]"
+            )));
         };
         let tables = array.iter().enumerate().map(|(n, value)| {
             let one = Item {
@@ -184,13 +186,13 @@ impl<'a> Section<'a> {
         tables.collect()
     }
 
-    /// Takes `key`: a list of quantities, none if it is not there.
+    /// Takes `key`, a list of quantities. Returns an empty list if the key is absent.
     pub fn list<Q: Quantity>(&mut self, key: &'static str) -> Result<Vec<At<Q>>, ScenarioError> {
         let Some(item) = self.take(key) else {
             return Ok(Vec::new());
         };
         let DeValue::Array(array) = item.value.get_ref() else {
-            return Err(item.error("this is no list; write [\"...\", \"...\"]"));
+            return Err(item.error("is not a list; write [\"...\", \"...\"]"));
         };
         let entries = array.iter().map(|value| {
             let line = self.source.line(value.span().start);
@@ -204,13 +206,13 @@ impl<'a> Section<'a> {
         entries.collect()
     }
 
-    /// Refuses keys that belong elsewhere, saying where.
+    /// Returns an error with `advice` if the section has one of `keys`, which belong to another section.
     pub fn refuse(&self, keys: &[&str], advice: &str) -> Result<(), ScenarioError> {
         let misplaced = self.left.iter().find(|item| keys.contains(&item.key));
         misplaced.map_or(Ok(()), |item| Err(item.error(advice)))
     }
 
-    /// Sets everything that is left; each key belongs to at least one of `sets`.
+    /// Takes all remaining keys. Each must be a parameter of at least one of `sets`, and is set in all sets that have it.
     pub fn set(mut self, sets: &mut [&mut dyn Parameters]) -> Result<Lines, ScenarioError> {
         for item in std::mem::take(&mut self.left) {
             if !sets.iter().any(|set| set.keys().contains(&item.key)) {
@@ -227,7 +229,7 @@ impl<'a> Section<'a> {
         Ok(self.lines)
     }
 
-    /// Everything that is left; at least one of `sets` knows each key and takes its value.
+    /// Takes all remaining keys. At least one of `sets` must have each key and accept its value.
     pub fn known_to_some(
         mut self,
         sets: &mut [&mut dyn Parameters],
@@ -251,7 +253,7 @@ impl<'a> Section<'a> {
         Ok(items)
     }
 
-    /// Nothing may be left.
+    /// Returns an error if any key is left.
     pub fn finish(self) -> Result<Lines, ScenarioError> {
         self.set(&mut [])
     }
@@ -273,7 +275,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// One key and its value.
+/// A key and its value.
 #[derive(Clone, Debug)]
 pub struct Item<'a> {
     source: &'a Source,
@@ -286,7 +288,7 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The key itself, where it is a name.
+    /// The key with its line, for tables whose keys are names.
     pub fn name(&self) -> At<String> {
         At {
             value: self.key.to_owned(),
@@ -294,13 +296,13 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// An error about its value.
+    /// Creates an error about the value.
     pub fn error(&self, message: &str) -> ScenarioError {
         let message = format!("{}: {message}", self.path);
         self.source.error(self.line, message)
     }
 
-    /// Its value as a quantity.
+    /// Reads the value as a quantity.
     pub fn read<Q: Quantity>(&self) -> Result<At<Q>, ScenarioError> {
         let read = self.scalar().and_then(|value| Q::read(&value));
         Ok(At {
@@ -309,7 +311,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// Sets it in those of `sets` that know its key.
+    /// Sets the key in those of `sets` that have it.
     pub fn set(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
         let value = self.scalar().map_err(|message| self.error(&message))?;
         for set in sets {
@@ -319,12 +321,12 @@ impl<'a> Item<'a> {
         Ok(())
     }
 
-    /// Whether its value is a section.
+    /// Whether the value is a table.
     pub fn is_table(&self) -> bool {
         self.value.get_ref().is_table()
     }
 
-    /// A section that stands here and says nothing.
+    /// An empty section at the position of this key.
     pub fn nothing(&self) -> Section<'a> {
         Section {
             source: self.source,
@@ -339,7 +341,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Its value as a section.
+    /// Reads the value as a section.
     pub fn section(&self) -> Result<Section<'a>, ScenarioError> {
         match self.value.get_ref() {
             DeValue::Table(table) => Ok(Section::new(
@@ -356,7 +358,7 @@ impl<'a> Item<'a> {
     }
 
     fn scalar(&self) -> Result<Value<'a>, String> {
-        let refused = |what: &str| Err(format!("{what} cannot stand here; write a single value"));
+        let refused = |what: &str| Err(format!("{what} is not allowed here; write a single value"));
         match self.value.get_ref() {
             DeValue::String(text) => Ok(Value::Text(text)),
             DeValue::Integer(number) => integer(number),
@@ -378,7 +380,7 @@ fn integer<'a>(number: &DeInteger<'_>) -> Result<Value<'a>, String> {
         .map_err(|_| format!("{number} is too large; write a number below 2^63"))
 }
 
-/// What the field calls things that have longer names here.
+/// Common names of parameters in the field, and the parameters' names in scenarios.
 const FIELD_NAMES: [(&str, &str); 8] = [
     ("mps", "max_payload"),
     ("mrrs", "max_read_request"),
@@ -390,7 +392,7 @@ const FIELD_NAMES: [(&str, &str); 8] = [
     ("ber", "bit_error_rate"),
 ];
 
-/// The one of `known` that was probably meant.
+/// The name in `known` that was probably meant by `written`, if any is close enough.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let field = FIELD_NAMES
         .iter()

@@ -1,15 +1,15 @@
-//! What is wrong with a scenario, and where.
+//! Errors in scenarios.
 
 use thiserror::Error;
 
-/// A scenario that cannot be understood or built, shown as `FILE:LINE: what is wrong; what would be right`.
+/// An error in a scenario, shown as `FILE:LINE: what is wrong; what to write instead`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}{}: {message}", line.map(|line| format!(":{line}")).unwrap_or_default())]
 pub struct ScenarioError {
-    /// The file, or what else the text came from.
+    /// The file name, or another name of the text's source.
     pub file: String,
-    /// The line, counted from one, where there is one to blame.
+    /// The line number, counted from one, if the error is at a line.
     pub line: Option<usize>,
-    /// What is wrong; then what would be right.
+    /// The message: what is wrong; what to write instead.
     pub message: String,
 }

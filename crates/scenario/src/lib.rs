@@ -1,6 +1,6 @@
-//! Scenario files: TOML whose every section, key and value knows its line, read into sets of parameters.
+//! Scenario files: TOML whose sections, keys and values have line numbers, read into sets of parameters.
 //!
-//! What sections there are, and what they mean, is told by whoever reads them; here is how.
+//! This crate does not define any sections. The crates that read a scenario define its sections.
 
 mod code;
 mod document;

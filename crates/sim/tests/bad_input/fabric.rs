@@ -387,7 +387,7 @@ fn a_bar_of_virtual_functions_is_a_page_at_least_and_somebodys() {
 fn a_vendor_is_written_in_hexadecimal() {
     assert_eq!(
         pair("vendor_id = \"Xilinx\""),
-        "bad.toml:8: devices.b.vendor_id: \"Xilinx\" is not such a number; write it like \"0x10ee\""
+        "bad.toml:8: devices.b.vendor_id: \"Xilinx\" is not an identification number; write it like \"0x10ee\""
     );
     assert!(
         pair("vendor_id = \"0xffff\"")
@@ -410,8 +410,8 @@ fn a_value_of_the_wrong_shape_is_refused() {
     assert!(
         refusal("[hosts]\nh0 = \"x\"").contains("hosts.h0: is not a section; write [hosts.h0]")
     );
-    assert!(pair("bar = [1]").contains("devices.b.bar: a list cannot stand here"));
-    assert!(pair("bar = 2020-01-01").contains("devices.b.bar: a date cannot stand here"));
+    assert!(pair("bar = [1]").contains("devices.b.bar: a list is not allowed here"));
+    assert!(pair("bar = 2020-01-01").contains("devices.b.bar: a date is not allowed here"));
     assert!(refusal("[flows]\nfrom = \"a\"").contains("begin each of them with [[flows]]"));
     assert!(refusal("name = 3\n[hosts.h0]").contains("name: 3 is not a text; write it in quotes"));
     assert!(refusal("seed = 99999999999999999999999").contains("too large"));

@@ -263,7 +263,7 @@ fn a_size_that_can_not_be_is_refused() {
         bad_network("size = 4.5", "", "")
             .starts_with("bad.toml:2: networks.n.size: 4.5 is no size")
     );
-    assert!(bad_network("size = [4, 4]", "", "").contains("a list cannot stand here"));
+    assert!(bad_network("size = [4, 4]", "", "").contains("a list is not allowed here"));
 }
 
 #[test]

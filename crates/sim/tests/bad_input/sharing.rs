@@ -61,7 +61,7 @@ fn an_io_port_has_one_endpoint_whose_functions_have_owners() {
     );
     assert_eq!(
         changed("owners = [\"h0\", \"h1\"]", "owners = \"h0\""),
-        "bad.toml:12: io_ports.p.owners: this is no list; write [\"...\", \"...\"]"
+        "bad.toml:12: io_ports.p.owners: is not a list; write [\"...\", \"...\"]"
     );
     assert_eq!(
         changed("owners = [\"h0\", \"h1\"]", "owners = [\"h0\", \"h2\"]"),
