@@ -1,7 +1,7 @@
-//! Puts the library that programs link with beside the module: `opae/lib` and `opae/include`, from where maturin takes them.
+//! Puts the library that programs link with beside the module: into `opae/lib` and `opae/include`, from where maturin takes it.
 //!
-//! Cargo builds one library for a package that others need as a file, so that one is built by a Cargo of its own, in a folder of
-//! its own.
+//! Cargo does not give a package the library file of another package, so this script builds it by a separate Cargo, in its own
+//! folder.
 
 use std::env;
 use std::error::Error;
@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the linker looks for, which sends it on, and what programs then need. (A wheel holds no links.)
+/// The file that the linker looks for, which refers it to the library, and the library that programs load. The first is not a
+/// symbolic link, because a wheel cannot hold one.
 const LINKED: &str = "libopae-c.so";
 const LOADED: &str = "libopae-c.so.2";
 
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "cargo:rerun-if-changed={}",
         root.join("crates/session/src").display()
     );
-    // Beside the folders of all profiles, so that it is built once for all of them: OUT_DIR is PROFILE/build/PACKAGE/out there.
+    // The folder is outside of all profiles' folders, so that all profiles share one build. OUT_DIR is PROFILE/build/PACKAGE/out.
     let target = out
         .ancestors()
         .nth(4)
@@ -63,7 +64,7 @@ fn build(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
         ])
         .arg("--target-dir")
         .arg(target);
-    // What this build was told is not for that one.
+    // The settings of this build are not meant for the other one.
     for (name, _) in env::vars_os() {
         let own = ["RUSTFLAGS", "RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS"];
         if name.to_string_lossy().starts_with("CARGO_") || own.iter().any(|own| name == *own) {

@@ -1,4 +1,4 @@
-//! An accelerator functional unit whose model is a Python object.
+//! Accelerator functional units whose models are Python objects.
 
 #![expect(
     unsafe_code,
@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sim::{Afu, AfuId, ReadError};
 
-/// A Python object as a unit; once it has raised an exception, nothing is in the slot any more but its ID.
+/// A Python object as an accelerator. After it has raised an exception, only its ID remains in the slot.
 #[derive(Debug)]
 pub struct PythonAfu {
     object: Py<PyAny>,
@@ -26,7 +26,7 @@ pub struct PythonAfu {
 }
 
 impl PythonAfu {
-    /// A unit from an object that has a `uuid` and the methods of `peerlane.opae.Afu`.
+    /// Creates an accelerator from an object with a `uuid` and the methods of `peerlane.opae.Afu`.
     pub fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text: String = object.getattr("uuid")?.extract()?;
         let id: Result<AfuId, _> = text.parse();
@@ -37,7 +37,7 @@ impl PythonAfu {
         })
     }
 
-    /// Calls a method with the shell first; an exception is shown, and the unit does nothing any more.
+    /// Calls a method with the shell as its first argument. After an exception, which is printed, the accelerator does nothing.
     fn call<T>(
         &mut self,
         shell: Option<&mut sim::Shell<'_>>,
@@ -115,12 +115,12 @@ impl Afu for PythonAfu {
     }
 }
 
-/// What a unit sees of the card around it, during one call.
+/// The shell around an accelerator during one call: the rest of the card.
 #[pyclass(module = "peerlane._core", unsendable)]
 pub struct Shell(Option<NonNull<sim::Shell<'static>>>);
 
 impl Shell {
-    /// Lends `shell` until the pointer is taken back, before the call that it is lent for is over.
+    /// Lends `shell` to Python. The pointer must be taken back before the call that lends it ends.
     fn lend(shell: &mut sim::Shell<'_>) -> Self {
         Shell(Some(NonNull::from(shell).cast()))
     }
@@ -128,11 +128,11 @@ impl Shell {
     fn with<T>(&mut self, use_it: impl FnOnce(&mut sim::Shell<'_>) -> T) -> PyResult<T> {
         let Some(mut shell) = self.0 else {
             return Err(PyRuntimeError::new_err(
-                "a shell is there during the call that it came with; do not keep it",
+                "a shell is valid only during the call that it was passed to; do not keep it",
             ));
         };
-        // SAFETY: the pointer is there only while the call that lent it has not returned, this object stays in the thread of that
-        // call, and `&mut self` lets nobody else use it meanwhile.
+        // SAFETY: the pointer exists only until the call that lent it returns. This object stays in the thread of that call, and
+        // `&mut self` excludes any other use.
         Ok(use_it(unsafe { shell.as_mut() }))
     }
 }
@@ -180,7 +180,7 @@ impl Shell {
     fn wake_after(&mut self, ns: f64) -> PyResult<()> {
         if !(0.0..=1e13).contains(&ns) {
             return Err(PyValueError::new_err(format!(
-                "{ns} ns is no time to wait; give 0 to 1e13 ns"
+                "{ns} ns is not a possible time to wait; give 0 to 1e13 ns"
             )));
         }
         let span = Span::from_fs((ns * 1e6).round() as u64);

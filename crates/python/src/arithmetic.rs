@@ -1,4 +1,4 @@
-//! Numbers of the protocols that bounds are computed from, and quantities as scenarios write them.
+//! Protocol constants from which bounds are computed, and conversions of quantities as written in scenarios.
 
 use kernel::{Bandwidth, Bytes, Quantity, Value};
 use protocol::{Envelope, FunctionId, Generation, Header, TLP_FRAMING, aurora};
@@ -21,7 +21,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Bytes of the header of a memory write to `address`.
+/// Returns the header size in bytes of a memory write to `address`.
 #[pyfunction]
 fn write_header_bytes(address: u64) -> PyResult<usize> {
     let header = Header::memory_write(FunctionId::default(), address, 1);
@@ -30,7 +30,7 @@ fn write_header_bytes(address: u64) -> PyResult<usize> {
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Bytes a second of a link, with headers and framing, without the bits of its coding.
+/// Returns the bytes per second of a link: headers and framing are included, the overhead of the line coding is not.
 #[pyfunction]
 fn link_bytes_per_second(gigatransfers: f64, lanes: u8) -> PyResult<f64> {
     let extended = [Generation::Gen4At20, Generation::Gen4At25];
@@ -46,16 +46,18 @@ fn link_bytes_per_second(gigatransfers: f64, lanes: u8) -> PyResult<f64> {
     Ok(f64::from(lanes) * 64e15 / generation.lane_byte_fs_x64() as f64)
 }
 
-/// Cycles of a fibre with so many lanes that a frame of `length` bytes takes.
+/// Returns the cycles that a frame of `length` bytes takes on a fibre with `lanes` lanes.
 #[pyfunction]
 fn frame_cycles(length: u32, lanes: u32) -> PyResult<u32> {
     if lanes == 0 {
-        return Err(PyValueError::new_err("a fibre has one lane or more"));
+        return Err(PyValueError::new_err(
+            "0 is not a number of lanes; write 1 or more",
+        ));
     }
     Ok(aurora::cycles(length, lanes))
 }
 
-/// The bytes that a text such as "4 KiB" means.
+/// Converts a text such as "4 KiB" to bytes.
 #[pyfunction]
 fn read_size(text: &str) -> PyResult<u64> {
     Bytes::read(&Value::Text(text))
@@ -63,7 +65,7 @@ fn read_size(text: &str) -> PyResult<u64> {
         .map_err(PyValueError::new_err)
 }
 
-/// The bytes a second that a text such as "1 GB/s" means.
+/// Converts a text such as "1 GB/s" to bytes per second.
 #[pyfunction]
 fn read_bandwidth(text: &str) -> PyResult<u64> {
     Bandwidth::read(&Value::Text(text))

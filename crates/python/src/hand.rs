@@ -1,4 +1,4 @@
-//! Threads of hosts in the hands of Python: what each does next, and who has done it.
+//! Host threads that Python controls.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -13,7 +13,7 @@ use sim::Order;
 
 use crate::{Simulation, access_error, watched};
 
-/// A thread of a host that Python tells what to do.
+/// A thread of a simulated host that Python controls.
 #[pyclass(module = "peerlane._core", frozen)]
 pub struct Hand {
     hand: sim::Hand,
@@ -42,7 +42,7 @@ impl Hand {
     fn begin_work(&self, py: Python<'_>, ns: f64) -> PyResult<()> {
         if !(0.0..=1e13).contains(&ns) {
             return Err(PyValueError::new_err(format!(
-                "{ns} ns is no time to work; give 0 to 1e13 ns"
+                "{ns} ns is not a possible time to work; give 0 to 1e13 ns"
             )));
         }
         let span = Span::from_fs((ns * 1e6).round() as u64);
@@ -82,7 +82,7 @@ impl Hand {
     }
 }
 
-/// Lets time pass until one of `hands` has done what it was told: which. None if none of them ever will.
+/// Advances simulated time until one of `hands` has ended its operation, and returns its index. Returns `None` if none ever will.
 #[pyfunction]
 pub fn advance(
     py: Python<'_>,
@@ -98,13 +98,13 @@ pub fn advance(
 
 const PAGE: u64 = 4096;
 
-/// One request: of one to 64 bytes, within a page.
+/// Checks an access of 1 to 64 bytes, which must be within a page.
 fn check(address: u64, length: usize) -> PyResult<()> {
     let within = PAGE - address % PAGE;
     if (1..=64).contains(&length) && length as u64 <= within {
         return Ok(());
     }
     Err(PyValueError::new_err(format!(
-        "{length} bytes at {address:#x} are no access of a core; ask for 1 to 64 within a page of 4 KiB"
+        "{length} bytes at {address:#x} are not a possible access of a core; use 1 to 64 bytes within a 4 KiB page"
     )))
 }

@@ -1,4 +1,4 @@
-//! Ranks of a job in the hands of Python: what each does next, and what it has done.
+//! Ranks of a job that Python controls: their next operations and the results.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -14,14 +14,14 @@ use sim::job::{self, Call, CallError, Done, Letter, Number, Operator, Spot, Want
 
 use crate::{ScenarioError, Simulation, access_error, watched};
 
-/// The ranks of a job, on the hosts of a simulation.
+/// The ranks of a job on hosts of a simulation.
 #[pyclass(module = "peerlane._core")]
 pub struct Job {
     job: job::Job,
     simulation: Py<Simulation>,
 }
 
-/// Rank; source, tag and length of a message; and what it has got.
+/// The end of an operation: the rank; source, tag and length of its message; and its result.
 type Ended<'py> = (usize, usize, u32, u64, Bound<'py, PyBytes>);
 
 #[pymethods]
@@ -232,7 +232,7 @@ impl Job {
     }
 }
 
-/// The network interface controllers of a simulation, in the order of its scenario.
+/// The names of a simulation's network interface controllers, in the order of its scenario.
 #[pyfunction]
 pub fn nics(simulation: &Simulation) -> Vec<String> {
     let nodes = simulation.0.plan().nodes.iter();
@@ -240,7 +240,7 @@ pub fn nics(simulation: &Simulation) -> Vec<String> {
     nics.map(|node| node.name.clone()).collect()
 }
 
-/// A value as a scenario has it.
+/// A value of a parameter, as in a scenario.
 #[derive(FromPyObject)]
 enum Setting {
     Flag(bool),
@@ -268,13 +268,15 @@ fn wanted(from: Option<usize>, tag: Option<u32>, room: u64) -> Wanted {
     Wanted { from, tag, room }
 }
 
-/// The one of `names` that is called `name`.
+/// Returns the one of `names` called `name`.
 fn named<T: Copy>(what: &str, name: &str, names: &[(&str, T)]) -> PyResult<T> {
     let found = names.iter().find(|(known, _)| *known == name);
     found.map(|(_, one)| *one).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(|(known, _)| *known).collect();
         let known = known.join(", ");
-        PyValueError::new_err(format!("{what} {name:?} is none of {known}"))
+        PyValueError::new_err(format!(
+            "{what} {name:?} is not known; write one of {known}"
+        ))
     })
 }
 

@@ -1,4 +1,4 @@
-//! The Python module `peerlane._core`: the simulator, and nothing that it does not know itself.
+//! The Python module `peerlane._core`: bindings of the simulator, without logic of its own.
 
 mod afu;
 mod arithmetic;
@@ -23,10 +23,10 @@ pyo3::create_exception!(
     peerlane._core,
     ScenarioError,
     PyValueError,
-    "A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."
+    "A scenario that cannot be built: `FILE:LINE: what is wrong; what to write instead`."
 );
 
-/// One fabric, its workload, and the present moment in simulated time.
+/// A fabric with its workload, at a point in simulated time.
 #[pyclass(module = "peerlane._core")]
 struct Simulation(sim::Simulation);
 
@@ -85,7 +85,7 @@ impl Simulation {
     fn run_until(&mut self, py: Python<'_>, time_ns: f64) -> PyResult<bool> {
         if !(0.0..=1e13).contains(&time_ns) {
             return Err(PyValueError::new_err(format!(
-                "{time_ns} ns is no time to run to; give 0 to 1e13 ns"
+                "{time_ns} ns is not a possible time to run to; give 0 to 1e13 ns"
             )));
         }
         let until = Time::from_fs((time_ns * 1e6).round() as u64);
@@ -152,7 +152,7 @@ impl Simulation {
     fn allocate(&mut self, host: &str, size: u64, alignment: u64) -> PyResult<u64> {
         if !alignment.is_power_of_two() || size == 0 {
             return Err(PyValueError::new_err(
-                "memory is given out in whole bytes, at multiples of a power of two",
+                "size or alignment is not possible; give at least 1 byte and a power of two",
             ));
         }
         self.0
@@ -214,10 +214,10 @@ impl Simulation {
     }
 }
 
-/// What is asked now and then while a simulation runs: whether it is to go on, after a call into Python.
+/// A callback that a running simulation calls repeatedly with a call into Python. It returns whether to continue.
 type Watch<'w> = &'w mut dyn FnMut(&dyn Fn(Python<'_>) -> PyResult<()>) -> bool;
 
-/// Lets `work` run while other threads have Python, but for the calls of its watch. Their error, or a signal, ends it.
+/// Runs `work` without holding Python's lock, except in its calls of the watch. An error of these calls, or a signal, ends it.
 fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) -> PyResult<T> {
     let mut raised = None;
     let done = py.detach(|| {
@@ -230,13 +230,13 @@ fn watched<T: Send>(py: Python<'_>, work: impl FnOnce(Watch<'_>) -> T + Send) ->
     raised.map_or(Ok(done), Err)
 }
 
-/// The models, profiles and parameters there are, as JSON.
+/// Returns all models, profiles and parameters, as JSON.
 #[pyfunction]
 fn catalogue() -> PyResult<String> {
     json(&scenario::catalogue())
 }
 
-/// The `length` bytes at `offset` of the pattern number `number`, of which no two are alike.
+/// Returns the `length` bytes at `offset` of pattern number `number`. All patterns differ.
 #[pyfunction]
 fn pattern(
     py: Python<'_>,
@@ -260,7 +260,7 @@ struct Bench {
     peers: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Runs the fabric bench once and gives its figures as JSON.
+/// Runs the fabric benchmark once, and returns its results as JSON.
 #[pyfunction]
 #[pyo3(signature = (endpoints = 1, tlps = 32768))]
 fn bench_fabric(py: Python<'_>, endpoints: usize, tlps: u64) -> PyResult<String> {
@@ -303,7 +303,7 @@ struct NetworkBench {
     wall_seconds: f64,
 }
 
-/// Runs the network bench once, on a torus of `side` times `side` routers, and gives its figures as JSON.
+/// Runs the network benchmark once, on a torus of `side` times `side` routers, and returns its results as JSON.
 #[pyfunction]
 #[pyo3(signature = (side = 8, hops = 500_000))]
 fn bench_network(py: Python<'_>, side: u16, hops: u64) -> PyResult<String> {
@@ -341,7 +341,7 @@ struct MessageBench {
     wall_seconds: f64,
 }
 
-/// Runs the bench of messages once, from each of so many hosts to each other one, and gives its figures as JSON.
+/// Runs the message benchmark once, from each of `hosts` hosts to every other, and returns its results as JSON.
 #[pyfunction]
 fn bench_messages(py: Python<'_>, hosts: usize, size: u64) -> PyResult<String> {
     if !(2..=16).contains(&hosts) || !(1..=1 << 26).contains(&size) {
@@ -371,7 +371,7 @@ fn bench_messages(py: Python<'_>, hosts: usize, size: u64) -> PyResult<String> {
     })
 }
 
-/// Runs a simulation to its end: seconds of wall time, and events in each of them.
+/// Runs a simulation to its end. Returns the seconds of wall time and the events per second.
 fn timed(py: Python<'_>, simulation: &mut sim::Simulation) -> PyResult<(f64, f64)> {
     let before = simulation.events();
     let begin = Instant::now();
@@ -383,7 +383,7 @@ fn timed(py: Python<'_>, simulation: &mut sim::Simulation) -> PyResult<(f64, f64
     Ok((wall_seconds, events / wall_seconds))
 }
 
-/// The most memory that this process ever held, where the system tells (Linux).
+/// The peak memory use of this process, if the system provides it (Linux).
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -404,7 +404,7 @@ fn function_id(text: &str) -> PyResult<FunctionId> {
         .map_err(|error: NotAFunction| PyValueError::new_err(error.to_string()))
 }
 
-/// Makes an access that ends when Python has a signal to handle.
+/// Performs an access that ends early if Python has a signal to handle.
 fn interruptible<T: Send>(
     py: Python<'_>,
     access: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, AccessError> + Send,

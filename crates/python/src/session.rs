@@ -1,4 +1,4 @@
-//! A host that real programs run on, served from Python.
+//! Sessions: hosts on which real programs run, served from Python.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -14,14 +14,14 @@ use sim::{Afu, BuiltInAfu};
 use crate::afu::PythonAfu;
 use crate::{ScenarioError, Simulation, json};
 
-/// A session: a host of a simulation, and a socket at which programs reach it.
+/// A session: a host of a simulation, and the socket by which programs reach it.
 #[pyclass(module = "peerlane._core", frozen)]
 pub struct Session {
     server: Mutex<Server>,
     is_over: AtomicBool,
 }
 
-/// Models of accelerators that Python makes: from `FILE.py` or `FILE.py:CLASS` to an object.
+/// A loader of accelerator models in Python, named as `FILE.py` or `FILE.py:CLASS`.
 #[derive(Debug)]
 struct PythonLoader(Py<PyAny>);
 
@@ -38,8 +38,8 @@ impl Loader for PythonLoader {
 
 #[pymethods]
 impl Session {
-    /// `images` are bitstreams that are loaded before anything begins, with the card's name; `times` are the real and the
-    /// monotonic time, in nanoseconds.
+    /// Creates a session. `images` are pairs of a card and a bitstream that are loaded before the session begins. `times` are the
+    /// initial real time and monotonic time in nanoseconds.
     #[new]
     #[pyo3(signature = (scenario, host, socket, times, loader, images, wall = false))]
     fn new(
@@ -73,7 +73,7 @@ impl Session {
         })
     }
 
-    /// Answers programs until the session is [over](Self::end).
+    /// Serves programs until the session is [ended](Self::end).
     fn serve(&self, py: Python<'_>) -> PyResult<()> {
         let served = py.detach(|| {
             let mut server = self.server.lock().map_err(|_| None)?;
@@ -82,25 +82,28 @@ impl Session {
         });
         match served {
             Ok(()) => Ok(()),
-            Err(None) => Err(PyRuntimeError::new_err("the session has broken down")),
+            Err(None) => Err(PyRuntimeError::new_err(
+                "the session has failed with a panic",
+            )),
             Err(Some(error)) => Err(session_error(&error)),
         }
     }
 
-    /// Ends the session soon.
+    /// Ends the session at its next check.
     fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Simulated time since the session began, once it is over.
+    /// Returns the simulated time since the session began. The session must have ended.
     fn elapsed_ns(&self) -> PyResult<f64> {
         let server = self.server.try_lock();
-        let server = server.map_err(|_| PyRuntimeError::new_err("the session is not over"))?;
+        let server = server
+            .map_err(|_| PyRuntimeError::new_err("the session has not ended; call end() first"))?;
         Ok(server.elapsed().as_ns())
     }
 }
 
-/// The accelerators that come with the simulator: names of their images, and UUIDs.
+/// The names of the built-in accelerators' images, with their UUIDs.
 #[pyfunction]
 pub fn afus() -> Vec<(&'static str, String)> {
     let all = BuiltInAfu::NAMES.iter();
@@ -108,7 +111,7 @@ pub fn afus() -> Vec<(&'static str, String)> {
     with_id.collect()
 }
 
-/// The bytes of a bitstream with that name and UUID, and where its model is, if it has one of its own.
+/// Returns a bitstream with this name and UUID, and with the location of its model, if it has one.
 #[pyfunction]
 #[pyo3(signature = (name, uuid, model = None))]
 pub fn write_bitstream<'py>(
@@ -120,8 +123,8 @@ pub fn write_bitstream<'py>(
     PyBytes::new(py, &Image::new(uuid, model).emit(name))
 }
 
-/// What a bitstream holds: the UUIDs of its accelerator and of the interface that it is made for, and where a model is, if it
-/// names one.
+/// Returns the contents of a bitstream: the UUID of its accelerator, the UUID of the interface that it needs, and the location of
+/// its model, if there is one.
 #[pyfunction]
 pub fn read_bitstream(bitstream: &[u8]) -> PyResult<(String, String, Option<String>)> {
     let image =
@@ -129,7 +132,7 @@ pub fn read_bitstream(bitstream: &[u8]) -> PyResult<(String, String, Option<Stri
     Ok((image.accelerator, image.interface, image.model))
 }
 
-/// Configures a card with a bitstream, in no time; `loader` makes models of accelerators that it names.
+/// Configures a card with a bitstream in zero time. `loader` creates the models of accelerators that are written in Python.
 #[pyfunction]
 pub fn load_image(
     simulation: &Bound<'_, Simulation>,
@@ -158,7 +161,7 @@ struct Card {
     interrupts: Vec<u32>,
 }
 
-/// All FPGA cards of a simulation, as JSON.
+/// Returns all FPGA cards of a simulation, as JSON.
 #[pyfunction]
 pub fn cards(simulation: &Bound<'_, Simulation>) -> PyResult<String> {
     let simulation = &simulation.try_borrow()?.0;

@@ -1,4 +1,4 @@
-//! Packets from their description, for the comparison with other packers.
+//! Packets from descriptions in JSON, for comparison with other implementations.
 
 mod translation;
 
@@ -15,7 +15,7 @@ use translation::{
     TranslationRequest,
 };
 
-/// A packet as JSON describes it.
+/// A packet as described in JSON.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 enum Description {
@@ -78,7 +78,7 @@ struct Limits {
     data: u16,
 }
 
-/// What every TLP has.
+/// The fields that every TLP has.
 #[derive(Deserialize)]
 struct Common {
     #[serde(default)]
@@ -95,12 +95,12 @@ struct Common {
     no_snoop: bool,
     #[serde(default)]
     poisoned: bool,
-    /// Of a memory read or write.
+    /// Whether the address is translated (AT); only for memory reads and writes.
     #[serde(default)]
     translated: bool,
 }
 
-/// The bytes of the TLP or DLLP that the JSON object `description` describes.
+/// Returns the bytes of the TLP or DLLP that the JSON object `description` describes.
 #[pyfunction]
 pub fn pack_tlp(description: &str) -> PyResult<Vec<u8>> {
     pack(description).map_err(PyValueError::new_err)
@@ -110,7 +110,7 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
     let common: Common = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let description = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let requester = FunctionId(common.requester);
-    let tag = Tag::new(common.tag).ok_or("a tag has at most 10 bits")?;
+    let tag = Tag::new(common.tag).ok_or("the tag is too large; a tag has at most 10 bits")?;
     let (mut header, data) = match description {
         Description::MemoryRead { address, length } => (
             Header::memory_read(requester, tag, address, length).map_err(said)?,
@@ -160,7 +160,7 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
                 config
                     .data
                     .as_deref()
-                    .ok_or("a configuration write has data")?,
+                    .ok_or("data is missing; a configuration write has 4 bytes of data")?,
             )?;
             (
                 Kind::ConfigWrite(config.request(requester, tag)?).into(),
@@ -180,8 +180,8 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
             return Ok(Dllp::UpdateFc(limits.credit()?).emit().to_vec());
         }
     };
-    header.traffic_class =
-        TrafficClass::new(common.traffic_class).ok_or("a traffic class is 0 to 7")?;
+    header.traffic_class = TrafficClass::new(common.traffic_class)
+        .ok_or("the traffic class is too large; write 0 to 7")?;
     header.attributes = Attributes {
         relaxed_ordering: common.relaxed_ordering,
         id_ordering: common.id_ordering,
@@ -215,7 +215,7 @@ impl Config {
             1 => ConfigKind::Type1,
             other => {
                 return Err(format!(
-                    "a configuration request is of type 0 or 1, not {other}"
+                    "{other} is not a type of configuration request; write 0 or 1"
                 ));
             }
         };
@@ -236,7 +236,11 @@ impl Limits {
             "posted" => Class::Posted,
             "non-posted" => Class::NonPosted,
             "completion" => Class::Completion,
-            other => return Err(format!("{other:?} is no class")),
+            other => {
+                return Err(format!(
+                    "{other:?} is not a flow-control class; write posted, non-posted or completion"
+                ));
+            }
         };
         Ok(Credit {
             channel: self.channel,
@@ -257,7 +261,9 @@ fn status_of(name: &str) -> Result<Status, String> {
         "unsupported-request" => Ok(Status::UnsupportedRequest),
         "configuration-retry" => Ok(Status::ConfigurationRetry),
         "completer-abort" => Ok(Status::CompleterAbort),
-        other => Err(format!("{other:?} is no completion status")),
+        other => Err(format!(
+            "{other:?} is not a completion status; write successful, unsupported-request, configuration-retry or completer-abort"
+        )),
     }
 }
 
@@ -268,6 +274,9 @@ fn bytes_of(hex: &str) -> Result<Vec<u8>, String> {
     };
     (0..hex.len())
         .step_by(2)
-        .map(|at| digits(at).ok_or_else(|| "data is not hexadecimal".to_owned()))
+        .map(|at| {
+            digits(at)
+                .ok_or_else(|| "data is not hexadecimal; write two digits for each byte".to_owned())
+        })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Address translation: its requests and messages from their descriptions.
+//! Requests and messages of address translation, from descriptions in JSON.
 
 use protocol::{
     Access, CompletionCount, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation,
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::said;
 
-/// A header, and the data after it.
+/// The header and the data of a packet.
 type Packet = (Header, Vec<u8>);
 
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ pub struct InvalidateRequest {
     target: u16,
     itag: u8,
     address: u64,
-    /// All addresses, if there is none.
+    /// The size of the range; absent for all addresses.
     size: Option<u64>,
     #[serde(default)]
     global: bool,
@@ -66,7 +66,7 @@ impl InvalidateRequest {
     pub fn packet(&self, requester: FunctionId) -> Result<Packet, String> {
         let message = Message::InvalidateRequest {
             target: FunctionId(self.target),
-            tag: InvalidateTag::new(self.itag).ok_or("an ITag is 0 to 31")?,
+            tag: InvalidateTag::new(self.itag).ok_or("the ITag is too large; write 0 to 31")?,
         };
         let range = match self.size {
             Some(size) => PageRange::new(self.address, size).map_err(said)?,
@@ -82,7 +82,8 @@ impl InvalidateCompletion {
     pub fn packet(&self, requester: FunctionId) -> Result<Packet, String> {
         let message = Message::InvalidateCompletion {
             target: FunctionId(self.target),
-            count: CompletionCount::new(self.count).ok_or("a completion count is 1 to 8")?,
+            count: CompletionCount::new(self.count)
+                .ok_or("the completion count is wrong; write 1 to 8")?,
             tags: InvalidateTags(self.itags),
         };
         Ok((Header::message(requester, message), Vec::new()))
@@ -96,7 +97,7 @@ impl PageRequestMessage {
             page: Page::of(self.address),
             group: group(self.group)?,
             is_last: self.last,
-            access: *access.ok_or("the access is 0 to 3: R and twice W")?,
+            access: *access.ok_or("the access is wrong; write R plus twice W, 0 to 3")?,
         };
         let message = Message::PageRequest(request);
         Ok((Header::message(requester, message), Vec::new()))
@@ -109,7 +110,7 @@ impl PageResponseMessage {
             "success" => PageResponse::Success,
             "invalid-request" => PageResponse::InvalidRequest,
             "failure" => PageResponse::Failure,
-            other => return Err(format!("{other:?} is no response to page requests")),
+            other => return Err(format!("{other:?} is not a response to page requests")),
         };
         let message = Message::PageGroupResponse {
             target: FunctionId(self.target),
@@ -122,5 +123,5 @@ impl PageResponseMessage {
 
 fn group(number: u16) -> Result<PageGroup, String> {
     let group = PageGroup::new(number);
-    group.ok_or_else(|| "a page request group is 0 to 511".to_owned())
+    group.ok_or_else(|| "the page request group is too large; write 0 to 511".to_owned())
 }
