@@ -1,4 +1,4 @@
-"""The sum of what all ranks have, at all of them: its time, by size and number of ranks."""
+"""All-reduce: the sum of all ranks' vectors, at every rank. Times by size and number of ranks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cluster(size: int) -> Fabric:
 
 
 async def all_reduce(rank: Rank) -> list[float]:
-    """How long each count of numbers took from a barrier on, in nanoseconds."""
+    """The time after a barrier for each count of numbers, in nanoseconds."""
     times = []
     for count in COUNTS:
         own = array("d", ((rank.number + 1) * place for place in range(count)))

@@ -1,4 +1,4 @@
-/* The CRC-32 of a buffer, by the accelerator of checksum_afu.py, which is given as any other is:
+/* Computes the CRC-32 of a buffer with the accelerator of checksum_afu.py, which is loaded as any other is:
  *
  *   gcc -O2 checksum.c $(peerlane opae flags) -lopae-c -o checksum
  *   peerlane opae run --afu checksum_afu.py ./checksum [KIB]

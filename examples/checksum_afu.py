@@ -1,7 +1,7 @@
-"""An accelerator of one's own: the CRC-32 of lines of host memory, and a driver for it.
+"""Your own accelerator: it computes the CRC-32 of lines of host memory. With its driver.
 
-The accelerator is a class. `peerlane opae run --afu checksum_afu.py ./checksum` gives it to a
-program in C (`checksum.c`); run by itself, this file drives it from Python.
+The accelerator is a class. `peerlane opae run --afu checksum_afu.py ./checksum` loads it for a
+program in C (`checksum.c`). If you run this file, it uses the accelerator from Python.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from peerlane.reproduction.catalogue import system_fabric
 
 LINE = 64
 PER_REQUEST = 4
-"""Lines of the longest request, which begins at a multiple of its length."""
+"""Lines of the longest request. A request begins at a multiple of its length."""
 
 SOURCE, LINES, TARGET, CONTROL, END = 0x40, 0x48, 0x50, 0x58, 0x60
-"""Registers: where to read and where to write, both in lines, how many to read; what to do."""
+"""Registers: first line to read, number of lines, line of the result, command and state."""
 
 START, BUSY, FAILED = 1, 2, 4
 
 
 class Checksum(Afu):
-    """Reads lines, and writes one with their CRC-32, how many there were and whether all came."""
+    """Reads lines, and writes one line with their CRC-32, their number and a failure flag."""
 
     uuid = "3a778c9e-5bd1-4d0b-9c64-0a6dcfb1c4f3"
 
@@ -32,20 +32,20 @@ class Checksum(Afu):
         self.reset()
 
     def reset(self) -> None:
-        """Nothing is under way."""
+        """Resets the registers. No request is outstanding."""
         self.registers = bytearray(END)
         self.arrived: dict[int, bytes] = {}
         self.asked = self.summed = self.lines = self.crc = self.state = 0
 
     def load(self, shell: Shell, offset: int, length: int) -> int:
-        """Registers are as they were stored, but for the state."""
+        """Returns a register as it was stored, or the state."""
         del shell
         if offset == CONTROL:
             return self.state
         return int.from_bytes(self.registers[offset : offset + length], "little")
 
     def store(self, shell: Shell, offset: int, data: bytes) -> None:
-        """The last register starts it."""
+        """Stores a register. The last one starts the accelerator."""
         if offset + len(data) > END:
             return
         self.registers[offset : offset + len(data)] = data
@@ -56,7 +56,7 @@ class Checksum(Afu):
             self.wake(shell)
 
     def wake(self, shell: Shell) -> None:
-        """Asks for lines as long as there is room; when all have come, writes what came of them."""
+        """Requests lines while the shell accepts reads. Writes the result when all have arrived."""
         while self.asked < self.lines and shell.can_read:
             line = self.source + self.asked
             count = min(PER_REQUEST - line % PER_REQUEST, self.lines - self.asked)
@@ -68,7 +68,7 @@ class Checksum(Afu):
             shell.write(self.target * LINE, result.ljust(LINE, b"\0"))
 
     def read_done(self, shell: Shell, tag: int, data: bytes | None) -> None:
-        """Answers come in any order; a CRC needs them in theirs, so that some wait for others."""
+        """Adds lines to the CRC in order. Lines that arrive early wait for the others."""
         if data is None:
             self.state |= FAILED
         count = min(PER_REQUEST - (self.source + tag) % PER_REQUEST, self.lines - tag)
@@ -80,13 +80,13 @@ class Checksum(Afu):
         self.wake(shell)
 
     def write_done(self, shell: Shell, tag: int) -> None:
-        """The result is off: whoever sleeps until the interrupt finds it in memory."""
+        """The result is written, so software that waits for the interrupt finds it in memory."""
         del tag
         shell.interrupt()
 
 
 async def checksum(card: Accelerator, data: bytes) -> tuple[int, float]:
-    """The CRC-32 of whole lines, and the nanoseconds that the card took for it."""
+    """Returns the CRC-32 of whole lines, and the time that the card took in nanoseconds."""
     hand = card.hand
     async with hand.pinned(len(data)) as source, hand.pinned(LINE) as target:
         hand.set(source, data)
@@ -103,7 +103,7 @@ async def checksum(card: Accelerator, data: bytes) -> tuple[int, float]:
 
 
 def main() -> None:
-    """Sums buffers of several sizes."""
+    """Computes the CRC-32 of buffers of several sizes."""
     simulation = system_fabric("pac").without_flows().simulation()
     configure(simulation, "card", os.fspath(__file__))
     (card,) = accelerators(simulation)

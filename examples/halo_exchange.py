@@ -1,7 +1,7 @@
-"""Heat in a plate: a Jacobi iteration on 4 x 4 ranks, each with a tile of it.
+"""Heat in a plate: a Jacobi iteration on 4 x 4 ranks, each with one tile of the plate.
 
-Before each step every rank exchanges the edges of its tile with its neighbours. What comes out is
-what one rank alone would compute, to the last bit.
+Before each step every rank exchanges the edges of its tile with its neighbours. The result equals
+that of a single rank in every bit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Cell = tuple[int, int]
 
 
 def cluster() -> Fabric:
-    """A host for each tile; their network interface controllers share a crossbar."""
+    """A host for each tile. The network interface controllers share a crossbar."""
     fabric = Fabric("plate").links(generation=3, lanes=8).controller("crossbar", ports=SIDE**2)
     for number in range(SIDE**2):
         fabric.host(f"h{number}").device(f"n{number}", f"h{number}", model="nic")
@@ -28,7 +28,7 @@ def square(top: int, left: int, side: int) -> list[Cell]:
 
 
 def step(plate: dict[Cell, float], cells: list[Cell]) -> dict[Cell, float]:
-    """Each cell becomes the mean of its neighbours; it is hot above the plate, else cold."""
+    """Sets each cell to the mean of its neighbours. The edge is hot above the plate, else cold."""
 
     def at(y: int, x: int) -> float:
         return plate.get((y, x), float(y < 0))
@@ -39,7 +39,7 @@ def step(plate: dict[Cell, float], cells: list[Cell]) -> dict[Cell, float]:
 
 
 def sides(number: int, cells: list[Cell]) -> list[tuple[int, list[Cell], list[Cell]]]:
-    """Each neighbour of a rank, the edge towards it, and the cells of it behind that edge."""
+    """For each neighbour of a rank: the edge towards it, and the halo cells beyond that edge."""
     found = []
     for dy, dx in ((-1, 0), (1, 0), (0, -1), (0, 1)):
         edge = [(y, x) for y, x in cells if (y + dy, x + dx) not in cells]
@@ -50,7 +50,7 @@ def sides(number: int, cells: list[Cell]) -> list[tuple[int, list[Cell], list[Ce
 
 
 async def heat(rank: Rank) -> dict[Cell, float]:
-    """The rank's tile after all steps; a cell takes a nanosecond."""
+    """The rank's tile after all steps. Computing a cell takes a nanosecond."""
     top, left = divmod(rank.number, SIDE)
     cells = square(TILE * top, TILE * left, TILE)
     plate = dict.fromkeys(cells, 0.0)
@@ -68,7 +68,7 @@ async def heat(rank: Rank) -> dict[Cell, float]:
 
 
 def main() -> None:
-    """Compares all tiles with the plate of one rank alone."""
+    """Compares all tiles with the plate computed by a single rank."""
     run = run_ranks(cluster(), heat)
     cells = square(0, 0, SIDE * TILE)
     plate = dict.fromkeys(cells, 0.0)

@@ -1,6 +1,6 @@
-"""Two ranks that answer each other: half of the round trip, by the size of the message.
+"""Two ranks that send messages to each other in turn: half of the round trip time, by message size.
 
-Up to the eager limit a message goes at once; longer ones are asked for first.
+Messages up to the eager limit are sent at once. Longer ones need a rendezvous first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def pair() -> Fabric:
 
 
 async def ping_pong(rank: Rank) -> list[float]:
-    """Half of the mean round trip for each size, in nanoseconds."""
+    """Half of the mean round trip time for each size, in nanoseconds."""
     halves = []
     for size in SIZES:
         await rank.barrier()
@@ -40,7 +40,7 @@ async def ping_pong(rank: Rank) -> list[float]:
 
 
 def main() -> None:
-    """Measures both ways of moving long messages, and shows them side by side."""
+    """Measures both methods for long messages, and shows them side by side."""
     ways = ("put", "get")
     runs = [run_ranks(pair(), ping_pong, rendezvous=way).values[0] for way in ways]
     table = Table("bytes", *(f"{way}, ns" for way in ways), "MB/s", title="half a round trip")
