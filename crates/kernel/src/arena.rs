@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "no more often")]
+    #[should_panic(expected = "released at most once")]
     fn a_slot_cannot_be_released_twice() {
         let mut arena = Arena::<u8>::default();
         let id = arena.claim();
