@@ -2,16 +2,16 @@
 
 /// A transmitter's credit counter of `BITS` bits: `CREDIT_LIMIT` and `CREDITS_CONSUMED`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gate<const BITS: u32> {
+pub(crate) struct CreditCounter<const BITS: u32> {
     limit: u16,
     consumed: u16,
     infinite: bool,
 }
 
-impl<const BITS: u32> Gate<BITS> {
+impl<const BITS: u32> CreditCounter<BITS> {
     const MASK: u16 = (1 << BITS) - 1;
 
-    pub(crate) const CLOSED: Self = Gate {
+    pub(crate) const CLOSED: Self = CreditCounter {
         limit: 0,
         consumed: 0,
         infinite: false,
@@ -46,14 +46,14 @@ impl<const BITS: u32> Gate<BITS> {
 /// The transmitter's credit for one class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    pub(crate) headers: Gate<8>,
-    pub(crate) data: Gate<12>,
+    pub(crate) headers: CreditCounter<8>,
+    pub(crate) data: CreditCounter<12>,
 }
 
 impl Budget {
     pub(crate) const CLOSED: Budget = Budget {
-        headers: Gate::CLOSED,
-        data: Gate::CLOSED,
+        headers: CreditCounter::CLOSED,
+        data: CreditCounter::CLOSED,
     };
 
     pub(crate) fn allows(&self, data: u16) -> bool {
@@ -68,21 +68,21 @@ impl Budget {
 
 /// A receiver's buffer for headers or for data of one class, counted in credits. A size of zero means infinite credit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room<const BITS: u32> {
+pub(crate) struct ReceiveBuffer<const BITS: u32> {
     size: u16,
     used: u16,
     /// `CREDITS_ALLOCATED`, and its value when it was last announced.
     allocated: u16,
     announced: u16,
     /// The number of free credits to announce that makes an UpdateFC due.
-    worth: u16,
+    update_threshold: u16,
     /// The credits that the largest packet needs. If the far end has fewer, any freed credit makes an UpdateFC due.
     packet: u16,
     /// Credits that are scheduled to be freed.
-    promised: u16,
+    releasing: u16,
 }
 
-impl<const BITS: u32> Room<BITS> {
+impl<const BITS: u32> ReceiveBuffer<BITS> {
     const MASK: u16 = (1 << BITS) - 1;
     /// The largest size: a receiver announces at most half of the counter's range (PCIe Base 2.6.1.2).
     pub(crate) const LARGEST: u16 = (1 << (BITS - 1)) - 1;
@@ -91,15 +91,15 @@ impl<const BITS: u32> Room<BITS> {
     /// `packet` credits.
     pub(crate) fn new(size: u16, share: f64, packet: u16) -> Self {
         let size = size.min(Self::LARGEST);
-        let worth = (f64::from(size) * share).ceil().max(1.0) as u16;
-        Room {
+        let update_threshold = (f64::from(size) * share).ceil().max(1.0) as u16;
+        ReceiveBuffer {
             size,
             used: 0,
             allocated: size,
             announced: size,
-            worth,
+            update_threshold,
             packet,
-            promised: 0,
+            releasing: 0,
         }
     }
 
@@ -136,19 +136,19 @@ impl<const BITS: u32> Room<BITS> {
     }
 
     #[inline]
-    fn is_worth_telling(&self) -> bool {
-        self.is_worth(self.unannounced())
+    fn is_update_due(&self) -> bool {
+        self.makes_update_due(self.unannounced())
     }
 
-    fn will_be_worth_telling(&self) -> bool {
-        self.size > 0 && self.is_worth(self.unannounced() + self.promised)
+    fn will_update_be_due(&self) -> bool {
+        self.size > 0 && self.makes_update_due(self.unannounced() + self.releasing)
     }
 
     /// Whether `credits` credits to announce make an UpdateFC due. One must be scheduled when credit is freed and the far end had
     /// too little for a packet (PCIe Base 2.6.1.2).
     #[inline]
-    fn is_worth(&self, credits: u16) -> bool {
-        credits >= self.worth || credits > 0 && self.starves_without(0)
+    fn makes_update_due(&self, credits: u16) -> bool {
+        credits >= self.update_threshold || credits > 0 && self.starves_without(0)
     }
 
     /// Whether the far end, after spending `credits` more credits, has too little for the largest packet.
@@ -160,12 +160,12 @@ impl<const BITS: u32> Room<BITS> {
 
 /// A receiver's buffers for one class.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Buffer {
-    pub(crate) headers: Room<8>,
-    pub(crate) data: Room<12>,
+pub(crate) struct ClassBuffers {
+    pub(crate) headers: ReceiveBuffer<8>,
+    pub(crate) data: ReceiveBuffer<12>,
 }
 
-impl Buffer {
+impl ClassBuffers {
     pub(crate) fn take(&mut self, data: u16) {
         self.headers.take(1);
         self.data.take(data);
@@ -177,33 +177,33 @@ impl Buffer {
     }
 
     /// Schedules the release of a packet with `data` data credits.
-    pub(crate) fn promise(&mut self, data: u16) {
-        self.headers.promised += 1;
-        self.data.promised += data;
+    pub(crate) fn begin_release(&mut self, data: u16) {
+        self.headers.releasing += 1;
+        self.data.releasing += data;
     }
 
     /// Removes a scheduled release, because the packet leaves the buffer now.
-    pub(crate) fn keep_promise(&mut self, data: u16) {
-        self.headers.promised -= 1;
-        self.data.promised -= data;
+    pub(crate) fn end_release(&mut self, data: u16) {
+        self.headers.releasing -= 1;
+        self.data.releasing -= data;
     }
 
-    pub(crate) fn forget_promises(&mut self) {
-        self.headers.promised = 0;
-        self.data.promised = 0;
+    pub(crate) fn forget_releases(&mut self) {
+        self.headers.releasing = 0;
+        self.data.releasing = 0;
     }
 
-    pub(crate) fn will_be_worth_telling(&self) -> bool {
-        self.headers.will_be_worth_telling() || self.data.will_be_worth_telling()
+    pub(crate) fn will_update_be_due(&self) -> bool {
+        self.headers.will_update_be_due() || self.data.will_update_be_due()
     }
 
     #[inline]
-    pub(crate) fn has_news(&self) -> bool {
+    pub(crate) fn has_unannounced(&self) -> bool {
         self.headers.unannounced() > 0 || self.data.unannounced() > 0
     }
 
-    pub(crate) fn is_worth_telling(&self) -> bool {
-        self.headers.is_worth_telling() || self.data.is_worth_telling()
+    pub(crate) fn is_update_due(&self) -> bool {
+        self.headers.is_update_due() || self.data.is_update_due()
     }
 
     /// Whether the far end, after sending a packet with `data` data credits, has too little credit for the largest packet.
@@ -231,16 +231,16 @@ mod tests {
 
     #[test]
     fn no_credit_means_no_limit_when_advertised_at_first() {
-        let mut gate = Gate::<8>::CLOSED;
-        assert!(!gate.allows(1));
-        gate.open(0);
-        assert!(gate.allows(100));
+        let mut counter = CreditCounter::<8>::CLOSED;
+        assert!(!counter.allows(1));
+        counter.open(0);
+        assert!(counter.allows(100));
     }
 
     proptest! {
         #[test]
         fn credits_are_never_negative_nor_leaked(steps in prop::collection::vec((any::<bool>(), 0_u16..40), 1..2000)) {
-            let mut buffer = Buffer { headers: Room::new(20, 0.0, 1), data: Room::new(300, 0.0, 40) };
+            let mut buffer = ClassBuffers { headers: ReceiveBuffer::new(20, 0.0, 1), data: ReceiveBuffer::new(300, 0.0, 40) };
             let mut budget = Budget::CLOSED;
             budget.headers.open(20);
             budget.data.open(300);

@@ -4,9 +4,9 @@ use kernel::{Span, Time};
 use protocol::{CorrectableError, Credit, Dllp, TrafficClass};
 
 use crate::alarm::{Alarms, Ring};
-use crate::handshake::{Handshake, Heard};
+use crate::handshake::{Handshake, InitFcEffect};
 use crate::parameters::PortParameters;
-use crate::receiver::{Arrival, Delivery, News, Receiver, Verdict};
+use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
 use crate::{LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use packet::{Charge, Frame, Observation, TlpFrame};
@@ -23,7 +23,7 @@ pub struct LinkEnd {
     acknowledge_limit: Span,
     replay_limit: Span,
     update_interval: Span,
-    tell_by: Time,
+    update_by: Time,
     alarms: Alarms,
     /// `REPLAY_NUM`: the number of replays since the last progress.
     replays: u8,
@@ -36,7 +36,7 @@ pub struct LinkEnd {
 const REPLAYS: u8 = 4;
 
 /// The interval between rounds of InitFC DLLPs (PCIe Base 3.4.1).
-const GREETING_INTERVAL: Span = Span::from_us(34);
+const INIT_FC_INTERVAL: Span = Span::from_us(34);
 
 impl LinkEnd {
     /// Creates a link end that has not started.
@@ -66,7 +66,7 @@ impl LinkEnd {
             replay_limit: symbols(replay, parameters.replay_timer_factor) + config.flight * 2,
             receiver: Receiver::new(parameters, config),
             update_interval: parameters.update_fc_interval,
-            tell_by: Time::NEVER,
+            update_by: Time::NEVER,
             alarms: Alarms::IDLE,
             replays: 0,
             repaired: 0,
@@ -128,7 +128,7 @@ impl LinkEnd {
 
     /// Starts flow-control initialisation.
     pub fn start(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
-        self.greet(cx);
+        self.send_init_fc(cx);
         self.pump(cx)
     }
 
@@ -153,12 +153,12 @@ impl LinkEnd {
     pub fn free(&mut self, charge: Charge, cx: &mut impl LinkContext) -> Option<Finished> {
         let channel = self.channel_of(charge.traffic_class);
         match self.receiver.free(channel, charge) {
-            News::Now => self.pump(cx),
-            News::Later => {
-                self.tell_by(cx.now() + self.update_interval, cx);
+            PendingUpdate::Now => self.pump(cx),
+            PendingUpdate::Later => {
+                self.update_by(cx.now() + self.update_interval, cx);
                 None
             }
-            News::None => None,
+            PendingUpdate::None => None,
         }
     }
 
@@ -168,18 +168,18 @@ impl LinkEnd {
     pub fn free_later(&mut self, charge: Charge, due: Time, cx: &mut impl LinkContext) {
         let channel = self.channel_of(charge.traffic_class);
         match self.receiver.free_later(channel, charge, due) {
-            Some(worth) => self.look_at_credit(worth, cx),
-            None => self.tell_by(due + self.update_interval, cx),
+            Some(due) => self.check_credit_at(due, cx),
+            None => self.update_by(due + self.update_interval, cx),
         }
     }
 
     /// Makes sure that an UpdateFC is sent by `deadline`.
-    fn tell_by(&mut self, deadline: Time, cx: &mut impl LinkContext) {
-        self.tell_by = self.tell_by.min(deadline);
-        self.look_at_credit(self.tell_by, cx);
+    fn update_by(&mut self, deadline: Time, cx: &mut impl LinkContext) {
+        self.update_by = self.update_by.min(deadline);
+        self.check_credit_at(self.update_by, cx);
     }
 
-    fn look_at_credit(&mut self, time: Time, cx: &mut impl LinkContext) {
+    fn check_credit_at(&mut self, time: Time, cx: &mut impl LinkContext) {
         if !self.alarms.update.is_set() || time < self.alarms.update.deadline() {
             self.set(LinkTimer::UpdateCredit, time, cx);
         }
@@ -207,7 +207,7 @@ impl LinkEnd {
                 (arrival, if urgent { self.pump(cx) } else { None })
             }
             Frame::Dllp(mut bytes) => {
-                for bit in self.receiver.strike(protocol::DLLP_BYTES) {
+                for bit in self.receiver.wrong_bits(protocol::DLLP_BYTES) {
                     if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
                         *byte ^= 1 << (bit % 8);
                     } else {
@@ -229,7 +229,7 @@ impl LinkEnd {
 
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl LinkContext) -> Option<Arrival> {
         let packet = frame.packet;
-        self.hear_traffic(cx);
+        self.receive_traffic(cx);
         let content = &cx.packets()[packet];
         let (wire_len, charge) = (content.wire_len(), content.charge());
         let complete = if self.cut_through {
@@ -238,13 +238,13 @@ impl LinkEnd {
         } else {
             cx.now()
         };
-        let wrong = self.receiver.strike(wire_len);
+        let wrong = self.receiver.wrong_bits(wire_len);
         let expected = self.receiver.expects(frame.sequence);
         match self.receiver.judge(frame, &wrong, cx.packets()) {
             Verdict::Accept => {
                 let channel = self.channel_of(charge.traffic_class);
-                if let Some(worth) = self.receiver.accept(channel, charge, complete, cx.now()) {
-                    self.look_at_credit(worth, cx);
+                if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
+                    self.check_credit_at(due, cx);
                 }
                 if !self.alarms.acknowledge.is_set() {
                     self.set(
@@ -280,10 +280,10 @@ impl LinkEnd {
                 self.send_again();
                 self.alarms.replay.clear();
             }
-            Dllp::InitFc1(credit) => self.greeted(&credit, false, cx),
-            Dllp::InitFc2(credit) => self.greeted(&credit, true, cx),
+            Dllp::InitFc1(credit) => self.receive_init_fc(&credit, false, cx),
+            Dllp::InitFc2(credit) => self.receive_init_fc(&credit, true, cx),
             Dllp::UpdateFc(credit) => {
-                self.hear_traffic(cx);
+                self.receive_traffic(cx);
                 self.transmitter.raise(&credit);
             }
         }
@@ -333,7 +333,7 @@ impl LinkEnd {
                 self.send_again();
             }
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
-            LinkTimer::UpdateCredit => self.greet(cx),
+            LinkTimer::UpdateCredit => self.send_init_fc(cx),
         }
         self.pump(cx)
     }
@@ -343,50 +343,50 @@ impl LinkEnd {
         self.receiver.settle(now);
         // Only a wire with bit errors can lose an UpdateFC. On such a wire every limit is sent again periodically.
         let again = self.receiver.has_errors();
-        if self.tell_by <= now {
-            self.tell_by = Time::NEVER;
-            self.receiver.tell_all(again);
+        if self.update_by <= now {
+            self.update_by = Time::NEVER;
+            self.receiver.request_updates(again);
         }
-        let (worth, promised) = self.receiver.next_worth();
-        if again || promised {
-            self.tell_by = self.tell_by.min(now + self.update_interval);
+        let (due, releasing) = self.receiver.next_due_update();
+        if again || releasing {
+            self.update_by = self.update_by.min(now + self.update_interval);
         }
-        if self.tell_by != Time::NEVER {
-            self.look_at_credit(self.tell_by, cx);
+        if self.update_by != Time::NEVER {
+            self.check_credit_at(self.update_by, cx);
         }
-        if let Some(worth) = worth {
-            self.look_at_credit(worth, cx);
+        if let Some(due) = due {
+            self.check_credit_at(due, cx);
         }
     }
 
     /// Starts a round of InitFC DLLPs.
-    fn greet(&mut self, cx: &mut impl LinkContext) {
+    fn send_init_fc(&mut self, cx: &mut impl LinkContext) {
         self.handshake.begin_round();
-        self.set(LinkTimer::UpdateCredit, cx.now() + GREETING_INTERVAL, cx);
+        self.set(LinkTimer::UpdateCredit, cx.now() + INIT_FC_INTERVAL, cx);
     }
 
     #[inline]
-    fn hear_traffic(&mut self, cx: &mut impl LinkContext) {
-        if self.handshake.hear_traffic() {
+    fn receive_traffic(&mut self, cx: &mut impl LinkContext) {
+        if self.handshake.receive_traffic() {
             cx.observe(Observation::Up { port: cx.port() });
         }
     }
 
-    fn greeted(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
-        match self.handshake.hear(credit, second) {
-            Heard::Limit => self.transmitter.open(credit),
-            Heard::LastLimit => {
+    fn receive_init_fc(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
+        match self.handshake.receive(credit, second) {
+            InitFcEffect::Limit => self.transmitter.open(credit),
+            InitFcEffect::LastLimit => {
                 self.transmitter.open(credit);
-                self.greet(cx);
+                self.send_init_fc(cx);
             }
-            Heard::Done => {
+            InitFcEffect::Done => {
                 cx.observe(Observation::Up { port: cx.port() });
                 self.alarms.update.clear();
                 if self.receiver.has_errors() {
-                    self.tell_by(cx.now() + self.update_interval, cx);
+                    self.update_by(cx.now() + self.update_interval, cx);
                 }
             }
-            Heard::Nothing => {}
+            InitFcEffect::Nothing => {}
         }
     }
 
@@ -455,23 +455,23 @@ impl LinkEnd {
     }
 
     fn has_work(&self) -> bool {
-        self.handshake.has_greeting()
+        self.handshake.has_init_fc()
             || self.acknowledge_now
             || self.refuse_now
-            || self.receiver.has_news()
+            || self.receiver.has_pending_updates()
             || self.transmitter.has_work()
     }
 
     fn next_dllp(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Dllp> {
-        if let Some(greeting) = self
+        if let Some(init_fc) = self
             .handshake
             .next(|channel, class| self.receiver.grant(channel, class))
         {
-            return Some(greeting);
+            return Some(init_fc);
         }
         if self.refuse_now && self.alarms.acknowledge.is_set() {
             // The bad packet is still arriving. Its Nak is sent after its end.
-            return self.receiver.next_news();
+            return self.receiver.next_update();
         }
         if self.refuse_now || self.acknowledge_now {
             let sequence = self.receiver.acknowledgeable(at);
@@ -491,7 +491,7 @@ impl LinkEnd {
                 Dllp::Ack { sequence }
             });
         }
-        self.receiver.next_news()
+        self.receiver.next_update()
     }
 
     #[inline(always)]

@@ -22,7 +22,7 @@ enum Phase {
 
 /// The effect of an InitFC DLLP from the far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum InitFcEffect {
     /// It has the initial limits of a class.
     Limit,
     /// It has the initial limits of the last missing class.
@@ -47,7 +47,7 @@ impl Handshake {
     }
 
     #[inline]
-    pub(crate) fn has_greeting(&self) -> bool {
+    pub(crate) fn has_init_fc(&self) -> bool {
         self.left > 0
     }
 
@@ -77,31 +77,31 @@ impl Handshake {
     }
 
     /// Handles an InitFC1 DLLP, or an InitFC2 DLLP if `second`.
-    pub(crate) fn hear(&mut self, credit: &Credit, second: bool) -> Heard {
+    pub(crate) fn receive(&mut self, credit: &Credit, second: bool) -> InitFcEffect {
         let classes = self.classes();
         match &mut self.phase {
-            Phase::First(heard) => {
-                *heard |=
+            Phase::First(received) => {
+                *received |=
                     1 << (usize::from(credit.channel) * Class::ALL.len() + credit.class.index());
-                if heard.count_ones() as usize == classes {
+                if received.count_ones() as usize == classes {
                     self.phase = Phase::Second;
-                    Heard::LastLimit
+                    InitFcEffect::LastLimit
                 } else {
-                    Heard::Limit
+                    InitFcEffect::Limit
                 }
             }
             Phase::Second if second => {
                 self.phase = Phase::Done;
-                Heard::Done
+                InitFcEffect::Done
             }
-            Phase::Second | Phase::Done => Heard::Nothing,
+            Phase::Second | Phase::Done => InitFcEffect::Nothing,
         }
     }
 
     /// Handles a TLP or an UpdateFC. Either shows that the far end has received all limits. Returns true if this completes
     /// initialisation.
     #[inline]
-    pub(crate) fn hear_traffic(&mut self) -> bool {
+    pub(crate) fn receive_traffic(&mut self) -> bool {
         let ends = self.phase == Phase::Second;
         if ends {
             self.phase = Phase::Done;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kernel::Time;
 use protocol::{Class, Credit, Dllp, lcrc};
 
-use crate::credit::{Buffer, Room};
+use crate::credit::{ClassBuffers, ReceiveBuffer};
 use crate::parameters::PortParameters;
 use crate::transmitter::SEQUENCES;
 use crate::{BitErrors, LinkConfig};
@@ -50,11 +50,11 @@ pub(crate) struct Receiver {
     /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
     nak_scheduled: bool,
-    channels: Vec<[Buffer; 3]>,
+    channels: Vec<[ClassBuffers; 3]>,
     /// Packets that are scheduled to leave the buffer, earliest first.
     leaving: VecDeque<Leaving>,
     /// Classes with a pending UpdateFC, as bits `channel * 3 + class`.
-    news: u32,
+    pending_updates: u32,
 }
 
 impl Receiver {
@@ -67,11 +67,18 @@ impl Receiver {
         } = config;
         let share = parameters.update_fc_share;
         let largest = config.max_payload.div_ceil(16);
-        let data_credits =
-            |bytes: u64| bytes.div_ceil(16).min(u64::from(Room::<12>::LARGEST)) as u16;
-        let buffer = |headers: u32, data: u64, packet: u16| Buffer {
-            headers: Room::new(headers.min(u32::from(Room::<8>::LARGEST)) as u16, share, 1),
-            data: Room::new(data_credits(data), share, packet),
+        let data_credits = |bytes: u64| {
+            bytes
+                .div_ceil(16)
+                .min(u64::from(ReceiveBuffer::<12>::LARGEST)) as u16
+        };
+        let buffer = |headers: u32, data: u64, packet: u16| ClassBuffers {
+            headers: ReceiveBuffer::new(
+                headers.min(u32::from(ReceiveBuffer::<8>::LARGEST)) as u16,
+                share,
+                1,
+            ),
+            data: ReceiveBuffer::new(data_credits(data), share, packet),
         };
         let completions = if infinite_completions {
             buffer(0, 0, largest)
@@ -94,7 +101,7 @@ impl Receiver {
             nak_scheduled: false,
             channels: vec![buffers; channels],
             leaving: VecDeque::new(),
-            news: 0,
+            pending_updates: 0,
         }
     }
 
@@ -120,10 +127,10 @@ impl Receiver {
 
     /// Returns the positions of bit errors in the next `bytes` bytes from the wire.
     #[inline]
-    pub(crate) fn strike(&mut self, bytes: u32) -> Vec<u64> {
+    pub(crate) fn wrong_bits(&mut self, bytes: u32) -> Vec<u64> {
         self.errors
             .as_mut()
-            .map_or_else(Vec::new, |errors| errors.strike(u64::from(bytes) * 8))
+            .map_or_else(Vec::new, |errors| errors.wrong_bits(u64::from(bytes) * 8))
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -224,8 +231,8 @@ impl Receiver {
         self.leaving
             .insert(before.map_or(0, |last| last + 1), leaving);
         let buffer = &mut self.channels[channel][charge.class.index()];
-        buffer.promise(charge.data);
-        buffer.will_be_worth_telling().then_some(due)
+        buffer.begin_release(charge.data);
+        buffer.will_update_be_due().then_some(due)
     }
 
     /// Frees the packets that were scheduled to leave by `now`.
@@ -234,66 +241,66 @@ impl Receiver {
             let Leaving {
                 channel, charge, ..
             } = left;
-            self.channels[usize::from(channel)][charge.class.index()].keep_promise(charge.data);
+            self.channels[usize::from(channel)][charge.class.index()].end_release(charge.data);
             let _ = self.free(usize::from(channel), charge);
         }
     }
 
     /// Returns the time at which a scheduled release makes an UpdateFC due, and whether any release is scheduled.
-    pub(crate) fn next_worth(&self) -> (Option<Time>, bool) {
+    pub(crate) fn next_due_update(&self) -> (Option<Time>, bool) {
         let mut buffers = self.channels.clone();
         for buffer in buffers.iter_mut().flatten() {
-            buffer.forget_promises();
+            buffer.forget_releases();
         }
-        let worth = self.leaving.iter().find(|leaving| {
+        let due = self.leaving.iter().find(|leaving| {
             let buffer = &mut buffers[usize::from(leaving.channel)][leaving.charge.class.index()];
-            buffer.promise(leaving.charge.data);
-            buffer.will_be_worth_telling()
+            buffer.begin_release(leaving.charge.data);
+            buffer.will_update_be_due()
         });
-        (worth.map(|leaving| leaving.due), !self.leaving.is_empty())
+        (due.map(|leaving| leaving.due), !self.leaving.is_empty())
     }
 
     /// Frees a packet's credit. Returns whether an UpdateFC is due now, later, or not at all.
     #[inline]
-    pub(crate) fn free(&mut self, channel: usize, charge: Charge) -> News {
+    pub(crate) fn free(&mut self, channel: usize, charge: Charge) -> PendingUpdate {
         let index = charge.class.index();
         let buffer = &mut self.channels[channel][index];
         buffer.free(charge.data);
-        if buffer.is_worth_telling() {
-            self.news |= 1 << (channel * 3 + index);
-            News::Now
-        } else if buffer.has_news() {
-            News::Later
+        if buffer.is_update_due() {
+            self.pending_updates |= 1 << (channel * 3 + index);
+            PendingUpdate::Now
+        } else if buffer.has_unannounced() {
+            PendingUpdate::Later
         } else {
-            News::None
+            PendingUpdate::None
         }
     }
 
     /// Makes an UpdateFC pending for every class with unannounced credit; with `even_old`, for every class with finite credit.
-    pub(crate) fn tell_all(&mut self, even_old: bool) {
+    pub(crate) fn request_updates(&mut self, even_old: bool) {
         for (channel, buffers) in self.channels.iter().enumerate() {
             for class in Class::ALL {
                 let buffer = &buffers[class.index()];
-                if buffer.has_news() || even_old && buffer.is_limited() {
-                    self.news |= 1 << (channel * 3 + class.index());
+                if buffer.has_unannounced() || even_old && buffer.is_limited() {
+                    self.pending_updates |= 1 << (channel * 3 + class.index());
                 }
             }
         }
     }
 
     #[inline]
-    pub(crate) fn has_news(&self) -> bool {
-        self.news != 0
+    pub(crate) fn has_pending_updates(&self) -> bool {
+        self.pending_updates != 0
     }
 
     /// Returns the next pending UpdateFC.
     #[inline]
-    pub(crate) fn next_news(&mut self) -> Option<Dllp> {
-        if self.news == 0 {
+    pub(crate) fn next_update(&mut self) -> Option<Dllp> {
+        if self.pending_updates == 0 {
             return None;
         }
-        let index = self.news.trailing_zeros() as usize;
-        self.news &= self.news - 1;
+        let index = self.pending_updates.trailing_zeros() as usize;
+        self.pending_updates &= self.pending_updates - 1;
         let (channel, class) = (index / 3, Class::ALL[index % 3]);
         let (headers, data) = self.channels[channel][class.index()].announce();
         Some(Dllp::UpdateFc(Credit {
@@ -313,7 +320,7 @@ struct Leaving {
     charge: Charge,
 }
 
-pub(crate) enum News {
+pub(crate) enum PendingUpdate {
     None,
     Later,
     Now,

@@ -24,7 +24,7 @@ pub struct Waiting {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Queued {
     arrival: u64,
     waiting: Waiting,
 }
@@ -32,7 +32,7 @@ struct Place {
 /// The packets of one source, oldest first within each class.
 #[derive(Clone, Debug, Default)]
 struct Source {
-    classes: [VecDeque<Place>; 3],
+    classes: [VecDeque<Queued>; 3],
     /// One bit for each class that has packets.
     occupied: u8,
     /// The number of packets that the source may send in a row while others wait.
@@ -84,7 +84,7 @@ impl Queue {
 
     #[inline(always)]
     pub(crate) fn push(&mut self, source: u16, waiting: Waiting) {
-        let place = Place {
+        let queued = Queued {
             arrival: self.arrivals,
             waiting,
         };
@@ -93,7 +93,7 @@ impl Queue {
         let class = waiting.charge.class.index();
         let source = &mut self.sources[usize::from(source)];
         source.occupied |= 1 << class;
-        source.classes[class].push_back(place);
+        source.classes[class].push_back(queued);
     }
 
     /// Chooses the next packet at `now` within `budgets`.
@@ -155,14 +155,14 @@ impl Queue {
             classes, occupied, ..
         } = &mut self.sources[source];
         let packets = &mut classes[class.index()];
-        let place = packets.pop_front().expect("the chosen class has a packet");
+        let queued = packets.pop_front().expect("the chosen class has a packet");
         if packets.is_empty() {
             *occupied &= !(1 << class.index());
             if *occupied == 0 {
                 self.occupied &= !(1 << source);
             }
         }
-        place.waiting
+        queued.waiting
     }
 }
 
@@ -189,45 +189,45 @@ impl Source {
                 .obstacle(now, budgets)
                 .map_or(Ok(only.charge.class), Err);
         }
-        let mut held: [Option<&Place>; 3] = [None; 3];
+        let mut held: [Option<&Queued>; 3] = [None; 3];
         let mut otherwise = Pick::Empty;
-        for place in self.heads_by_age().into_iter().flatten() {
-            let waiting = &place.waiting;
+        for queued in self.heads_by_age().into_iter().flatten() {
+            let waiting = &queued.waiting;
             let passes = held
                 .iter()
                 .flatten()
                 .all(|earlier| waiting.passes(&earlier.waiting, packets))
                 && (!packets[waiting.packet].header().attributes.id_ordering
-                    || self.passes_all_older(place, packets));
+                    || self.passes_all_older(queued, packets));
             match waiting.obstacle(now, budgets) {
                 Some(why) => otherwise = otherwise.or(why),
                 None if passes => return Ok(waiting.charge.class),
                 None => {}
             }
-            held[waiting.charge.class.index()] = Some(place);
+            held[waiting.charge.class.index()] = Some(queued);
         }
         Err(otherwise)
     }
 
-    /// Whether `place` may pass all older packets. The oldest packet of each class is not enough to check, because packets with
+    /// Whether `queued` may pass all older packets. The oldest packet of each class is not enough to check, because packets with
     /// other IDs may follow it.
-    fn passes_all_older(&self, place: &Place, packets: &Packets) -> bool {
-        let older = |class: &VecDeque<Place>| {
+    fn passes_all_older(&self, queued: &Queued, packets: &Packets) -> bool {
+        let older = |class: &VecDeque<Queued>| {
             class
                 .iter()
-                .take_while(|other| other.arrival < place.arrival)
-                .all(|other| place.waiting.passes(&other.waiting, packets))
+                .take_while(|other| other.arrival < queued.arrival)
+                .all(|other| queued.waiting.passes(&other.waiting, packets))
         };
         self.classes.iter().all(older)
     }
 
-    fn heads_by_age(&self) -> [Option<&Place>; 3] {
+    fn heads_by_age(&self) -> [Option<&Queued>; 3] {
         let mut heads = [
             self.classes[0].front(),
             self.classes[1].front(),
             self.classes[2].front(),
         ];
-        let age = |head: Option<&Place>| head.map_or(u64::MAX, |place| place.arrival);
+        let age = |head: Option<&Queued>| head.map_or(u64::MAX, |queued| queued.arrival);
         for (a, b) in [(0, 1), (1, 2), (0, 1)] {
             if age(heads[a]) > age(heads[b]) {
                 heads.swap(a, b);

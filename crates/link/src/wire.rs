@@ -109,7 +109,7 @@ impl BitErrors {
     }
 
     /// Returns the positions of the wrong bits among the next `bits` bits.
-    pub(crate) fn strike(&mut self, bits: u64) -> Vec<u64> {
+    pub(crate) fn wrong_bits(&mut self, bits: u64) -> Vec<u64> {
         if self.gap >= bits {
             self.gap -= bits;
             return Vec::new();
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn errors_come_at_their_rate() {
         let mut errors = BitErrors::new(1e-3, Stream::named(3, "wire"));
-        let wrong: usize = (0..10_000).map(|_| errors.strike(1000).len()).sum();
+        let wrong: usize = (0..10_000).map(|_| errors.wrong_bits(1000).len()).sum();
         assert!((9_500..10_500).contains(&wrong), "{wrong}");
     }
 }

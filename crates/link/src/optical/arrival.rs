@@ -4,7 +4,7 @@ use crate::LinkContext;
 use kernel::Span;
 use packet::{Frame, Observation, PacketId, Refusal};
 
-use super::receiver::{Damage, strike};
+use super::receiver::{Damage, inject_bit_errors};
 use super::resend::Verdict;
 use super::{FlowControl, Heard, Incoming, OpticalEnd};
 use packet::{Block, LightFrame};
@@ -24,9 +24,9 @@ impl OpticalEnd {
                 Heard::Nothing
             }
             Frame::Light(frame) => self.receive_frame(frame, cx),
-            Frame::Block(_) if is_dark || self.is_struck(1) => Heard::Nothing,
+            Frame::Block(_) if is_dark || self.is_corrupted(1) => Heard::Nothing,
             Frame::Block(block) => {
-                self.is_heard();
+                self.reset_timeouts();
                 self.receive_block(block, cx)
             }
             Frame::Tlp(_) | Frame::Dllp(_) | Frame::Bus(_) | Frame::Room(_) => {
@@ -36,22 +36,22 @@ impl OpticalEnd {
     }
 
     /// Resets the count of timeouts, because a readable frame or block shows that the fibre works.
-    pub(super) fn is_heard(&mut self) {
+    pub(super) fn reset_timeouts(&mut self) {
         if let Some(resend) = &mut self.resend {
             resend.timeouts = 0;
         }
     }
 
-    pub(super) fn is_struck(&mut self, cycles: u32) -> bool {
+    pub(super) fn is_corrupted(&mut self, cycles: u32) -> bool {
         let bits = self.timing.bits(cycles);
         let errors = self.errors.as_mut();
-        errors.is_some_and(|errors| !errors.strike(bits).is_empty())
+        errors.is_some_and(|errors| !errors.wrong_bits(bits).is_empty())
     }
 
     pub(super) fn receive_frame(&mut self, frame: LightFrame, cx: &mut impl LinkContext) -> Heard {
         let cycles = self.cycles_of(frame.packet, cx);
         let damage = match &mut self.errors {
-            Some(errors) => strike(errors, &frame, cycles, &self.timing, cx.packets()),
+            Some(errors) => inject_bit_errors(errors, &frame, cycles, &self.timing, cx.packets()),
             None => Damage::None,
         };
         let native = self.flow_control == FlowControl::Native;
@@ -71,7 +71,7 @@ impl OpticalEnd {
             }
             let intake = &mut self.intakes[usize::from(frame.channel)];
             let lost = intake.catch_up(frame.sequence);
-            intake.heard = intake.heard.wrapping_add(cycles as u16);
+            intake.received = intake.received.wrapping_add(cycles as u16);
             if lost {
                 self.release(frame.channel, 0, Span::ZERO, cx);
             }
@@ -85,7 +85,7 @@ impl OpticalEnd {
             self.occupied += cycles;
             if !self.pausing && self.occupied > self.marks.0 {
                 self.pausing = true;
-                self.tell(Block::Pause, Span::ZERO, cx);
+                self.send_block(Block::Pause, Span::ZERO, cx);
             }
         }
         Heard::Packet(Incoming {
@@ -112,9 +112,9 @@ impl OpticalEnd {
         let next = resend.expected();
         match verdict {
             Verdict::Accept | Verdict::Duplicate => {
-                self.tell(Block::Acknowledge(next), Span::ZERO, cx);
+                self.send_block(Block::Acknowledge(next), Span::ZERO, cx);
             }
-            Verdict::Refuse => self.tell(Block::Refuse(next), Span::ZERO, cx),
+            Verdict::Refuse => self.send_block(Block::Refuse(next), Span::ZERO, cx),
             Verdict::Ignore => {}
         }
         verdict == Verdict::Accept
@@ -149,7 +149,7 @@ impl OpticalEnd {
             Block::Resume => {
                 self.paused = false;
                 if self.resend.as_ref().is_some_and(|resend| resend.again > 0) {
-                    return self.go_on(cx);
+                    return self.resend_next(cx);
                 }
             }
         }

@@ -62,13 +62,13 @@ pub struct OpticalEnd {
     pub(super) occupied: u32,
     pub(super) marks: (u32, u32),
     /// The number of times that all counts were sent again since the last change.
-    calm: u32,
+    unchanged_rounds: u32,
     channels: u8,
 
     counters: OpticalCounters,
 
     /// The timer for sending all counts again, used where bit errors can destroy control blocks.
-    telling: Alarm,
+    count_alarm: Alarm,
     pub(super) again: Alarm,
     wire: Alarm,
     resend_after: Span,
@@ -76,9 +76,9 @@ pub struct OpticalEnd {
 }
 
 /// Where bit errors can destroy control blocks, all counts are sent again after this time. The time doubles after each round
-/// without a change, up to `CALMEST` times.
-const TELL_AGAIN: Span = Span::from_us(10);
-const CALMEST: u32 = 7;
+/// without a change, up to `MOST_DOUBLINGS` times.
+const COUNT_INTERVAL: Span = Span::from_us(10);
+const MOST_DOUBLINGS: u32 = 7;
 
 /// The number of consecutive timeouts after which the fibre counts as dark.
 const TIMEOUTS: u32 = 16;
@@ -116,10 +116,10 @@ impl OpticalEnd {
             room,
             occupied: 0,
             marks: (room.saturating_sub(coming), room.saturating_sub(coming) / 2),
-            calm: 0,
+            unchanged_rounds: 0,
             channels: parameters.virtual_channels as u8,
             counters: OpticalCounters::default(),
-            telling: Alarm::IDLE,
+            count_alarm: Alarm::IDLE,
             again: Alarm::IDLE,
             wire: Alarm::IDLE,
             // Three times the latency to the far end behind the largest frame and clock compensation: more than a round trip.
@@ -201,24 +201,24 @@ impl OpticalEnd {
 
     /// Starts the periodic repetition of counts, if bit errors make it necessary.
     pub fn start(&mut self, cx: &mut impl LinkContext) {
-        self.tell_later(cx);
+        self.schedule_counts(cx);
     }
 
     /// Schedules the next repetition of all counts, if control blocks can be lost.
-    pub(super) fn tell_later(&mut self, cx: &mut impl LinkContext) {
+    pub(super) fn schedule_counts(&mut self, cx: &mut impl LinkContext) {
         if self.errors.is_none() || self.dark {
             return;
         }
-        let deadline = cx.now() + TELL_AGAIN * (1 << self.calm.min(CALMEST));
-        if let Some(after) = self.telling.set(cx.now(), deadline) {
+        let deadline = cx.now() + COUNT_INTERVAL * (1 << self.unchanged_rounds.min(MOST_DOUBLINGS));
+        if let Some(after) = self.count_alarm.set(cx.now(), deadline) {
             cx.wake(LinkTimer::UpdateCredit, after);
         }
     }
 
     /// Restarts the repetition of counts at its shortest interval, because a count has changed.
-    pub(super) fn stir(&mut self, cx: &mut impl LinkContext) {
-        if std::mem::take(&mut self.calm) > 0 {
-            self.tell_later(cx);
+    pub(super) fn counts_changed(&mut self, cx: &mut impl LinkContext) {
+        if std::mem::take(&mut self.unchanged_rounds) > 0 {
+            self.schedule_counts(cx);
         }
     }
 
@@ -241,7 +241,7 @@ impl OpticalEnd {
         if let Some(since) = self.stalled.take() {
             self.counters.credit_stall += cx.now().since(since);
         }
-        self.stir(cx);
+        self.counts_changed(cx);
         self.counters.frames += 1;
         self.counters.payload_bytes += u64::from(payload);
         let taken = self.put(outgoing, (sequence, false), cycles, cx);
@@ -269,7 +269,7 @@ impl OpticalEnd {
         self.busy_until = end;
         self.counters.busy += end.since(begin);
         // With retransmission, the receiver handles a frame only when it is complete.
-        let heard = if self.resend.is_some() {
+        let received = if self.resend.is_some() {
             end
         } else {
             begin + self.timing.cycle
@@ -291,13 +291,13 @@ impl OpticalEnd {
                 length: end.since(begin),
             });
         }
-        cx.send(Frame::Light(frame), heard.since(now) + self.far_pipeline);
+        cx.send(Frame::Light(frame), received.since(now) + self.far_pipeline);
         self.timing.bytes(cycles + gaps as u32)
     }
 
     /// Returns the buffer space of a packet that has left, `after` from now.
     pub fn release(&mut self, channel: u8, cycles: u32, after: Span, cx: &mut impl LinkContext) {
-        self.stir(cx);
+        self.counts_changed(cx);
         match self.flow_control {
             FlowControl::Credits => {
                 let intake = &mut self.intakes[usize::from(channel)];
@@ -306,20 +306,20 @@ impl OpticalEnd {
                     channel,
                     cycles: intake.freed,
                 };
-                self.tell(freed, after, cx);
+                self.send_block(freed, after, cx);
             }
             FlowControl::Native => {
                 self.occupied = self.occupied.saturating_sub(cycles);
                 if self.pausing && self.occupied <= self.marks.1 {
                     self.pausing = false;
-                    self.tell(Block::Resume, after, cx);
+                    self.send_block(Block::Resume, after, cx);
                 }
             }
         }
     }
 
     /// Sends a control block `after` from now: in a cycle of its own if the wire is idle, otherwise inside the next header.
-    pub(super) fn tell(&mut self, block: Block, after: Span, cx: &mut impl LinkContext) {
+    pub(super) fn send_block(&mut self, block: Block, after: Span, cx: &mut impl LinkContext) {
         let now = cx.now();
         let cycles = u64::from(self.credit_cycles);
         let mut at = now + after;
@@ -335,12 +335,12 @@ impl OpticalEnd {
             let start = at;
             cx.observe(Observation::Block { port, block, start });
         }
-        let mut heard = at + self.timing.cycle * cycles;
+        let mut received = at + self.timing.cycle * cycles;
         if matches!(block, Block::Sent { .. }) {
             // The block follows the frames that it counts, which pass the far end's pipeline.
-            heard = heard.max(self.busy_until) + self.far_pipeline;
+            received = received.max(self.busy_until) + self.far_pipeline;
         }
-        cx.send(Frame::Block(block), heard.since(now));
+        cx.send(Frame::Block(block), received.since(now));
     }
 
     pub(super) fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
@@ -362,16 +362,16 @@ impl OpticalEnd {
             resend.send_again();
         }
         self.again.clear();
-        self.go_on(cx)
+        self.resend_next(cx)
     }
 
     /// Sends the next frame that must be sent again, as soon as the wire is free.
-    pub(super) fn go_on(&mut self, cx: &mut impl LinkContext) -> Heard {
+    pub(super) fn resend_next(&mut self, cx: &mut impl LinkContext) -> Heard {
         if self.dark || self.paused {
             return Heard::Nothing;
         }
         if self.busy_until > cx.now() {
-            return self.go_on_later(cx);
+            return self.resend_later(cx);
         }
         let Some(resend) = &mut self.resend else {
             return Heard::Nothing;
@@ -384,10 +384,10 @@ impl OpticalEnd {
         let cycles = self.cycles_of(outgoing.packet, cx);
         self.counters.replays += 1;
         self.counters.overhead_bytes += self.put(outgoing, (sequence, true), cycles, cx);
-        self.go_on_later(cx)
+        self.resend_later(cx)
     }
 
-    fn go_on_later(&mut self, cx: &mut impl LinkContext) -> Heard {
+    fn resend_later(&mut self, cx: &mut impl LinkContext) -> Heard {
         if let Some(after) = self.wire.set(cx.now(), self.busy_until) {
             cx.wake(LinkTimer::Wire, after);
         }
@@ -399,7 +399,7 @@ impl OpticalEnd {
         let ring = match timer {
             LinkTimer::Wire => self.wire.ring(cx.now()),
             LinkTimer::Replay => self.again.ring(cx.now()),
-            LinkTimer::UpdateCredit => self.telling.ring(cx.now()),
+            LinkTimer::UpdateCredit => self.count_alarm.ring(cx.now()),
             LinkTimer::Acknowledge => Ring::Due,
         };
         match ring {
@@ -411,17 +411,17 @@ impl OpticalEnd {
             Ring::Stale => return Heard::Nothing,
         }
         match timer {
-            LinkTimer::Wire => self.go_on(cx),
+            LinkTimer::Wire => self.resend_next(cx),
             LinkTimer::Replay => self.time_out(cx),
             LinkTimer::UpdateCredit => {
                 if !self.dark {
-                    self.tell_all(cx);
-                    self.calm += 1;
-                    self.tell_later(cx);
+                    self.send_counts(cx);
+                    self.unchanged_rounds += 1;
+                    self.schedule_counts(cx);
                 }
                 Heard::Nothing
             }
-            LinkTimer::Acknowledge => self.darken(),
+            LinkTimer::Acknowledge => self.give_up_fibre(),
         }
     }
 
@@ -433,13 +433,13 @@ impl OpticalEnd {
         if let Some(resend) = &mut self.resend {
             resend.timeouts += 1;
             if resend.timeouts > TIMEOUTS {
-                return self.darken();
+                return self.give_up_fibre();
             }
         }
         self.send_again(cx)
     }
 
-    pub(super) fn darken(&mut self) -> Heard {
+    pub(super) fn give_up_fibre(&mut self) -> Heard {
         if std::mem::replace(&mut self.dark, true) {
             return Heard::Nothing;
         }
@@ -450,7 +450,7 @@ impl OpticalEnd {
     }
 
     /// Sends all counts again, because a control block may have been lost.
-    fn tell_all(&mut self, cx: &mut impl LinkContext) {
+    fn send_counts(&mut self, cx: &mut impl LinkContext) {
         for channel in 0..self.channels {
             let (lane, intake) = (
                 self.lanes[usize::from(channel)],
@@ -458,10 +458,10 @@ impl OpticalEnd {
             );
             if self.resend.is_none() {
                 let cycles = lane.sent;
-                self.tell(Block::Sent { channel, cycles }, Span::ZERO, cx);
+                self.send_block(Block::Sent { channel, cycles }, Span::ZERO, cx);
             }
             let cycles = intake.freed;
-            self.tell(Block::Freed { channel, cycles }, Span::ZERO, cx);
+            self.send_block(Block::Freed { channel, cycles }, Span::ZERO, cx);
         }
         if self.flow_control == FlowControl::Native {
             let block = if self.pausing {
@@ -469,7 +469,7 @@ impl OpticalEnd {
             } else {
                 Block::Resume
             };
-            self.tell(block, Span::ZERO, cx);
+            self.send_block(block, Span::ZERO, cx);
         }
     }
 }

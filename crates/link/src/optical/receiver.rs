@@ -27,7 +27,7 @@ pub struct Incoming {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intake {
     /// Cycles that the far end has sent, as far as this end knows.
-    pub(super) heard: u16,
+    pub(super) received: u16,
     /// Cycles that have left the buffer or were lost on the fibre.
     pub(super) freed: u16,
 }
@@ -36,8 +36,8 @@ impl Intake {
     /// Updates the counts for a frame or block before which the far end had sent `before` cycles. Returns whether frames were lost;
     /// their cycles count as freed.
     pub(super) fn catch_up(&mut self, before: u16) -> bool {
-        let lost = before.wrapping_sub(self.heard);
-        self.heard = before;
+        let lost = before.wrapping_sub(self.received);
+        self.received = before;
         self.freed = self.freed.wrapping_add(lost);
         lost > 0
     }
@@ -57,14 +57,14 @@ pub(super) enum Damage {
 /// Synchronisation bits at the start of a block.
 const SYNCHRONISATION: u64 = 2;
 
-pub(super) fn strike(
+pub(super) fn inject_bit_errors(
     errors: &mut BitErrors,
     frame: &LightFrame,
     cycles: u32,
     timing: &Timing,
     packets: &Packets,
 ) -> Damage {
-    let wrong = errors.strike(timing.bits(cycles));
+    let wrong = errors.wrong_bits(timing.bits(cycles));
     if wrong.is_empty() {
         return Damage::None;
     }
