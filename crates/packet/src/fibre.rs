@@ -4,7 +4,7 @@ use crate::PacketId;
 
 /// A frame of user data on a fibre: one packet in its envelope.
 #[derive(Clone, Copy, Debug)]
-pub struct LightFrame {
+pub struct FibreFrame {
     /// The packet.
     pub packet: PacketId,
     /// With retransmission, the number of the frame. Without it, the number of cycles sent on the channel before this frame.

@@ -2,7 +2,7 @@
 
 use protocol::lcrc;
 
-use crate::{Block, BusFrame, LightFrame, PacketId, Packets, Room};
+use crate::{Block, BusFrame, FibreFrame, PacketId, Packets, Room};
 
 /// The content of one transmission on a wire.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub enum Frame {
     /// The six bytes of a data-link-layer packet.
     Dllp([u8; 6]),
     /// A frame of user data on a fibre.
-    Light(LightFrame),
+    Fibre(FibreFrame),
     /// A control block on a fibre.
     Block(Block),
     /// A packet between a network interface controller and its crossbar.

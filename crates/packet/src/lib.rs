@@ -14,7 +14,7 @@ mod route;
 use kernel::Traffic;
 
 pub use bus::{BusFrame, Room};
-pub use fibre::{Block, LightFrame};
+pub use fibre::{Block, FibreFrame};
 pub use frame::{Frame, TlpFrame};
 pub use note::{Note, NoteKind, PackedNote};
 pub use observation::Observation;

@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use protocol::Kind;
 
-use crate::{Block, FlowId, LightFrame, Note, PackedNote, Packet, PacketId, Refusal};
+use crate::{Block, FibreFrame, FlowId, Note, PackedNote, Packet, PacketId, Refusal};
 
 /// A report of a component to the probes.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +35,11 @@ pub enum Observation {
         start: Time,
     },
     /// A frame begins to leave an optical port. Reported only if a probe needs details.
-    Light {
+    Fibre {
         /// The port.
         port: u16,
         /// The frame. Its packet is held at least until the probes have seen the observation.
-        frame: LightFrame,
+        frame: FibreFrame,
         /// Whether the frame was sent before.
         replay: bool,
         /// The time at which its first block leaves.

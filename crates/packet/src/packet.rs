@@ -224,7 +224,7 @@ impl Packet {
     }
 
     /// The bytes of the packet's frame on a fibre.
-    pub fn light_image(&self, channel: u8, sequence: u16) -> Vec<u8> {
+    pub fn fibre_image(&self, channel: u8, sequence: u16) -> Vec<u8> {
         let address = match &self.header.kind {
             Kind::MemoryWrite(request) => request.first_byte(),
             _ => 0,

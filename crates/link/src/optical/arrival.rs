@@ -7,14 +7,14 @@ use packet::{Frame, Observation, PacketId, Refusal};
 use super::receiver::{Damage, inject_bit_errors};
 use super::resend::Verdict;
 use super::{FlowControl, Heard, Incoming, OpticalEnd};
-use packet::{Block, LightFrame};
+use packet::{Block, FibreFrame};
 
 impl OpticalEnd {
     /// Handles a frame or a control block that has arrived.
     pub fn receive(&mut self, frame: Frame, cx: &mut impl LinkContext) -> Heard {
         let is_dark = cx.now() >= self.severed;
         match frame {
-            Frame::Light(frame) if is_dark => {
+            Frame::Fibre(frame) if is_dark => {
                 if self.resend.is_none() {
                     lose(frame.packet, Refusal::SeveredFibre, cx);
                 } else {
@@ -23,7 +23,7 @@ impl OpticalEnd {
                 }
                 Heard::Nothing
             }
-            Frame::Light(frame) => self.receive_frame(frame, cx),
+            Frame::Fibre(frame) => self.receive_frame(frame, cx),
             Frame::Block(_) if is_dark || self.is_corrupted(1) => Heard::Nothing,
             Frame::Block(block) => {
                 self.reset_timeouts();
@@ -48,7 +48,7 @@ impl OpticalEnd {
         errors.is_some_and(|errors| !errors.wrong_bits(bits).is_empty())
     }
 
-    pub(super) fn receive_frame(&mut self, frame: LightFrame, cx: &mut impl LinkContext) -> Heard {
+    pub(super) fn receive_frame(&mut self, frame: FibreFrame, cx: &mut impl LinkContext) -> Heard {
         let cycles = self.cycles_of(frame.packet, cx);
         let damage = match &mut self.errors {
             Some(errors) => inject_bit_errors(errors, &frame, cycles, &self.timing, cx.packets()),
@@ -100,7 +100,7 @@ impl OpticalEnd {
     /// Whether the frame is intact and the next in sequence. Sends an acknowledgement or a refusal to the far end.
     pub(super) fn accept_in_order(
         &mut self,
-        frame: &LightFrame,
+        frame: &FibreFrame,
         damage: Damage,
         cx: &mut impl LinkContext,
     ) -> bool {

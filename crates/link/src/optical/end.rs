@@ -14,7 +14,7 @@ use super::resend::Resend;
 use super::sender::Lane;
 use super::timing::Timing;
 use super::{FlowControl, Incoming, OpticalConfig, OpticalCounters, OpticalParameters, Outgoing};
-use packet::{Block, LightFrame};
+use packet::{Block, FibreFrame};
 
 /// The effect of an input on the component of an optical end.
 #[derive(Clone, Debug)]
@@ -274,7 +274,7 @@ impl OpticalEnd {
         } else {
             begin + self.timing.cycle
         };
-        let frame = LightFrame {
+        let frame = FibreFrame {
             packet: outgoing.packet,
             sequence,
             gaps: gaps as u16,
@@ -283,7 +283,7 @@ impl OpticalEnd {
         };
         if cx.watched() {
             let port = cx.port();
-            cx.observe(Observation::Light {
+            cx.observe(Observation::Fibre {
                 port,
                 frame,
                 replay,
@@ -291,7 +291,7 @@ impl OpticalEnd {
                 length: end.since(begin),
             });
         }
-        cx.send(Frame::Light(frame), received.since(now) + self.far_pipeline);
+        cx.send(Frame::Fibre(frame), received.since(now) + self.far_pipeline);
         self.timing.bytes(cycles + gaps as u32)
     }
 

@@ -6,7 +6,7 @@ use crate::BitErrors;
 use packet::{PacketId, Packets};
 
 use super::timing::Timing;
-use packet::LightFrame;
+use packet::FibreFrame;
 
 /// A packet that has arrived.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +59,7 @@ const SYNCHRONISATION: u64 = 2;
 
 pub(super) fn inject_bit_errors(
     errors: &mut BitErrors,
-    frame: &LightFrame,
+    frame: &FibreFrame,
     cycles: u32,
     timing: &Timing,
     packets: &Packets,
@@ -68,7 +68,7 @@ pub(super) fn inject_bit_errors(
     if wrong.is_empty() {
         return Damage::None;
     }
-    let mut image = packets[frame.packet].light_image(frame.channel, frame.sequence);
+    let mut image = packets[frame.packet].fibre_image(frame.channel, frame.sequence);
     let block_bits = u64::from(protocol::aurora::BLOCK_BITS);
     for bit in wrong {
         let (block, within) = (bit / block_bits, bit % block_bits);
@@ -84,7 +84,7 @@ pub(super) fn inject_bit_errors(
         }
     }
     let header = protocol::Envelope::HEADER_BYTES as usize;
-    let intact = packets[frame.packet].light_image(frame.channel, frame.sequence);
+    let intact = packets[frame.packet].fibre_image(frame.channel, frame.sequence);
     if image[..header] != intact[..header] {
         Damage::Header
     } else if protocol::Envelope::parse(&image).is_err() {

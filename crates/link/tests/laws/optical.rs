@@ -69,7 +69,7 @@ impl LinkContext for Side<'_> {
         let heard = self.glass.now + after + self.glass.flight;
         self.glass.sent.push((self.side, frame, heard));
         if self.glass.random.below(1000) < self.glass.loses {
-            if let Frame::Light(frame) = frame {
+            if let Frame::Fibre(frame) = frame {
                 self.glass.packets.release(frame.packet);
             }
             return;
@@ -282,7 +282,7 @@ fn a_count_of_sent_cycles_is_heard_behind_the_frames_that_it_counts() {
                 .find(|(side, what, _)| *side == 0 && frame(what));
             found.expect("it was sent").2
         };
-        let frame = of(|frame| matches!(frame, Frame::Light(_)));
+        let frame = of(|frame| matches!(frame, Frame::Fibre(_)));
         let count = of(
             |frame| matches!(frame, Frame::Block(Block::Sent { channel: 0, cycles }) if *cycles > 0),
         );

@@ -227,7 +227,7 @@ impl Meter {
             | Observation::Up { .. }
             | Observation::Packet { .. }
             | Observation::Dllp { .. }
-            | Observation::Light { .. }
+            | Observation::Fibre { .. }
             | Observation::Block { .. } => {}
         }
     }

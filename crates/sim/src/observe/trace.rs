@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 
 use kernel::{ComponentId, Observed, World};
-use packet::{Block, LightFrame};
+use packet::{Block, FibreFrame};
 use packet::{Carried, Observation, Packet, Packets, Pcie};
 use protocol::coherence;
 use protocol::{
@@ -60,8 +60,8 @@ enum What {
         headers: u8,
         data: u16,
     },
-    Light {
-        frame: Light,
+    Fibre {
+        frame: FibreLine,
     },
     Block {
         block: ControlBlock,
@@ -70,7 +70,7 @@ enum What {
 
 /// A frame of user data on a fibre.
 #[derive(Serialize)]
-struct Light {
+struct FibreLine {
     /// "tlp", "message" or "sum".
     kind: &'static str,
     sequence: u16,
@@ -252,7 +252,7 @@ impl Trace {
                 Ok(dllp) => (port, start, data_link(&dllp)),
                 Err(_) => return,
             },
-            Observation::Light {
+            Observation::Fibre {
                 port,
                 frame,
                 replay,
@@ -260,13 +260,13 @@ impl Trace {
                 length,
             } => {
                 let packet = &packets[frame.packet];
-                let light = Light {
+                let line = FibreLine {
                     replay,
                     length_ns: length.as_ns(),
                     flow: self.flow_of(packet),
-                    ..light(&frame, packet)
+                    ..fibre_line(&frame, packet)
                 };
-                (port, start, What::Light { frame: light })
+                (port, start, What::Fibre { frame: line })
             }
             Observation::Block { port, block, start } => {
                 let block = control_block(block);
@@ -414,13 +414,13 @@ fn message(message: &Message, common: Tlp) -> Tlp {
     }
 }
 
-fn light(frame: &LightFrame, packet: &Packet) -> Light {
+fn fibre_line(frame: &FibreFrame, packet: &Packet) -> FibreLine {
     let route = packet.route();
     let write = match &packet.header().kind {
         Kind::MemoryWrite(write) => Some(write),
         _ => None,
     };
-    Light {
+    FibreLine {
         kind: match route.carried {
             Carried::Tlp => "tlp",
             Carried::Message => "message",
