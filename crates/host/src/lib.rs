@@ -8,6 +8,7 @@ mod loads;
 pub mod locked;
 pub mod message;
 pub mod migration;
+pub mod nvme;
 mod processor;
 pub mod queue_pair;
 pub mod ranks;

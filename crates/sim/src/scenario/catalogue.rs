@@ -330,7 +330,7 @@ const STRUCTURE: &[(&str, &str, &str, &str)] = &[
         "flows",
         "from",
         "none",
-        "The host, or the dma, sg-dma, router or nic device, that makes the requests.",
+        "The host, or the dma, sg-dma, nvme, router or nic device, that makes the requests.",
     ),
     (
         "flows",

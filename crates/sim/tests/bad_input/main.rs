@@ -10,6 +10,7 @@ mod locks;
 mod messages;
 mod mutations;
 mod networks;
+mod nvme;
 mod sharing;
 mod transfers;
 mod workloads;

@@ -39,7 +39,7 @@ fn a_list_without_room_in_memory_is_refused() {
 
 #[test]
 fn a_driver_moves_one_buffer_one_way() {
-    let one_way = r#"direction: an sg-dma device moves a buffer one way; write "write" or "read", and a second flow for the other way"#;
+    let one_way = r#"direction: a driver moves a buffer one way; write "write" or "read", and a second flow for the other way"#;
     assert_eq!(
         transfer("", "size = \"4 KiB\"\ndirection = \"both\""),
         format!("bad.toml:15: flow \"f\", {one_way}")
@@ -104,7 +104,7 @@ fn what_a_driver_does_is_refused_where_there_is_none() {
         assert_eq!(
             flow(&format!("count = 1\n{key} = \"{value}\"")),
             format!(
-                "bad.toml:13: flow \"f\", {key}: no driver moves this flow; write it only where the flow is from a device with model = \"sg-dma\""
+                "bad.toml:13: flow \"f\", {key}: no driver moves this flow; write it only where the flow is from a device with model = \"sg-dma\" or \"nvme\""
             )
         );
     }

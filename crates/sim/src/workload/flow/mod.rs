@@ -1,5 +1,6 @@
 //! Flows: requests from one end to another.
 
+mod blocks;
 mod load;
 mod passage;
 mod place;
@@ -19,6 +20,7 @@ use crate::scenario::{Clock, Direction};
 
 use super::{Kind, Loading, Own, PATIENCE, Progress, Seen, WorkloadResult};
 
+pub use blocks::BlocksPlan;
 pub use result::FlowResult;
 pub(super) use result::of as result_of;
 
@@ -72,6 +74,8 @@ pub struct FlowPlan {
     pub pattern: u32,
     /// How a driver moves it, if one does.
     pub transfer: Option<TransferPlan>,
+    /// How the driver of an NVM Express drive moves it, if one does.
+    pub blocks: Option<BlocksPlan>,
 }
 
 /// What a driver needs to know of a flow.
@@ -88,6 +92,11 @@ pub struct TransferPlan {
 }
 
 impl FlowPlan {
+    /// Whether a driver moves it, by a system call.
+    pub fn is_driven(&self) -> bool {
+        self.transfer.is_some() || self.blocks.is_some()
+    }
+
     /// How far a flow is that has these parts.
     pub(super) fn progress_of(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
         let delivered: u64 = own.meters(meter).map(|part| part.delivered).sum();
@@ -125,16 +134,22 @@ impl Kind for FlowPlan {
         Some(self.pattern)
     }
 
-    fn prepare(&self, _own: &Own, plan: &FabricPlan, models: &mut [Model]) {
+    fn prepare(&self, own: &Own, plan: &FabricPlan, models: &mut [Model]) {
+        if let Some(blocks) = &self.blocks
+            && self.pattern == own.number
+        {
+            blocks.fill(self, plan, models);
+        }
         if self.direction.reads() {
             load::fill(self, plan, models);
         }
     }
 
     fn load(&self, own: &Own, to: &mut Loading<'_>) {
-        match &self.transfer {
-            Some(transfer) => load::spawn_call(self, transfer, own, to),
-            None => load::add_flows(self, own, to),
+        match (&self.transfer, &self.blocks) {
+            (Some(transfer), _) => load::spawn_call(self, transfer, own, to),
+            (None, Some(blocks)) => blocks.spawn_call(self, own, to),
+            (None, None) => load::add_flows(self, own, to),
         }
     }
 

@@ -61,9 +61,16 @@ impl Planner<'_> {
             clock: flow.parameters.clock,
             pattern: carried.unwrap_or(earlier.len() as u32),
             transfer: None,
+            blocks: None,
         };
         let transfer = self.transfer(flow, &plan, earlier)?;
-        Ok(FlowPlan { transfer, ..plan }.into())
+        let blocks = self.blocks(flow, &plan, earlier)?;
+        let plan = FlowPlan {
+            transfer,
+            blocks,
+            ..plan
+        };
+        Ok(plan.into())
     }
 
     pub(crate) fn error(&self, flow: &Flow, key: &str, message: &str) -> ScenarioError {

@@ -81,7 +81,7 @@ kernel::parameters! {
         offset: Option<Bytes> = None, from "each flow has a buffer of its own";
         /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration.
         window: Option<Bytes> = None, from "each byte is used once";
-        /// The flow whose bytes these are, which reach the engine by its FIFOs; none for bytes of its own.
+        /// The flow whose bytes these are, which reach the engine by its FIFOs, or are in its blocks; none for bytes of its own.
         carries: Option<String> = None, from "each flow has bytes of its own";
         /// The flow whose system call must have returned before this one's is made.
         after: Option<String> = None, from "calls are made at their start";

@@ -17,7 +17,7 @@ impl Planner<'_> {
     /// Refuses what only a driver can do of a flow that none moves, and what a driver cannot of one that it does.
     pub(crate) fn check_driven(&self, flow: &Flow, from: &NodePlan) -> Result<(), ScenarioError> {
         let parameters = &flow.parameters;
-        let driven = from.engine().is_some();
+        let driven = from.engine().is_some() || from.drive().is_some();
         if !driven {
             let keys = [
                 ("carries", parameters.carries.is_some()),
@@ -79,7 +79,7 @@ impl Planner<'_> {
         let after = flow.parameters.after.as_deref();
         let after = after.map(|id| self.above(flow, "after", id, earlier));
         let after = after.transpose()?;
-        if after.is_some_and(|(_, after)| after.transfer.is_none()) {
+        if after.is_some_and(|(_, after)| !after.is_driven()) {
             return Err(self.error(flow, "after", NO_DRIVER));
         }
         let list = match unit {
@@ -101,6 +101,9 @@ impl Planner<'_> {
         from: &NodePlan,
         earlier: &[Workload],
     ) -> Result<Option<u32>, ScenarioError> {
+        if from.drive().is_some() {
+            return self.carried_blocks(flow, earlier);
+        }
         let Some(engine) = from.engine() else {
             return Ok(None);
         };
@@ -174,7 +177,7 @@ impl Planner<'_> {
         })
     }
 
-    fn above<'e>(
+    pub(super) fn above<'e>(
         &self,
         flow: &Flow,
         key: &str,
@@ -246,8 +249,8 @@ impl Planner<'_> {
     }
 }
 
-const NO_DRIVER: &str = "no driver moves this flow; write it only where the flow is from a device with model = \"sg-dma\"";
-const ONE_WAY: &str = "an sg-dma device moves a buffer one way; write \"write\" or \"read\", and a second flow for the other way";
+pub(super) const NO_DRIVER: &str = "no driver moves this flow; write it only where the flow is from a device with model = \"sg-dma\" or \"nvme\"";
+const ONE_WAY: &str = "a driver moves a buffer one way; write \"write\" or \"read\", and a second flow for the other way";
 const ONE_BUFFER: &str =
     "a driver moves one buffer once; write its size alone, such as size = \"4 MiB\"";
 const OWN_BYTES: &str = "these bytes do not come through a FIFO; write it only for writes of a device with user = \"loopback\" or \"matrix\"";

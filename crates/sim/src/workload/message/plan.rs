@@ -109,6 +109,7 @@ impl Planner<'_> {
             clock: parameters.clock,
             pattern: earlier.len() as u32,
             transfer: None,
+            blocks: None,
         };
         Ok(Some(MessagePlan {
             flow: planned,

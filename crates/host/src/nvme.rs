@@ -1,0 +1,330 @@
+//! A driver for NVM Express drives: system calls that pin a buffer, submit a command for each part of it, and sleep until the
+//! interrupts.
+//!
+//! The queues, the lists of pages and the driver's own state are in the host's memory, in an [`Area`] of each drive. The first call
+//! brings the controller up.
+
+use device::nvme::entries::{
+    COMPLETION, CompletionEntry, NAMESPACE, Operation, SUBMISSION, Status, SubmissionEntry,
+};
+use device::nvme::registers::{ACQ, AQA, ASQ, CC, CSTS, ENABLED, FATAL, HEAD, READY, TAIL};
+use kernel::Span;
+use packet::{FlowId, Observation};
+use transaction::CallNote;
+
+use crate::driver::{PAGE, pages};
+use crate::{DriverParameters, System, ThreadId};
+
+/// The memory of the driver of a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Address of the submission queue, at the beginning of a page.
+    pub address: u64,
+    /// Number of entries of each queue.
+    pub entries: u32,
+    /// Largest transfer of a command in bytes.
+    pub max_transfer: u64,
+}
+
+impl Area {
+    /// Address of the completion queue.
+    fn completions(&self) -> u64 {
+        self.address + (u64::from(self.entries) * SUBMISSION).next_multiple_of(PAGE)
+    }
+
+    /// Address of the driver's state: tail, head and phase, after a word that is zero until the controller is up.
+    fn state(&self) -> u64 {
+        self.completions() + (u64::from(self.entries) * COMPLETION).next_multiple_of(PAGE)
+    }
+
+    /// Address of the list of pages of the command with identifier `id`.
+    fn list(&self, id: u16) -> u64 {
+        self.state() + PAGE + u64::from(id) * self.list_size()
+    }
+
+    /// Size of a list of pages, a power of two, so that none crosses a page of memory.
+    fn list_size(&self) -> u64 {
+        (self.max_transfer / PAGE * 8).next_power_of_two()
+    }
+
+    /// Size in bytes.
+    pub fn size(&self) -> u64 {
+        let lists = u64::from(self.entries) * self.list_size();
+        self.state() + PAGE + lists.next_multiple_of(PAGE) - self.address
+    }
+}
+
+/// A buffer to move from or to consecutive blocks of a drive.
+#[derive(Clone, Debug)]
+pub struct BlockTransfer {
+    /// The flow of the data.
+    pub flow: FlowId,
+    /// Whether the drive writes its blocks, with data that it reads from the buffer.
+    pub writes_blocks: bool,
+    /// Address of the drive's registers.
+    pub registers: u64,
+    /// Message of the drive's interrupt.
+    pub interrupt: u32,
+    /// The memory of the driver.
+    pub area: Area,
+    /// Address of the buffer, a multiple of 4.
+    pub address: u64,
+    /// Bytes of the buffer, a multiple of the block size.
+    pub len: u64,
+    /// The first block.
+    pub first_block: u64,
+    /// Size of a block in bytes.
+    pub block: u64,
+    /// Bytes of a command: a multiple of the block size, and at most `max_transfer`.
+    pub command: u64,
+    /// The thread that must have ended before.
+    pub after: Option<ThreadId>,
+}
+
+/// The system call that moves a buffer.
+pub async fn call(system: System, costs: DriverParameters, transfer: BlockTransfer) {
+    if let Some(thread) = transfer.after {
+        system.join(thread).await;
+    }
+    let flow = transfer.flow;
+    system.tell(Observation::own(flow, CallNote::Called)).await;
+    system.work(costs.system_call).await;
+    system.lock(transfer.interrupt).await;
+    let pinned = pages(transfer.address, transfer.len);
+    system.work(costs.page_pin * pinned).await;
+    let mut driver = Driver::new(&system, &costs, &transfer).await;
+    driver.move_all().await;
+    driver.keep_state().await;
+    system.unlock(transfer.interrupt).await;
+    let ended = Observation::Ended {
+        flow,
+        bytes: transfer.len,
+    };
+    system.tell(ended).await;
+    system
+        .tell(Observation::own(flow, CallNote::Returned))
+        .await;
+}
+
+struct Driver<'s> {
+    system: &'s System,
+    costs: &'s DriverParameters,
+    transfer: &'s BlockTransfer,
+    /// Tail of the submission queue.
+    tail: u32,
+    /// Head of the completion queue.
+    head: u32,
+    /// Phase tag of the next completion entry.
+    phase: bool,
+    /// Identifiers that no command has.
+    free: Vec<u16>,
+    /// Bytes of each command in progress, by identifier.
+    bytes: Vec<u64>,
+}
+
+impl<'s> Driver<'s> {
+    async fn new(
+        system: &'s System,
+        costs: &'s DriverParameters,
+        transfer: &'s BlockTransfer,
+    ) -> Self {
+        let area = transfer.area;
+        let state = system.load(area.state(), 16).await;
+        let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| state[at + byte]));
+        // One entry of a queue is always empty: a full queue would look empty.
+        let most = (area.entries - 1) as u16;
+        let mut driver = Driver {
+            system,
+            costs,
+            transfer,
+            tail: word(4),
+            head: word(8),
+            phase: word(12) != 0,
+            free: (0..most).rev().collect(),
+            bytes: vec![0; usize::from(most)],
+        };
+        if word(0) == 0 {
+            driver.phase = true;
+            driver.enable().await;
+        }
+        driver
+    }
+
+    /// Brings the controller up, and waits until it is ready.
+    async fn enable(&self) {
+        let area = &self.transfer.area;
+        let size = area.entries - 1;
+        self.set(AQA, &(size | size << 16).to_le_bytes()).await;
+        self.set(ASQ, &area.address.to_le_bytes()).await;
+        self.set(ACQ, &area.completions().to_le_bytes()).await;
+        self.set(CC, &ENABLED.to_le_bytes()).await;
+        let is_starting = |status: u32| status & (READY | FATAL) == 0;
+        while self.status().await.is_some_and(is_starting) {
+            self.poll().await;
+        }
+    }
+
+    /// Works for the time of a poll, which must not be zero.
+    async fn poll(&self) {
+        let span = self.costs.poll.max(Span::from_ns(1));
+        self.system.work(span).await;
+    }
+
+    /// The status of the controller; none if the drive does not answer.
+    async fn status(&self) -> Option<u32> {
+        let bytes = self.system.read(self.transfer.registers + CSTS, 4).await;
+        bytes.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    /// Keeps queue positions in memory, for the next call.
+    async fn keep_state(&self) {
+        let words = [1, self.tail, self.head, self.phase.into()];
+        let bytes = words.map(u32::to_le_bytes).concat();
+        self.system.work(self.costs.memory_write).await;
+        self.system.store(self.transfer.area.state(), &bytes).await;
+    }
+
+    /// Submits commands for the whole buffer, as many at a time as the queue holds, and waits for the end of each.
+    async fn move_all(&mut self) {
+        let mut next = 0;
+        while next < self.transfer.len || self.free.len() < self.bytes.len() {
+            let tail = self.tail;
+            while next < self.transfer.len && !self.free.is_empty() {
+                next += self.submit(next).await;
+            }
+            if self.tail != tail {
+                self.set(TAIL, &self.tail.to_le_bytes()).await;
+            }
+            self.system.interrupt(self.transfer.interrupt).await;
+            self.system.sleep(self.costs.interrupt_latency).await;
+            self.take_completions().await;
+            self.set(HEAD, &self.head.to_le_bytes()).await;
+        }
+    }
+
+    /// Writes the submission entry for the part of the buffer from byte `at` on; returns the size of the part.
+    async fn submit(&mut self, at: u64) -> u64 {
+        let BlockTransfer {
+            flow,
+            writes_blocks,
+            area,
+            address,
+            len,
+            first_block,
+            block,
+            command,
+            ..
+        } = *self.transfer;
+        let Some(id) = self.free.pop() else { return 0 };
+        let part = command.min(len - at);
+        let operation = if writes_blocks {
+            Operation::Write
+        } else {
+            Operation::Read
+        };
+        let entry = SubmissionEntry {
+            opcode: operation as u8,
+            id,
+            namespace: NAMESPACE,
+            pages: self.pages(id, address + at, part).await,
+            first_block: first_block + at / block,
+            blocks: (part / block) as u32,
+            flow: flow.0 + 1,
+            flow_block: (at / block) as u32,
+        };
+        self.bytes[usize::from(id)] = part;
+        let slot = area.address + u64::from(self.tail) * SUBMISSION;
+        self.system.work(self.costs.memory_write).await;
+        self.system.store(slot, &entry.emit()).await;
+        self.tail = (self.tail + 1) % area.entries;
+        part
+    }
+
+    /// The two PRP entries for `len` bytes at `address`; writes the list of pages if there are more than two.
+    async fn pages(&self, id: u16, address: u64, len: u64) -> [u64; 2] {
+        let second = address / PAGE * PAGE + PAGE;
+        let count = pages(address, len);
+        if count <= 2 {
+            return [address, if count == 2 { second } else { 0 }];
+        }
+        let rest = (second..address + len).step_by(PAGE as usize);
+        let list: Vec<u8> = rest.flat_map(u64::to_le_bytes).collect();
+        let at = self.transfer.area.list(id);
+        self.system
+            .work(self.costs.memory_write * (count - 1))
+            .await;
+        self.system.store(at, &list).await;
+        [address, at]
+    }
+
+    /// Takes the completion entries that are there, each with its interrupt; one interrupt has come already.
+    async fn take_completions(&mut self) {
+        let mut come = 1;
+        loop {
+            match self.next_completion().await {
+                Some(_) if come == 0 => {
+                    self.system.interrupt(self.transfer.interrupt).await;
+                    come += 1;
+                }
+                Some(entry) => {
+                    come -= 1;
+                    self.take(entry).await;
+                }
+                // The interrupt does not wait for the memory to take the entry before it.
+                None if come > 0 => self.poll().await,
+                None => return,
+            }
+        }
+    }
+
+    /// The next completion entry, if it is there.
+    async fn next_completion(&self) -> Option<CompletionEntry> {
+        let at = self.transfer.area.completions() + u64::from(self.head) * COMPLETION;
+        let bytes = self.system.load(at, COMPLETION as usize).await;
+        let entry = CompletionEntry::parse(&bytes.try_into().ok()?)?;
+        (entry.phase == self.phase).then_some(entry)
+    }
+
+    async fn take(&mut self, entry: CompletionEntry) {
+        self.head = (self.head + 1) % self.transfer.area.entries;
+        self.phase ^= self.head == 0;
+        self.free.push(entry.id);
+        if entry.status != Status::Success {
+            let failed = Observation::Failed {
+                flow: self.transfer.flow,
+                bytes: self.bytes[usize::from(entry.id)] as u32,
+            };
+            self.system.tell(failed).await;
+        }
+    }
+
+    /// Stores a register of the controller.
+    async fn set(&self, register: u64, bytes: &[u8]) {
+        self.system.work(self.costs.register_write).await;
+        let address = self.transfer.registers + register;
+        self.system.store(address, bytes).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn the_parts_of_an_area_do_not_overlap_and_no_list_crosses_a_page(entries in 2_u32..=4096, kib in 3_u32..=10) {
+            let area = Area { address: 0x10_0000, entries, max_transfer: 1024 << kib };
+            let submissions = u64::from(entries) * SUBMISSION;
+            assert!(area.address + submissions <= area.completions());
+            let completions = u64::from(entries) * COMPLETION;
+            assert!(area.completions() + completions <= area.state());
+            assert!(area.state() + 16 <= area.list(0));
+            for id in [0, 1, entries as u16 - 1] {
+                let (first, end) = (area.list(id), area.list(id) + area.max_transfer / PAGE * 8);
+                assert_eq!(first / PAGE, (end - 1) / PAGE);
+                assert!(end <= area.address + area.size());
+            }
+            assert_eq!(area.size() % PAGE, 0);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Flows from NVM Express drives: which blocks, the memory of the driver, and its call.
+
+use device::{Nvme, NvmeParameters};
+use host::nvme::{self, Area, BlockTransfer};
+use kernel::Bytes;
+use transaction::Place;
+
+use crate::model::Model;
+use crate::plan::address::show;
+use crate::plan::planner::Planner;
+use crate::plan::{FabricPlan, NodePlan};
+use crate::scenario::{Direction, Flow, ScenarioError};
+use crate::workload::Workload;
+
+use super::transfer::NO_DRIVER;
+use super::{FlowPlan, Loading, Own};
+
+/// How the driver of a drive moves a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlocksPlan {
+    /// The first block of the drive.
+    pub first: u64,
+    /// Size of a block in bytes.
+    pub block: u64,
+    /// Bytes of a command.
+    pub command: u64,
+    /// The memory of the driver.
+    pub area: Area,
+    /// The flow whose call must have returned before.
+    pub after: Option<u32>,
+}
+
+impl BlocksPlan {
+    /// Begins the thread that makes the call for `flow`.
+    pub(super) fn spawn_call(&self, flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
+        let drive = &to.plan.nodes[flow.from];
+        let (_, interrupt) = drive
+            .functions
+            .space(Place::Own)
+            .msi(0)
+            .expect("firmware gives every drive an interrupt");
+        let transfer = BlockTransfer {
+            flow: own.first(),
+            writes_blocks: flow.direction == Direction::Read,
+            registers: drive.bars[0].map_or(0, |bar| bar.base),
+            interrupt,
+            area: self.area,
+            address: flow.address,
+            len: flow.window,
+            first_block: self.first,
+            block: self.block,
+            command: self.command,
+            after: self.after.and_then(|after| to.calls.get(&after).copied()),
+        };
+        let start = flow.start + to.up;
+        let thread = to.spawn(drive.root, start, |system, costs| {
+            nvme::call(system, costs, transfer)
+        });
+        to.calls.insert(own.number, thread);
+    }
+
+    /// Fills the blocks that `flow` reads.
+    pub(super) fn fill(&self, flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
+        if let (Direction::Write, Some(drive)) =
+            (flow.direction, models[flow.from].device_mut::<Nvme>())
+        {
+            let first = self.first * self.block;
+            let blocks = drive.blocks_mut();
+            blocks.fill(plan.pattern(flow.pattern), flow.window, first);
+        }
+    }
+}
+
+impl NodePlan {
+    /// The parameters of an NVM Express drive, whose flows a driver moves.
+    pub fn drive(&self) -> Option<&NvmeParameters> {
+        self.kind.device()
+    }
+}
+
+impl Planner<'_> {
+    /// The flow above that wrote the blocks that `flow` reads, if it names one.
+    pub(super) fn carried_blocks(
+        &self,
+        flow: &Flow,
+        earlier: &[Workload],
+    ) -> Result<Option<u32>, ScenarioError> {
+        let Some(id) = &flow.parameters.carries else {
+            return Ok(None);
+        };
+        let (_, writer) = self.above(flow, "carries", id, earlier)?;
+        let is_own = self.nodes[writer.from].name == flow.from.value;
+        let is_write = flow.parameters.direction == Direction::Write;
+        if !is_own || !is_write || writer.direction != Direction::Read {
+            return Err(self.error(flow, "carries", BLOCKS_OF_ANOTHER));
+        }
+        Ok(Some(writer.pattern))
+    }
+
+    /// How the driver of a drive moves `plan`, if one does; `earlier` are the flows above it.
+    pub(super) fn blocks(
+        &mut self,
+        flow: &Flow,
+        plan: &FlowPlan,
+        earlier: &[Workload],
+    ) -> Result<Option<BlocksPlan>, ScenarioError> {
+        let Some(drive) = self.nodes[plan.from].drive().cloned() else {
+            return Ok(None);
+        };
+        let Bytes(block) = drive.block_size;
+        if plan.direction == Direction::RoundTrip {
+            return Err(self.error(flow, "direction", NO_ROUND_TRIP));
+        }
+        if !plan.window.is_multiple_of(block) {
+            let message = format!(
+                "{} is no whole number of blocks of {}; write a multiple",
+                show(plan.window),
+                show(block)
+            );
+            return Err(self.error(flow, "size", &message));
+        }
+        if !plan.address.is_multiple_of(4) {
+            return Err(self.error(flow, "offset", WHOLE_DWORDS));
+        }
+        let wanted = flow.parameters.request_size;
+        let Bytes(command) = wanted.unwrap_or(drive.max_transfer);
+        if !command.is_multiple_of(block) || command > drive.max_transfer.0 {
+            let message = format!(
+                "{} is no command of this drive; write a multiple of its block size of {}, up to its max_transfer of {}",
+                show(command),
+                show(block),
+                show(drive.max_transfer.0)
+            );
+            return Err(self.error(flow, "request_size", &message));
+        }
+        let writer = earlier.get(plan.pattern as usize);
+        let writer = writer.and_then(Workload::flow);
+        let own = earlier.iter().filter_map(Workload::flow);
+        let own = own.filter(|other| other.from == plan.from);
+        let used = own.clone().filter_map(|other| {
+            let blocks = other.blocks.as_ref()?;
+            Some(blocks.first + other.window / block)
+        });
+        let written =
+            writer.and_then(|writer| Some((writer.window, writer.blocks.as_ref()?.first)));
+        let first = match written {
+            Some((window, _)) if window != plan.window => {
+                let message = format!(
+                    "{} of the {} that were written; write the same size",
+                    show(plan.window),
+                    show(window)
+                );
+                return Err(self.error(flow, "size", &message));
+            }
+            Some((_, first)) => first,
+            None => used.max().unwrap_or(0),
+        };
+        if (first * block).saturating_add(plan.window) > drive.capacity.0 {
+            let message = format!(
+                "the flows above leave {} of the drive's {}; write less, or a larger capacity",
+                show(drive.capacity.0.saturating_sub(first * block)),
+                show(drive.capacity.0)
+            );
+            return Err(self.error(flow, "size", &message));
+        }
+        let known = own.clone().find_map(|other| other.blocks.as_ref());
+        let area = match known {
+            Some(blocks) => blocks.area,
+            None => self.area(flow, plan.from, &drive)?,
+        };
+        let after = match &flow.parameters.after {
+            Some(id) => {
+                let (after, call) = self.above(flow, "after", id, earlier)?;
+                if !call.is_driven() {
+                    return Err(self.error(flow, "after", NO_DRIVER));
+                }
+                Some(after)
+            }
+            None => written.map(|_| plan.pattern),
+        };
+        Ok(Some(BlocksPlan {
+            first,
+            block,
+            command,
+            area,
+            after,
+        }))
+    }
+
+    /// The memory of the driver of the drive at node `from`, at the end of its host's memory.
+    fn area(
+        &mut self,
+        flow: &Flow,
+        from: usize,
+        drive: &NvmeParameters,
+    ) -> Result<Area, ScenarioError> {
+        let host = self.nodes[from].root;
+        let area = Area {
+            address: 0,
+            entries: drive.queue_entries,
+            max_transfer: drive.max_transfer.0,
+        };
+        let address = self.nodes[host].region().and_then(|memory| {
+            let offset = self.claims.keep_list(host, memory, area.size())?;
+            Some(memory.base + offset)
+        });
+        let address = address.ok_or_else(|| {
+            let message = format!(
+                "the queues of {} have no room in the memory of {}; write a larger memory there",
+                self.nodes[from].name, self.nodes[host].name
+            );
+            self.error(flow, "size", &message)
+        })?;
+        Ok(Area { address, ..area })
+    }
+}
+
+const BLOCKS_OF_ANOTHER: &str = "a drive reads the blocks that one of its own flows has written; write it for direction = \"write\", with the id of a flow above from this drive with direction = \"read\"";
+const NO_ROUND_TRIP: &str = "a drive makes no round trips; write \"write\" or \"read\"";
+const WHOLE_DWORDS: &str = "a drive's buffer begins at a dword; write a multiple of 4 B";
