@@ -1,4 +1,4 @@
-"""What the tests share: the command as a process of its own, and a small fabric."""
+"""What the tests share: the command line, and a small fabric."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 from peerlane.benchmark.cocotbext import bench as cocotbext
+from peerlane.cli.application import run_command_line
 from peerlane.reproduction.reproduce import reproduce
 
 if TYPE_CHECKING:
@@ -79,8 +80,25 @@ Write = Callable[..., Path]
 
 
 @pytest.fixture
-def peerlane(tmp_path: Path) -> Run:
-    """Runs `peerlane` with the given arguments in an empty folder."""
+def peerlane(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Run]:
+    """Runs `peerlane` with the given arguments in an empty folder, within this process."""
+
+    def run(*arguments: str | Path) -> Outcome:
+        capfd.readouterr()
+        status = run_command_line([str(argument) for argument in arguments])
+        return Outcome(status, *capfd.readouterr())
+
+    monkeypatch.chdir(tmp_path)
+    with Path(os.devnull).open(encoding="utf-8") as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        yield run
+
+
+@pytest.fixture
+def peerlane_process(tmp_path: Path) -> Run:
+    """Runs `peerlane` as a process of its own, with the given arguments in an empty folder."""
 
     def run(*arguments: str | Path) -> Outcome:
         done = subprocess.run(
@@ -90,7 +108,7 @@ def peerlane(tmp_path: Path) -> Run:
             text=True,
             check=False,
             stdin=subprocess.DEVNULL,
-            timeout=120,
+            timeout=300,
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 

@@ -43,13 +43,13 @@ until = "10 us"
 """Every kind of traffic that shares links, and errors that the seed decides."""
 
 
-def run_here(folder: Path, *more: str) -> tuple[bytes, bytes]:
+def run_here(folder: Path) -> tuple[bytes, bytes]:
     """Runs the scenario as a process of its own; its trace and its result."""
     folder.mkdir()
     (folder / "fabric.toml").write_text(BUSY, encoding="utf-8")
     command = [sys.executable, "-m", "peerlane", "run", "fabric.toml"]
     files = ["--trace", "trace", "--json", "result"]
-    subprocess.run([*command, *files, *more], cwd=folder, check=True, capture_output=True)
+    subprocess.run([*command, *files], cwd=folder, check=True, capture_output=True)
     return (folder / "trace").read_bytes(), (folder / "result").read_bytes()
 
 
@@ -67,9 +67,13 @@ def test_in_concurrent_processes(tmp_path: Path) -> None:
     assert len(set(outcomes)) == 1
 
 
-def test_each_seed_is_another_run(tmp_path: Path) -> None:
-    traces = [run_here(tmp_path / str(seed), "--seed", str(seed))[0] for seed in range(8)]
-    assert len(set(traces)) == len(traces)
+def test_each_seed_is_another_run(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
+    path = scenario(text=BUSY)
+    traces = set()
+    for seed in range(8):
+        assert peerlane("run", path, "--seed", str(seed), "--trace", "trace").status == 0
+        traces.add((tmp_path / "trace").read_bytes())
+    assert len(traces) == 8
 
 
 def test_with_and_without_probes(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
