@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
 CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
+PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup
 SOAK_CASES ?= 20000
 FUZZ_SECONDS ?= 30
 
@@ -19,7 +20,7 @@ demo: $(VENV)/installed ## Build, then reproduce every published system.
 
 test: system $(VENV)/installed $(VENV)/development ## Run every test.
 	$(CARGO_TESTS)
-	$(BIN)/python -m pytest --quiet
+	$(PYTHON_TESTS)
 
 check: lint unit ## Run the checks and the tests that are quick.
 

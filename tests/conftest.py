@@ -1,4 +1,4 @@
-"""What the tests share: the command line, and a small fabric."""
+"""What the tests share: the command line, a small fabric, and figures of published systems."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,13 +131,31 @@ def scenario(tmp_path: Path) -> Write:
     return write
 
 
-@pytest.fixture(scope="session")
-def table3() -> Report:
-    """The figure of rosta that takes seconds, reproduced once for all tests."""
-    return reproduce("rosta", only="table3")
+@cache
+def figure(system: str, name: str) -> Report:
+    """A figure of a published system, simulated once for all tests that run in this process.
+
+    Tests that look at the same figure have the mark `of(system)`, so that they do.
+    """
+    return reproduce(system, only=name)
+
+
+def of(system: str) -> pytest.MarkDecorator:
+    """The mark of tests that look at figures of `system` which take little time."""
+    return pytest.mark.xdist_group(system)
 
 
 def line_of(path: Path, text: str) -> int:
     """The number of the first line of `path` that has `text`."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begins with the tests that take longest, so that no processor waits for them at the end."""
+
+    def seconds(item: pytest.Item) -> float:
+        mark = item.get_closest_marker("seconds")
+        return mark.args[0] if mark else 0.0
+
+    items.sort(key=seconds, reverse=True)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import doctest
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import peerlane
+from conftest import figure, of
 from peerlane import Fabric, Simulation
-
-if TYPE_CHECKING:
-    from peerlane.reproduction.report import Report
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,8 +41,9 @@ CASES = {
 }
 
 
-def test_the_result_in_the_readme_is_the_result(table3: Report) -> None:
-    rows = {row.id: row for row in table3.rows}
+@of("rosta")
+def test_the_result_in_the_readme_is_the_result() -> None:
+    rows = {row.id: row for row in figure("rosta", "table3").rows}
     lines = [
         "| flows at once | 128-byte packets | simulated | 256-byte packets | simulated |",
         "|---|--:|--:|--:|--:|",

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import figure, of
 from peerlane import Fabric, ScenarioError
 from peerlane.network.sweep import sweep
-from peerlane.reproduction.reproduce import reproduce
 from peerlane.systems.chpp.loggp.model import DISTANCES, SOURCE, distance
 from peerlane.systems.chpp.topologies import SIDES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from peerlane.reproduction.report import Report
+
+CHPP = of("chpp")
 
 
 def supernode(processors: int = 2) -> Fabric:
@@ -28,19 +29,10 @@ def supernode(processors: int = 2) -> Fabric:
     return fabric
 
 
-@pytest.fixture(scope="module")
-def table2() -> Report:
-    return reproduce("chpp", only="table2")
-
-
-@pytest.fixture(scope="module")
-def fig5() -> Report:
-    return reproduce("chpp", only="fig5")
-
-
-def simulated(report: Report, under: str) -> dict[str, float]:
-    """The values of the rows below `under`, by what follows it."""
-    rows = {row.id: row.simulated for row in report.rows if row.simulated is not None}
+def simulated(name: str, under: str) -> dict[str, float]:
+    """The values of the rows of a figure of chpp below `under`, by what follows it."""
+    found = figure("chpp", name).rows
+    rows = {row.id: row.simulated for row in found if row.simulated is not None}
     return {name.removeprefix(under): rows[name] for name in rows if name.startswith(under)}
 
 
@@ -104,15 +96,16 @@ def test_a_ring_of_controllers_is_warned_of() -> None:
         fabric.simulation()
 
 
-def test_table2_holds(table2: Report) -> None:
-    assert [row.id for row in table2.rows if not row.passes] == []
-    kinds = {row.id: row.kind for row in table2.rows}
+@CHPP
+def test_only_the_shortest_messages_of_table2_are_fitted() -> None:
+    kinds = {row.id: row.kind for row in figure("chpp", "table2").rows}
     fitted = {name for name, kind in kinds.items() if kind != "predicted"}
     assert fitted == {"table2/nap-immediate/1", "table2/put/1"}
 
 
-def test_a_get_is_a_put_and_76_ns(table2: Report) -> None:
-    rows = {row.id: row.simulated for row in table2.rows}
+@CHPP
+def test_a_get_is_a_put_and_76_ns() -> None:
+    rows = {row.id: row.simulated for row in figure("chpp", "table2").rows}
     for size in (1, 64, 256, 1024, 2048):
         put, get = rows[f"table2/put/{size}"], rows[f"table2/get/{size}"]
         assert put is not None
@@ -120,15 +113,9 @@ def test_a_get_is_a_put_and_76_ns(table2: Report) -> None:
         assert get - put == pytest.approx(0.076)
 
 
-@pytest.mark.parametrize("figure", ["fig16", "fig17", "fig18", "fig19", "fig20", "eq2", "deadlock"])
-def test_a_figure_of_chpp_holds(figure: str) -> None:
-    report = reproduce("chpp", only=figure)
-    assert [row.id for row in report.rows if not row.passes] == []
-
-
+@CHPP
 def test_the_stages_of_a_message_are_all_of_it() -> None:
-    report = reproduce("chpp", only="fig18")
-    rows = {row.id: row.simulated or 0.0 for row in report.rows}
+    rows = {row.id: row.simulated or 0.0 for row in figure("chpp", "fig18").rows}
     for primitive in ("nap-immediate", "put"):
         stages = {name: value for name, value in rows.items() if f"/{primitive}/" in name}
         total = stages.pop(f"fig18/{primitive}/total")
@@ -136,9 +123,9 @@ def test_the_stages_of_a_message_are_all_of_it() -> None:
         assert sum(parts) == pytest.approx(total)
 
 
+@CHPP
 def test_without_a_channel_for_gets_both_sides_wait_for_ever() -> None:
-    report = reproduce("chpp", only="deadlock")
-    rows = {row.id: row.simulated for row in report.rows}
+    rows = {row.id: row.simulated for row in figure("chpp", "deadlock").rows}
     assert rows["deadlock/with-channel/arrived"] == 100
     assert rows["deadlock/without-channel/arrived"] != 100
     assert (rows["deadlock/without-channel/standing"] or 0) > 0
@@ -160,26 +147,26 @@ def test_the_model_of_latency_is_the_published_arithmetic() -> None:
         distance("star", 4)
 
 
-def test_what_a_message_over_cables_takes_but_for_hops_is_a_message_without_cables(
-    fig5: Report, table2: Report
-) -> None:
-    assert [row.id for row in fig5.rows if not row.passes] == []
-    measured = simulated(fig5, "fig5/measured/")
+@CHPP
+def test_what_a_message_over_cables_takes_but_for_hops_is_a_message_without_cables() -> None:
+    measured = simulated("fig5", "fig5/measured/")
     fixed = sum(measured[name] for name in ("oc", "ods", "fetch", "odr", "notice"))
-    assert fixed == pytest.approx(simulated(table2, "table2/put/")["1"] * 1e3)
+    assert fixed == pytest.approx(simulated("table2", "table2/put/")["1"] * 1e3)
     assert measured["hop-1-byte"] < measured["hop"]
 
 
-def test_the_model_with_measured_parameters_is_a_message_that_is_alone(fig5: Report) -> None:
-    shares = {form: simulated(fig5, f"fig5/share/{form}/") for form in ("whole", "counted")}
+@CHPP
+def test_the_model_with_measured_parameters_is_a_message_that_is_alone() -> None:
+    shares = {form: simulated("fig5", f"fig5/share/{form}/") for form in ("whole", "counted")}
     assert all(97 < share < 100 for share in shares["whole"].values())
     assert all(99 < share < 100 for share in shares["counted"].values())
-    assert shares["counted"].keys() == simulated(fig5, "fig5/simulated/").keys()
-    assert all(share < 95 for share in simulated(fig5, "fig5/share/crowded/").values())
+    assert shares["counted"].keys() == simulated("fig5", "fig5/simulated/").keys()
+    assert all(share < 95 for share in simulated("fig5", "fig5/share/crowded/").values())
 
 
+@CHPP
 def test_what_limits_small_messages_is_the_reading_of_descriptors_and_then_the_program() -> None:
-    put = simulated(reproduce("chpp", only="loggp"), "loggp/put/")
+    put = simulated("loggp", "loggp/put/")
     assert put["g"] == pytest.approx(put["g-all"], rel=0.01)
     assert put["g-all/16-descriptors"] < put["o-send"] < put["g/16-descriptors"] < put["g"]
 

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from conftest import PAIR, Run, Write
+from conftest import PAIR, Run, Write, figure, of
 from peerlane.planning.video import Chroma, Format, Video, use, videos
-from peerlane.reproduction.reproduce import reproduce
 
 PAIR_OF_CARDS = """
 [links]
@@ -50,11 +49,12 @@ def test_all_combinations_are_there_once() -> None:
     assert len(set(found)) == len(found) == 5 * 3 * 2 * 2
 
 
-@pytest.mark.parametrize("figure", ["table2", "frame", "usage"])
-def test_the_published_tables_of_video_come_out_to_the_printed_digits(figure: str) -> None:
-    report = reproduce("pac", only=figure)
-    assert len(report.rows) == 15
-    assert [row.id for row in report.rows if row.simulated != row.published] == []
+@of("pac")
+@pytest.mark.parametrize("name", ["table2", "frame", "usage"])
+def test_the_published_tables_of_video_come_out_to_the_printed_digits(name: str) -> None:
+    rows = figure("pac", name).rows
+    assert len(rows) == 15
+    assert [row.id for row in rows if row.simulated != row.published] == []
 
 
 def test_two_cards_do_what_one_cannot(peerlane: Run, scenario: Write) -> None:
