@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
-use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, Room};
+use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
 use transaction::{Bridge, BridgeConfig, BridgeSide, Functions, Outstanding, Part, Place, refuse};
 
@@ -129,9 +129,9 @@ impl Component for IoPort {
     fn receive(&mut self, _: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match frame {
             Frame::Bus(frame) => self.take_from_bus(frame, fx),
-            Frame::Room(room) => {
-                if let Some(class) = room.io() {
-                    self.bridge.free(class, room);
+            Frame::ReturnedSpace(space) => {
+                if let Some(class) = space.io() {
+                    self.bridge.free(class, space);
                 }
             }
             _ => {
@@ -319,7 +319,7 @@ impl IoPort {
             }
         };
         if is_over {
-            give_room(frame.room(), fx);
+            return_space(frame.space(), fx);
         }
     }
 
@@ -375,8 +375,8 @@ impl IoPort {
             let packet = match place {
                 0 => self.bridge.next_answer(now),
                 1 => self.bridge.next_store(now).map(|store| {
-                    if let Some(room) = store.room {
-                        give_room(room, fx);
+                    if let Some(space) = store.space {
+                        return_space(space, fx);
                     }
                     store.packet
                 }),
@@ -395,8 +395,8 @@ impl IoPort {
             return None;
         }
         let load = self.bridge.next_load(fx.now(), LARGEST_LOAD)?;
-        if let Some(room) = load.room {
-            give_room(room, fx);
+        if let Some(space) = load.space {
+            return_space(space, fx);
         }
         let tag = self.outstanding.begin(load.number, load.len, fx.now());
         Some(load.request(self.functions.id(), tag, fx.store()))
@@ -407,6 +407,6 @@ impl IoPort {
 const LARGEST_LOAD: u32 = 4096;
 
 /// Returns buffer space to the crossbar.
-fn give_room(room: Room, fx: &mut Effects<'_, IoPort>) {
-    fx.send(BUS, Frame::Room(room), Span::ZERO);
+fn return_space(space: ReturnedSpace, fx: &mut Effects<'_, IoPort>) {
+    fx.send(BUS, Frame::ReturnedSpace(space), Span::ZERO);
 }

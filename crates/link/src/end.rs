@@ -221,7 +221,7 @@ impl LinkEnd {
                 };
                 (None, self.receive_dllp(dllp, cx))
             }
-            Frame::Fibre(_) | Frame::Block(_) | Frame::Bus(_) | Frame::Room(_) => {
+            Frame::Fibre(_) | Frame::Block(_) | Frame::Bus(_) | Frame::ReturnedSpace(_) => {
                 panic!("a PCI Express link carries only TLPs and DLLPs")
             }
         }

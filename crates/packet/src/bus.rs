@@ -24,15 +24,15 @@ impl BusFrame {
     }
 
     /// The buffer space that the packet uses at the receiver.
-    pub const fn room(&self) -> Room {
-        Room {
+    pub const fn space(&self) -> ReturnedSpace {
+        ReturnedSpace {
             channel: self.channel,
             words: self.cycles,
         }
     }
 }
 
-impl Room {
+impl ReturnedSpace {
     /// The channel's index among the channels of loads and stores, if it is one of them.
     pub const fn io(&self) -> Option<usize> {
         io(self.channel)
@@ -49,7 +49,7 @@ const fn io(channel: u8) -> Option<usize> {
 
 /// Buffer space that the far end returns for one virtual channel, in words of 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct ReturnedSpace {
     /// The channel.
     pub channel: u8,
     /// The number of words.

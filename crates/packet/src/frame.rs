@@ -2,7 +2,7 @@
 
 use protocol::lcrc;
 
-use crate::{Block, BusFrame, FibreFrame, PacketId, Packets, Room};
+use crate::{Block, BusFrame, FibreFrame, PacketId, Packets, ReturnedSpace};
 
 /// The content of one transmission on a wire.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub enum Frame {
     /// A packet between a network interface controller and its crossbar.
     Bus(BusFrame),
     /// Buffer space returned between a network interface controller and its crossbar.
-    Room(Room),
+    ReturnedSpace(ReturnedSpace),
 }
 
 /// A transaction-layer packet with the framing of the data-link layer.

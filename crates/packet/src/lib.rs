@@ -13,7 +13,7 @@ mod route;
 
 use kernel::Traffic;
 
-pub use bus::{BusFrame, Room};
+pub use bus::{BusFrame, ReturnedSpace};
 pub use fibre::{Block, FibreFrame};
 pub use frame::{Frame, TlpFrame};
 pub use note::{Note, NoteKind, PackedNote};

@@ -9,7 +9,7 @@ mod outgoing;
 use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Span, Time};
-use packet::{BusFrame, Charge, PacketId, Packets, Room, Stamp};
+use packet::{BusFrame, Charge, PacketId, Packets, ReturnedSpace, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status, Tag};
 
 use crate::{Completions, Outstanding, Part, writes, written};
@@ -66,7 +66,7 @@ pub struct BridgedStore {
     /// The write request.
     pub packet: PacketId,
     /// The buffer space to return, set on the last request of a store.
-    pub room: Option<Room>,
+    pub space: Option<ReturnedSpace>,
 }
 
 /// A part of an incoming load. Its read request needs a tag.
@@ -79,7 +79,7 @@ pub struct BridgedLoad {
     /// The number of bytes.
     pub len: u32,
     /// The buffer space to return, set on the last part of a load.
-    pub room: Option<Room>,
+    pub space: Option<ReturnedSpace>,
     header: Header,
     stamp: Stamp,
 }
@@ -101,7 +101,7 @@ struct Load {
     asked: u32,
     answered: u32,
     /// The buffer space that the load uses until all its bytes are requested.
-    room: Room,
+    space: ReturnedSpace,
 }
 
 /// The read completion boundary of the bridge's completions (PCIe Base 2.3.1.1).
@@ -123,8 +123,8 @@ impl Bridge {
     }
 
     /// Adds buffer space of `class` that the far side has returned.
-    pub fn free(&mut self, class: usize, room: Room) {
-        self.outgoing.free(class, room);
+    pub fn free(&mut self, class: usize, space: ReturnedSpace) {
+        self.outgoing.free(class, space);
     }
 
     /// Removes loads whose timeout has passed. Their requesters have timed out as well.
@@ -237,7 +237,7 @@ impl Bridge {
             let store = BridgedStore {
                 due,
                 packet,
-                room: (index + 1 == count).then_some(frame.room()),
+                space: (index + 1 == count).then_some(frame.space()),
             };
             self.stores.push_back((self.came, store));
         }
@@ -259,7 +259,7 @@ impl Bridge {
             stamp,
             asked: 0,
             answered: 0,
-            room: frame.room(),
+            space: frame.space(),
         };
         self.loads.insert(self.came, load);
         self.turns.push_back((due, self.came));
@@ -305,7 +305,7 @@ impl Bridge {
             number,
             address,
             len,
-            room: (load.asked == whole).then_some(load.room),
+            space: (load.asked == whole).then_some(load.space),
             header: load.header,
             stamp: load.stamp,
         })

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kernel::{Span, Time};
-use packet::{BusFrame, PacketId, Packets, Room};
+use packet::{BusFrame, PacketId, Packets, ReturnedSpace};
 use protocol::QueuePairId;
 
 /// The interface to the crossbar, with a queue for each virtual channel.
@@ -75,8 +75,8 @@ impl Bus {
     }
 
     /// Handles space returned by the crossbar.
-    pub(super) fn free(&mut self, room: Room) {
-        self.channels[usize::from(room.channel)].room += u32::from(room.words);
+    pub(super) fn free(&mut self, space: ReturnedSpace) {
+        self.channels[usize::from(space.channel)].room += u32::from(space.words);
     }
 
     /// The packet to send at `now`, and the time at which it is fully sent.

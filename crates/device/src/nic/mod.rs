@@ -24,7 +24,7 @@ mod window;
 use std::sync::Arc;
 
 use kernel::{Component, Effects, Port, Span, Time};
-use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, Room};
+use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Bar, Header, Kind, MemoryRequest, QueuePairId};
 use transaction::{BridgeConfig, Place, written};
 
@@ -134,9 +134,9 @@ impl Component for Nic {
                 Some(_) => self.window.take_from_bus(frame, &mut self.shared, fx),
                 None => self.receiver.accept(frame, &self.shared, fx),
             },
-            Frame::Room(room) => match room.io() {
-                Some(class) => self.window.free(class, room),
-                None => self.shared.bus_mut().free(room),
+            Frame::ReturnedSpace(space) => match space.io() {
+                Some(class) => self.window.free(class, space),
+                None => self.shared.bus_mut().free(space),
             },
             _ => {
                 debug_assert_ne!(port, BUS);
@@ -500,6 +500,6 @@ fn put_on_bus(shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
 }
 
 /// Returns buffer space to the crossbar.
-fn give_room(room: Room, fx: &mut Effects<'_, Nic>) {
-    fx.send(BUS, Frame::Room(room), Span::ZERO);
+fn return_space(space: ReturnedSpace, fx: &mut Effects<'_, Nic>) {
+    fx.send(BUS, Frame::ReturnedSpace(space), Span::ZERO);
 }

@@ -13,7 +13,7 @@ use super::refusal::refusal_of;
 use super::registers::NAP_BUFFER;
 use super::sending::{Address, Sender};
 use super::shared::Shared;
-use super::{Nic, Sharing, give_room};
+use super::{Nic, Sharing, return_space};
 
 /// The receiving engine: packets from the crossbar, and messages without an address that are incomplete.
 #[derive(Clone, Debug, Default)]
@@ -141,7 +141,7 @@ impl Receiver {
         };
         handled.unwrap_or_else(|fault| {
             shared.drop_packet(header.destination.function(), fault, packet, fx);
-            give_room(frame.room(), fx);
+            return_space(frame.space(), fx);
             Handled::Done
         })
     }
@@ -354,7 +354,7 @@ fn receive_get(
             shared.refuse_get((from, to), header.magic, (label, fault), fx);
         }
     }
-    give_room(frame.room(), fx);
+    return_space(frame.space(), fx);
     Handled::Done
 }
 
@@ -366,5 +366,5 @@ fn forget(frame: BusFrame, fx: &mut Effects<'_, Nic>) {
         fx.observe(Observation::Failed { flow, bytes });
     }
     fx.store().release(frame.packet);
-    give_room(frame.room(), fx);
+    return_space(frame.space(), fx);
 }

@@ -12,7 +12,7 @@ use super::pairs::{Pair, Pairs};
 use super::refusal::refusal;
 use super::registers::{FAULTS, FUNCTIONS};
 use super::uploads::Uploads;
-use super::{Nic, NicParameters, give_room, place};
+use super::{Nic, NicParameters, place, return_space};
 use crate::Endpoint;
 
 /// The parts of the controller that both engines use.
@@ -236,7 +236,7 @@ impl Shared {
             .add(&bytes, stamp, to, (now, Some(frame)), fx.store());
         fx.store().release(frame.packet);
         if !any {
-            give_room(frame.room(), fx);
+            return_space(frame.space(), fx);
         }
     }
 
@@ -248,8 +248,8 @@ impl Shared {
     /// The next write request for PCI Express.
     pub(super) fn next_upload(&mut self, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
         let upload = self.uploads.next(fx.now())?;
-        if let Some(room) = upload.room {
-            give_room(room, fx);
+        if let Some(space) = upload.space {
+            return_space(space, fx);
         }
         Some(upload.packet)
     }

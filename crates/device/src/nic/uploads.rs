@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use packet::{BusFrame, PacketId, Packets, Room, Stamp};
+use packet::{BusFrame, PacketId, Packets, ReturnedSpace, Stamp};
 use protocol::FunctionId;
 use transaction::writes;
 
@@ -17,7 +17,7 @@ pub(super) struct Upload {
     due: Time,
     pub(super) packet: PacketId,
     /// The buffer space that its packet from the crossbar has occupied; only the last request of a packet returns it.
-    pub(super) room: Option<Room>,
+    pub(super) space: Option<ReturnedSpace>,
 }
 
 /// Most waiting write requests before the next packet is handled: those of one packet, and of a second one.
@@ -44,9 +44,9 @@ impl Uploads {
         let uploads = all.into_iter().enumerate().map(|(index, packet)| Upload {
             due,
             packet,
-            room: frame
+            space: frame
                 .filter(|_| index + 1 == count)
-                .map(|frame| frame.room()),
+                .map(|frame| frame.space()),
         });
         self.0.extend(uploads);
         count > 0

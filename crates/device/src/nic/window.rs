@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use kernel::{Effects, Span, Time};
-use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal, Room};
+use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal, ReturnedSpace};
 use protocol::{Bar, Header, Kind};
 use transaction::{Bridge, BridgeConfig, Part};
 
 use super::reads::{Purpose, Reads};
 use super::shared::Shared;
-use super::{BUS, Nic, give_room};
+use super::{BUS, Nic, return_space};
 
 /// The window, with loads and stores in progress.
 #[derive(Clone, Debug)]
@@ -134,20 +134,20 @@ impl Window {
             }
         };
         if is_over {
-            give_room(frame.room(), fx);
+            return_space(frame.space(), fx);
         }
     }
 
     /// Handles space in the buffer for packets of a class, returned by the crossbar.
-    pub(super) fn free(&mut self, class: usize, room: Room) {
-        self.bridge.free(class, room);
+    pub(super) fn free(&mut self, class: usize, space: ReturnedSpace) {
+        self.bridge.free(class, space);
     }
 
     /// The next write request of another processor.
     pub(super) fn next_store(&mut self, fx: &mut Effects<'_, Nic>) -> Option<PacketId> {
         let store = self.bridge.next_store(fx.now())?;
-        if let Some(room) = store.room {
-            give_room(room, fx);
+        if let Some(space) = store.space {
+            return_space(space, fx);
         }
         Some(store.packet)
     }
@@ -161,8 +161,8 @@ impl Window {
     ) -> Option<PacketId> {
         let largest = shared.endpoint().max_read_request();
         let load = self.bridge.next_load(fx.now(), largest)?;
-        if let Some(room) = load.room {
-            give_room(room, fx);
+        if let Some(space) = load.space {
+            return_space(space, fx);
         }
         let tag = reads.begin(Purpose::Load(load.number), load.len, fx.now());
         Some(load.request(shared.side().id, tag, fx.store()))

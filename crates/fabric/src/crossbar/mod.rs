@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use kernel::{Span, Time};
-use packet::{BusFrame, Charge, Room};
+use packet::{BusFrame, Charge, ReturnedSpace};
 
 pub use controller::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
 
@@ -184,8 +184,8 @@ impl Crossbar {
     }
 
     /// Returns buffer space behind an output, in the virtual channel `channel`.
-    fn free(&mut self, output: usize, channel: usize, room: Room) {
-        self.outputs[output].free_words[channel] += u32::from(room.words);
+    fn free(&mut self, output: usize, channel: usize, space: ReturnedSpace) {
+        self.outputs[output].free_words[channel] += u32::from(space.words);
     }
 
     /// Registers the next first packet of a queue at its output; returns the output.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use kernel::Time;
-use packet::{Charge, PacketId, Packets, Room};
+use packet::{Charge, PacketId, Packets, ReturnedSpace};
 use protocol::Class;
 
 /// The waiting packets by class. No packet passes an older posted request (PCIe Base 2.4.1).
@@ -55,8 +55,8 @@ impl Outgoing {
     }
 
     /// Adds buffer space that the far side has returned.
-    pub(super) fn free(&mut self, class: usize, room: Room) {
-        self.room[class] += u32::from(room.words);
+    pub(super) fn free(&mut self, class: usize, space: ReturnedSpace) {
+        self.room[class] += u32::from(space.words);
     }
 
     /// Removes and returns the first packet of a class.

@@ -141,12 +141,12 @@ impl Component for Controller {
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         match frame {
             Frame::Bus(frame) => self.take(port.index(), frame, fx),
-            Frame::Room(room) => {
-                let (plane, channel) = match room.io() {
+            Frame::ReturnedSpace(space) => {
+                let (plane, channel) = match space.io() {
                     Some(channel) => (Plane::Io, channel),
-                    None => (Plane::Messages, usize::from(room.channel)),
+                    None => (Plane::Messages, usize::from(space.channel)),
                 };
-                self.crossbars[plane as usize].free(port.index(), channel, room);
+                self.crossbars[plane as usize].free(port.index(), channel, space);
                 self.serve(plane, port.index(), fx);
             }
             _ => {
@@ -317,8 +317,8 @@ impl Controller {
             let port = Port(input as u16);
             self.cable(port).free(port, entry.charge, free_at, fx);
         } else {
-            let room = entry.frame.room();
-            fx.send(Port(input as u16), Frame::Room(room), length);
+            let space = entry.frame.space();
+            fx.send(Port(input as u16), Frame::ReturnedSpace(space), length);
         }
         if let Some(output) = self.crossbars[plane as usize].ask_again(queue) {
             self.serve(plane, output, fx);
