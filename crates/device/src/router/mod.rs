@@ -16,7 +16,7 @@ mod window;
 
 use kernel::{Component, Effects, Port, Span, Time};
 use link::At;
-use link::optical::{Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameters};
+use link::optical::{Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalParameters};
 use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::Bar;
 
@@ -229,12 +229,17 @@ impl Router {
         }
     }
 
-    fn handle_received(&mut self, fibre: usize, received: Heard, fx: &mut Effects<'_, Self>) {
+    fn handle_received(
+        &mut self,
+        fibre: usize,
+        received: OpticalEvent,
+        fx: &mut Effects<'_, Self>,
+    ) {
         match received {
-            Heard::Packet(incoming) => self.arrive(fibre, incoming, fx),
-            Heard::Room => self.serve(FIRST_FIBRE + fibre, fx),
-            Heard::Dark(unsure) => self.handle_failed_fibre(fibre, unsure, fx),
-            Heard::Nothing => {}
+            OpticalEvent::Packet(incoming) => self.arrive(fibre, incoming, fx),
+            OpticalEvent::Ready => self.serve(FIRST_FIBRE + fibre, fx),
+            OpticalEvent::Dark(unsure) => self.handle_failed_fibre(fibre, unsure, fx),
+            OpticalEvent::Nothing => {}
         }
     }
 

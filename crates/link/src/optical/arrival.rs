@@ -6,12 +6,12 @@ use packet::{Frame, Observation, PacketId, Refusal};
 
 use super::receiver::{Damage, inject_bit_errors};
 use super::resend::Verdict;
-use super::{FlowControl, Heard, Incoming, OpticalEnd};
+use super::{FlowControl, Incoming, OpticalEnd, OpticalEvent};
 use packet::{Block, FibreFrame};
 
 impl OpticalEnd {
     /// Handles a frame or a control block that has arrived.
-    pub fn receive(&mut self, frame: Frame, cx: &mut impl LinkContext) -> Heard {
+    pub fn receive(&mut self, frame: Frame, cx: &mut impl LinkContext) -> OpticalEvent {
         let is_dark = cx.now() >= self.severed;
         match frame {
             Frame::Fibre(frame) if is_dark => {
@@ -21,10 +21,10 @@ impl OpticalEnd {
                     // The sender keeps the packet and will report its loss.
                     cx.packets().release(frame.packet);
                 }
-                Heard::Nothing
+                OpticalEvent::Nothing
             }
             Frame::Fibre(frame) => self.receive_frame(frame, cx),
-            Frame::Block(_) if is_dark || self.is_corrupted(1) => Heard::Nothing,
+            Frame::Block(_) if is_dark || self.is_corrupted(1) => OpticalEvent::Nothing,
             Frame::Block(block) => {
                 self.reset_timeouts();
                 self.receive_block(block, cx)
@@ -48,7 +48,11 @@ impl OpticalEnd {
         errors.is_some_and(|errors| !errors.wrong_bits(bits).is_empty())
     }
 
-    pub(super) fn receive_frame(&mut self, frame: FibreFrame, cx: &mut impl LinkContext) -> Heard {
+    pub(super) fn receive_frame(
+        &mut self,
+        frame: FibreFrame,
+        cx: &mut impl LinkContext,
+    ) -> OpticalEvent {
         let cycles = self.cycles_of(frame.packet, cx);
         let damage = match &mut self.errors {
             Some(errors) => inject_bit_errors(errors, &frame, cycles, &self.timing, cx.packets()),
@@ -61,13 +65,13 @@ impl OpticalEnd {
             let damage = if overflows { Damage::Payload } else { damage };
             if !self.accept_in_order(&frame, damage, cx) {
                 cx.packets().release(frame.packet);
-                return Heard::Nothing;
+                return OpticalEvent::Nothing;
             }
             cx.now()
         } else {
             if damage == Damage::Header {
                 lose(frame.packet, Refusal::BitErrors, cx);
-                return Heard::Nothing;
+                return OpticalEvent::Nothing;
             }
             let intake = &mut self.intakes[usize::from(frame.channel)];
             let lost = intake.catch_up(frame.sequence);
@@ -80,7 +84,7 @@ impl OpticalEnd {
         if native {
             if overflows {
                 lose(frame.packet, Refusal::Overflow, cx);
-                return Heard::Nothing;
+                return OpticalEvent::Nothing;
             }
             self.occupied += cycles;
             if !self.pausing && self.occupied > self.marks.0 {
@@ -88,7 +92,7 @@ impl OpticalEnd {
                 self.send_block(Block::Pause, Span::ZERO, cx);
             }
         }
-        Heard::Packet(Incoming {
+        OpticalEvent::Packet(Incoming {
             packet: frame.packet,
             channel: frame.channel,
             cycles,
@@ -120,14 +124,18 @@ impl OpticalEnd {
         verdict == Verdict::Accept
     }
 
-    pub(super) fn receive_block(&mut self, block: Block, cx: &mut impl LinkContext) -> Heard {
+    pub(super) fn receive_block(
+        &mut self,
+        block: Block,
+        cx: &mut impl LinkContext,
+    ) -> OpticalEvent {
         match block {
             Block::Freed { channel, cycles } => {
                 let lane = &mut self.lanes[usize::from(channel)];
                 let limit = cycles.wrapping_add(self.room as u16);
                 // A limit that is not above the last one is old, and is ignored.
                 if limit.wrapping_sub(lane.limit).cast_signed() <= 0 {
-                    return Heard::Nothing;
+                    return OpticalEvent::Nothing;
                 }
                 lane.limit = limit;
             }
@@ -135,7 +143,7 @@ impl OpticalEnd {
                 if self.intakes[usize::from(channel)].catch_up(cycles) {
                     self.release(channel, 0, Span::ZERO, cx);
                 }
-                return Heard::Nothing;
+                return OpticalEvent::Nothing;
             }
             Block::Acknowledge(next) => self.acknowledged(next, cx),
             Block::Refuse(next) => {
@@ -144,7 +152,7 @@ impl OpticalEnd {
             }
             Block::Pause => {
                 self.paused = true;
-                return Heard::Nothing;
+                return OpticalEvent::Nothing;
             }
             Block::Resume => {
                 self.paused = false;
@@ -153,7 +161,7 @@ impl OpticalEnd {
                 }
             }
         }
-        Heard::Room
+        OpticalEvent::Ready
     }
 
     pub(super) fn acknowledged(&mut self, next: u16, cx: &mut impl LinkContext) {

@@ -18,11 +18,11 @@ use packet::{Block, FibreFrame};
 
 /// The effect of an input on the component of an optical end.
 #[derive(Clone, Debug)]
-pub enum Heard {
+pub enum OpticalEvent {
     /// A packet has arrived.
     Packet(Incoming),
     /// The end may be able to take a packet that it could not take before.
-    Room,
+    Ready,
     /// The fibre is dark and stays dark. These packets were sent but not acknowledged, so they may have arrived. The caller now
     /// holds them.
     Dark(Vec<PacketId>),
@@ -357,7 +357,7 @@ impl OpticalEnd {
         }
     }
 
-    pub(super) fn send_again(&mut self, cx: &mut impl LinkContext) -> Heard {
+    pub(super) fn send_again(&mut self, cx: &mut impl LinkContext) -> OpticalEvent {
         if let Some(resend) = &mut self.resend {
             resend.send_again();
         }
@@ -366,19 +366,19 @@ impl OpticalEnd {
     }
 
     /// Sends the next frame that must be sent again, as soon as the wire is free.
-    pub(super) fn resend_next(&mut self, cx: &mut impl LinkContext) -> Heard {
+    pub(super) fn resend_next(&mut self, cx: &mut impl LinkContext) -> OpticalEvent {
         if self.dark || self.paused {
-            return Heard::Nothing;
+            return OpticalEvent::Nothing;
         }
         if self.busy_until > cx.now() {
             return self.resend_later(cx);
         }
         let Some(resend) = &mut self.resend else {
-            return Heard::Nothing;
+            return OpticalEvent::Nothing;
         };
         let Some((outgoing, sequence)) = resend.next_again() else {
             self.await_acknowledgement(cx);
-            return Heard::Room;
+            return OpticalEvent::Ready;
         };
         cx.packets().retain(outgoing.packet);
         let cycles = self.cycles_of(outgoing.packet, cx);
@@ -387,15 +387,15 @@ impl OpticalEnd {
         self.resend_later(cx)
     }
 
-    fn resend_later(&mut self, cx: &mut impl LinkContext) -> Heard {
+    fn resend_later(&mut self, cx: &mut impl LinkContext) -> OpticalEvent {
         if let Some(after) = self.wire.set(cx.now(), self.busy_until) {
             cx.wake(LinkTimer::Wire, after);
         }
-        Heard::Nothing
+        OpticalEvent::Nothing
     }
 
     /// Handles a timer that has expired.
-    pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> Heard {
+    pub fn expire(&mut self, timer: LinkTimer, cx: &mut impl LinkContext) -> OpticalEvent {
         let ring = match timer {
             LinkTimer::Wire => self.wire.ring(cx.now()),
             LinkTimer::Replay => self.again.ring(cx.now()),
@@ -406,9 +406,9 @@ impl OpticalEnd {
             Ring::Due => {}
             Ring::Again(after) => {
                 cx.wake(timer, after);
-                return Heard::Nothing;
+                return OpticalEvent::Nothing;
             }
-            Ring::Stale => return Heard::Nothing,
+            Ring::Stale => return OpticalEvent::Nothing,
         }
         match timer {
             LinkTimer::Wire => self.resend_next(cx),
@@ -419,16 +419,16 @@ impl OpticalEnd {
                     self.unchanged_rounds += 1;
                     self.schedule_counts(cx);
                 }
-                Heard::Nothing
+                OpticalEvent::Nothing
             }
             LinkTimer::Acknowledge => self.give_up_fibre(),
         }
     }
 
-    fn time_out(&mut self, cx: &mut impl LinkContext) -> Heard {
+    fn time_out(&mut self, cx: &mut impl LinkContext) -> OpticalEvent {
         if self.paused {
             self.await_acknowledgement(cx);
-            return Heard::Nothing;
+            return OpticalEvent::Nothing;
         }
         if let Some(resend) = &mut self.resend {
             resend.timeouts += 1;
@@ -439,14 +439,14 @@ impl OpticalEnd {
         self.send_again(cx)
     }
 
-    pub(super) fn give_up_fibre(&mut self) -> Heard {
+    pub(super) fn give_up_fibre(&mut self) -> OpticalEvent {
         if std::mem::replace(&mut self.dark, true) {
-            return Heard::Nothing;
+            return OpticalEvent::Nothing;
         }
         self.again.clear();
         let kept = self.resend.as_mut().map(|resend| resend.give_up());
         let kept = kept.unwrap_or_default().into_iter();
-        Heard::Dark(kept.map(|outgoing| outgoing.packet).collect())
+        OpticalEvent::Dark(kept.map(|outgoing| outgoing.packet).collect())
     }
 
     /// Sends all counts again, because a control block may have been lost.

@@ -12,6 +12,6 @@ mod sender;
 mod timing;
 
 pub use config::{FlowControl, OpticalConfig, OpticalParameters};
-pub use end::{Heard, OpticalEnd, still_coming};
+pub use end::{OpticalEnd, OpticalEvent, still_coming};
 pub use receiver::Incoming;
 pub use sender::{OpticalCounters, Outgoing};

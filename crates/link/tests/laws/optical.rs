@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use kernel::{Bytes, Span, Stream, Time};
-use link::optical::{Heard, Incoming, OpticalConfig, OpticalEnd, OpticalParameters, Outgoing};
+use link::optical::{
+    Incoming, OpticalConfig, OpticalEnd, OpticalEvent, OpticalParameters, Outgoing,
+};
 use link::{BitErrors, LinkContext, LinkTimer};
 use packet::Block;
 use packet::{Carried, Frame, Observation, PacketId, Packets, Route, Stamp};
@@ -34,7 +36,7 @@ struct Glass {
     /// Of 1000, how many frames and control blocks are lost.
     loses: u64,
     random: Stream,
-    /// Side, frame, when it is heard.
+    /// Side, frame, when it is event.
     sent: Vec<(usize, Frame, Time)>,
     /// Numbers of the packets that came to each side, in order.
     given: [Vec<u64>; 2],
@@ -66,8 +68,8 @@ impl LinkContext for Side<'_> {
         &mut self.glass.packets
     }
     fn send(&mut self, frame: Frame, after: Span) {
-        let heard = self.glass.now + after + self.glass.flight;
-        self.glass.sent.push((self.side, frame, heard));
+        let event = self.glass.now + after + self.glass.flight;
+        self.glass.sent.push((self.side, frame, event));
         if self.glass.random.below(1000) < self.glass.loses {
             if let Frame::Fibre(frame) = frame {
                 self.glass.packets.release(frame.packet);
@@ -186,24 +188,24 @@ impl Glass {
         }
         self.queue.pop();
         self.now = time;
-        let heard = match self.happenings[number].take().expect("once") {
+        let event = match self.happenings[number].take().expect("once") {
             What::Arrives(frame) => self.with(side, |end, cx| end.receive(frame, cx)),
             What::Expires(timer) => self.with(side, |end, cx| end.expire(timer, cx)),
             What::Leaves(channel, cycles) => {
                 self.held[side][usize::from(channel)] -= cycles;
                 self.with(side, |end, cx| end.release(channel, cycles, Span::ZERO, cx));
-                Heard::Nothing
+                OpticalEvent::Nothing
             }
         };
-        match heard {
-            Heard::Packet(incoming) => self.keep(side, incoming),
-            Heard::Dark(packets) => {
+        match event {
+            OpticalEvent::Packet(incoming) => self.keep(side, incoming),
+            OpticalEvent::Dark(packets) => {
                 self.dark[side] += packets.len();
                 for packet in packets {
                     self.packets.release(packet);
                 }
             }
-            Heard::Room | Heard::Nothing => {}
+            OpticalEvent::Ready | OpticalEvent::Nothing => {}
         }
         true
     }
