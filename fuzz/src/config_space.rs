@@ -5,7 +5,7 @@ use protocol::{
     CorrectableError, EndpointFunction, ErrorRecord, Express, FunctionId, Generation, Identity,
     MsixTable, PageRequests, PortType, SrIov, Tag, UncorrectableError, WINDOW_BYTES, register,
 };
-use transaction::{Action, Functions, Place, PortFunction, Reach};
+use transaction::{Action, FunctionPlace, Functions, PortFunction, Reach};
 
 /// Takes four bytes that describe a component, then eight for each request or error.
 pub fn check(bytes: &[u8]) {
@@ -58,7 +58,7 @@ impl Component {
     fn with_ports(functions: Functions) -> Self {
         Component {
             bars: Vec::new(),
-            own: Fixed::of(functions.space(Place::Own)),
+            own: Fixed::of(functions.space(FunctionPlace::Own)),
             ports: functions.ports().map(Fixed::of).collect(),
             virtual_function: None,
             functions,
@@ -94,7 +94,7 @@ impl Component {
         }
     }
 
-    fn read(&mut self, place: Place, request: &ConfigRequest) {
+    fn read(&mut self, place: FunctionPlace, request: &ConfigRequest) {
         let before = self.functions.clone();
         let value = self.functions.access(place, request, Action::Read);
         assert_eq!(value, before.space(place).read(request.register));
@@ -102,7 +102,7 @@ impl Component {
     }
 
     /// A write changes the enabled bytes of its register, and aligns the BARs of virtual functions to a larger page.
-    fn write(&mut self, place: Place, request: &ConfigRequest, value: u32) {
+    fn write(&mut self, place: FunctionPlace, request: &ConfigRequest, value: u32) {
         let before = self.functions.clone();
         let enables = request.first_be;
         let action = Action::Write { value, enables };
@@ -118,7 +118,7 @@ impl Component {
             let (old, new) = (before.space(other), self.functions.space(other));
             for register in 0..DECLARED {
                 let cleared = match other {
-                    Place::Own if virtual_bars.contains(&register) => old.read(register),
+                    FunctionPlace::Own if virtual_bars.contains(&register) => old.read(register),
                     _ => 0,
                 };
                 let is_named = other == place && register == request.register;
@@ -131,14 +131,14 @@ impl Component {
 
     /// What holds after any step.
     fn holds(&self) {
-        let own = self.functions.space(Place::Own);
+        let own = self.functions.space(FunctionPlace::Own);
         let count = self.functions.virtual_places().count();
         assert_eq!(count, own.virtual_functions());
         for place in self.functions.places() {
             let fixed = match place {
-                Place::Own => Some(&self.own),
-                Place::Port(index) => self.ports.get(index),
-                Place::Virtual(_) => self.virtual_function.as_ref(),
+                FunctionPlace::Own => Some(&self.own),
+                FunctionPlace::Port(index) => self.ports.get(index),
+                FunctionPlace::Virtual(_) => self.virtual_function.as_ref(),
             };
             let space = self.functions.space(place);
             fixed.expect("this function can be here").hold(space);

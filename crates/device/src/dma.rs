@@ -4,7 +4,7 @@
 use kernel::{Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
-use transaction::{Next, Place, Requester, RequesterLimits};
+use transaction::{FunctionPlace, Next, Requester, RequesterLimits};
 
 use crate::leaf::one_port;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
@@ -152,6 +152,8 @@ impl Dma {
 }
 
 /// The place of function `number`.
-fn place(number: usize) -> Place {
-    number.checked_sub(1).map_or(Place::Own, Place::Virtual)
+fn place(number: usize) -> FunctionPlace {
+    number
+        .checked_sub(1)
+        .map_or(FunctionPlace::Own, FunctionPlace::Virtual)
 }

@@ -13,7 +13,7 @@ use kernel::{Component, Effects, Port, Span, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
-use transaction::{Functions, Memory, Pattern, Place, Requester};
+use transaction::{FunctionPlace, Functions, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
 pub use timer::EndpointTimer;
@@ -123,12 +123,12 @@ impl Endpoint {
 
     /// Max read request size in Device Control, in bytes.
     pub fn max_read_request(&self) -> u32 {
-        self.functions.space(Place::Own).max_read_request()
+        self.functions.space(FunctionPlace::Own).max_read_request()
     }
 
     /// Number of tags that the engine may use, with the enabled tag width.
     pub fn tags_allowed(&self) -> u16 {
-        self.functions.space(Place::Own).tags_allowed()
+        self.functions.space(FunctionPlace::Own).tags_allowed()
     }
 
     /// Whether the engine may send memory requests; if not, it keeps them.
@@ -138,23 +138,23 @@ impl Endpoint {
 
     /// Whether the engine may send atomic operation requests; if not, it keeps them.
     pub fn is_atomic_requester(&self) -> bool {
-        let space = self.functions.space(Place::Own);
+        let space = self.functions.space(FunctionPlace::Own);
         self.bus_master && space.atomic_requester_enable()
     }
 
     /// Address and data of the memory write that signals interrupt `vector`; none while MSI is disabled or has fewer vectors.
     pub fn msi(&self, vector: u8) -> Option<(u64, u32)> {
-        self.functions.space(Place::Own).msi(vector)
+        self.functions.space(FunctionPlace::Own).msi(vector)
     }
 
     /// Applies the registers of the physical function to the engine's requester.
     pub fn configure_requester(&self, requester: &mut Requester) {
-        self.configure_requester_of(Place::Own, requester);
+        self.configure_requester_of(FunctionPlace::Own, requester);
     }
 
     /// Applies the registers.
     fn apply_registers(&mut self) {
-        let space = self.functions.space(Place::Own);
+        let space = self.functions.space(FunctionPlace::Own);
         self.max_payload = space.max_payload();
         self.bus_master = space.bus_master_enable();
         self.bars = if space.memory_enable() {
@@ -246,7 +246,7 @@ impl Endpoint {
         {
             let requester = self.functions.place_of(completion.requester);
             self.functions
-                .record_master_abort(requester.unwrap_or(Place::Own));
+                .record_master_abort(requester.unwrap_or(FunctionPlace::Own));
         }
         Some((packet, content.charge()))
     }

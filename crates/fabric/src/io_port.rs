@@ -9,7 +9,9 @@ use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
-use transaction::{Bridge, BridgeConfig, BridgeSide, Functions, Outstanding, Part, Place, refuse};
+use transaction::{
+    Bridge, BridgeConfig, BridgeSide, FunctionPlace, Functions, Outstanding, Part, refuse,
+};
 
 kernel::parameters! {
     /// The parameters of a port for an endpoint. Cycles are of the crossbar's clock.
@@ -205,7 +207,7 @@ impl IoPort {
     fn side(&self) -> BridgeSide {
         BridgeSide {
             id: self.functions.id(),
-            max_payload: self.functions.space(Place::Port(0)).max_payload(),
+            max_payload: self.functions.space(FunctionPlace::Port(0)).max_payload(),
         }
     }
 
@@ -236,7 +238,10 @@ impl IoPort {
     fn global(&self, requester: FunctionId, request: &MemoryRequest) -> Option<u64> {
         let owned = self.owned.iter().find(|owned| owned.id == requester)?;
         let end = request.first_byte() + u64::from(request.byte_len());
-        let may = self.functions.space(Place::Port(0)).bus_master_enable();
+        let may = self
+            .functions
+            .space(FunctionPlace::Port(0))
+            .bus_master_enable();
         let base = self.space * u64::from(owned.processor);
         (may && end <= self.space).then(|| base + request.first_byte())
     }
@@ -278,7 +283,10 @@ impl IoPort {
         why: Refusal,
         fx: &mut Effects<'_, Self>,
     ) {
-        if let Some(answer) = self.functions.refuse(Place::Port(0), packet, why, fx) {
+        if let Some(answer) = self
+            .functions
+            .refuse(FunctionPlace::Port(0), packet, why, fx)
+        {
             self.refusals.push_back(answer);
         }
         self.link.free(charge, &mut At::new(fx, BELOW));
@@ -337,7 +345,7 @@ impl IoPort {
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.bridge.give_up(fx.now());
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.functions.record_timeout(Place::Port(0));
+            self.functions.record_timeout(FunctionPlace::Port(0));
             fx.observe(Observation::gave_up(part.len));
             self.answer(&part, &[], fx);
         }

@@ -2,7 +2,7 @@
 
 use kernel::Port;
 use protocol::{ConfigSpace, FunctionId, Header, Interval, Kind, MessageRouting};
-use transaction::{Functions, Place};
+use transaction::{FunctionPlace, Functions};
 
 /// The route of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Routes {
     /// only what is outside them (PCIe Base 7.5.1.3).
     pub fn of_switch(functions: &Functions) -> Self {
         let table = |below: Below| {
-            let own = below(functions.space(Place::Own));
+            let own = below(functions.space(FunctionPlace::Own));
             let ports = ports(functions, 1, below);
             let mut claims: Vec<Claim> = Vec::new();
             for (interval, port) in &ports {

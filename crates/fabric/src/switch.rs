@@ -4,7 +4,7 @@ use kernel::{Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, ConfigRequest, Header, Kind};
-use transaction::{Functions, Place, Reach, retype};
+use transaction::{FunctionPlace, Functions, Reach, retype};
 
 use crate::{Route, Routes};
 
@@ -133,13 +133,13 @@ impl Switch {
     /// Applies the registers.
     fn apply_registers(&mut self) {
         self.routes = Routes::of_switch(&self.functions);
-        let up = self.functions.space(Place::Own).bus_master_enable();
+        let up = self.functions.space(FunctionPlace::Own).bus_master_enable();
         for (index, port) in self.ports.iter_mut().enumerate() {
             let place = place(Port(index as u16));
             let space = self.functions.space(place);
             port.max_payload = space.max_payload();
             let holds = !up || !space.bus_master_enable() || space.redirects_peer_requests();
-            port.restricts = place != Place::Own && holds;
+            port.restricts = place != FunctionPlace::Own && holds;
         }
     }
 
@@ -231,7 +231,7 @@ impl Switch {
     #[cold]
     fn restricted(&self, from: Port, route: Route) -> Option<Port> {
         let space = self.functions.space(place(from));
-        let up = self.functions.space(Place::Own).bus_master_enable();
+        let up = self.functions.space(FunctionPlace::Own).bus_master_enable();
         // PCIe Base 7.5.1.1.3: without Bus Master Enable, requests are not forwarded upstream.
         match route {
             Route::Nowhere | Route::Configuration => None,
@@ -306,9 +306,9 @@ impl Switch {
 }
 
 /// The function of a port.
-fn place(port: Port) -> Place {
+fn place(port: Port) -> FunctionPlace {
     match port.index().checked_sub(1) {
-        Some(index) => Place::Port(index),
-        None => Place::Own,
+        Some(index) => FunctionPlace::Port(index),
+        None => FunctionPlace::Own,
     }
 }

@@ -7,7 +7,7 @@ use kernel::{Stream, Time};
 use packet::{FlowId, Observation};
 use transaction::Spread;
 
-use crate::queue_pair::{MessageNote, Place, QueuePair, see};
+use crate::queue_pair::{MessageNote, QueuePair, QueuePairPlace, see};
 use crate::{DriverParameters, System};
 
 /// The transfer method of a message.
@@ -51,9 +51,9 @@ pub struct Message {
     /// The transfer method.
     pub primitive: Primitive,
     /// The queue pair that posts the requests.
-    pub from: Place,
+    pub from: QueuePairPlace,
     /// The other queue pair.
-    pub to: Place,
+    pub to: QueuePairPlace,
     /// The address of the data, in the memory of the side that has it.
     pub source: u64,
     /// The address of the target, in the memory of the other side. A NAP does not use it.
@@ -237,13 +237,13 @@ pub struct Offer {
     /// The number of the flow for the probes.
     pub flow: FlowId,
     /// The queue pair that sends the messages.
-    pub from: Place,
+    pub from: QueuePairPlace,
     /// The address of the data.
     pub source: u64,
     /// The size of each message in bytes.
     pub size: u64,
     /// The target queue pairs, and the target address in each.
-    pub targets: Arc<[(Place, u64)]>,
+    pub targets: Arc<[(QueuePairPlace, u64)]>,
     /// The random targets and times of messages.
     pub spread: Spread,
     /// The time of the first message, and the time after which no message is due.

@@ -16,7 +16,7 @@ use crate::{DriverParameters, Processor, System};
 
 /// The identity, the addresses and the limits of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct QueuePairPlace {
     /// The ID of the queue pair in the network.
     pub id: QueuePairId,
     /// The address of its function's register page.
@@ -73,7 +73,7 @@ pub enum RequestError {
     TooMany(u32),
 }
 
-impl Place {
+impl QueuePairPlace {
     /// The register writes by which the driver opens the queue pair: offsets in the register page, and values.
     pub fn opening(&self) -> Vec<(u64, u64)> {
         let at = |offset| register(self.id.pair(), offset);
@@ -120,7 +120,7 @@ impl Place {
 pub struct QueuePair {
     system: System,
     costs: DriverParameters,
-    place: Place,
+    place: QueuePairPlace,
     posted: u32,
     /// The outstanding requests of this queue pair, and of all queue pairs of the function that are used together.
     outstanding: u32,
@@ -143,7 +143,7 @@ struct Ring {
 
 impl QueuePair {
     /// The queue pair at `place`, which the driver has opened.
-    pub fn new(system: System, costs: DriverParameters, place: Place) -> Self {
+    pub fn new(system: System, costs: DriverParameters, place: QueuePairPlace) -> Self {
         debug_assert!(usize::from(place.id.pair()) < PAIRS);
         let ring = |at, offset, entries| Ring {
             address: place.area + at,
@@ -167,7 +167,7 @@ impl QueuePair {
 
     /// Opens the closed queue pair at `place`, with empty rings and all buffers given to the controller. Others can use it when the
     /// stores to its registers have reached the controller.
-    pub async fn open(system: System, costs: DriverParameters, place: Place) -> Self {
+    pub async fn open(system: System, costs: DriverParameters, place: QueuePairPlace) -> Self {
         let pair = Self::new(system, costs, place);
         for address in place.events() {
             pair.system.watch(address).await;
@@ -242,7 +242,7 @@ impl QueuePair {
 
     /// The queue pair at `place` of the same function. Both together have at most the outstanding requests of one function.
     #[must_use]
-    pub fn beside(&self, system: System, place: Place) -> Self {
+    pub fn beside(&self, system: System, place: QueuePairPlace) -> Self {
         debug_assert_eq!(place.id.function(), self.place.id.function());
         Self {
             together: self.together.clone(),
@@ -256,7 +256,7 @@ impl QueuePair {
     }
 
     /// The identity, the addresses and the limits of the queue pair.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &QueuePairPlace {
         &self.place
     }
 
@@ -381,7 +381,7 @@ impl QueuePair {
             return;
         }
         for buffer in std::mem::take(&mut self.returned) {
-            let Place { area, entries, .. } = self.place;
+            let QueuePairPlace { area, entries, .. } = self.place;
             let address = area + addresses(entries) + self.given % entries * ADDRESS;
             self.system.work(self.costs.memory_write).await;
             self.system.store(address, &buffer.to_le_bytes()).await;

@@ -46,7 +46,7 @@ pub struct PortFunction {
 
 /// The position of a function in its component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FunctionPlace {
     /// A device's physical function, a switch's upstream port, or a host bridge.
     Own,
     /// The downstream port with this index.
@@ -59,7 +59,7 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// The request is for a function of this component.
-    Here(Place),
+    Here(FunctionPlace),
     /// The request goes to the port with this index, as a request of this type.
     Below(usize, ConfigKind),
     /// No function has this ID: an unsupported request.
@@ -121,23 +121,23 @@ impl Functions {
     }
 
     /// The ID of the function at `place`.
-    pub fn id_of(&self, place: Place) -> FunctionId {
+    pub fn id_of(&self, place: FunctionPlace) -> FunctionId {
         match place {
-            Place::Own => self.id,
-            Place::Port(index) => {
+            FunctionPlace::Own => self.id,
+            FunctionPlace::Port(index) => {
                 let port = &self.ports[index];
                 FunctionId::new(self.internal_bus(), port.device, port.function)
             }
-            Place::Virtual(number) => self.own.virtual_id(self.id, number),
+            FunctionPlace::Virtual(number) => self.own.virtual_id(self.id, number),
         }
     }
 
     /// The configuration space of the function at `place`.
-    pub fn space(&self, place: Place) -> &ConfigSpace {
+    pub fn space(&self, place: FunctionPlace) -> &ConfigSpace {
         match place {
-            Place::Own => &self.own,
-            Place::Port(index) => &self.ports[index].space,
-            Place::Virtual(number) => &self.virtual_spaces.spaces()[number],
+            FunctionPlace::Own => &self.own,
+            FunctionPlace::Port(index) => &self.ports[index].space,
+            FunctionPlace::Virtual(number) => &self.virtual_spaces.spaces()[number],
         }
     }
 
@@ -147,19 +147,19 @@ impl Functions {
     }
 
     /// All functions that exist now.
-    pub fn places(&self) -> impl Iterator<Item = Place> + use<> {
-        std::iter::once(Place::Own)
-            .chain((0..self.ports.len()).map(Place::Port))
+    pub fn places(&self) -> impl Iterator<Item = FunctionPlace> + use<> {
+        std::iter::once(FunctionPlace::Own)
+            .chain((0..self.ports.len()).map(FunctionPlace::Port))
             .chain(self.virtual_places())
     }
 
     /// All virtual functions that exist now.
-    pub fn virtual_places(&self) -> impl Iterator<Item = Place> + use<> {
-        (0..self.virtual_spaces.spaces().len()).map(Place::Virtual)
+    pub fn virtual_places(&self) -> impl Iterator<Item = FunctionPlace> + use<> {
+        (0..self.virtual_spaces.spaces().len()).map(FunctionPlace::Virtual)
     }
 
     /// The position of the function with this ID, if it exists.
-    pub fn place_of(&self, id: FunctionId) -> Option<Place> {
+    pub fn place_of(&self, id: FunctionId) -> Option<FunctionPlace> {
         self.places().find(|place| self.id_of(*place) == id)
     }
 
@@ -176,11 +176,11 @@ impl Functions {
         let id = request.target;
         match (self.role, request.kind) {
             (Role::Device | Role::Switch, ConfigKind::Type0) if id.function() == 0 => {
-                Reach::Here(Place::Own)
+                Reach::Here(FunctionPlace::Own)
             }
             (Role::Device, ConfigKind::Type0) => self.reach_virtual(id),
             (Role::Switch, ConfigKind::Type1) if !is_below(&self.own, id) => Reach::Nobody,
-            (Role::Root, _) if id == FunctionId::default() => Reach::Here(Place::Own),
+            (Role::Root, _) if id == FunctionId::default() => Reach::Here(FunctionPlace::Own),
             (Role::Root, _) | (Role::Switch, ConfigKind::Type1) => self.reach_port(id),
             (Role::Device | Role::Switch, _) => Reach::Nobody,
         }
@@ -201,7 +201,9 @@ impl Functions {
                 .ports
                 .iter()
                 .position(|port| (port.device, port.function) == (id.device(), id.function()));
-            return found.map_or(Reach::Nobody, |index| Reach::Here(Place::Port(index)));
+            return found.map_or(Reach::Nobody, |index| {
+                Reach::Here(FunctionPlace::Port(index))
+            });
         }
         let below = self.ports().position(|port| is_below(port, id));
         match below {
@@ -215,7 +217,7 @@ impl Functions {
     }
 
     /// Performs `action` of `request` on the function at `place`. Returns the value that a read gives.
-    pub fn access(&mut self, place: Place, request: &ConfigRequest, action: Action) -> u32 {
+    pub fn access(&mut self, place: FunctionPlace, request: &ConfigRequest, action: Action) -> u32 {
         match action {
             Action::Read => self.space(place).read(request.register),
             Action::Write { value, .. } => {
@@ -225,28 +227,33 @@ impl Functions {
         }
     }
 
-    fn write(&mut self, place: Place, request: &ConfigRequest, value: u32) {
+    fn write(&mut self, place: FunctionPlace, request: &ConfigRequest, value: u32) {
         if self.role != Role::Root && request.kind == ConfigKind::Type0 {
             self.id = FunctionId::new(request.target.bus(), request.target.device(), 0);
         }
         self.space_mut(place)
             .write(request.register, value, request.first_be);
-        if place == Place::Own {
+        if place == FunctionPlace::Own {
             self.virtual_spaces.obey(&mut self.own);
         }
     }
 
-    fn space_mut(&mut self, place: Place) -> &mut ConfigSpace {
+    fn space_mut(&mut self, place: FunctionPlace) -> &mut ConfigSpace {
         match place {
-            Place::Own => &mut self.own,
-            Place::Port(index) => &mut self.ports[index].space,
-            Place::Virtual(number) => &mut self.virtual_spaces.spaces_mut()[number],
+            FunctionPlace::Own => &mut self.own,
+            FunctionPlace::Port(index) => &mut self.ports[index].space,
+            FunctionPlace::Virtual(number) => &mut self.virtual_spaces.spaces_mut()[number],
         }
     }
 
     /// Executes the configuration request `packet` on the function at `place`, and releases the packet. The caller sends the
     /// completion and handles the effects of a write.
-    pub fn serve(&mut self, place: Place, packet: PacketId, packets: &mut Packets) -> Served {
+    pub fn serve(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        packets: &mut Packets,
+    ) -> Served {
         let content = &packets[packet];
         let (header, stamp) = (*content.header(), content.stamp);
         let (request, action) = asked(&header, content.payload());
@@ -272,7 +279,7 @@ impl Functions {
     /// Drops `packet` at the function at `place`, and records the error there. The caller sends the completion, if there is one.
     pub fn refuse<C: Component<Traffic = Pcie>>(
         &mut self,
-        place: Place,
+        place: FunctionPlace,
         packet: PacketId,
         why: Refusal,
         fx: &mut Effects<'_, C>,
@@ -288,11 +295,17 @@ impl Functions {
     }
 
     /// Records a completion timeout at the function at `place`.
-    pub fn record_timeout(&mut self, place: Place) {
+    pub fn record_timeout(&mut self, place: FunctionPlace) {
         self.record(place, Refusal::CompletionTimeout, None, false);
     }
 
-    fn record(&mut self, place: Place, why: Refusal, header: Option<[u8; 16]>, answered: bool) {
+    fn record(
+        &mut self,
+        place: FunctionPlace,
+        why: Refusal,
+        header: Option<[u8; 16]>,
+        answered: bool,
+    ) {
         let (error, advisory) = match why {
             // A completion with error status informs the requester (PCIe Base 6.2.3.2.4.1).
             Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
@@ -308,8 +321,8 @@ impl Functions {
             | Refusal::Nic(_) => return,
         };
         let control = match place {
-            Place::Virtual(_) => self.own.error_control(),
-            Place::Own | Place::Port(_) => self.space(place).error_control(),
+            FunctionPlace::Virtual(_) => self.own.error_control(),
+            FunctionPlace::Own | FunctionPlace::Port(_) => self.space(place).error_control(),
         };
         let record = ErrorRecord {
             error,
@@ -320,12 +333,12 @@ impl Functions {
     }
 
     /// Records that a request of the function at `place` was completed with Unsupported Request.
-    pub fn record_master_abort(&mut self, place: Place) {
+    pub fn record_master_abort(&mut self, place: FunctionPlace) {
         self.space_mut(place).record_master_abort();
     }
 
     /// Records errors that the link of the function at `place` has corrected.
-    pub fn record_correctable(&mut self, place: Place, bits: u32) {
+    pub fn record_correctable(&mut self, place: FunctionPlace, bits: u32) {
         self.space_mut(place).record_correctable(bits);
     }
 }

@@ -32,7 +32,7 @@ pub use bridge::{Bridge, BridgeConfig, BridgeSide, BridgedLoad, BridgedStore};
 pub use call::CallNote;
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
-pub use functions::{Functions, Place, PortFunction, Reach, Served, retype};
+pub use functions::{FunctionPlace, Functions, PortFunction, Reach, Served, retype};
 pub use limits::RequesterLimits;
 pub use locked::{
     Granularity, LockNote, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,

@@ -15,7 +15,8 @@ use packet::{Frame, Observation, PacketId, Pcie, Refusal};
 use protocol::coherence::{AgentId, LINE_BYTES, LineData};
 use protocol::{AddressTranslation, Ats, Invalidation, Kind, Message, PageRange, PageRequests};
 use transaction::{
-    AccessKind, AccessLoop, Accesses, LockedWork, Mapping, OneAccess, Packing, Place, messages,
+    AccessKind, AccessLoop, Accesses, FunctionPlace, LockedWork, Mapping, OneAccess, Packing,
+    messages,
 };
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
@@ -151,7 +152,7 @@ impl Leaf for Accelerator {
         }
         if let Some(translations) = &mut self.translations {
             for _ in 0..translations.give_up(fx.now()) {
-                self.endpoint.record_timeout(Place::Own);
+                self.endpoint.record_timeout(FunctionPlace::Own);
             }
         }
         for work in 0..self.works.len() {
@@ -188,7 +189,7 @@ impl Accelerator {
 
     /// Applies the registers to the address translation.
     fn apply_registers(&mut self) {
-        let space = self.endpoint.functions().space(Place::Own);
+        let space = self.endpoint.functions().space(FunctionPlace::Own);
         if let Some(translations) = &mut self.translations {
             let pages = if space.page_requests_enabled() {
                 space.page_request_allocation()

@@ -8,7 +8,7 @@ mod transfer;
 use kernel::{Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
-use transaction::{AccessKind, AccessLoop, Accesses, Outstanding, Place};
+use transaction::{AccessKind, AccessLoop, Accesses, FunctionPlace, Outstanding};
 
 use crate::leaf::one_port;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
@@ -156,7 +156,7 @@ impl BlockDma {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while self.outstanding.give_up(fx.now()).is_some() {
-            self.endpoint.record_timeout(Place::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own);
             if let Some(transfer) = &mut self.transfer {
                 let flow = self.works[transfer.work()].what.flow;
                 fx.observe(Observation::timed_out(flow, 0));

@@ -3,7 +3,7 @@
 use kernel::Effects;
 use packet::{PacketId, Packets, Refusal};
 use protocol::{ConfigRequest, Header, Kind};
-use transaction::{Completions, Memory, Place, Reach, deliver};
+use transaction::{Completions, FunctionPlace, Memory, Reach, deliver};
 
 use super::{BOUNDARY, Device, Endpoint};
 
@@ -82,7 +82,7 @@ impl Endpoint {
     ) {
         let place = match why {
             // An error of the link belongs to the physical function (PCIe Base 9.4.2).
-            Refusal::MalformedTlp => Place::Own,
+            Refusal::MalformedTlp => FunctionPlace::Own,
             _ => self.addressee(fx.store()[packet].header()),
         };
         if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
@@ -100,7 +100,8 @@ impl Endpoint {
             return self.refuse(packet, Refusal::UnsupportedRequest, fx);
         };
         let repaired = self.link.take_repaired();
-        self.functions.record_correctable(Place::Own, repaired);
+        self.functions
+            .record_correctable(FunctionPlace::Own, repaired);
         let served = self.functions.serve(place, packet, fx.store());
         if served.written {
             self.apply_registers();
@@ -109,7 +110,7 @@ impl Endpoint {
     }
 
     /// Records a completion timeout of the function at `place`.
-    pub(crate) fn record_timeout(&mut self, place: Place) {
+    pub(crate) fn record_timeout(&mut self, place: FunctionPlace) {
         self.functions.record_timeout(place);
     }
 

@@ -5,7 +5,7 @@
 use kernel::Effects;
 use packet::PacketId;
 use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
-use transaction::{Memory, Place, Requester, deliver};
+use transaction::{FunctionPlace, Memory, Requester, deliver};
 
 use super::{Device, Endpoint};
 use crate::EndpointParameters;
@@ -65,52 +65,54 @@ impl VirtualMemory {
 
 impl Endpoint {
     /// The function with a BAR 0 that answers at `address` now, and the offset in this BAR.
-    pub fn function_of(&self, address: u64) -> Option<(Place, u64)> {
+    pub fn function_of(&self, address: u64) -> Option<(FunctionPlace, u64)> {
         if let Some((number, offset)) = self.locate(address) {
-            return Some((Place::Virtual(number), offset));
+            return Some((FunctionPlace::Virtual(number), offset));
         }
         let offset = address.checked_sub(self.bars[0])?;
-        self.bar.holds(offset, 1).then_some((Place::Own, offset))
+        self.bar
+            .holds(offset, 1)
+            .then_some((FunctionPlace::Own, offset))
     }
 
     /// The ID of the function at `place`.
-    pub fn id_of(&self, place: Place) -> FunctionId {
+    pub fn id_of(&self, place: FunctionPlace) -> FunctionId {
         self.functions.id_of(place)
     }
 
     /// Whether the function at `place` exists and may send memory requests; if not, it keeps them.
-    pub fn is_bus_master_at(&self, place: Place) -> bool {
+    pub fn is_bus_master_at(&self, place: FunctionPlace) -> bool {
         self.space_of(place)
             .is_some_and(ConfigSpace::bus_master_enable)
     }
 
     /// Address and data of the memory write that signals interrupt `vector` of the function at `place`; none while the function
     /// does not exist, its MSI is disabled, or it has fewer vectors.
-    pub fn msi_of(&self, place: Place, vector: u8) -> Option<(u64, u32)> {
+    pub fn msi_of(&self, place: FunctionPlace, vector: u8) -> Option<(u64, u32)> {
         self.space_of(place)?.msi(vector)
     }
 
     /// Applies the registers of the function at `place` to a requester.
-    pub fn configure_requester_of(&self, place: Place, requester: &mut Requester) {
+    pub fn configure_requester_of(&self, place: FunctionPlace, requester: &mut Requester) {
         let tags = match place {
-            Place::Virtual(_) => self.tags_allowed().min(EIGHT_BIT_TAGS),
-            Place::Own | Place::Port(_) => self.tags_allowed(),
+            FunctionPlace::Virtual(_) => self.tags_allowed().min(EIGHT_BIT_TAGS),
+            FunctionPlace::Own | FunctionPlace::Port(_) => self.tags_allowed(),
         };
         let sizes = (self.max_payload(), self.max_read_request());
         requester.follow(self.id_of(place), sizes, tags, self.is_bus_master_at(place));
     }
 
-    fn space_of(&self, place: Place) -> Option<&ConfigSpace> {
+    fn space_of(&self, place: FunctionPlace) -> Option<&ConfigSpace> {
         let there = self.functions.places().any(|one| one == place);
         there.then(|| self.functions.space(place))
     }
 
     /// The target function of a packet: by its address, the requester of a completion, or the target of a message.
-    pub(super) fn addressee(&self, header: &Header) -> Place {
+    pub(super) fn addressee(&self, header: &Header) -> FunctionPlace {
         let found = match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => self
                 .locate(request.first_byte())
-                .map(|(number, _)| Place::Virtual(number)),
+                .map(|(number, _)| FunctionPlace::Virtual(number)),
             Kind::Completion(completion) => self.functions.place_of(completion.requester),
             Kind::Message(request) => match request.message.routing() {
                 MessageRouting::ById(target) => self.functions.place_of(target),
@@ -118,7 +120,7 @@ impl Endpoint {
             },
             _ => None,
         };
-        found.unwrap_or(Place::Own)
+        found.unwrap_or(FunctionPlace::Own)
     }
 
     /// Whether the BAR 0 with the first byte of a request holds the whole request.
@@ -135,13 +137,13 @@ impl Endpoint {
 
     /// Whether the physical function may serve a packet.
     pub(crate) fn is_own(&self, header: &Header) -> bool {
-        self.addressee(header) == Place::Own && self.verdict(header).is_ok()
+        self.addressee(header) == FunctionPlace::Own && self.verdict(header).is_ok()
     }
 
     /// Writes `bytes` to the memory behind BAR 0 of the function at `place`; they must fit at `offset`.
-    pub fn store(&mut self, place: Place, offset: u64, bytes: &[u8]) {
+    pub fn store(&mut self, place: FunctionPlace, offset: u64, bytes: &[u8]) {
         match (place, &mut self.virtual_memory) {
-            (Place::Virtual(number), Some(behind)) => {
+            (FunctionPlace::Virtual(number), Some(behind)) => {
                 let start = behind.size * number as u64;
                 behind.memory.write(start + offset, bytes);
             }
@@ -163,7 +165,7 @@ impl Endpoint {
     /// Whether a packet is a memory request to a virtual function.
     pub(super) fn is_for_virtual_memory(&self, header: &Header) -> bool {
         let is_memory = matches!(&header.kind, Kind::MemoryRead(_) | Kind::MemoryWrite(_));
-        is_memory && self.addressee(header) != Place::Own
+        is_memory && self.addressee(header) != FunctionPlace::Own
     }
 
     /// Serves a memory request to BAR 0 of a virtual function.

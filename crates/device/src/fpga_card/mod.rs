@@ -39,7 +39,7 @@ use std::sync::{Mutex, PoisonError};
 use kernel::{Bytes, Component, Effects, Port, Span, Time};
 use packet::{Frame, PacketId, Pcie, Stamp};
 use protocol::{Bar, Header, Identity};
-use transaction::{Memory, Place};
+use transaction::{FunctionPlace, Memory};
 
 use crate::{Endpoint, EndpointConfig, EndpointParameters, EndpointTimer, Leaf, LeafParameters};
 use host_interface::{Data, HostInterface, LONGEST, Limits, Outgoing, ReadEnd, Taken};
@@ -317,7 +317,7 @@ impl FpgaCard {
     /// Ends reads that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(taken) = self.host.give_up(fx.now(), &mut self.answer) {
-            self.endpoint.record_timeout(Place::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own);
             self.management.errors.record(ReadError::TimedOut.into());
             if let Taken::Read(answer) = taken {
                 self.report(answer, fx);

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use kernel::{Component, Effects, Port, Span, Time};
 use packet::{Fault, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Bar, Header, Kind, MemoryRequest, QueuePairId};
-use transaction::{BridgeConfig, Place, written};
+use transaction::{BridgeConfig, FunctionPlace, written};
 
 use crate::{Endpoint, EndpointConfig, EndpointTimer, Leaf, LeafParameters};
 use bus::Bus;
@@ -85,10 +85,10 @@ pub struct Nic {
 }
 
 /// The place of function `function`.
-fn place(function: u8) -> Place {
+fn place(function: u8) -> FunctionPlace {
     match function {
-        0 => Place::Own,
-        number => Place::Virtual(usize::from(number) - 1),
+        0 => FunctionPlace::Own,
+        number => FunctionPlace::Virtual(usize::from(number) - 1),
     }
 }
 
@@ -367,8 +367,8 @@ impl Nic {
             return;
         };
         let function = match place {
-            Place::Virtual(number) => number as u8 + 1,
-            Place::Own | Place::Port(_) => 0,
+            FunctionPlace::Virtual(number) => number as u8 + 1,
+            FunctionPlace::Own | FunctionPlace::Port(_) => 0,
         };
         let (Some(value), Some((pair, offset))) = (value, located(at)) else {
             return self.shared.stop(function, Fault::Doorbell, (None, 0), fx);
@@ -477,7 +477,9 @@ impl Nic {
         let mut any = false;
         self.window.give_up(now);
         while let Some(len) = self.reads.give_up(now) {
-            self.shared.endpoint_mut().record_timeout(Place::Own);
+            self.shared
+                .endpoint_mut()
+                .record_timeout(FunctionPlace::Own);
             fx.observe(Observation::gave_up(len));
             any = true;
         }

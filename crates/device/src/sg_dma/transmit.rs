@@ -189,7 +189,8 @@ impl SgDma {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.endpoint.record_timeout(transaction::Place::Own);
+            self.endpoint
+                .record_timeout(transaction::FunctionPlace::Own);
             let flow = self.reader.as_ref().and_then(|reader| reader.label());
             if let (Purpose::Data { .. }, Some(flow)) = (part.what, flow) {
                 fx.observe(Observation::timed_out(flow, 0));

@@ -22,7 +22,8 @@ use protocol::{
     MessageRequest, PageRequest, Status, Tag, TrafficClass,
 };
 use transaction::{
-    Action, ConfigAccess, Functions, Mapping, Memory, Next, Pattern, Place, Reach, arrived, written,
+    Action, ConfigAccess, FunctionPlace, Functions, Mapping, Memory, Next, Pattern, Reach, arrived,
+    written,
 };
 
 use crate::{Route, Routes};
@@ -369,7 +370,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Refuses a packet: frees its buffer, reports it, and answers it if it is a non-posted request.
     fn refuse(&mut self, inbound: Inbound<'_>, why: Refusal, fx: &mut Effects<'_, Self>) {
-        let place = Place::Port(inbound.port.index());
+        let place = FunctionPlace::Port(inbound.port.index());
         let answer = self.functions.refuse(place, inbound.packet, why, fx);
         self.free(inbound, fx);
         if let Some(answer) = answer {
@@ -599,7 +600,7 @@ impl<C: Cpu> RootComplex<C> {
             }
             _ => {
                 let why = Refusal::UnsupportedRequest;
-                if let Some(answer) = self.functions.refuse(Place::Own, packet, why, fx) {
+                if let Some(answer) = self.functions.refuse(FunctionPlace::Own, packet, why, fx) {
                     self.take_answer(answer, fx);
                     fx.store().release(answer);
                 }
@@ -636,7 +637,8 @@ impl<C: Cpu> RootComplex<C> {
     fn record_timeout(&mut self, flow: FlowId) {
         let address = self.cpu.address_of(flow);
         if let Some(Route::Down(port)) = address.map(|address| self.routes.of_address(address)) {
-            self.functions.record_timeout(Place::Port(port.index()));
+            self.functions
+                .record_timeout(FunctionPlace::Port(port.index()));
         }
     }
 
@@ -653,14 +655,15 @@ impl<C: Cpu> RootComplex<C> {
         let is_unsupported = completion.status == Status::UnsupportedRequest;
         if let Some(taken) = self.cpu.take(completion, content.payload()) {
             if is_unsupported {
-                self.functions.record_master_abort(Place::Own);
+                self.functions.record_master_abort(FunctionPlace::Own);
             }
             fx.observe(taken.observation());
             return true;
         }
         let port = self.configuration.take(completion, content.payload());
         if is_unsupported && let Some(port) = port {
-            self.functions.record_master_abort(Place::Port(port));
+            self.functions
+                .record_master_abort(FunctionPlace::Port(port));
         }
         port.is_some()
     }
@@ -733,7 +736,7 @@ impl<C: Cpu> RootComplex<C> {
             }
             Reach::Below(port, kind) => {
                 request.kind = kind;
-                request.requester = self.functions.id_of(Place::Port(port));
+                request.requester = self.functions.id_of(FunctionPlace::Port(port));
                 let now = fx.now();
                 let (packet, deadline) =
                     self.configuration
@@ -753,7 +756,7 @@ impl<C: Cpu> RootComplex<C> {
 
     fn give_up_configuration(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some(port) = self.configuration.give_up(fx.now()) {
-            self.functions.record_timeout(Place::Port(port));
+            self.functions.record_timeout(FunctionPlace::Port(port));
             fx.observe(Observation::Refused {
                 why: Refusal::CompletionTimeout,
                 flow: None,

@@ -4,7 +4,7 @@ use kernel::{Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Refusal};
 use protocol::Header;
-use transaction::{Functions, Place};
+use transaction::{FunctionPlace, Functions};
 
 use super::timer::RootComponent;
 
@@ -77,7 +77,7 @@ impl RootPorts {
     pub(super) fn record_repaired(&mut self, functions: &mut Functions) {
         for (index, port) in self.0.iter_mut().enumerate() {
             let repaired = port.link.take_repaired();
-            functions.record_correctable(Place::Port(index), repaired);
+            functions.record_correctable(FunctionPlace::Port(index), repaired);
         }
     }
 

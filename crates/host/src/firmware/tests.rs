@@ -5,7 +5,7 @@ use protocol::{
     Bar, BridgeFunction, ConfigSpace, EndpointFunction, Express, FunctionId, Generation, Identity,
     PortType, SrIov, Tag,
 };
-use transaction::{Functions, Place, PortFunction, Reach};
+use transaction::{FunctionPlace, Functions, PortFunction, Reach};
 
 use super::*;
 use crate::Coroutine;
@@ -118,7 +118,7 @@ impl Tree {
     }
 
     fn own(&self, node: usize) -> &ConfigSpace {
-        self.nodes[node].0.space(Place::Own)
+        self.nodes[node].0.space(FunctionPlace::Own)
     }
 
     /// The first and last address of each BAR of the devices at and below `node`, and whether it is a 64-bit BAR.
@@ -143,7 +143,7 @@ impl Tree {
                     below
                 }
             };
-            let above = self.nodes[node].0.space(Place::Port(port));
+            let above = self.nodes[node].0.space(FunctionPlace::Port(port));
             assert!(all_within(above, &below));
             all.extend(below);
         }
@@ -210,8 +210,8 @@ fn buses_are_numbered_depth_first() {
         .collect();
     assert_eq!(ids, ["00:00.0", "01:00.0", "03:00.0", "04:00.0", "05:00.0"]);
     let (root, _) = &tree.nodes[0];
-    assert_eq!(root.space(Place::Port(0)).buses(), (1, 4));
-    assert_eq!(root.space(Place::Port(1)).buses(), (5, 5));
+    assert_eq!(root.space(FunctionPlace::Port(0)).buses(), (1, 4));
+    assert_eq!(root.space(FunctionPlace::Port(1)).buses(), (5, 5));
     assert_eq!(tree.own(1).buses(), (2, 4));
 }
 
@@ -238,7 +238,7 @@ fn endpoints_ask_for_atomic_operations_where_a_root_port_completes_them() {
     for (functions, below) in &tree.nodes {
         for place in functions.places() {
             let asks = functions.space(place).atomic_requester_enable();
-            let is_device = place == Place::Own && below.is_empty();
+            let is_device = place == FunctionPlace::Own && below.is_empty();
             assert_eq!(asks, is_device, "{} {place:?}", functions.id());
         }
     }
@@ -300,7 +300,7 @@ fn bars_of_virtual_functions_take_no_more_room_than_they_fill() {
     let base = tree.own(1).virtual_bar(0).map(|place| place.base);
     assert_eq!(base, Some(Zone::BELOW_4_GIB.base));
     assert_eq!(tree.own(2).bar_base(0), Zone::BELOW_4_GIB.base + (7 << 20));
-    let port = tree.nodes[0].0.space(Place::Port(0));
+    let port = tree.nodes[0].0.space(FunctionPlace::Port(0));
     assert_eq!(port.memory_window(), (0xc000_0000, 0xc06f_ffff));
 }
 
@@ -324,7 +324,7 @@ fn bars_of_virtual_functions_without_room_are_told_with_their_physical_function(
 fn a_window_with_nothing_behind_is_closed() {
     let mut tree = Tree::below_a_host(&[Shape::Device(Vec::new(), 512, None)]);
     assert_eq!(tree.enumerate(), Ok(()));
-    let port = tree.nodes[0].0.space(Place::Port(0));
+    let port = tree.nodes[0].0.space(FunctionPlace::Port(0));
     for (first, last) in [port.memory_window(), port.prefetchable_window()] {
         assert!(first > last);
     }
@@ -369,7 +369,7 @@ fn a_setting_is_made_after_enumeration() {
     assert!(
         tree.nodes[0]
             .0
-            .space(Place::Port(0))
+            .space(FunctionPlace::Port(0))
             .redirects_peer_requests()
     );
 }

@@ -27,7 +27,7 @@ use kernel::{Span, Time};
 use packet::Fault;
 use protocol::QueuePairId;
 
-use crate::queue_pair::{GIVEN_AT_ONCE, Place, QueuePair, REQUESTS};
+use crate::queue_pair::{GIVEN_AT_ONCE, QueuePair, QueuePairPlace, REQUESTS};
 use crate::{DriverParameters, System, driver};
 use credit::Credit;
 use header::Kind;
@@ -43,7 +43,7 @@ pub struct Seat {
     /// The number of the rank.
     pub rank: usize,
     /// The queue pair of the rank. It is open and has [`entries`] buffers.
-    pub place: Place,
+    pub place: QueuePairPlace,
     /// The queue pairs of all ranks, in order of their numbers.
     pub all: Arc<[QueuePairId]>,
     /// The address of [`SCRATCH`] bytes of host memory for the layer.

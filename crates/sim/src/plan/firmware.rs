@@ -3,7 +3,7 @@
 use host::Coroutine;
 use host::firmware::{FirmwareError, Setting, Zone, apply, enumerate};
 use protocol::{ConfigRequest, FunctionId, Tag};
-use transaction::{Action, ConfigAccess, Functions, Place, Reach};
+use transaction::{Action, ConfigAccess, FunctionPlace, Functions, Reach};
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
@@ -41,7 +41,11 @@ impl Firmware<'_> {
     }
 
     /// The node at which an access ends, and the function there that serves it.
-    fn walk(&self, host: usize, access: &ConfigAccess) -> (usize, Option<(Place, ConfigRequest)>) {
+    fn walk(
+        &self,
+        host: usize,
+        access: &ConfigAccess,
+    ) -> (usize, Option<(FunctionPlace, ConfigRequest)>) {
         let mut request = access.request(FunctionId::default(), Tag(0));
         let mut node = host;
         loop {
@@ -91,7 +95,7 @@ impl Firmware<'_> {
             action: Action::Read,
         };
         let node = match self.walk(host, &access) {
-            (node, Some((Place::Port(port), _))) => self.tree.children[node][port].node,
+            (node, Some((FunctionPlace::Port(port), _))) => self.tree.children[node][port].node,
             (node, _) => node,
         };
         &self.scenario.nodes[node]
@@ -108,7 +112,7 @@ fn largest_bar(node: &Node) -> &'static str {
 
 /// What is written over the choice of the firmware at the functions of `node`. Virtual functions follow their physical one.
 fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
-    let is_virtual = |place: &Place| matches!(place, Place::Virtual(_));
+    let is_virtual = |place: &FunctionPlace| matches!(place, FunctionPlace::Virtual(_));
     let all = || {
         let places = functions.places().filter(|place| !is_virtual(place));
         places.map(|place| functions.id_of(place))

@@ -1,7 +1,7 @@
 //! I/O ports: whose the functions of their endpoints are, and the flows between those and the hosts.
 
 use fabric::Owned;
-use transaction::Place;
+use transaction::FunctionPlace;
 
 use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
@@ -35,7 +35,7 @@ fn plan_one(
     };
     check_endpoint(scenario, &scenario.nodes[endpoint])?;
     let functions = &nodes[endpoint].functions;
-    let places: Vec<Place> = [Place::Own]
+    let places: Vec<FunctionPlace> = [FunctionPlace::Own]
         .into_iter()
         .chain(functions.virtual_places())
         .collect();

@@ -28,7 +28,7 @@ use std::ops::Deref;
 
 use kernel::{Span, Time};
 use protocol::{Bar, ConfigSpace};
-use transaction::{Functions, Place};
+use transaction::{FunctionPlace, Functions};
 
 pub use address::Region;
 pub use buffers::BufferPlan;
@@ -196,7 +196,7 @@ fn enumerated(
 fn max_payload(node: &Node, functions: &Functions) -> u32 {
     let own = match node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) => functions.ports().next(),
-        NodeKind::Switch(_) | NodeKind::Device(..) => Some(functions.space(Place::Own)),
+        NodeKind::Switch(_) | NodeKind::Device(..) => Some(functions.space(FunctionPlace::Own)),
     };
     let supported = node.port.max_payload_supported.0 as u32;
     own.map_or(supported, ConfigSpace::max_payload)
@@ -206,7 +206,7 @@ fn max_read_request(node: &Node, functions: &Functions) -> u32 {
     match &node.kind {
         NodeKind::Host(host, _) => host.max_read_request.0 as u32,
         NodeKind::IoPort(_) | NodeKind::Switch(_) => 0,
-        NodeKind::Device(..) => functions.space(Place::Own).max_read_request(),
+        NodeKind::Device(..) => functions.space(FunctionPlace::Own).max_read_request(),
     }
 }
 
@@ -214,7 +214,7 @@ fn bars(node: &Node, functions: &Functions, window: Option<Bar>) -> [Option<Regi
     let mut regions = [None; Bar::COUNT];
     if let NodeKind::Device(endpoint, device) = &node.kind {
         for bar in device.parameters().bars(endpoint, window) {
-            let base = functions.space(Place::Own).bar_base(bar.index);
+            let base = functions.space(FunctionPlace::Own).bar_base(bar.index);
             regions[usize::from(bar.index)] = Some(Region {
                 base,
                 size: bar.size,
@@ -228,7 +228,7 @@ fn virtual_bars(node: &Node, functions: &Functions) -> Option<Region> {
     let NodeKind::Device(endpoint, _) = &node.kind else {
         return None;
     };
-    let bar = functions.space(Place::Own).virtual_bar(0)?;
+    let bar = functions.space(FunctionPlace::Own).virtual_bar(0)?;
     Some(Region {
         base: bar.base,
         size: endpoint.virtual_bytes(),
@@ -237,7 +237,10 @@ fn virtual_bars(node: &Node, functions: &Functions) -> Option<Region> {
 
 fn downstream(tree: &Tree, node: usize, functions: &Functions) -> Vec<DownstreamPort> {
     let port = |(index, child): (usize, &tree::Child)| {
-        let (place, space) = (Place::Port(index), functions.space(Place::Port(index)));
+        let (place, space) = (
+            FunctionPlace::Port(index),
+            functions.space(FunctionPlace::Port(index)),
+        );
         let (secondary, subordinate) = space.buses();
         DownstreamPort {
             number: child.port,

@@ -10,7 +10,7 @@ use super::address::show;
 use super::controllers::{Attachment, ControllerPlan, Controllers, nic};
 
 /// A place where packets wait.
-struct Place {
+struct RouteBuffer {
     /// Whose it is, and its key.
     name: String,
     size: Bytes,
@@ -18,9 +18,9 @@ struct Place {
     header: u64,
 }
 
-impl Place {
+impl RouteBuffer {
     fn new(owner: &str, key: &str, size: Bytes, header: u64) -> Self {
-        Place {
+        RouteBuffer {
             name: format!("{owner}.{key}"),
             size,
             header,
@@ -53,12 +53,18 @@ pub(crate) fn for_messages(
                 cables,
                 ..
             } = controller;
-            let crossbar = Place::new(name, "channel_buffer", parameters.channel_buffer, HEADER);
-            let cable = Place::new(name, "posted_data", port.posted_data, 0);
+            let crossbar =
+                RouteBuffer::new(name, "channel_buffer", parameters.channel_buffer, HEADER);
+            let cable = RouteBuffer::new(name, "posted_data", port.posted_data, 0);
             let nics = members(&controllers.attachments, index).filter_map(|node| {
                 let node = &scenario.nodes[node];
                 let size = nic(node)?.receive_buffer;
-                Some(Place::new(&node.name.value, "receive_buffer", size, HEADER))
+                Some(RouteBuffer::new(
+                    &node.name.value,
+                    "receive_buffer",
+                    size,
+                    HEADER,
+                ))
             });
             let cable = (!cables.is_empty()).then_some(cable);
             [crossbar].into_iter().chain(cable).chain(nics).collect()
@@ -96,10 +102,10 @@ pub(crate) fn for_loads(
                 cables,
                 ..
             } = controller;
-            let crossbar = Place::new(name, "io_buffer", parameters.io_buffer, HEADER);
+            let crossbar = RouteBuffer::new(name, "io_buffer", parameters.io_buffer, HEADER);
             let cable = [
-                Place::new(name, "posted_data", port.posted_data, 0),
-                Place::new(name, "completion_data", port.completion_data, 0),
+                RouteBuffer::new(name, "posted_data", port.posted_data, 0),
+                RouteBuffer::new(name, "completion_data", port.completion_data, 0),
             ];
             let cable = (!cables.is_empty()).then_some(cable);
             [crossbar]
@@ -126,14 +132,14 @@ pub(crate) fn for_loads(
 fn narrowest(
     all: &[ControllerPlan],
     number: usize,
-    places: impl Fn(usize, &ControllerPlan) -> Vec<Place>,
-) -> Place {
+    places: impl Fn(usize, &ControllerPlan) -> Vec<RouteBuffer>,
+) -> RouteBuffer {
     let joined = all
         .iter()
         .enumerate()
         .filter(|(_, other)| other.group == all[number].group);
     let all = joined.flat_map(|(index, controller)| places(index, controller));
-    all.min_by_key(Place::holds)
+    all.min_by_key(RouteBuffer::holds)
         .expect("a controller has room of its own")
 }
 
@@ -149,7 +155,7 @@ fn check(
     node: &Node,
     key: &str,
     payload: Bytes,
-    place: &Place,
+    place: &RouteBuffer,
 ) -> Result<(), ScenarioError> {
     if payload.0 <= place.holds() {
         return Ok(());

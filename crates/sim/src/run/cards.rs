@@ -4,7 +4,7 @@ use device::FpgaCardParameters;
 use device::fpga_card::{AfuId, BITSTREAM_ID, INTERFACE, MMIO_SIZE, registers};
 use kernel::{Bandwidth, Frequency};
 use protocol::FunctionId;
-use transaction::Place;
+use transaction::FunctionPlace;
 
 use crate::run::simulation::Simulation;
 
@@ -64,7 +64,7 @@ impl Simulation {
         let node = &self.plan.nodes[number];
         let card = node.kind.device::<FpgaCardParameters>()?;
         let functions = self.models[number].functions();
-        let space = functions.space(Place::Own);
+        let space = functions.space(FunctionPlace::Own);
         let [management, port] = BARS.map(|bar| space.bar_base(bar));
         let ids = [0, SUBSYSTEM].map(|register| space.read(register));
         let [low, high] = [|id: u32| id as u16, |id: u32| (id >> 16) as u16];

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use host::Host;
 use kernel::{ComponentId, Time};
 use protocol::{ConfigRequest, ConfigSpace, FunctionId};
-use transaction::{Action, ConfigAccess, Functions, Place};
+use transaction::{Action, ConfigAccess, FunctionPlace, Functions};
 
 use crate::plan::Plan;
 use crate::run::simulation::CHUNK;
@@ -130,7 +130,7 @@ impl Simulation {
         while let Some((node, id)) = open.pop() {
             let (functions, name) = (self.models[node].functions(), &self.plan().nodes[node].name);
             let bytes = |space: &ConfigSpace| space.bytes().clone();
-            let own = functions.space(Place::Own);
+            let own = functions.space(FunctionPlace::Own);
             all.push((id, bytes(own), name.clone()));
             for (number, place) in (1..).zip(functions.virtual_places()) {
                 // As an operating system tells it: by the identity that the physical function has for them.
@@ -138,14 +138,18 @@ impl Simulation {
                 space[..4].copy_from_slice(&own.virtual_identity());
                 all.push((functions.id_of(place), space, format!("{name} VF {number}")));
             }
-            let internal = functions.space(Place::Own).secondary_bus();
+            let internal = functions.space(FunctionPlace::Own).secondary_bus();
             if node != host && internal == 0 {
                 continue;
             }
             for (index, port) in self.plan().nodes[node].downstream.iter().enumerate() {
-                let space = functions.space(Place::Port(index));
+                let space = functions.space(FunctionPlace::Port(index));
                 let port_name = format!("{name} port {}", port.number);
-                all.push((functions.id_of(Place::Port(index)), bytes(space), port_name));
+                all.push((
+                    functions.id_of(FunctionPlace::Port(index)),
+                    bytes(space),
+                    port_name,
+                ));
                 if space.secondary_bus() != 0 {
                     let below = FunctionId::new(space.secondary_bus(), 0, 0);
                     open.push((child(self.plan(), port.link), below));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use device::Nic;
-use host::queue_pair::{ENTRIES, Place, area};
+use host::queue_pair::{ENTRIES, QueuePairPlace, area};
 use host::ranks::{self, RankParameters, SCRATCH, Seat};
 use host::{DriverParameters, System, ThreadId};
 use kernel::ComponentId;
@@ -100,7 +100,7 @@ impl Simulation {
     /// What the function of `device` writes to interrupt its host: none while it may not.
     pub fn interrupt_message(&self, device: &str, vector: u8) -> Result<Option<u32>, AccessError> {
         let functions = self.models[self.node(device)?].functions();
-        let message = functions.space(transaction::Place::Own).msi(vector);
+        let message = functions.space(transaction::FunctionPlace::Own).msi(vector);
         Ok(message.map(|(_, message)| message))
     }
 
@@ -116,7 +116,12 @@ impl Simulation {
 
     /// Opens queue pair `pair` (0..=3) of `function` (0..=7) of a network interface controller with the key `key`, as the driver
     /// of its host does: with descriptors, rings and 64 buffers in the memory of that host.
-    pub fn open_pair(&mut self, nic: &str, pair: (u8, u8), key: u16) -> Result<Place, AccessError> {
+    pub fn open_pair(
+        &mut self,
+        nic: &str,
+        pair: (u8, u8),
+        key: u16,
+    ) -> Result<QueuePairPlace, AccessError> {
         self.open_wide_pair(nic, pair, key, ENTRIES)
     }
 
@@ -143,7 +148,7 @@ impl Simulation {
         self.check_ways(pairs)?;
         let buffers = ranks::entries(pairs.len(), parameters);
         let open = |(nic, pair): &(&str, _)| self.open_wide_pair(nic, *pair, key, buffers);
-        let places: Vec<Place> = pairs.iter().map(open).collect::<Result<_, _>>()?;
+        let places: Vec<QueuePairPlace> = pairs.iter().map(open).collect::<Result<_, _>>()?;
         let all: Arc<[QueuePairId]> = places.iter().map(|place| place.id).collect();
         let seats = places.into_iter().enumerate();
         seats
@@ -195,7 +200,7 @@ impl Simulation {
         pair: (u8, u8),
         key: u16,
         entries: u64,
-    ) -> Result<Place, AccessError> {
+    ) -> Result<QueuePairPlace, AccessError> {
         let node = self.node(nic)?;
         let place = self.place(nic, pair, key, entries)?;
         self.start();
@@ -211,7 +216,7 @@ impl Simulation {
         nic: &str,
         pair: (u8, u8),
         key: u16,
-    ) -> Result<Place, AccessError> {
+    ) -> Result<QueuePairPlace, AccessError> {
         self.place(nic, pair, key, ENTRIES)
     }
 
@@ -221,7 +226,7 @@ impl Simulation {
         (function, pair): (u8, u8),
         key: u16,
         entries: u64,
-    ) -> Result<Place, AccessError> {
+    ) -> Result<QueuePairPlace, AccessError> {
         let node = self.node(nic)?;
         let place = self.attachment(nic)?;
         let id = QueuePairId::new(place.processor, function, pair);
@@ -229,7 +234,7 @@ impl Simulation {
         let page = page.ok_or_else(|| AccessError::NoFunction(nic.to_owned(), function))?;
         let host = self.host_of(nic)?;
         let area = self.allocate(&host, area(entries))?;
-        Ok(Place {
+        Ok(QueuePairPlace {
             id,
             page,
             area,

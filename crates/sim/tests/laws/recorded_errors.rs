@@ -1,12 +1,12 @@
 //! Errors where hardware records them: Advanced Error Reporting, Device Status, Status (PCIe Base 6.2).
 
-use transaction::Place;
+use transaction::FunctionPlace;
 
 use crate::fixture::*;
 use crate::registers::PAIR;
 
 /// Bits of Device Status, above Device Control.
-fn device_status(simulation: &sim::Simulation, name: &str, place: Place) -> u32 {
+fn device_status(simulation: &sim::Simulation, name: &str, place: FunctionPlace) -> u32 {
     let functions = simulation.functions(name).expect("a node");
     functions
         .space(place)
@@ -16,7 +16,7 @@ fn device_status(simulation: &sim::Simulation, name: &str, place: Place) -> u32 
 }
 
 /// Uncorrectable Error Status, Correctable Error Status, and the first dword of the header log.
-fn errors(simulation: &sim::Simulation, name: &str, place: Place) -> [u32; 3] {
+fn errors(simulation: &sim::Simulation, name: &str, place: FunctionPlace) -> [u32; 3] {
     let functions = simulation.functions(name).expect("a node");
     [1, 4, 7].map(|at| functions.space(place).read(protocol::register::AER + at))
 }
@@ -30,11 +30,11 @@ fn an_unsupported_write_is_recorded_with_its_header_where_it_ended() {
         .expect("the host can ask");
     while simulation.step() {}
     assert_eq!(
-        errors(&simulation, "a", Place::Own),
+        errors(&simulation, "a", FunctionPlace::Own),
         [1 << 20, 0, 0x4000_0001]
     );
-    assert_eq!(device_status(&simulation, "a", Place::Own), 0b1010);
-    assert_eq!(errors(&simulation, "b", Place::Own), [0; 3]);
+    assert_eq!(device_status(&simulation, "a", FunctionPlace::Own), 0b1010);
+    assert_eq!(errors(&simulation, "b", FunctionPlace::Own), [0; 3]);
 }
 
 #[test]
@@ -43,8 +43,11 @@ fn an_unsupported_read_is_an_advisory_error_as_its_completion_tells() {
     let address = 0xc000_0000 + (1 << 19);
     let read = simulation.read_back("h0", address, 4, &mut || true);
     assert!(read.is_err());
-    assert_eq!(errors(&simulation, "a", Place::Own), [0, 1 << 13, 0]);
-    assert_eq!(device_status(&simulation, "a", Place::Own), 0b1001);
+    assert_eq!(
+        errors(&simulation, "a", FunctionPlace::Own),
+        [0, 1 << 13, 0]
+    );
+    assert_eq!(device_status(&simulation, "a", FunctionPlace::Own), 0b1001);
 }
 
 #[test]
@@ -87,8 +90,8 @@ fn a_packet_that_is_too_large_is_recorded_as_malformed_and_fatal() {
     );
     let mut simulation = simulation(&text);
     assert!(simulation.run(&mut |_| true));
-    assert_eq!(errors(&simulation, "b", Place::Own)[0], 1 << 18);
-    assert_eq!(device_status(&simulation, "b", Place::Own), 0b0100);
+    assert_eq!(errors(&simulation, "b", FunctionPlace::Own)[0], 1 << 18);
+    assert_eq!(device_status(&simulation, "b", FunctionPlace::Own), 0b0100);
 }
 
 /// The bus numbers of the port above `a` are changed, so that its completions no longer find the way.
@@ -101,8 +104,14 @@ fn a_completion_that_does_not_come_is_recorded_by_the_requester() {
         .config_write("h0", port, (0x18, 4), 0x0009_0902, &mut || true)
         .expect("a host");
     assert!(simulation.read_back("a", 0x1000, 4, &mut || true).is_err());
-    assert_eq!(errors(&simulation, "a", Place::Own), [1 << 14, 0, 0]);
-    assert_eq!(errors(&simulation, "s", Place::Own), [0, 1 << 13, 0]);
+    assert_eq!(
+        errors(&simulation, "a", FunctionPlace::Own),
+        [1 << 14, 0, 0]
+    );
+    assert_eq!(
+        errors(&simulation, "s", FunctionPlace::Own),
+        [0, 1 << 13, 0]
+    );
 }
 
 #[test]
@@ -111,7 +120,7 @@ fn what_links_repair_is_recorded_as_correctable() {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true));
     let bad_tlp = 1 << 6;
-    for (name, place) in [("a", Place::Own), ("h0", Place::Port(0))] {
+    for (name, place) in [("a", FunctionPlace::Own), ("h0", FunctionPlace::Port(0))] {
         let [uncorrectable, correctable, _] = errors(&simulation, name, place);
         assert_eq!((uncorrectable, correctable & bad_tlp), (0, bad_tlp));
         assert_eq!(device_status(&simulation, name, place), 0b0001);

@@ -5,7 +5,7 @@ use protocol::register::{
 };
 use protocol::{FunctionId, UncorrectableError};
 use sim::AccessError;
-use transaction::Place;
+use transaction::FunctionPlace;
 
 use crate::fixture::*;
 
@@ -114,7 +114,11 @@ fn a_virtual_function_records_what_it_refuses() {
     let functions = simulation.functions("b").expect("a node");
     let recorded = |place| functions.space(place).read(AER + 1);
     let unsupported = 1 << UncorrectableError::UnsupportedRequest as u32;
-    assert_eq!(recorded(Place::Virtual(1)), unsupported);
-    let others = [Place::Own, Place::Virtual(0), Place::Virtual(2)];
+    assert_eq!(recorded(FunctionPlace::Virtual(1)), unsupported);
+    let others = [
+        FunctionPlace::Own,
+        FunctionPlace::Virtual(0),
+        FunctionPlace::Virtual(2),
+    ];
     assert_eq!(others.map(recorded), [0; 3]);
 }

@@ -110,7 +110,7 @@ fn reach(device: &Functions, function: u8) -> Reach {
 fn a_request_is_turned_into_type_0_when_it_reaches_its_bus() {
     let reach =
         |bus, device| switch().reach(&request(ConfigKind::Type1, FunctionId::new(bus, device, 0)));
-    assert_eq!(reach(2, 5), Reach::Here(Place::Port(1)));
+    assert_eq!(reach(2, 5), Reach::Here(FunctionPlace::Port(1)));
     assert_eq!(reach(2, 4), Reach::Nobody);
     assert_eq!(reach(3, 0), Reach::Below(0, ConfigKind::Type0));
     assert_eq!(reach(3, 1), Reach::Nobody);
@@ -143,11 +143,11 @@ fn a_switch_forwards_to_no_bus_beyond_those_of_its_upstream_port() {
 fn a_device_takes_its_number_from_a_write_and_answers_for_function_0_only() {
     let mut device = device(None);
     let write = request(ConfigKind::Type0, FunctionId::new(9, 0, 0));
-    assert_eq!(device.reach(&write), Reach::Here(Place::Own));
+    assert_eq!(device.reach(&write), Reach::Here(FunctionPlace::Own));
     assert_eq!(device.id(), FunctionId(0));
-    device.write(Place::Own, &write, MEMORY_SPACE);
+    device.write(FunctionPlace::Own, &write, MEMORY_SPACE);
     assert_eq!(device.id(), FunctionId::new(9, 0, 0));
-    assert!(device.space(Place::Own).memory_enable());
+    assert!(device.space(FunctionPlace::Own).memory_enable());
     let other = request(ConfigKind::Type0, FunctionId::new(9, 0, 1));
     assert_eq!(device.reach(&other), Reach::Nobody);
     let behind = request(ConfigKind::Type1, FunctionId::new(9, 0, 0));
@@ -165,12 +165,12 @@ fn a_root_complex_has_its_functions_on_bus_0() {
         let id = FunctionId::new(bus, device, function);
         root.reach(&request(ConfigKind::Type1, id))
     };
-    assert_eq!(reach(0, 0, 0), Reach::Here(Place::Own));
-    assert_eq!(reach(0, 1, 1), Reach::Here(Place::Port(1)));
+    assert_eq!(reach(0, 0, 0), Reach::Here(FunctionPlace::Own));
+    assert_eq!(reach(0, 1, 1), Reach::Here(FunctionPlace::Port(1)));
     assert_eq!(reach(0, 2, 0), Reach::Nobody);
     assert_eq!(reach(2, 3, 0), Reach::Below(0, ConfigKind::Type1));
     assert_eq!(reach(3, 0, 0), Reach::Below(1, ConfigKind::Type0));
-    let multifunction = |index| root.space(Place::Port(index)).read(3) >> 23 & 1;
+    let multifunction = |index| root.space(FunctionPlace::Port(index)).read(3) >> 23 & 1;
     assert_eq!((multifunction(0), multifunction(1)), (1, 0));
 }
 
@@ -182,7 +182,7 @@ fn a_virtual_function_is_reached_while_it_is_enabled() {
         enable(&mut device, number, control);
         for function in 1..8 {
             let there = control == VF_ENABLE && u32::from(function) <= number;
-            let place = Place::Virtual(usize::from(function) - 1);
+            let place = FunctionPlace::Virtual(usize::from(function) - 1);
             let expected = if there {
                 Reach::Here(place)
             } else {
@@ -190,7 +190,7 @@ fn a_virtual_function_is_reached_while_it_is_enabled() {
             };
             assert_eq!(reach(&device, function), expected);
         }
-        assert_eq!(reach(&device, 0), Reach::Here(Place::Own));
+        assert_eq!(reach(&device, 0), Reach::Here(FunctionPlace::Own));
     }
 }
 
@@ -204,7 +204,7 @@ fn a_virtual_function_has_the_bus_of_its_physical_function() {
     };
     assert_eq!(ids(&device), ["09:00.0", "09:00.1", "09:00.2"]);
     let place_of = |id: &str| device.place_of(id.parse().expect("a function"));
-    assert_eq!(place_of("09:00.2"), Some(Place::Virtual(1)));
+    assert_eq!(place_of("09:00.2"), Some(FunctionPlace::Virtual(1)));
     assert_eq!(place_of("09:00.3"), None);
 }
 
@@ -228,8 +228,14 @@ fn virtual_functions_begin_as_after_reset_each_time_they_are_enabled() {
 fn a_virtual_function_records_its_own_errors() {
     let mut device = physical();
     enable(&mut device, 2, VF_ENABLE);
-    device.record_timeout(Place::Virtual(1));
+    device.record_timeout(FunctionPlace::Virtual(1));
     let recorded = |place| device.space(place).read(AER + 1);
-    assert_eq!(recorded(Place::Virtual(1)), 1 << 14);
-    assert_eq!((recorded(Place::Own), recorded(Place::Virtual(0))), (0, 0));
+    assert_eq!(recorded(FunctionPlace::Virtual(1)), 1 << 14);
+    assert_eq!(
+        (
+            recorded(FunctionPlace::Own),
+            recorded(FunctionPlace::Virtual(0))
+        ),
+        (0, 0)
+    );
 }

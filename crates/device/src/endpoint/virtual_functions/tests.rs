@@ -180,15 +180,21 @@ fn every_address_belongs_to_one_function() {
     let mut endpoint = endpoint();
     let of = |endpoint: &Endpoint, address| endpoint.function_of(address);
     assert_eq!(of(&endpoint, OWN_BASE - 1), None);
-    assert_eq!(of(&endpoint, OWN_BASE + 5), Some((Place::Own, 5)));
-    assert_eq!(of(&endpoint, BASE - 1), Some((Place::Own, (64 << 10) - 1)));
-    assert_eq!(of(&endpoint, BASE), Some((Place::Virtual(0), 0)));
+    assert_eq!(of(&endpoint, OWN_BASE + 5), Some((FunctionPlace::Own, 5)));
+    assert_eq!(
+        of(&endpoint, BASE - 1),
+        Some((FunctionPlace::Own, (64 << 10) - 1))
+    );
+    assert_eq!(of(&endpoint, BASE), Some((FunctionPlace::Virtual(0), 0)));
     let third = BASE + 2 * 8192;
-    assert_eq!(of(&endpoint, third + 7), Some((Place::Virtual(2), 7)));
+    assert_eq!(
+        of(&endpoint, third + 7),
+        Some((FunctionPlace::Virtual(2), 7))
+    );
     assert_eq!(of(&endpoint, third + 8192), None);
     write(&mut endpoint, 0, COMMAND, 0);
     assert_eq!(of(&endpoint, OWN_BASE), None);
-    assert_eq!(of(&endpoint, BASE), Some((Place::Virtual(0), 0)));
+    assert_eq!(of(&endpoint, BASE), Some((FunctionPlace::Virtual(0), 0)));
     write(&mut endpoint, 0, SRIOV_CONTROL, VF_ENABLE);
     assert_eq!(of(&endpoint, BASE), None);
 }
@@ -196,13 +202,13 @@ fn every_address_belongs_to_one_function() {
 #[test]
 fn each_function_makes_requests_of_its_own() {
     let mut endpoint = endpoint();
-    let second = Place::Virtual(1);
+    let second = FunctionPlace::Virtual(1);
     assert_eq!(endpoint.id_of(second), FunctionId::new(5, 0, 2));
     assert!(!endpoint.is_bus_master_at(second));
     write(&mut endpoint, 2, COMMAND, BUS_MASTER);
     assert!(endpoint.is_bus_master_at(second));
-    assert!(!endpoint.is_bus_master_at(Place::Own));
-    assert!(!endpoint.is_bus_master_at(Place::Virtual(0)));
+    assert!(!endpoint.is_bus_master_at(FunctionPlace::Own));
+    assert!(!endpoint.is_bus_master_at(FunctionPlace::Virtual(0)));
     write(&mut endpoint, 0, SRIOV_CONTROL, 0);
     assert!(!endpoint.is_bus_master_at(second));
 }
@@ -210,13 +216,13 @@ fn each_function_makes_requests_of_its_own() {
 #[test]
 fn each_function_signals_interrupts_of_its_own() {
     let mut endpoint = endpoint();
-    let second = Place::Virtual(1);
+    let second = FunctionPlace::Virtual(1);
     assert_eq!(endpoint.msi_of(second, 0), None);
     write(&mut endpoint, 2, MSI + 1, 0xfee0_0000);
     write(&mut endpoint, 2, MSI + 3, 0x42);
     write(&mut endpoint, 2, MSI, MSI_ENABLE);
     assert_eq!(endpoint.msi_of(second, 0), Some((0xfee0_0000, 0x42)));
-    assert_eq!(endpoint.msi_of(Place::Own, 0), None);
+    assert_eq!(endpoint.msi_of(FunctionPlace::Own, 0), None);
     write(&mut endpoint, 0, SRIOV_CONTROL, 0);
     assert_eq!(endpoint.msi_of(second, 0), None);
 }
@@ -225,9 +231,9 @@ fn each_function_signals_interrupts_of_its_own() {
 fn a_read_is_completed_by_the_function_that_it_is_for() {
     let endpoint = endpoint();
     for (address, place) in [
-        (OWN_BASE, Place::Own),
-        (BASE + 8192, Place::Virtual(1)),
-        (BASE + 4 * 8192, Place::Own),
+        (OWN_BASE, FunctionPlace::Own),
+        (BASE + 8192, FunctionPlace::Virtual(1)),
+        (BASE + 4 * 8192, FunctionPlace::Own),
     ] {
         let read = Header::memory_read(FunctionId(0), Tag(0), address, 4);
         assert_eq!(endpoint.addressee(&read.expect("a legal read")), place);
@@ -237,8 +243,8 @@ fn a_read_is_completed_by_the_function_that_it_is_for() {
 #[test]
 fn what_is_stored_for_a_function_is_behind_its_bar() {
     let mut endpoint = endpoint();
-    endpoint.store(Place::Own, 16, &[1; 4]);
-    endpoint.store(Place::Virtual(2), 16, &[3; 4]);
+    endpoint.store(FunctionPlace::Own, 16, &[1; 4]);
+    endpoint.store(FunctionPlace::Virtual(2), 16, &[3; 4]);
     let mut bytes = [0; 4];
     endpoint.bar().read(16, &mut bytes);
     assert_eq!(bytes, [1; 4]);

@@ -2,7 +2,7 @@
 
 use device::sg_dma::registers::REPLY;
 use host::{Transfer, driver};
-use transaction::{Content, Direction as Way, Extent, Flow, Pattern, Place};
+use transaction::{Content, Direction as Way, Extent, Flow, FunctionPlace, Pattern};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
@@ -66,7 +66,7 @@ pub(super) fn spawn_call(
     let earlier = to.workloads[..own.number as usize].iter();
     let earlier = earlier.filter_map(|one| one.workload.flow());
     let order = earlier.filter(together).count();
-    let function = engine.functions.space(Place::Own);
+    let function = engine.functions.space(FunctionPlace::Own);
     let (_, interrupt) = function
         .msi(transfer.unit.vector())
         .expect("firmware gives an engine an interrupt for each unit");

@@ -2,7 +2,7 @@
 
 use device::Nic;
 use host::message::{self, MessageExtent, Messages};
-use host::queue_pair::Place;
+use host::queue_pair::QueuePairPlace;
 use kernel::Stream;
 
 use crate::model::Model;
@@ -27,7 +27,7 @@ pub(super) fn prepare(messages: &MessagePlan, plan: &FabricPlan, models: &mut [M
 }
 
 /// Opens a queue pair of a network interface controller, as its driver does.
-pub(crate) fn open(plan: &FabricPlan, node: usize, place: &Place, models: &mut [Model]) {
+pub(crate) fn open(plan: &FabricPlan, node: usize, place: &QueuePairPlace, models: &mut [Model]) {
     let root = plan.nodes[node].root;
     let base = plan.nodes[root].memory.map_or(0, |memory| memory.base);
     if let Some(host) = models[root].host_mut() {

@@ -3,7 +3,7 @@
 use device::nic::descriptor::Descriptor;
 use device::nic::registers::PAIRS;
 use host::message::{Message, Primitive};
-use host::queue_pair::{AREA, ENTRIES, Place};
+use host::queue_pair::{AREA, ENTRIES, QueuePairPlace};
 use kernel::{Bytes, Span, Time};
 use protocol::QueuePairId;
 
@@ -263,7 +263,7 @@ impl Planner<'_> {
         node: usize,
         (function, requests): (Option<u8>, u32),
         key: u16,
-    ) -> Result<Place, ScenarioError> {
+    ) -> Result<QueuePairPlace, ScenarioError> {
         let nic = &self.nodes[node];
         if let Some(function) = function
             && nic.doorbells(function).is_none()
@@ -311,9 +311,9 @@ impl Planner<'_> {
 }
 
 /// The queue pair `id` of `nic`, with its descriptors, rings and buffers at `area`.
-pub(crate) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> Place {
+pub(crate) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> QueuePairPlace {
     let page = nic.doorbells(id.function());
-    Place {
+    QueuePairPlace {
         id,
         page: page.expect("a queue pair is one of a function that is there"),
         area,

@@ -5,7 +5,7 @@ pub(crate) mod plan;
 use std::sync::Arc;
 
 use host::message::{self, Offer};
-use host::queue_pair::Place;
+use host::queue_pair::QueuePairPlace;
 use kernel::{Span, Stream, Time};
 use transaction::{Arrivals, Spread};
 
@@ -47,7 +47,7 @@ pub struct OfferSource {
     /// Its network interface controller.
     pub nic: usize,
     /// The queue pair that sends and receives.
-    pub pair: Place,
+    pub pair: QueuePairPlace,
     /// Where its messages are.
     pub source: u64,
     /// Where those of others go.

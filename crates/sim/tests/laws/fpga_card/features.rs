@@ -96,7 +96,7 @@ fn the_card_is_the_one_that_drivers_look_for() {
     let space = card
         .expect("it is there")
         .functions
-        .space(transaction::Place::Own);
+        .space(transaction::FunctionPlace::Own);
     assert_eq!(space.read(0), 0x09c4_8086);
     assert_eq!(space.read(2) >> 8, 0x12_0000);
 }

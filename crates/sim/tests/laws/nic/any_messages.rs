@@ -18,7 +18,7 @@ const ARENA: u64 = 2 << 20;
 /// A queue pair, who has it, and what it sends.
 struct Side {
     host: usize,
-    place: Place,
+    place: QueuePairPlace,
     descriptors: Vec<Descriptor>,
 }
 
@@ -82,7 +82,12 @@ impl Any {
     }
 
     /// Something for `from` to send to `to`.
-    fn message(&mut self, label: u32, from: (usize, &Place), to: (usize, &Place)) -> Descriptor {
+    fn message(
+        &mut self,
+        label: u32,
+        from: (usize, &QueuePairPlace),
+        to: (usize, &QueuePairPlace),
+    ) -> Descriptor {
         let largest = if self.below(4) == 0 { 9000 } else { 300 };
         let kind = self.below(4);
         let len = if kind < 2 {

@@ -11,7 +11,7 @@ use super::*;
 use crate::cases::cases;
 
 /// Stores to the registers of a queue pair, one after the other.
-fn store(simulation: &mut Simulation, host: &str, place: Place, stores: &[(u64, u64)]) {
+fn store(simulation: &mut Simulation, host: &str, place: QueuePairPlace, stores: &[(u64, u64)]) {
     let block = place.page + register(place.id.pair(), 0);
     let stores = stores.to_vec();
     let program = move |system: host::System| async move {
@@ -124,7 +124,7 @@ fn a_nap_whose_pair_gets_another_owner_does_not_arrive() {
         store(&mut simulation, "h1", to, &other);
         pass(&mut simulation, 50);
         let had_come = after > 3600;
-        let to = Place {
+        let to = QueuePairPlace {
             key: 8,
             entries: 1,
             ..to
@@ -170,7 +170,7 @@ fn a_closed_pair_forgets_its_doorbells() {
     store(&mut simulation, "h0", from, &stores);
     pass(&mut simulation, 100);
     // The next owner finds no event of the one before, and its own is the first.
-    let place = Place { key: 9, ..from };
+    let place = QueuePairPlace { key: 9, ..from };
     let put = descriptor(&to, 77, Body::NapImmediate(vec![1; 8]));
     let sent = send(&mut simulation, "h0", place, vec![put]);
     pass(&mut simulation, 50);

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
 use host::DriverParameters;
-use host::queue_pair::{Place, QueuePair};
+use host::queue_pair::{QueuePair, QueuePairPlace};
 use kernel::{Span, Time};
 use sim::Simulation;
 
@@ -66,7 +66,7 @@ pub fn item(address: u64, len: usize) -> Item {
 }
 
 /// A descriptor to the queue pair at `to`, whose sender is told.
-pub fn descriptor(to: &Place, label: u32, body: Body) -> Descriptor {
+pub fn descriptor(to: &QueuePairPlace, label: u32, body: Body) -> Descriptor {
     Descriptor {
         body,
         tell_sender: true,
@@ -82,7 +82,7 @@ pub fn descriptor(to: &Place, label: u32, body: Body) -> Descriptor {
 pub fn send(
     simulation: &mut Simulation,
     host: &str,
-    place: Place,
+    place: QueuePairPlace,
     descriptors: Vec<Descriptor>,
 ) -> Seen<Event> {
     let seen = Seen::default();
@@ -111,7 +111,11 @@ pub fn send(
 }
 
 /// Sees the events of what arrives at the queue pair at `place`, with the bytes of each NAP.
-pub fn receive(simulation: &mut Simulation, host: &str, place: Place) -> Seen<(Event, Vec<u8>)> {
+pub fn receive(
+    simulation: &mut Simulation,
+    host: &str,
+    place: QueuePairPlace,
+) -> Seen<(Event, Vec<u8>)> {
     let seen = Seen::default();
     let arrived = seen.clone();
     let costs = costs(simulation, host);
@@ -155,7 +159,7 @@ pub fn pass(simulation: &mut Simulation, us: u64) {
 }
 
 /// Two hosts, an open queue pair of each with the key 7, and the time at which they are.
-pub fn two(crossbar: &str, nic: &str) -> (Simulation, Place, Place) {
+pub fn two(crossbar: &str, nic: &str) -> (Simulation, QueuePairPlace, QueuePairPlace) {
     let mut simulation = simulation(&hosts(2, crossbar, nic));
     let from = simulation.open_pair("n0", (0, 0), 7).expect("it is there");
     let to = simulation.open_pair("n1", (0, 0), 7).expect("it is there");

@@ -14,7 +14,7 @@ fn counted(simulation: &Simulation, nic: &str, fault: Fault) -> u64 {
 
 struct Two {
     simulation: Simulation,
-    places: [Place; 2],
+    places: [QueuePairPlace; 2],
     buffers: [u64; 2],
 }
 
@@ -77,7 +77,7 @@ fn what_programs_open_carries_every_primitive() {
 }
 
 /// Sends one NAP, whose end is told without a fault.
-async fn nap(pair: &mut QueuePair, to: Place, label: u32) {
+async fn nap(pair: &mut QueuePair, to: QueuePairPlace, label: u32) {
     let posted = pair.nap(to.id, label, vec![1; 8]).await;
     posted.expect("there is room");
     let event = pair.sent().await;
@@ -107,7 +107,7 @@ fn a_closed_pair_takes_nothing_and_may_be_opened_with_another_key() {
         until(&system, 100).await;
         nap(&mut pair, there, 4).await;
         pair.close().await;
-        let mut pair = QueuePair::open(system, own, Place { key: 8, ..here }).await;
+        let mut pair = QueuePair::open(system, own, QueuePairPlace { key: 8, ..here }).await;
         nap(&mut pair, there, 5).await;
     });
     spawned.expect("a host runs programs");
@@ -116,7 +116,7 @@ fn a_closed_pair_takes_nothing_and_may_be_opened_with_another_key() {
         until(&system, 50).await;
         pair.close().await;
         until(&system, 80).await;
-        let place = Place { key: 8, ..there };
+        let place = QueuePairPlace { key: 8, ..there };
         let mut pair = QueuePair::open(system.clone(), other, place).await;
         let event = pair.arrived().await;
         until(&system, 150).await;

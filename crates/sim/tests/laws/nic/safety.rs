@@ -14,8 +14,8 @@ const BUFFER: u64 = 4096;
 /// Two hosts with an open queue pair each, and a buffer between canaries in both memories.
 struct Pair {
     simulation: Simulation,
-    from: Place,
-    to: Place,
+    from: QueuePairPlace,
+    to: QueuePairPlace,
     /// Where the buffers are: there are canaries on both sides of each.
     source: u64,
     target: u64,
