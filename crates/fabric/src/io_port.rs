@@ -10,7 +10,7 @@ use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
 use transaction::{
-    Bridge, BridgeConfig, BridgeSide, FunctionPlace, Functions, Outstanding, Part, refuse,
+    AnsweredPart, Bridge, BridgeConfig, BridgeSide, FunctionPlace, Functions, Outstanding, refuse,
 };
 
 kernel::parameters! {
@@ -270,7 +270,7 @@ impl IoPort {
         self.answer(&part, &bytes, fx);
     }
 
-    fn answer(&mut self, part: &Part<u64>, bytes: &[u8], fx: &mut Effects<'_, Self>) {
+    fn answer(&mut self, part: &AnsweredPart<u64>, bytes: &[u8], fx: &mut Effects<'_, Self>) {
         let when = (fx.now() + self.latency, self.side().max_payload);
         self.bridge.answer(part.what, part, bytes, when, fx.store());
     }

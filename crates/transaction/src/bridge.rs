@@ -12,7 +12,7 @@ use kernel::{Span, Time};
 use packet::{BusFrame, Charge, PacketId, Packets, ReturnedSpace, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status, Tag};
 
-use crate::{Completions, Outstanding, Part, writes, written};
+use crate::{AnsweredPart, Completions, Outstanding, writes, written};
 use outgoing::{Outgoing, Waiting, words};
 
 /// A non-transparent bridge.
@@ -315,7 +315,7 @@ impl Bridge {
     pub fn answer<T>(
         &mut self,
         number: u64,
-        part: &Part<T>,
+        part: &AnsweredPart<T>,
         bytes: &[u8],
         (now, max_payload): (Time, u32),
         packets: &mut Packets,

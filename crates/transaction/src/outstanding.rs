@@ -31,7 +31,7 @@ struct Waiting<T> {
 
 /// The part of a request that a completion answers, or that a timeout ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<T> {
+pub struct AnsweredPart<T> {
     /// The requester's data about the request.
     pub what: T,
     /// The offset of this part in the request, in bytes.
@@ -93,7 +93,7 @@ impl<T: Copy> Outstanding<T> {
     }
 
     /// Returns the part of the request that `completion` answers, or `None` if the completion is unexpected.
-    pub fn take(&mut self, completion: &Completion) -> Option<Part<T>> {
+    pub fn take(&mut self, completion: &Completion) -> Option<AnsweredPart<T>> {
         let slot = self.waiting.get_mut(usize::from(completion.tag.0))?;
         let waiting = slot.as_mut()?;
         let left = waiting.len - waiting.received;
@@ -102,7 +102,7 @@ impl<T: Copy> Outstanding<T> {
         } else {
             left
         };
-        let part = Part {
+        let part = AnsweredPart {
             what: waiting.what,
             offset: waiting.received,
             len,
@@ -135,7 +135,7 @@ impl<T: Copy> Outstanding<T> {
 
     /// Removes the oldest request if its deadline is not after `now`, and returns its missing part (PCIe Base 2.8). Its tag is
     /// reused last, because a late completion may still arrive.
-    pub fn give_up(&mut self, now: Time) -> Option<Part<T>> {
+    pub fn give_up(&mut self, now: Time) -> Option<AnsweredPart<T>> {
         if self.oldest_deadline() > now {
             return None;
         }
@@ -144,7 +144,7 @@ impl<T: Copy> Outstanding<T> {
         if self.tags.contains(&tag) {
             self.free.insert(0, tag);
         }
-        Some(Part {
+        Some(AnsweredPart {
             what: waiting.what,
             offset: waiting.received,
             len: waiting.len - waiting.received,
@@ -180,7 +180,7 @@ mod tests {
         let first = outstanding.take(&answer(tag, 96, 64, Status::Successful));
         let second = outstanding.take(&answer(tag, 32, 32, Status::Successful));
         let part = |offset, len, last| {
-            Some(Part {
+            Some(AnsweredPart {
                 what: 'a',
                 offset,
                 len,

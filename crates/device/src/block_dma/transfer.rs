@@ -4,7 +4,7 @@ use kernel::Time;
 use packet::{Observation, PacketId, Packets, Stamp};
 use protocol::{AtomicOperation, Completion, FunctionId, Header, MemoryRequest, Status};
 use transaction::{
-    AccessKind, AccessLoop, Accesses, AtomicAccess, OneAccess, Outstanding, Part, Pattern,
+    AccessKind, AccessLoop, Accesses, AnsweredPart, AtomicAccess, OneAccess, Outstanding, Pattern,
 };
 
 /// The requester's ID, and the largest requests.
@@ -121,7 +121,7 @@ impl Transfer {
     /// Handles a completion of a request with `payload`, or a failure; read data must match `pattern`, if there is one.
     pub(super) fn take(
         &mut self,
-        part: &Part<u64>,
+        part: &AnsweredPart<u64>,
         completion: &Completion,
         payload: &[u8],
         pattern: Option<Pattern>,
@@ -283,7 +283,7 @@ mod tests {
                 lower_address: 0,
                 dwords: 2,
             };
-            let part = Part {
+            let part = AnsweredPart {
                 what: 0,
                 offset: 0,
                 len: 8,

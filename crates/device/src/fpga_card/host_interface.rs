@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
-use transaction::{Outstanding, Part};
+use transaction::{AnsweredPart, Outstanding};
 
 use super::ReadError;
 use super::misuse::Misuse;
@@ -292,7 +292,7 @@ impl HostInterface {
 
     fn put(
         &mut self,
-        part: &Part<Purpose>,
+        part: &AnsweredPart<Purpose>,
         result: Result<&[u8], ReadError>,
         data: &mut Data,
     ) -> Taken {

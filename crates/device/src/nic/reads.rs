@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, QueuePairId, Status, Tag};
-use transaction::{Outstanding, Part};
+use transaction::{AnsweredPart, Outstanding};
 
 use super::NicParameters;
 use super::descriptor::Item;
@@ -47,7 +47,7 @@ pub(super) struct Reads {
 #[derive(Clone, Debug)]
 struct Completed {
     due: Time,
-    part: Part<Purpose>,
+    part: AnsweredPart<Purpose>,
     /// The data; empty if the request has failed.
     bytes: Vec<u8>,
 }
@@ -135,7 +135,7 @@ impl Reads {
         Some(len)
     }
 
-    fn complete(&mut self, part: Part<Purpose>, bytes: Vec<u8>) {
+    fn complete(&mut self, part: AnsweredPart<Purpose>, bytes: Vec<u8>) {
         let mut due = self.busy_until;
         let queue = match part.what {
             Purpose::Stream { is_data: true, .. } => {
@@ -148,7 +148,7 @@ impl Reads {
     }
 
     /// The next completed part of a request at `now`, with its bytes; none of them if the request has failed.
-    pub(super) fn next(&mut self, now: Time) -> Option<(Part<Purpose>, Vec<u8>)> {
+    pub(super) fn next(&mut self, now: Time) -> Option<(AnsweredPart<Purpose>, Vec<u8>)> {
         let is_due = |completed: &mut Completed| completed.due <= now;
         let next = self.others.pop_front_if(is_due);
         let Completed { part, bytes, .. } = next.or_else(|| self.data.pop_front_if(is_due))?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kernel::{Effects, Span, Time};
 use packet::{BusFrame, Charge, Fault, Frame, PacketId, Refusal, ReturnedSpace};
 use protocol::{Bar, Header, Kind};
-use transaction::{Bridge, BridgeConfig, Part};
+use transaction::{AnsweredPart, Bridge, BridgeConfig};
 
 use super::reads::{Purpose, Reads};
 use super::shared::Shared;
@@ -172,7 +172,7 @@ impl Window {
     pub(super) fn answer(
         &mut self,
         number: u64,
-        part: &Part<Purpose>,
+        part: &AnsweredPart<Purpose>,
         bytes: &[u8],
         shared: &Shared,
         fx: &mut Effects<'_, Nic>,

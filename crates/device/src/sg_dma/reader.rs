@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kernel::Time;
 use packet::{FlowId, Observation, Packets, Stamp};
 use protocol::{FunctionId, Header, Status};
-use transaction::{Outstanding, Part, Pattern};
+use transaction::{AnsweredPart, Outstanding, Pattern};
 
 use super::list::{List, Lookup};
 use super::registers::{Registers, Unit};
@@ -135,7 +135,7 @@ impl Reader {
     /// the check against `pattern`. Returns what to report.
     pub(super) fn take(
         &mut self,
-        part: &Part<Purpose>,
+        part: &AnsweredPart<Purpose>,
         (status, bytes): (Status, &[u8]),
         (fifo, pattern, never_stalls): (&mut Fifo, Option<Pattern>, bool),
         now: Time,

@@ -3,7 +3,7 @@
 use kernel::{Effects, Time};
 use packet::{FlowId, PacketId, Refusal};
 use protocol::{Header, Kind, MemoryRequest};
-use transaction::{Part, arrived, written};
+use transaction::{AnsweredPart, arrived, written};
 
 use super::list::List;
 use super::reader::{Purpose, Reader};
@@ -120,7 +120,7 @@ impl SgDma {
     /// Handles a part of the answer to a request of the engine, or its failure.
     pub(super) fn answered(
         &mut self,
-        part: &Part<Purpose>,
+        part: &AnsweredPart<Purpose>,
         answer: (protocol::Status, &[u8]),
         fx: &mut Effects<'_, Self>,
     ) {
