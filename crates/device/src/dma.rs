@@ -100,7 +100,7 @@ impl Dma {
             let number = (self.turn + step) % count;
             match self.requesters[number].next(now, fx.store()) {
                 Next::Packet(packet) => drop(self.endpoint.hand_over(packet, fx)),
-                Next::Told(what) => fx.observe(what),
+                Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
                     self.endpoint.record_timeout(place(number));

@@ -248,7 +248,7 @@ impl Processor {
                 }
                 Step::Ask(Request::Tell(what)) => {
                     self.timed.push(Reverse((now, thread)));
-                    return Some(Next::Told(what));
+                    return Some(Next::Report(what));
                 }
                 Step::Ask(Request::Load(address, len)) => {
                     bytes = load(memory, address, len);
@@ -405,7 +405,7 @@ impl Cpu for Processor {
         self.requester.came_back(flow, at)
     }
 
-    fn follow(&mut self, max_payload: u32) {
+    fn set_max_payload(&mut self, max_payload: u32) {
         self.requester.set_max_payload(max_payload);
     }
 

@@ -22,7 +22,7 @@ pub enum Next {
     /// Sends this request.
     Packet(PacketId),
     /// Reports this observation to the probes.
-    Told(Observation),
+    Report(Observation),
     /// Reports that a flow has sent its last request, after this number of bytes.
     Ended(FlowId, u64),
     /// Reports that a read has timed out, so that this number of bytes of the flow will not arrive.
@@ -86,7 +86,7 @@ impl Requester {
     }
 
     /// Sets the function ID, the limits of payload and read request in bytes, the number of tags, and whether requests may be sent.
-    pub fn follow(
+    pub fn configure(
         &mut self,
         id: FunctionId,
         (max_payload, max_read_request): (u32, u32),
@@ -386,9 +386,9 @@ mod tests {
     fn a_function_that_is_no_bus_master_holds_its_requests() {
         let mut packets = Packets::default();
         let mut requester = requester(flow(Direction::Write, 0, 256));
-        requester.follow(FunctionId(0x200), (256, 512), 32, false);
+        requester.configure(FunctionId(0x200), (256, 512), 32, false);
         assert!(drain(&mut requester, &mut packets).is_empty());
-        requester.follow(FunctionId(0x200), (256, 512), 32, true);
+        requester.configure(FunctionId(0x200), (256, 512), 32, true);
         let headers = drain(&mut requester, &mut packets);
         assert_eq!(headers.len(), 1);
         assert_eq!(headers[0].requester(), FunctionId(0x200));

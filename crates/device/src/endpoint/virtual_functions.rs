@@ -99,7 +99,7 @@ impl Endpoint {
             FunctionPlace::Own | FunctionPlace::Port(_) => self.tags_allowed(),
         };
         let sizes = (self.max_payload(), self.max_read_request());
-        requester.follow(self.id_of(place), sizes, tags, self.is_bus_master_at(place));
+        requester.configure(self.id_of(place), sizes, tags, self.is_bus_master_at(place));
     }
 
     fn space_of(&self, place: FunctionPlace) -> Option<&ConfigSpace> {

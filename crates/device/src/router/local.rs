@@ -237,7 +237,7 @@ impl Router {
                     });
                     self.local.held = Some((self.queue_to(destination), self.entry(packet, fx)));
                 }
-                Next::Told(what) => fx.observe(what),
+                Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(..) | Next::Nothing => {
                     self.local.source_due = Time::NEVER;

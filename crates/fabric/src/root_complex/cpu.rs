@@ -22,7 +22,7 @@ pub trait Cpu: Debug {
     /// Takes the end of a round trip of `flow`. False when no round trip of this flow is outstanding.
     fn came_back(&mut self, flow: FlowId, at: Time) -> bool;
     /// Limits the payload of its packets to `max_payload` bytes from now on.
-    fn follow(&mut self, max_payload: u32);
+    fn set_max_payload(&mut self, max_payload: u32);
     /// The first address of `flow`.
     fn address_of(&self, flow: FlowId) -> Option<u64>;
     /// Takes a message signalled interrupt: the 32 bits that its function wrote.

@@ -262,7 +262,7 @@ impl<C: Cpu> RootComplex<C> {
         self.routes = Routes::of_root(&self.functions);
         self.ports.apply_registers(&self.functions);
         if let Some(max_payload) = self.ports.smallest_max_payload() {
-            self.cpu.follow(max_payload);
+            self.cpu.set_max_payload(max_payload);
         }
     }
 }
@@ -568,7 +568,7 @@ impl<C: Cpu> RootComplex<C> {
             let now = fx.now();
             match self.cpu.next(now, fx.store(), self.memory.ram()) {
                 Next::Packet(packet) => self.send(packet, fx),
-                Next::Told(what) => fx.observe(what),
+                Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
                     self.record_timeout(flow);

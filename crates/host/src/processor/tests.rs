@@ -30,7 +30,7 @@ fn watch(processor: &mut Processor, from: Time) -> Vec<(Time, u32)> {
             bytes: &Memory::new(0),
         };
         match processor.next(now, &mut packets, memory) {
-            Next::Told(Observation::Own { flow, .. }) => told.push((now, flow.0)),
+            Next::Report(Observation::Own { flow, .. }) => told.push((now, flow.0)),
             Next::NotBefore(time) => now = time,
             _ => return told,
         }
