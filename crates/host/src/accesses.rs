@@ -10,7 +10,7 @@ use crate::System;
 /// Performs the accesses on `core` of a host with coherent memory. `costs` is the program's own time for each access.
 pub async fn run(system: System, core: usize, costs: Span, what: Accesses) {
     let mut all = AccessLoop::new(what);
-    system.tell(all.announced()).await;
+    system.report(all.announced()).await;
     while !all.is_over() {
         let now = system.now().await;
         if all.next_start() > now {
@@ -33,7 +33,7 @@ pub async fn run(system: System, core: usize, costs: Span, what: Accesses) {
             done += len as u64;
         }
         if let Some(told) = all.end(one, system.now().await, intact) {
-            system.tell(told).await;
+            system.report(told).await;
         }
     }
 }

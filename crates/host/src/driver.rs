@@ -92,7 +92,9 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
         system.join(thread).await;
     }
     let flow = transfer.flow;
-    system.tell(Observation::own(flow, CallNote::Called)).await;
+    system
+        .report(Observation::own(flow, CallNote::Called))
+        .await;
     system.work(costs.system_call).await;
     system.lock(transfer.lock).await;
     let driver = Driver {
@@ -105,7 +107,7 @@ pub async fn call(system: System, costs: DriverParameters, transfer: Transfer) {
     system.sleep(costs.interrupt_latency).await;
     system.unlock(transfer.lock).await;
     system
-        .tell(Observation::own(flow, CallNote::Returned))
+        .report(Observation::own(flow, CallNote::Returned))
         .await;
 }
 

@@ -15,7 +15,7 @@ pub async fn run(system: System, core: usize, work: LockedWork) {
         match work.next(now) {
             Step::Work(span) => system.work(span).await,
             Step::Sleep(until) => system.sleep(until.since(now)).await,
-            Step::Tell(what) => system.tell(what).await,
+            Step::Report(what) => system.report(what).await,
             Step::Access(access) => {
                 let found = system
                     .access(core, access.address, operation(&access))
@@ -40,7 +40,7 @@ pub async fn sweep(system: System, core: usize, table: Table, (owner, flow): (Ow
                 // The note is sent before the change is visible, as for a release.
                 let bucket = index;
                 let removing = LockNote::Removing { bucket, behind };
-                system.tell(Observation::own(flow, removing)).await;
+                system.report(Observation::own(flow, removing)).await;
             }
             let access = WordAccess::of(next);
             let found = system

@@ -192,7 +192,9 @@ pub async fn send(system: System, costs: DriverParameters, mut messages: Message
         number += 1;
         sent += len;
     }
-    system.tell(Observation::Ended { flow, bytes: sent }).await;
+    system
+        .report(Observation::Ended { flow, bytes: sent })
+        .await;
     while pair.outstanding() > 0 {
         wait(&mut pair, messages.message.primitive).await;
     }
@@ -217,7 +219,7 @@ pub async fn notice(system: System, costs: DriverParameters, messages: Messages)
         if messages.message.primitive.is_nap() {
             let event = pair.arrived().await;
             system
-                .tell(Observation::own(flow, MessageNote::Noticed))
+                .report(Observation::own(flow, MessageNote::Noticed))
                 .await;
             pair.give_back(event.word).await;
         } else {
@@ -225,7 +227,7 @@ pub async fn notice(system: System, costs: DriverParameters, messages: Messages)
             system.written(last_bytes[place]).await;
             see(&system, costs.poll).await;
             system
-                .tell(Observation::own(flow, MessageNote::Noticed))
+                .report(Observation::own(flow, MessageNote::Noticed))
                 .await;
         }
     }
@@ -292,7 +294,7 @@ pub async fn offer(system: System, costs: DriverParameters, offer: Offer) {
         due += spread.gap();
     }
     let (flow, bytes) = (offer.flow, sent);
-    system.tell(Observation::Ended { flow, bytes }).await;
+    system.report(Observation::Ended { flow, bytes }).await;
     while pair.outstanding() > 0 {
         pair.sent().await;
     }

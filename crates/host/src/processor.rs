@@ -246,7 +246,7 @@ impl Processor {
                     let born = born.unwrap_or(now);
                     return Some(Next::Packet(self.store((address, &bytes), born, packets)));
                 }
-                Step::Ask(Request::Tell(what)) => {
+                Step::Ask(Request::Report(what)) => {
                     self.timed.push(Reverse((now, thread)));
                     return Some(Next::Report(what));
                 }

@@ -281,7 +281,7 @@ impl QueuePair {
         let (bell_at, bell) = self.prepare(descriptor).await?;
         self.system.work(self.costs.register_write).await;
         self.system
-            .tell(Observation::own(flow, MessageNote::Rung))
+            .report(Observation::own(flow, MessageNote::Rung))
             .await;
         let bytes = bell.emit().to_le_bytes();
         self.system.store(bell_at, &bytes).await;

@@ -59,7 +59,7 @@ pub enum Request {
     /// Waits on its core until the page tables have changed and all devices have been informed.
     Order(TableChange),
     /// Reports an observation to the probes.
-    Tell(Observation),
+    Report(Observation),
 }
 
 /// The operating system, as one program sees it.
@@ -170,7 +170,7 @@ impl System {
     }
 
     /// Reports `what` to the probes.
-    pub async fn tell(&self, what: Observation) {
-        self.0.ask(Request::Tell(what)).await;
+    pub async fn report(&self, what: Observation) {
+        self.0.ask(Request::Report(what)).await;
     }
 }

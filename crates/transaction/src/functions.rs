@@ -234,7 +234,7 @@ impl Functions {
         self.space_mut(place)
             .write(request.register, value, request.first_be);
         if place == FunctionPlace::Own {
-            self.virtual_spaces.obey(&mut self.own);
+            self.virtual_spaces.apply_registers(&mut self.own);
         }
     }
 

@@ -58,7 +58,7 @@ pub struct Requester {
     id: FunctionId,
     limits: RequesterLimits,
     /// Whether the function may send requests (Bus Master Enable).
-    may_ask: bool,
+    is_bus_master: bool,
     flows: Vec<Running>,
     /// The indices of flows with requests left, and the one whose turn is next.
     live: Vec<usize>,
@@ -72,7 +72,7 @@ impl Requester {
         Requester {
             id,
             limits,
-            may_ask: true,
+            is_bus_master: true,
             flows: Vec::new(),
             live: Vec::new(),
             turn: 0,
@@ -97,7 +97,7 @@ impl Requester {
         self.limits.max_payload = max_payload;
         self.limits.max_read_request = max_read_request;
         self.reads.allow(tags);
-        self.may_ask = may;
+        self.is_bus_master = may;
     }
 
     /// Sets the largest payload of a packet in bytes.
@@ -140,7 +140,11 @@ impl Requester {
             return Next::TimedOut(running.flow.id, lost.len);
         }
         let mut earliest = self.reads.oldest_deadline();
-        let live = if self.may_ask { self.live.len() } else { 0 };
+        let live = if self.is_bus_master {
+            self.live.len()
+        } else {
+            0
+        };
         for place in (self.turn..live).chain(0..self.turn.min(live)) {
             let index = self.live[place];
             let running = &mut self.flows[index];

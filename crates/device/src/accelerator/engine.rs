@@ -50,7 +50,7 @@ impl Engine {
         self.work.fail();
         loop {
             match self.work.next(fx.now()) {
-                Step::Tell(what) => fx.observe(what),
+                Step::Report(what) => fx.observe(what),
                 Step::Over => return,
                 Step::Work(_) | Step::Sleep(_) | Step::Access(_) => {}
             }
@@ -96,7 +96,7 @@ impl Accelerator {
                 Step::Work(span) => engine.state = State::Until(now + span),
                 Step::Sleep(until) => engine.state = State::Until(until),
                 Step::Access(access) => engine.state = State::Waiting(access, now),
-                Step::Tell(what) => fx.observe(what),
+                Step::Report(what) => fx.observe(what),
                 Step::Over => engine.state = State::Over,
             },
             State::Waiting(access, _) => return self.issue_locked(number, access, now),

@@ -39,7 +39,7 @@ fn watch(processor: &mut Processor, from: Time) -> Vec<(Time, u32)> {
 
 async fn say(system: &System, what: u32) {
     system
-        .tell(Observation::own(FlowId(what), CallNote::Called))
+        .report(Observation::own(FlowId(what), CallNote::Called))
         .await;
 }
 

@@ -29,7 +29,7 @@ impl VirtualSpaces {
     }
 
     /// Applies a write to the `physical` function. Newly enabled virtual functions start in reset state.
-    pub(super) fn obey(&mut self, physical: &mut ConfigSpace) {
+    pub(super) fn apply_registers(&mut self, physical: &mut ConfigSpace) {
         let Some(reset) = &self.reset else { return };
         physical.align_virtual_bars();
         self.spaces

@@ -21,7 +21,7 @@ pub enum Step {
     /// Performs an access and passes its result to [`LockedLoop::answered`].
     Access(WordAccess),
     /// Reports an observation to the probes.
-    Tell(Observation),
+    Report(Observation),
     /// The work is complete.
     Over,
 }
@@ -84,7 +84,7 @@ impl LockedLoop {
         LockedLoop {
             done: 0,
             next_start: work.start,
-            first: VecDeque::from([Step::Tell(announced)]),
+            first: VecDeque::from([Step::Report(announced)]),
             stage: Stage::Between,
             work,
         }
@@ -203,13 +203,13 @@ impl LockedLoop {
         };
         match acquired {
             Acquired::Held => {
-                self.tell(requested);
-                self.tell(placed);
+                self.report(requested);
+                self.report(placed);
                 self.hold(piece)
             }
             Acquired::Queued { .. } => {
-                self.tell(requested);
-                self.tell(placed);
+                self.report(requested);
+                self.report(placed);
                 let wait = Wait::new(piece.bucket, self.work.owner);
                 Stage::Doing(piece, Point::Waiting(wait))
             }
@@ -225,7 +225,7 @@ impl LockedLoop {
     /// Starts the work under a lock that is now held.
     fn hold(&mut self, piece: Piece) -> Stage {
         let bucket = piece.index;
-        self.tell(LockNote::Held { bucket });
+        self.report(LockNote::Held { bucket });
         match self.work.under {
             Under::Update(_) => Stage::Doing(piece, Point::Reading),
             Under::Hold { span, .. } => {
@@ -238,7 +238,7 @@ impl LockedLoop {
     /// The note is sent before the release is visible, so that notes never show two holders of one lock.
     fn release(&mut self, piece: Piece) -> Stage {
         let bucket = piece.index;
-        self.tell(LockNote::Releasing { bucket });
+        self.report(LockNote::Releasing { bucket });
         let release = Release::new(piece.bucket, self.work.owner);
         Stage::Doing(piece, Point::Releasing(release))
     }
@@ -252,7 +252,7 @@ impl LockedLoop {
             } else {
                 interval
             };
-        self.first.push_back(Step::Tell(Observation::Delivered {
+        self.first.push_back(Step::Report(Observation::Delivered {
             flow: self.work.flow,
             bytes: 1,
             offset: piece.row * LINE_BYTES as u64,
@@ -266,7 +266,7 @@ impl LockedLoop {
     /// Gives up because the lock's memory is inconsistent: another party has written to it.
     fn lose(&mut self, piece: Piece) -> Stage {
         let bucket = piece.index;
-        self.tell(LockNote::Lost { bucket });
+        self.report(LockNote::Lost { bucket });
         self.fail();
         Stage::Over
     }
@@ -274,15 +274,15 @@ impl LockedLoop {
     /// Gives up all remaining work, because memory cannot be reached or is inconsistent.
     pub fn fail(&mut self) {
         self.stage = Stage::Over;
-        self.first.push_back(Step::Tell(Observation::Failed {
+        self.first.push_back(Step::Report(Observation::Failed {
             flow: self.work.flow,
             bytes: (self.work.count - self.done) as u32,
         }));
     }
 
-    fn tell(&mut self, note: LockNote) {
+    fn report(&mut self, note: LockNote) {
         let what = Observation::own(self.work.flow, note);
-        self.first.push_back(Step::Tell(what));
+        self.first.push_back(Step::Report(what));
     }
 }
 

@@ -62,7 +62,7 @@ fn step(work: &mut LockedLoop, now: &mut Time, memory: &mut Memory) -> Step {
             *now += Span::from_ns(10);
             work.answered(before, *now);
         }
-        Step::Tell(_) | Step::Over => {}
+        Step::Report(_) | Step::Over => {}
     }
     step
 }
@@ -72,7 +72,7 @@ fn told(work: &mut LockedLoop, memory: &mut Memory, limit: usize) -> Vec<(f64, S
     let (mut now, mut told) = (Time::ZERO, Vec::new());
     for _ in 0..limit {
         match step(work, &mut now, memory) {
-            Step::Tell(what) => told.push((now.as_ns(), shown(what))),
+            Step::Report(what) => told.push((now.as_ns(), shown(what))),
             Step::Over => break,
             _ => {}
         }
