@@ -28,7 +28,7 @@ pub struct LinkConfig {
     pub infinite_completions: bool,
     /// Whether to report each packet when its last bit has left.
     pub report_finished: bool,
-    /// The source whose packets start at this component. Probes are told when they are sent.
+    /// The source whose packets start at this component. Probes get an observation when they are sent.
     pub own: Option<u16>,
     /// Time of flight to the far end.
     pub flight: Span,

@@ -37,7 +37,7 @@ fn a_packet_is_acknowledged_within_the_latency_limit() {
             let arrived = pair.given[Right as usize][0].complete;
             let acks = pair.acks(Right);
             assert_eq!(acks.len(), 1, "{generation:?} x{lanes}");
-            // An idle transmitter begins at a symbol, or after a skip ordered set that was due.
+            // An idle transmitter starts at a symbol boundary, or after a skip ordered set that was due.
             let slack = pair.symbol() * 40;
             assert!(acks[0].0 <= arrived + limit(&setup, &pair) + slack);
             assert_eq!(pair.packets_in_use(), 0);
@@ -116,7 +116,7 @@ fn a_nak_makes_everything_unacknowledged_go_again_in_order() {
         .filter(|tlp| tlp.1)
         .map(|tlp| tlp.0)
         .collect();
-    assert_eq!(again[0], 2, "the damaged one is the first to go again");
+    assert_eq!(again[0], 2, "the damaged packet is replayed first");
     assert!(again.windows(2).all(|pair| pair[1] == pair[0] + 1));
     assert_eq!(pair.numbers(Right), [0, 1, 2, 3, 4, 5]);
     assert_eq!(pair.counters(Left).replays, again.len() as u64);
@@ -165,7 +165,7 @@ fn a_lost_acknowledgement_ends_in_a_replay_whose_duplicate_is_discarded_and_ackn
     });
     pair.send(Left, write(128));
     pair.run();
-    assert_eq!(pair.numbers(Right), [0], "given once");
+    assert_eq!(pair.numbers(Right), [0], "delivered once");
     let tlps = pair.tlps(Left);
     assert_eq!(tlps.len(), 2);
     let (first, again) = (tlps[0], tlps[1]);
@@ -207,13 +207,13 @@ fn a_lost_nak_ends_in_a_replay_by_timer() {
     assert_eq!(pair.packets_in_use(), 0);
 }
 
-/// PCIe Base 3.6.2.1: for each replay, `REPLAY_TIMER` is restarted with the first packet that goes again.
+/// PCIe Base 3.6.2.1: for each replay, `REPLAY_TIMER` restarts with the first replayed packet.
 #[test]
 fn a_replay_restarts_the_replay_timer() {
     let setup = Setup::default();
     let mut pair = Pair::ready(&setup);
     let limit = replay_limit(&setup, &pair);
-    // The packet is lost, and so is all that its receiver says, but for a Nak that comes just before the timer runs out.
+    // The packet is lost. All DLLPs of its receiver are lost, except for a Nak just before the timer expires.
     pair.wish(|_, frame| match frame {
         Frame::Tlp(_) => Fate::Lose,
         _ => Fate::Pass,
@@ -224,7 +224,7 @@ fn a_replay_restarts_the_replay_timer() {
         .since(pair.now())
         .saturating_sub(Span::from_ns(40));
     pair.run_for(nearly);
-    pair.hear(Left, Dllp::Nak { sequence: 4095 });
+    pair.deliver(Left, Dllp::Nak { sequence: 4095 });
     pair.run_for(limit.saturating_sub(Span::from_ns(200)));
     assert_eq!(
         pair.counters(Left).replays,
@@ -319,7 +319,7 @@ fn a_nullified_packet_is_dropped_without_nak_and_uses_no_sequence_number() {
     assert!(pair.naks(Right).is_empty());
     assert!(pair.numbers(Right).is_empty());
     assert!(pair.acks(Right).is_empty());
-    // This sender did not mean to nullify it, and sends it again when its timer runs out.
+    // The sender did not nullify the packet, and sends it again when its timer expires.
     pair.run();
     assert!(pair.naks(Right).is_empty());
     assert_eq!(pair.numbers(Right), [0]);

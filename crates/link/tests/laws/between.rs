@@ -1,4 +1,4 @@
-//! What lies between the two ends: the time, and wires that do as they are told and remember what passed.
+//! The connection between two link ends: the time, and wires that treat frames as a test demands and record them.
 
 use kernel::{EventQueue, Span, Time};
 use link::{LinkContext, LinkTimer};
@@ -22,19 +22,19 @@ impl Side {
     }
 }
 
-/// What the wire does to a frame.
+/// The effect of the wire on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Pass,
-    /// Never arrives.
+    /// The frame never arrives.
     Lose,
-    /// Arrives with a sequence number that is not its own.
+    /// The frame arrives with a wrong sequence number.
     Damage,
-    /// Arrives as its sender nullified it.
+    /// The frame arrives nullified.
     Nullify,
 }
 
-/// Something that took a wire.
+/// A frame that has left an end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passed {
     pub from: Side,
@@ -45,7 +45,7 @@ pub struct Passed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     Tlp {
-        /// The packet's number, in the order in which packets were handed to an end.
+        /// The number of the packet, in the order in which the test sends packets.
         number: u64,
         sequence: u16,
         replay: bool,
@@ -54,7 +54,7 @@ pub enum What {
     Dllp(Dllp),
 }
 
-/// What is to happen to an end.
+/// A future event at an end.
 #[derive(Clone, Copy, Debug)]
 pub enum Happening {
     Arrive(Side, Frame),
@@ -64,11 +64,11 @@ pub enum Happening {
 
 pub type Wish = Box<dyn FnMut(Side, &Frame) -> Fate>;
 
-/// The time, the wires, and what is on its way on them.
+/// The time, the wires and the frames in flight.
 pub struct Shared {
     pub now: Time,
     pub queue: EventQueue<Happening>,
-    /// How many events have been scheduled, which is their rank.
+    /// The number of events scheduled so far, which is the rank of the next event.
     pub scheduled: u64,
     pub packets: Packets,
     pub passed: Vec<Passed>,
@@ -83,7 +83,7 @@ impl Shared {
     }
 }
 
-/// What one end sees of it.
+/// The interface of one end to the shared state.
 pub struct Context<'w> {
     pub world: &'w mut Shared,
     pub side: Side,
@@ -141,7 +141,7 @@ impl LinkContext for Context<'_> {
                 },
             ),
             Observation::Dllp { bytes, start, .. } => {
-                let dllp = Dllp::parse(&bytes).expect("an end sends DLLPs that parse");
+                let dllp = Dllp::parse(&bytes).expect("an end sends valid DLLPs");
                 (start, What::Dllp(dllp))
             }
             _ => return,

@@ -1,8 +1,8 @@
-//! How many cases of a property are tried.
+//! The number of cases of each property test.
 
 use proptest::prelude::ProptestConfig;
 
-/// So many, unless the environment asks for another number.
+/// A configuration with `usual` cases, unless the environment sets another number.
 pub fn cases(usual: u32) -> ProptestConfig {
     let mut config = ProptestConfig::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {

@@ -1,4 +1,4 @@
-//! Flow control: a sender stays within the credit it has, and gets back what it used (PCIe Base 2.6.1).
+//! Flow control: a sender stays within its credit, and gets back the credit that it used (PCIe Base 2.6.1).
 
 use kernel::{Bytes, Span, Stream};
 use link::PortParameters;
@@ -155,7 +155,7 @@ fn credit_that_will_be_free_is_told_no_earlier_and_no_later_than_credit_that_is(
             }
             pair.run();
             assert_eq!(pair.numbers(Right).len(), 600);
-            // What is told by the interval may be told together with what was freed a little earlier.
+            // An UpdateFC that the interval makes due may include packets that were freed slightly earlier.
             let last = &pair.given[Right as usize][599];
             let mut passed = pair.passed(Right);
             passed.retain(|it| it.start < last.complete + Span::from_us(1));
@@ -180,7 +180,7 @@ fn credit_that_will_be_free_is_told_no_earlier_and_no_later_than_credit_that_is(
     }
 }
 
-/// What the far end may still be sent, as its own announcements and what has left say.
+/// The credit of the far end, computed from its announcements and the packets sent.
 struct Ledger {
     limit: [(u8, u16); 3],
     used: [(u8, u16); 3],
@@ -254,7 +254,7 @@ proptest! {
         prop_assert_eq!(pair.given[1].len(), 3000);
         prop_assert!(pair.given[1].iter().all(|given| given.intact));
         prop_assert_eq!(pair.packets_in_use(), 0);
-        // What was sent and announced, told again in the order in which it arrived.
+        // Replays packets and announcements in the order of their arrival.
         let mut ledger = ledger(&setup.parameters);
         let mut happened: Vec<(u64, bool, usize, u16, u8)> = Vec::new();
         for (start, _, charge) in pair.begun(Left) {
@@ -277,9 +277,9 @@ proptest! {
             } else {
                 ledger.limit[class] = (headers, data);
             }
-            prop_assert!(ledger.within(class), "credit stays between nothing and the buffer");
+            prop_assert!(ledger.within(class), "credit stays between zero and the buffer size");
         }
-        // Everything was freed and told: all credit is back.
+        // All packets were freed and announced, so all credit is back.
         for class in 0..3 {
             let (h, _) = ledger.free(class);
             prop_assert_eq!(u32::from(h), ledger.size[class].0);

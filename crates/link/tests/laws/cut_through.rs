@@ -1,4 +1,4 @@
-//! A cut-through end hears of a packet at its header.
+//! A cut-through end receives a packet at its header.
 
 use kernel::Span;
 use packet::Frame;
@@ -20,7 +20,7 @@ fn a_cut_through_end_sees_a_packet_when_its_header_is_there() {
     pair.run();
     let (_, _, start, length) = pair.tlps(Left)[0];
     let given = &pair.given[Right as usize][0];
-    // STP and sequence number or token, and three dwords of header, at two bytes a nanosecond.
+    // STP token with sequence number and three header dwords, at two bytes per nanosecond.
     assert_eq!(given.at, start + Span::from_ns(16 / 2 + 5));
     assert_eq!(given.complete, start + length + Span::from_ns(5));
 }

@@ -1,4 +1,4 @@
-//! Bit errors: whatever they strike, everything arrives once, whole and in order (PCIe Base 3.6.1).
+//! With bit errors, every packet still arrives once, intact and in order (PCIe Base 3.6.1).
 
 use kernel::{Span, Stream};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::cases::cases;
 use crate::pair::*;
 
-/// Sends packets of random length both ways until all have arrived, or far too much time has passed.
+/// Sends packets of random length in both directions until all have arrived or a long time has passed.
 fn exchange(setup: &Setup, packets: u64) -> Pair {
     let mut pair = Pair::new(setup);
     let mut random = Stream::named(setup.seed, "lengths");
@@ -21,7 +21,7 @@ fn exchange(setup: &Setup, packets: u64) -> Pair {
             break;
         }
     }
-    // The last acknowledgements, and the replays of those that are lost.
+    // Time for the last acknowledgements, and for the replays if these are lost.
     pair.run_for(Span::from_us(200));
     pair
 }
@@ -66,7 +66,8 @@ fn errors_cost_replays_in_proportion_to_their_rate() {
         pair.counters(Left).replays + pair.counters(Right).replays
     };
     let (few, many) = (replays(1e-6), replays(1e-5));
-    // 8000 packets of 84 bytes on average: some 5 strikes at 1e-6, 54 at 1e-5, each with a few packets behind it.
+    // 8000 packets of 84 bytes on average have about 5 errors at 1e-6 and 54 at 1e-5. Each error causes the replay of a few
+    // packets.
     assert!(few >= 1, "{few}");
     assert!(many > 4 * few, "{few} {many}");
 }

@@ -41,17 +41,17 @@ fn no_packet_leaves_before_flow_control_is_initialised() {
     let first = passed
         .iter()
         .position(|it| matches!(it.what, What::Tlp { .. }))
-        .expect("the packet leaves in the end");
+        .expect("the packet is sent after initialisation");
     let greetings = passed[..first]
         .iter()
         .filter(|it| matches!(it.what, What::Dllp(dllp) if stage(dllp).is_some()));
     assert_eq!(greetings.count(), 6);
-    let heard = pair
+    let received = pair
         .dllps(Right)
         .into_iter()
         .find(|(_, dllp)| stage(*dllp) == Some((2, Class::Posted)));
-    let (heard, _) = heard.expect("the far end sends InitFC2");
-    assert!(passed[first].start >= heard + pair.length(8) + Span::from_ns(1));
+    let (received, _) = received.expect("the far end sends InitFC2");
+    assert!(passed[first].start >= received + pair.length(8) + Span::from_ns(1));
     assert_eq!(pair.numbers(Right), [0]);
 }
 

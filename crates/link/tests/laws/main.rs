@@ -1,4 +1,4 @@
-//! The data-link layer between two ends of a wire: what the specification promises, kept in a world of two.
+//! Tests of the data-link layer between two link ends on a wire: the rules of the specification.
 
 mod acknowledgement;
 mod between;

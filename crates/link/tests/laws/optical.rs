@@ -1,4 +1,4 @@
-//! Two ends of a fibre that loses frames and control blocks: credit, order, and who is told what when.
+//! Tests of two optical ends on a fibre that loses frames and control blocks: credit, order and observations.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +25,7 @@ enum What {
 
 type Event = (Time, usize, usize);
 
-/// The world.
+/// Two optical ends and the fibre between them.
 struct Glass {
     ends: Vec<OpticalEnd>,
     packets: Packets,
@@ -33,16 +33,16 @@ struct Glass {
     happenings: Vec<Option<What>>,
     now: Time,
     flight: Span,
-    /// Of 1000, how many frames and control blocks are lost.
+    /// The number of frames and control blocks lost, of 1000.
     loses: u64,
     random: Stream,
-    /// Side, frame, when it is event.
+    /// Frames sent: side, frame, time of arrival.
     sent: Vec<(usize, Frame, Time)>,
-    /// Numbers of the packets that came to each side, in order.
+    /// The numbers of the packets received at each side, in order.
     given: [Vec<u64>; 2],
-    /// Cycles in each buffer, by side and channel.
+    /// The cycles in each buffer, by side and channel.
     held: [Vec<u32>; 2],
-    /// How long packets stay in the buffer.
+    /// The time for which packets stay in the buffer.
     stay: Span,
     dark: [usize; 2],
 }
@@ -68,8 +68,8 @@ impl LinkContext for Side<'_> {
         &mut self.glass.packets
     }
     fn send(&mut self, frame: Frame, after: Span) {
-        let event = self.glass.now + after + self.glass.flight;
-        self.glass.sent.push((self.side, frame, event));
+        let arrival = self.glass.now + after + self.glass.flight;
+        self.glass.sent.push((self.side, frame, arrival));
         if self.glass.random.below(1000) < self.glass.loses {
             if let Frame::Fibre(frame) = frame {
                 self.glass.packets.release(frame.packet);
@@ -113,7 +113,7 @@ impl Glass {
                 near_pipeline: pipeline,
                 far_pipeline: pipeline,
                 phase: Span::from_ns(1234),
-                // None will ever strike: this world has its own losses.
+                // At this rate no bit error ever occurs. The test loses frames itself.
                 errors: Some(BitErrors::new(1e-18, Stream::named(seed, name))),
             })
         };
@@ -160,7 +160,7 @@ impl Glass {
         packet
     }
 
-    /// Sends a packet if there is room: whether there was.
+    /// Sends a packet if the far buffer has space. Returns whether it was sent.
     fn send(&mut self, side: usize, number: u64, channel: u8, len: u32) -> bool {
         let cycles = aurora::cycles(len + Envelope::BYTES, parameters().optical_lanes);
         let end = &self.ends[side];
@@ -178,7 +178,7 @@ impl Glass {
         true
     }
 
-    /// Lets the next thing happen, if it is due by `limit`.
+    /// Processes the next event, if it is due by `limit`.
     fn step(&mut self, limit: Time) -> bool {
         let Some(Reverse((time, number, side))) = self.queue.peek().copied() else {
             return false;
@@ -224,7 +224,7 @@ impl Glass {
         );
     }
 
-    /// Sends `count` packets of `len` bytes each way as fast as they go, and waits until nothing more can come.
+    /// Sends `count` packets of `len` bytes in each direction as fast as possible, and waits until all events are processed.
     fn exchange(&mut self, count: u64, len: u32) {
         let mut sent = [0; 2];
         let limit = Time::ZERO + Span::from_us(20_000);
@@ -235,7 +235,7 @@ impl Glass {
                     *sent += 1;
                 }
             }
-            // The wires are looked at often, and not only when something happens.
+            // The sender tries often, and not only after events.
             let next = self.now + Span::from_ns(7);
             while self.step(next) {}
             self.now = next.max(self.now);
@@ -271,7 +271,7 @@ fn a_count_of_sent_cycles_is_heard_behind_the_frames_that_it_counts() {
             ..parameters()
         };
         let mut glass = Glass::new(&parameters, Span::from_ns(400), 0, 1);
-        // Numbers are told again after ten microseconds.
+        // Counts are sent again after ten microseconds.
         let soon = Time::ZERO + Span::from_ns(9_999);
         while glass.step(soon) {}
         glass.now = soon;
@@ -296,10 +296,10 @@ fn a_count_of_sent_cycles_is_heard_behind_the_frames_that_it_counts() {
 fn numbers_are_told_ever_more_seldom_while_nothing_changes() {
     let mut glass = Glass::new(&parameters(), Span::ZERO, 0, 1);
     while glass.step(Time::ZERO + Span::from_us(10_000)) {}
-    // Ten microseconds, and twice as long each time: two counts of each channel of either side.
+    // Counts are sent after ten microseconds, and then each time after twice as long: two counts for each channel of each side.
     let told = glass.sent.len() as u32 / (2 * 2 * CHANNELS);
     assert!((8..20).contains(&told), "{told}");
-    // When something is sent, soon again.
+    // After a frame is sent, counts are soon sent again.
     assert!(glass.send(0, 0, 0, 8));
     let before = glass.sent.len();
     while glass.step(glass.now + Span::from_us(11)) {

@@ -1,4 +1,4 @@
-//! The ordering table through the queue of a link, and turns among its sources (PCIe Base 2.4).
+//! The ordering rules in the queue of a link, and round robin among its sources (PCIe Base 2.4).
 
 use kernel::{Span, Stream};
 use link::PortParameters;
@@ -8,7 +8,7 @@ use protocol::{Attributes, Class, FunctionId, Header, Passing, Tag};
 use crate::cases::cases;
 use crate::pair::*;
 
-/// A far end with room for so many packets of each class, which keeps what it is given.
+/// A far end with buffer space for these numbers of packets of each class. It keeps all packets.
 fn narrow(posted: u32, nonposted: u32, completions: u32) -> Pair {
     let parameters = PortParameters {
         posted_headers: posted,
@@ -175,7 +175,7 @@ fn a_source_sends_its_weight_in_a_row_while_others_wait() {
     pair.run();
     let order: Vec<u16> = pair.begun(Left).iter().map(|sent| sent.1).collect();
     assert_eq!(order[..12], [0, 1, 1, 1, 2, 2, 0, 1, 1, 1, 2, 2]);
-    // What is left is that of the others alone.
+    // The remaining packets are those of the other sources.
     assert_eq!(order[12..], [0, 2, 2, 0, 0, 0]);
 }
 
@@ -210,7 +210,7 @@ fn a_packet_does_not_leave_before_it_is_ready() {
     assert_eq!(start, ready.round_up(pair.symbol()));
 }
 
-/// A packet of some class, of one of three functions, with some attributes; with ID-based ordering if `ids`.
+/// A random packet of one of three functions, with random attributes; with ID-based ordering if `ids`.
 fn any_header(random: &mut Stream, ids: bool) -> Header {
     let function = FunctionId(random.below(3) as u16 + 1);
     let header = match random.below(3) {

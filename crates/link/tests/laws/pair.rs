@@ -1,4 +1,4 @@
-//! Two link ends joined by a wire, with what they are given and what is asked of them.
+//! Two link ends joined by a wire, the packets that they deliver, and helpers for tests.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -13,18 +13,18 @@ use protocol::{Dllp, FunctionId, Generation, Header, Tag};
 use crate::between::{Context, Happening, Shared};
 pub use crate::between::{Fate, Left, Passed, Right, Side, What};
 
-/// What an end does with a packet once it is whole.
+/// How an end treats a packet that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appetite {
-    /// Frees its buffer after this time.
+    /// It frees the packet after this time.
     After(Span),
-    /// Says at once that it will have freed its buffer after this time.
+    /// It announces at once that it will free the packet after this time.
     Foreseen(Span),
-    /// Keeps it until it is told to free.
+    /// It keeps the packet until the test frees it.
     Never,
 }
 
-/// What the world is built from.
+/// The configuration of a pair.
 #[derive(Clone)]
 pub struct Setup {
     pub generation: Generation,
@@ -60,7 +60,7 @@ impl Default for Setup {
     }
 }
 
-/// A packet that an end was given.
+/// A packet that an end has delivered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Given {
     pub number: u64,
@@ -72,24 +72,24 @@ pub struct Given {
     pub charge: Charge,
 }
 
-/// The world.
+/// Two link ends and the wire between them.
 pub struct Pair {
     ends: [LinkEnd; 2],
     world: Shared,
     pub given: [Vec<Given>; 2],
     pub appetite: [Appetite; 2],
     held: [VecDeque<Charge>; 2],
-    /// Source and charge of each packet, by number.
+    /// The source and the charge of each packet, by number.
     sent: Vec<(u16, Charge)>,
 }
 
 impl Pair {
-    /// A world whose time has begun.
+    /// Creates a pair and starts it.
     pub fn new(setup: &Setup) -> Self {
         Self::with_wire(setup, |_, _| Fate::Pass)
     }
 
-    /// The same, with a wire that does to each frame what `wish` says.
+    /// Creates a pair whose wire treats each frame as `wish` says, and starts it.
     pub fn with_wire(setup: &Setup, wish: impl FnMut(Side, &Frame) -> Fate + 'static) -> Self {
         let end = |name: &str| {
             let stream = Stream::named(setup.seed, name);
@@ -134,7 +134,7 @@ impl Pair {
         pair
     }
 
-    /// A world in which flow control is initialised and the wires are quiet.
+    /// Creates a pair with flow control initialised and idle wires.
     pub fn ready(setup: &Setup) -> Self {
         let mut pair = Self::new(setup);
         pair.run_for(READY);
@@ -142,12 +142,12 @@ impl Pair {
         pair
     }
 
-    /// From now on the wire does to each frame what `wish` says.
+    /// Makes the wire treat each later frame as `wish` says.
     pub fn wish(&mut self, wish: impl FnMut(Side, &Frame) -> Fate + 'static) {
         self.world.wish = Box::new(wish);
     }
 
-    /// The wire does this to those of the packets that the left end sends from now on, counted from 1.
+    /// Sets the fate of some of the packets that the left end sends from now on, counted from 1.
     pub fn wish_for(&mut self, which: RangeInclusive<u32>, fate: Fate) {
         let mut seen = 0;
         self.wish(move |side, frame| {
@@ -163,7 +163,7 @@ impl Pair {
         });
     }
 
-    /// What passed so far is of no interest.
+    /// Forgets the frames recorded so far.
     pub fn forget(&mut self) {
         self.world.passed.clear();
     }
@@ -184,13 +184,13 @@ impl Pair {
         act(&mut self.ends[side as usize], &mut cx).0
     }
 
-    /// Hands a packet with `header` to the end at `side` and returns its number.
+    /// Sends a packet with `header` from the end at `side`, and returns its number.
     pub fn send(&mut self, side: Side, header: Header) -> u64 {
         let now = self.now();
         self.send_at(side, 0, header, now)
     }
 
-    /// The same, of one of several sources, not to leave before `ready`.
+    /// Sends a packet of one of several sources, not before `ready`, and returns its number.
     pub fn send_at(&mut self, side: Side, source: u16, header: Header, ready: Time) -> u64 {
         let number = self.sent.len() as u64;
         self.sent.push((source, Charge::of(&header)));
@@ -213,12 +213,12 @@ impl Pair {
         packet
     }
 
-    /// Lets the end at `side` hear `dllp` now, whoever said it.
-    pub fn hear(&mut self, side: Side, dllp: Dllp) {
+    /// Delivers `dllp` to the end at `side` now.
+    pub fn deliver(&mut self, side: Side, dllp: Dllp) {
         self.arrive(side, Frame::Dllp(dllp.emit()));
     }
 
-    /// Lets the end at `side` free the oldest packet that it keeps.
+    /// Frees the oldest packet that the end at `side` keeps.
     pub fn free(&mut self, side: Side) {
         let charge = self.held[side as usize]
             .pop_front()
@@ -226,7 +226,7 @@ impl Pair {
         self.at(side, |end, cx| ((), end.free(charge, cx)));
     }
 
-    /// Lets the end at `side` free the oldest packet of `class` that it keeps.
+    /// Frees the oldest packet of `class` that the end at `side` keeps.
     pub fn free_one(&mut self, side: Side, class: protocol::Class) {
         let held = &mut self.held[side as usize];
         let at = held
@@ -237,13 +237,13 @@ impl Pair {
         self.at(side, |end, cx| ((), end.free(charge, cx)));
     }
 
-    /// Packets of `class` that the end at `side` keeps.
+    /// The number of packets of `class` that the end at `side` keeps.
     pub fn keeps(&self, side: Side, class: protocol::Class) -> usize {
         let held = self.held[side as usize].iter();
         held.filter(|charge| charge.class == class).count()
     }
 
-    /// Lets the next thing happen.
+    /// Processes the next event.
     pub fn step(&mut self) -> bool {
         let Some(event) = self.world.queue.pop() else {
             return false;
@@ -298,12 +298,12 @@ impl Pair {
         }
     }
 
-    /// Lets everything happen until nothing is left to.
+    /// Processes all events.
     pub fn run(&mut self) {
         while self.step() {}
     }
 
-    /// Lets everything happen that is due within `span`.
+    /// Processes all events that are due within `span`.
     pub fn run_for(&mut self, span: Span) {
         let limit = self.now() + span;
         while self
@@ -317,7 +317,7 @@ impl Pair {
         self.world.now = limit;
     }
 
-    /// The numbers of the packets that the end at `side` was given, in order.
+    /// The numbers of the packets delivered at `side`, in order.
     pub fn numbers(&self, side: Side) -> Vec<u64> {
         let good = self.given[side as usize]
             .iter()
@@ -325,13 +325,13 @@ impl Pair {
         good.map(|given| given.number).collect()
     }
 
-    /// What left `side`, in the order in which it left.
+    /// The frames that left `side`, in order.
     pub fn passed(&self, side: Side) -> Vec<Passed> {
         let from = self.world.passed.iter().filter(|it| it.from == side);
         from.copied().collect()
     }
 
-    /// The DLLPs that left `side`, and when.
+    /// The DLLPs that left `side`, with their times.
     pub fn dllps(&self, side: Side) -> Vec<(Time, Dllp)> {
         let passed = self.passed(side);
         let dllps = passed.iter().filter_map(|it| match it.what {
@@ -341,7 +341,7 @@ impl Pair {
         dllps.collect()
     }
 
-    /// The acknowledgements that left `side`: when, and which sequence number.
+    /// The Acks that left `side`: time and sequence number.
     pub fn acks(&self, side: Side) -> Vec<(Time, u16)> {
         let dllps = self.dllps(side).into_iter();
         let acks = dllps.filter_map(|(start, dllp)| match dllp {
@@ -351,7 +351,7 @@ impl Pair {
         acks.collect()
     }
 
-    /// The refusals that left `side`.
+    /// The Naks that left `side`: time and sequence number.
     pub fn naks(&self, side: Side) -> Vec<(Time, u16)> {
         let dllps = self.dllps(side).into_iter();
         let naks = dllps.filter_map(|(start, dllp)| match dllp {
@@ -361,7 +361,7 @@ impl Pair {
         naks.collect()
     }
 
-    /// The packets that left `side`: sequence number, whether again, when, and how long.
+    /// The TLPs that left `side`: sequence number, whether it is a replay, start time and duration.
     pub fn tlps(&self, side: Side) -> Vec<(u16, bool, Time, Span)> {
         let passed = self.passed(side);
         let tlps = passed.iter().filter_map(|it| match it.what {
@@ -376,7 +376,7 @@ impl Pair {
         tlps.collect()
     }
 
-    /// The packets that left `side` for the first time: when, of which source, and what they take.
+    /// The packets that left `side` for the first time: time, source and charge.
     pub fn begun(&self, side: Side) -> Vec<(Time, u16, Charge)> {
         let passed = self.passed(side);
         let begun = passed.iter().filter_map(|it| match it.what {
@@ -410,18 +410,18 @@ impl Pair {
         self.ends[0].timing().symbol()
     }
 
-    /// How long `bytes` take on the wire.
+    /// The time of `bytes` bytes on the wire.
     pub fn length(&self, bytes: u32) -> Span {
         self.ends[0].timing().length(bytes)
     }
 
-    /// Packets that anyone holds.
+    /// The number of packets in use.
     pub fn packets_in_use(&self) -> usize {
         self.world.packets.in_use()
     }
 }
 
-/// Flow control is initialised by then on any wire.
+/// The time by which flow control is initialised on any wire.
 pub const READY: Span = Span::from_us(3);
 
 fn byte_of(number: u64, at: usize) -> u8 {

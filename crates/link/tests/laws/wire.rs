@@ -1,4 +1,4 @@
-//! What takes the wire, and for how long (PCIe Base 3.0 4.2.7, and the framing of 4.2.2 and 4.2.1.2).
+//! The use of the wire, and transmission times (PCIe Base 3.0 4.2.7, and the framing of 4.2.2 and 4.2.1.2).
 
 use kernel::Span;
 use protocol::Generation;
@@ -11,7 +11,7 @@ fn a_packet_takes_its_bytes_and_eight_of_framing_and_crc() {
     pair.send(Left, write(128));
     pair.run();
     let (_, _, _, length) = pair.tlps(Left)[0];
-    // Gen2 x4 moves two bytes a nanosecond.
+    // Gen2 x4 transfers two bytes per nanosecond.
     assert_eq!(length, Span::from_ns((128 + 12 + 8) / 2));
 }
 
@@ -101,7 +101,7 @@ fn data_link_packets_take_eight_bytes_of_the_wire_from_the_packets() {
         setup.parameters.update_fc_share = share;
         setup.parameters.ack_limit_fraction = share;
         let mut pair = Pair::ready(&setup);
-        // Packets to the left make the right end send credit updates and acknowledgements among its own packets.
+        // Packets to the left make the right end send UpdateFCs and Acks among its own packets.
         for _ in 0..500 {
             pair.send(Left, write(128));
             pair.send(Right, write(128));
@@ -119,7 +119,7 @@ fn data_link_packets_take_eight_bytes_of_the_wire_from_the_packets() {
     assert!(many > 2 * few, "{many} {few}");
     let difference = eager.saturating_sub(lazy).as_ns();
     let expected = (many - few) as f64 / 2.0;
-    // A few more skip ordered sets fall into the longer time.
+    // A few more skip ordered sets are sent in the longer time.
     assert!(
         (difference / expected - 1.0).abs() < 0.05,
         "{difference} ns for {expected} ns of DLLPs"
