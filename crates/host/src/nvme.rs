@@ -87,7 +87,9 @@ pub async fn call(system: System, costs: DriverParameters, transfer: BlockTransf
         system.join(thread).await;
     }
     let flow = transfer.flow;
-    system.tell(Observation::own(flow, CallNote::Called)).await;
+    system
+        .report(Observation::own(flow, CallNote::Called))
+        .await;
     system.work(costs.system_call).await;
     system.lock(transfer.interrupt).await;
     let pinned = pages(transfer.address, transfer.len);
@@ -100,9 +102,9 @@ pub async fn call(system: System, costs: DriverParameters, transfer: BlockTransf
         flow,
         bytes: transfer.len,
     };
-    system.tell(ended).await;
+    system.report(ended).await;
     system
-        .tell(Observation::own(flow, CallNote::Returned))
+        .report(Observation::own(flow, CallNote::Returned))
         .await;
 }
 
@@ -294,7 +296,7 @@ impl<'s> Driver<'s> {
                 flow: self.transfer.flow,
                 bytes: self.bytes[usize::from(entry.id)] as u32,
             };
-            self.system.tell(failed).await;
+            self.system.report(failed).await;
         }
     }
 

@@ -18,7 +18,7 @@ use std::ops::Range;
 use kernel::{Bandwidth, Bytes, Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal, Stamp};
 use protocol::{Bar, Header, Identity, Kind, MemoryRequest};
-use transaction::{Memory, Outstanding, Part, Place, writes};
+use transaction::{AnsweredPart, FunctionPlace, Memory, Outstanding, writes};
 
 use crate::leaf::one_port;
 use crate::{Endpoint, EndpointConfig, EndpointParameters, Leaf, LeafParameters};
@@ -365,7 +365,12 @@ impl Nvme {
     }
 
     /// Takes the answer to a part of a read; no bytes if the read has failed.
-    fn answered(&mut self, part: &Part<Purpose>, bytes: Option<&[u8]>, fx: &mut Effects<'_, Self>) {
+    fn answered(
+        &mut self,
+        part: &AnsweredPart<Purpose>,
+        bytes: Option<&[u8]>,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let purpose = part.what;
         if purpose.resets != self.resets {
             return;
@@ -624,7 +629,7 @@ impl Nvme {
     /// Ends requests that have timed out.
     fn give_up(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(part) = self.outstanding.give_up(fx.now()) {
-            self.endpoint.record_timeout(Place::Own);
+            self.endpoint.record_timeout(FunctionPlace::Own);
             let flow = match part.what.target {
                 Target::Command(slot) if part.what.resets == self.resets => {
                     self.works[slot].as_ref().and_then(Work::flow)

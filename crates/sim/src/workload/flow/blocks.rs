@@ -3,7 +3,7 @@
 use device::{Nvme, NvmeParameters};
 use host::nvme::{self, Area, BlockTransfer};
 use kernel::Bytes;
-use transaction::Place;
+use transaction::FunctionPlace;
 
 use crate::model::Model;
 use crate::plan::address::show;
@@ -36,7 +36,7 @@ impl BlocksPlan {
         let drive = &to.plan.nodes[flow.from];
         let (_, interrupt) = drive
             .functions
-            .space(Place::Own)
+            .space(FunctionPlace::Own)
             .msi(0)
             .expect("firmware gives every drive an interrupt");
         let transfer = BlockTransfer {
