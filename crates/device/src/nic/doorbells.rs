@@ -61,6 +61,10 @@ impl Doorbells {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
     /// Adds a doorbell of `function`. False if its queue is full.
     pub(super) fn ring(&mut self, function: u8, bell: Bell) -> bool {
         let fifo = &mut self.fifos[usize::from(function)];
@@ -86,7 +90,7 @@ impl Doorbells {
         now: Time,
         mut may: impl FnMut(u8, &Bell) -> bool,
     ) -> Option<(u8, Bell)> {
-        if self.waiting == 0 {
+        if self.is_empty() {
             return None;
         }
         let first = match self.arbiter {

@@ -79,6 +79,10 @@ impl Fetches {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     pub(super) fn push(&mut self, fetch: Fetch) {
         self.queue.push_back(fetch);
     }

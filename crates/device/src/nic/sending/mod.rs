@@ -76,6 +76,9 @@ impl Sender {
         shared: &mut Shared,
         fx: &mut Effects<'_, Nic>,
     ) -> bool {
+        if doorbells.is_empty() {
+            return false;
+        }
         let now = fx.now();
         let mut any = false;
         loop {
@@ -191,6 +194,9 @@ impl Sender {
 
     /// Begins the message of the first descriptor that can begin.
     fn begin_own(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
+        if self.fetches.is_empty() {
+            return false;
+        }
         let mut in_turn = self.fetches.in_turn();
         in_turn.any(|index| self.begin_fetched(index, shared, fx))
     }
@@ -327,8 +333,8 @@ impl Sender {
         loop {
             let is_paced = self.nap_free_at > fx.now();
             let next = self.messages.next_to_pack(|job| {
-                let waits = is_paced && job.is_nap() || !job.has(job.next_len(largest));
-                shared.bus().is_open(channel(job, shared)) && (job.is_lost() || !waits)
+                let waits = || is_paced && job.is_nap() || !job.has(job.next_len(largest));
+                shared.bus().is_open(channel(job, shared)) && (job.is_lost() || !waits())
             });
             let Some(index) = next else {
                 return any;
