@@ -85,6 +85,7 @@ impl MemoryController {
     }
 
     /// Whether a request is for bytes of this memory; a translation request is not.
+    #[inline]
     pub(super) fn holds(&self, request: &MemoryRequest) -> bool {
         if request.translations() > 0 {
             return false;
@@ -111,7 +112,8 @@ impl MemoryController {
     }
 
     /// Reserves the next lines for a write that arrives at `there`; returns the time at which the write is complete.
-    pub(super) fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
+    #[inline]
+    fn take_write(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let done = self.take_lines(request, there);
         if self.partial_line == Span::ZERO || request.is_zero_length() {
             return done;
@@ -132,6 +134,7 @@ impl MemoryController {
     }
 
     /// Reserves the next lines for a request that arrives at `there`; returns the time at which they are complete.
+    #[inline]
     fn take_lines(&mut self, request: &MemoryRequest, there: Time) -> Time {
         let first = request.first_byte();
         let last = first + u64::from(request.byte_len()).max(1) - 1;
@@ -162,6 +165,7 @@ impl MemoryController {
     ///
     /// The end is known once the lines are reserved. The bytes are visible at once: an outstanding read that began earlier may
     /// return them, as in a memory with several banks.
+    #[inline]
     pub(super) fn write(
         &mut self,
         packet: &Packet,

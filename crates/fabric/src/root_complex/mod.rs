@@ -134,6 +134,8 @@ impl<C: Cpu> Component for RootComplex<C> {
         self.ask(fx);
     }
 
+    // Within the dispatch of events, this would slow down all other components.
+    #[inline(never)]
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         let (packet, sent) = self.ports.receive(port, frame, fx);
         self.settle(sent, fx);
@@ -142,6 +144,7 @@ impl<C: Cpu> Component for RootComplex<C> {
         }
     }
 
+    #[inline(never)]
     fn expire(&mut self, timer: RootTimer, fx: &mut Effects<'_, Self>) {
         match timer {
             RootTimer::Link(port, timer) => {

@@ -140,6 +140,7 @@ impl RootPorts {
     }
 
     /// Frees the receive buffer of a packet that came in at `port` and leaves it at `due`.
+    #[inline]
     pub(super) fn free_later<K: RootComponent>(
         &mut self,
         port: Port,
