@@ -6,7 +6,7 @@ use super::access::Registers;
 
 /// The address space that a BAR needs, of the function itself or of its virtual functions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ask {
+pub(super) struct BarRequest {
     /// The register of the BAR's lower half.
     pub(super) register: u16,
     pub(super) bar: Bar,
@@ -20,7 +20,7 @@ pub(super) async fn bars(
     id: FunctionId,
     first: u16,
     count: u64,
-) -> Vec<Ask> {
+) -> Vec<BarRequest> {
     let mut asks = Vec::new();
     let mut index = 0;
     while usize::from(index) < Bar::COUNT {
@@ -32,7 +32,7 @@ pub(super) async fn bars(
             high = registers.read(id, low + 1).await;
         }
         let bar = Bar::sized(index, read, high);
-        asks.extend(bar.map(|bar| Ask {
+        asks.extend(bar.map(|bar| BarRequest {
             register: low,
             bar,
             count,

@@ -5,8 +5,8 @@
 use protocol::{Interval, WINDOW_BYTES};
 
 use super::FirmwareError;
-use super::bars::Ask;
-use super::scan::Found;
+use super::bars::BarRequest;
+use super::scan::FoundFunction;
 
 /// A part of the address space for BARs of one width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Zone {
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     /// For each BAR: the index of its function, the BAR, and its first address.
-    pub(super) asks: Vec<(usize, Ask, u64)>,
+    pub(super) asks: Vec<(usize, BarRequest, u64)>,
     /// The window of each bridge, if there are BARs below it.
     pub(super) windows: Vec<Option<Interval<u64>>>,
 }
@@ -56,7 +56,7 @@ struct Extent {
 
 impl Extent {
     /// The extent of consecutive BARs. They are aligned because the largest comes first.
-    fn of(asks: &[Ask]) -> Self {
+    fn of(asks: &[BarRequest]) -> Self {
         Self {
             size: asks.iter().map(|ask| ask.size()).sum(),
             align: asks.first().map_or(0, |ask| u128::from(ask.bar.size)),
@@ -77,8 +77,8 @@ impl Extent {
 }
 
 impl Layout {
-    pub(super) fn new(found: &[Found], zone: Zone) -> Result<Self, FirmwareError> {
-        let asks: Vec<Vec<Ask>> = found.iter().map(|one| largest_first(one, zone)).collect();
+    pub(super) fn new(found: &[FoundFunction], zone: Zone) -> Result<Self, FirmwareError> {
+        let asks: Vec<Vec<BarRequest>> = found.iter().map(|one| largest_first(one, zone)).collect();
         let (top, below) = families(found);
         let extents = extents(found, &asks, &below);
         let (_, whole) = stack(&top, &extents);
@@ -110,7 +110,7 @@ impl Layout {
 }
 
 /// The functions on bus 0, and the functions directly below each function.
-fn families(found: &[Found]) -> (Vec<usize>, Vec<Vec<usize>>) {
+fn families(found: &[FoundFunction]) -> (Vec<usize>, Vec<Vec<usize>>) {
     let mut top = Vec::new();
     let mut below = vec![Vec::new(); found.len()];
     for (index, one) in found.iter().enumerate() {
@@ -121,7 +121,7 @@ fn families(found: &[Found]) -> (Vec<usize>, Vec<Vec<usize>>) {
 }
 
 /// The extent of each function. For a bridge, that of all functions below it.
-fn extents(found: &[Found], asks: &[Vec<Ask>], below: &[Vec<usize>]) -> Vec<Extent> {
+fn extents(found: &[FoundFunction], asks: &[Vec<BarRequest>], below: &[Vec<usize>]) -> Vec<Extent> {
     let mut extents = vec![Extent::default(); found.len()];
     for index in (0..found.len()).rev() {
         extents[index] = if found[index].is_bridge {
@@ -159,14 +159,14 @@ fn stack(children: &[usize], extents: &[Extent]) -> (Vec<(usize, u128)>, Extent)
     (placed, whole)
 }
 
-fn largest_first(one: &Found, zone: Zone) -> Vec<Ask> {
+fn largest_first(one: &FoundFunction, zone: Zone) -> Vec<BarRequest> {
     let asks = one.asks.iter().filter(|ask| ask.bar.wide == zone.wide);
-    let mut asks: Vec<Ask> = asks.copied().collect();
+    let mut asks: Vec<BarRequest> = asks.copied().collect();
     asks.sort_by_key(|ask| std::cmp::Reverse(ask.bar.size));
     asks
 }
 
-fn no_room(found: &[Found], asks: &[Vec<Ask>], zone: Zone) -> FirmwareError {
+fn no_room(found: &[FoundFunction], asks: &[Vec<BarRequest>], zone: Zone) -> FirmwareError {
     let owners = found.iter().zip(asks);
     let largest = owners.max_by_key(|(_, asks)| asks.iter().map(|ask| ask.size()).max());
     FirmwareError::NoRoom {

@@ -21,7 +21,7 @@ use transaction::ConfigAccess;
 use crate::Desk;
 use access::Registers;
 use layout::Layout;
-use scan::{Found, FoundMsi, msi, reaches_atomic_completer, scan};
+use scan::{FoundFunction, FoundMsi, msi, reaches_atomic_completer, scan};
 
 /// The address of message signalled interrupts. The interrupt controllers are above the BARs.
 pub const MSI_ADDRESS: u64 = INTERRUPTS.start;
@@ -62,7 +62,7 @@ pub async fn enumerate(desk: Desk<ConfigAccess, u32>) -> Result<(), FirmwareErro
 }
 
 /// Writes the addresses of `layout` to BARs and bridge windows. Windows without addresses are closed.
-async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zone) {
+async fn place(registers: &Registers, found: &[FoundFunction], layout: &Layout, zone: Zone) {
     for (owner, ask, base) in &layout.asks {
         let (id, first) = (found[*owner].id, ask.register);
         registers.write(id, first, *base as u32).await;
@@ -96,7 +96,7 @@ async fn place(registers: &Registers, found: &[Found], layout: &Layout, zone: Zo
 const CLOSED: (u64, u64) = (0xfff0_0000, 0);
 
 /// Sets max payload size, and enables the widest tags that the function supports. Every completer supports 10-bit tags.
-async fn configure(registers: &Registers, one: &Found, max_payload: u32) {
+async fn configure(registers: &Registers, one: &FoundFunction, max_payload: u32) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL - register::EXPRESS);
     let payload = Express::max_payload_field(max_payload);
@@ -131,7 +131,7 @@ async fn enable_translation(registers: &Registers, id: FunctionId) {
 }
 
 /// Enables atomic requests of a function.
-async fn enable_atomics(registers: &Registers, one: &Found) {
+async fn enable_atomics(registers: &Registers, one: &FoundFunction) {
     let Some(express) = &one.express else { return };
     let control = express.register + (register::DEVICE_CONTROL_2 - register::EXPRESS);
     let field = Express::ATOMIC_REQUESTER_FIELD;
@@ -155,7 +155,11 @@ async fn signal(registers: &Registers, id: FunctionId, msi: Option<&FoundMsi>, n
 }
 
 /// Enables the virtual functions of a function, with interrupt vectors from `next` on. Returns the next free vector.
-async fn enable_virtual_functions(registers: &Registers, one: &Found, mut next: u32) -> u32 {
+async fn enable_virtual_functions(
+    registers: &Registers,
+    one: &FoundFunction,
+    mut next: u32,
+) -> u32 {
     let Some(virtual_functions) = &one.virtual_functions else {
         return next;
     };
@@ -169,7 +173,7 @@ async fn enable_virtual_functions(registers: &Registers, one: &Found, mut next: 
 }
 
 /// Clears errors that the scan has caused: accesses to functions that do not exist are unsupported requests.
-async fn forget_errors(registers: &Registers, one: &Found) {
+async fn forget_errors(registers: &Registers, one: &FoundFunction) {
     let status = register::COMMAND;
     registers
         .write_bytes(one.id, status, u32::MAX, 0b1100)

@@ -4,24 +4,24 @@ use protocol::{Express, FunctionId, PortType, register};
 
 use super::FirmwareError;
 use super::access::Registers;
-use super::bars::{Ask, bars};
+use super::bars::{BarRequest, bars};
 use super::virtual_functions::FoundVirtual;
 
 /// A function that the scan has found.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundFunction {
     pub(super) id: FunctionId,
     /// The index of the bridge above, which is always smaller.
     pub(super) above: Option<usize>,
     pub(super) is_bridge: bool,
     /// The BARs of the function; empty for a bridge.
-    pub(super) asks: Vec<Ask>,
+    pub(super) asks: Vec<BarRequest>,
     pub(super) express: Option<FoundExpress>,
     pub(super) msi: Option<FoundMsi>,
     pub(super) virtual_functions: Option<FoundVirtual>,
 }
 
-impl Ask {
+impl BarRequest {
     pub(super) fn size(self) -> u128 {
         u128::from(self.bar.size) * u128::from(self.count)
     }
@@ -87,8 +87,8 @@ impl Bus {
 }
 
 /// Finds every function of a host, and assigns bus numbers to all bridges. Each function comes after the bridge above it.
-pub(super) async fn scan(registers: &Registers) -> Result<Vec<Found>, FirmwareError> {
-    let mut found: Vec<Found> = Vec::new();
+pub(super) async fn scan(registers: &Registers) -> Result<Vec<FoundFunction>, FirmwareError> {
+    let mut found: Vec<FoundFunction> = Vec::new();
     let mut open = vec![Bus::new(0, None, 32)];
     let mut last_bus = 0;
     while let Some(bus) = open.last_mut() {
@@ -139,7 +139,7 @@ async fn look(
     id: FunctionId,
     above: Option<usize>,
     is_bridge: bool,
-) -> Found {
+) -> FoundFunction {
     let mut asks = Vec::new();
     let mut virtual_functions = None;
     if !is_bridge {
@@ -149,7 +149,7 @@ async fn look(
     if let Some(found) = &virtual_functions {
         asks.extend(found.asks(registers, id).await);
     }
-    Found {
+    FoundFunction {
         id,
         above,
         is_bridge,
@@ -190,7 +190,7 @@ pub(super) async fn msi(registers: &Registers, id: FunctionId) -> Option<FoundMs
     })
 }
 
-impl Found {
+impl FoundFunction {
     /// The number of possible devices on the bus below.
     fn devices_below(&self) -> u8 {
         let port = self.express.as_ref().and_then(|express| express.port);
@@ -204,7 +204,7 @@ impl Found {
 
 /// Whether atomic operations of the endpoint at `index` can be completed: its root port completes them, and all ports between route
 /// them (PCIe Base 6.15.3).
-pub(super) fn reaches_atomic_completer(found: &[Found], index: usize) -> bool {
+pub(super) fn reaches_atomic_completer(found: &[FoundFunction], index: usize) -> bool {
     let port = |index: usize| found[index].express.as_ref();
     if port(index).and_then(|express| express.port) != Some(PortType::Endpoint) {
         return false;

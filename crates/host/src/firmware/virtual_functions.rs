@@ -3,7 +3,7 @@
 use protocol::{FunctionId, SrIov, register};
 
 use super::access::Registers;
-use super::bars::{Ask, bars};
+use super::bars::{BarRequest, bars};
 
 /// The SR-IOV capability of a function.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl FoundVirtual {
     }
 
     /// The BARs of all virtual functions, with 4 KiB pages.
-    pub(super) async fn asks(&self, registers: &Registers, id: FunctionId) -> Vec<Ask> {
+    pub(super) async fn asks(&self, registers: &Registers, id: FunctionId) -> Vec<BarRequest> {
         let page = beyond(self.register, register::SYSTEM_PAGE_SIZE);
         registers.write(id, page, PAGE_4_KIB).await;
         let first = beyond(self.register, register::VF_BARS);

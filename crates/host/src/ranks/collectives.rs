@@ -75,7 +75,7 @@ impl Rank {
         let (rank, size) = (self.rank(), self.size());
         let paired = 1 << size.ilog2();
         let scratch = Item {
-            address: self.seat.scratch + HEADERS,
+            address: self.config.scratch + HEADERS,
             ..piece
         };
         if rank >= paired {

@@ -39,7 +39,7 @@ pub use reduction::{Combine, Number, Operator};
 
 /// The resources of one rank of a job.
 #[derive(Clone, Debug)]
-pub struct Seat {
+pub struct RankConfig {
     /// The number of the rank.
     pub rank: usize,
     /// The queue pair of the rank. It is open and has [`entries`] buffers.
@@ -91,7 +91,7 @@ pub struct Receiving(u32);
 /// A program's interface to the job that it is a rank of.
 pub struct Rank {
     system: System,
-    seat: Seat,
+    config: RankConfig,
     pair: QueuePair,
     peers: Vec<Peer>,
     matching: Matching,
@@ -107,7 +107,7 @@ pub struct Rank {
     fetching: Vec<Fetch>,
     fetches: VecDeque<Fetch>,
     /// The number of control words to all peers that wait for credit.
-    unsaid: usize,
+    unsent_words: usize,
     /// The fault of a refused request that the program has not asked for yet.
     refused: Option<Fault>,
     /// The numbers and headers used so far.
@@ -121,13 +121,13 @@ struct Peer {
     id: QueuePairId,
     credit: Credit,
     /// The control words and messages (by number) that wait for credit, oldest first. Control words are sent first.
-    words: VecDeque<Word>,
+    words: VecDeque<ControlWord>,
     queue: VecDeque<u32>,
 }
 
 /// A control word about a message.
 #[derive(Clone, Copy, Debug)]
-struct Word {
+struct ControlWord {
     kind: Kind,
     len: u32,
     number: u32,
@@ -143,19 +143,19 @@ struct Outgoing {
 }
 
 impl Rank {
-    /// Creates the rank at `seat`, for the program of `system`.
-    pub fn new(system: System, seat: Seat) -> Self {
+    /// Creates a rank with `config` for the program of `system`.
+    pub fn new(system: System, config: RankConfig) -> Self {
         let peer = |id: &QueuePairId| Peer {
             id: *id,
-            credit: Credit::new(seat.parameters.share),
+            credit: Credit::new(config.parameters.share),
             words: VecDeque::new(),
             queue: VecDeque::new(),
         };
         Self {
-            peers: seat.all.iter().map(peer).collect(),
-            pair: QueuePair::new(system.clone(), seat.costs.clone(), seat.place),
+            peers: config.all.iter().map(peer).collect(),
+            pair: QueuePair::new(system.clone(), config.costs.clone(), config.place),
             system,
-            seat,
+            config,
             matching: Matching::default(),
             open: BTreeSet::new(),
             outgoing: BTreeMap::new(),
@@ -163,7 +163,7 @@ impl Rank {
             awaited: BTreeMap::new(),
             fetching: Vec::new(),
             fetches: VecDeque::new(),
-            unsaid: 0,
+            unsent_words: 0,
             refused: None,
             numbers: 0,
             headers: 0,
@@ -172,7 +172,7 @@ impl Rank {
 
     /// The number of the rank, from 0.
     pub fn rank(&self) -> usize {
-        self.seat.rank
+        self.config.rank
     }
 
     /// The number of ranks.
@@ -249,7 +249,7 @@ impl Rank {
     /// Waits until a message has arrived.
     pub async fn end_receive(&mut self, receiving: Receiving) -> Status {
         loop {
-            if self.unsaid == 0
+            if self.unsent_words == 0
                 && let Some(status) = self.received.remove(&receiving.0)
             {
                 return status;
@@ -265,7 +265,7 @@ impl Rank {
         source: Item,
     ) -> Sending {
         let number = self.number();
-        if to == self.seat.rank {
+        if to == self.config.rank {
             let envelope = Envelope {
                 context,
                 from: to,
@@ -311,7 +311,7 @@ impl Rank {
 
     /// Waits for the end of a send, PUT or GET. Also waits until all control words are sent, because this may be the last call.
     async fn end(&mut self, number: u32) {
-        while self.open.contains(&number) || self.unsaid > 0 {
+        while self.open.contains(&number) || self.unsent_words > 0 {
             self.wait().await;
         }
     }
@@ -329,7 +329,7 @@ impl Rank {
     /// Copies `bytes` to `address`, at the copy rate.
     async fn copy(&self, address: u64, bytes: &[u8]) {
         let len = bytes.len() as u64;
-        let span = self.seat.parameters.copy_rate.time_of(len);
+        let span = self.config.parameters.copy_rate.time_of(len);
         self.system.work(span).await;
         self.store(address, bytes).await;
     }

@@ -3,7 +3,7 @@
 use device::nic::descriptor::{Body, Item};
 use device::nic::event::Event;
 
-use super::{Rank, Status, Word};
+use super::{ControlWord, Rank, Status};
 /// A GET.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
@@ -35,7 +35,7 @@ impl Rank {
         if source.len == 0 {
             return;
         }
-        if to == self.seat.rank {
+        if to == self.config.rank {
             let bytes = self.load(source).await;
             return self.copy(target, &bytes).await;
         }
@@ -59,7 +59,7 @@ impl Rank {
         if target.len == 0 {
             return;
         }
-        if from == self.seat.rank {
+        if from == self.config.rank {
             let len = target.len;
             let address = source;
             let bytes = self.load(Item { address, len }).await;
@@ -87,7 +87,7 @@ impl Rank {
     }
 
     pub(super) async fn begin_fetches(&mut self) {
-        while self.fetching.len() < self.seat.place.requests as usize / 2 {
+        while self.fetching.len() < self.config.place.requests as usize / 2 {
             let Some(fetch) = self.fetches.pop_front() else {
                 return;
             };
@@ -109,7 +109,7 @@ impl Rank {
     }
 
     /// Handles the end of a GET from `from`, with its data or with a fault.
-    pub(super) async fn hear_data(&mut self, from: usize, event: &Event) {
+    pub(super) async fn handle_data(&mut self, from: usize, event: &Event) {
         self.refused = self.refused.or(event.fault);
         let mut all = self.fetching.iter();
         let place = all.position(|fetch| {
@@ -131,7 +131,7 @@ impl Rank {
                 number,
             } => {
                 self.received.insert(receive, status);
-                self.say(from, Word::fetched(number)).await;
+                self.queue_word(from, ControlWord::fetched(number)).await;
             }
             Purpose::Program { number } => {
                 self.open.remove(&number);

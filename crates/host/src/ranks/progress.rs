@@ -6,10 +6,10 @@ use device::nic::event::{Event, EventKind};
 use super::header::{Header, Kind};
 use super::matching::{Content, Context, Envelope, Posted, Unexpected};
 use super::one_sided::{Fetch, Purpose};
-use super::{Eager, Outgoing, Rank, Rendezvous, Status, Word};
+use super::{ControlWord, Eager, Outgoing, Rank, Rendezvous, Status};
 use crate::queue_pair::REQUESTS;
 
-impl Word {
+impl ControlWord {
     /// A control word that only returns credit.
     const CREDIT: Self = Self {
         kind: Kind::Credit,
@@ -37,17 +37,17 @@ impl Rank {
     /// Handles events, if there are any. Programs that compute for a long time can call it.
     pub async fn progress(&mut self) {
         while self.pair.has_sent().await {
-            self.hear_sent().await;
+            self.handle_sent().await;
         }
         if self.pair.has_arrived().await {
             let event = self.pair.arrived().await;
-            self.hear(&event).await;
+            self.handle_event(&event).await;
         }
         self.begin_fetches().await;
     }
 
     /// Handles the end of a sent or refused request.
-    async fn hear_sent(&mut self) {
+    async fn handle_sent(&mut self) {
         let event = self.pair.sent().await;
         self.refused = self.refused.or(event.fault);
         let label = event.word as u32;
@@ -63,19 +63,19 @@ impl Rank {
         }
     }
 
-    async fn hear(&mut self, event: &Event) {
+    async fn handle_event(&mut self, event: &Event) {
         let from = self.peers.iter().position(|peer| peer.id == event.peer);
         match (event.kind, from) {
-            (EventKind::Put, Some(from)) => self.hear_data(from, event).await,
-            (EventKind::Nap, Some(from)) => self.hear_nap(from, event).await,
+            (EventKind::Put, Some(from)) => self.handle_data(from, event).await,
+            (EventKind::Nap, Some(from)) => self.handle_nap(from, event).await,
             // The NAP comes from a queue pair with the same key that is not part of the job.
             (EventKind::Nap, None) => self.pair.give_back(event.word).await,
             (EventKind::Put, None) | (EventKind::Sent, _) => {}
         }
     }
 
-    async fn hear_nap(&mut self, from: usize, event: &Event) {
-        self.system.work(self.seat.parameters.matching).await;
+    async fn handle_nap(&mut self, from: usize, event: &Event) {
+        self.system.work(self.config.parameters.matching).await;
         let nap = self.system.load(event.word, event.len as usize).await;
         let header = Header::parse(&nap).expect("a NAP between ranks has a header");
         self.peers[from].credit.gain(header.returned);
@@ -88,14 +88,14 @@ impl Rank {
         if header.kind != Kind::Credit {
             self.peers[from].credit.owe();
         }
-        self.hear_word(from, &header).await;
+        self.handle_word(from, &header).await;
         self.send_queued(from).await;
         if self.peers[from].credit.is_due() {
-            self.send_word(from, Word::CREDIT).await;
+            self.send_word(from, ControlWord::CREDIT).await;
         }
     }
 
-    async fn hear_word(&mut self, from: usize, header: &Header) {
+    async fn handle_word(&mut self, from: usize, header: &Header) {
         let Header { len, number, .. } = *header;
         match header.kind {
             Kind::Request { source } => {
@@ -123,7 +123,7 @@ impl Rank {
             return self.accept(posted, envelope, content).await;
         }
         if let Content::Bytes(bytes) = &content {
-            let span = self.seat.parameters.copy_rate.time_of(bytes.len() as u64);
+            let span = self.config.parameters.copy_rate.time_of(bytes.len() as u64);
             self.system.work(span).await;
         }
         self.matching.keep(Unexpected { envelope, content });
@@ -148,7 +148,8 @@ impl Rank {
             }
             Content::Announced { number, .. } if len == 0 => {
                 self.received.insert(posted.number, status);
-                self.say(envelope.from, Word::fetched(number)).await;
+                self.queue_word(envelope.from, ControlWord::fetched(number))
+                    .await;
             }
             Content::Announced { source, number } => {
                 let receive = (posted.number, status);
@@ -164,7 +165,7 @@ impl Rank {
         (source, number): (u64, u32),
         target: Item,
     ) {
-        if self.seat.parameters.rendezvous == Rendezvous::Get {
+        if self.config.parameters.rendezvous == Rendezvous::Get {
             let from = status.from;
             let purpose = Purpose::Message {
                 receive,
@@ -181,7 +182,7 @@ impl Rank {
             return self.begin_fetch(fetch).await;
         }
         self.awaited.insert(receive, status);
-        let answer = Word {
+        let answer = ControlWord {
             kind: Kind::Answer {
                 target: target.address,
                 receive,
@@ -189,7 +190,7 @@ impl Rank {
             len: target.len,
             number,
         };
-        self.say(status.from, answer).await;
+        self.queue_word(status.from, answer).await;
     }
 
     /// PUTs a message after the receiver's answer, and then tells the receiver by a NAP, which does not pass the data.
@@ -203,18 +204,18 @@ impl Rank {
             targets: item(target),
         };
         self.post(send.to, number, body).await;
-        let moved = Word {
+        let moved = ControlWord {
             kind: Kind::Moved,
             len,
             number: receive,
         };
-        self.say(send.to, moved).await;
+        self.queue_word(send.to, moved).await;
     }
 
     /// Sends a control word about a message as soon as there is credit.
-    pub(super) async fn say(&mut self, to: usize, word: Word) {
+    pub(super) async fn queue_word(&mut self, to: usize, word: ControlWord) {
         self.peers[to].words.push_back(word);
-        self.unsaid += 1;
+        self.unsent_words += 1;
         self.send_queued(to).await;
     }
 
@@ -224,7 +225,7 @@ impl Rank {
             let peer = &mut self.peers[to];
             if let Some(word) = peer.words.pop_front() {
                 peer.credit.spend();
-                self.unsaid -= 1;
+                self.unsent_words -= 1;
                 self.send_word(to, word).await;
             } else if let Some(number) = peer.queue.pop_front() {
                 peer.credit.spend();
@@ -237,7 +238,7 @@ impl Rank {
 
     async fn send_message(&mut self, number: u32) {
         let send = self.outgoing[&number];
-        if u64::from(send.source.len) <= self.seat.parameters.eager_limit.0 {
+        if u64::from(send.source.len) <= self.config.parameters.eager_limit.0 {
             self.outgoing.remove(&number);
             return self.send_eager(number, &send).await;
         }
@@ -249,7 +250,7 @@ impl Rank {
 
     async fn send_eager(&mut self, number: u32, send: &Outgoing) {
         let header = self.header(send, Kind::Eager, number);
-        match self.seat.parameters.eager {
+        match self.config.parameters.eager {
             Eager::Immediate => {
                 let bytes = [header.emit(), self.load(send.source).await].concat();
                 self.post(send.to, 0, Body::NapImmediate(bytes)).await;
@@ -276,14 +277,14 @@ impl Rank {
 
     /// Writes a header where the controller reads it. There is a slot for each outstanding request, and requests end in order.
     async fn keep_header(&mut self, header: &Header) -> Item {
-        self.make_room().await;
+        self.wait_for_request_slot().await;
         let bytes = header.emit();
         let place = self.headers % u64::from(REQUESTS);
         self.headers += 1;
-        let address = self.seat.scratch + place * Header::BYTES as u64;
+        let address = self.config.scratch + place * Header::BYTES as u64;
         let stores = bytes.len().div_ceil(8) as u64;
         self.system
-            .work(self.seat.costs.memory_write * stores)
+            .work(self.config.costs.memory_write * stores)
             .await;
         self.store(address, &bytes).await;
         Item {
@@ -293,7 +294,7 @@ impl Rank {
     }
 
     /// Sends a NAP whose credit is already spent, or that needs none.
-    async fn send_word(&mut self, to: usize, word: Word) {
+    async fn send_word(&mut self, to: usize, word: ControlWord) {
         let header = Header {
             kind: word.kind,
             context: Context::Program,
@@ -307,12 +308,12 @@ impl Rank {
 
     /// Posts a request whose end is recorded for `number`.
     pub(super) async fn post(&mut self, to: usize, number: u32, body: Body) {
-        self.make_room().await;
+        self.wait_for_request_slot().await;
         let descriptor = Descriptor {
             body,
             tell_sender: true,
             tell_receiver: false,
-            key: self.seat.place.key,
+            key: self.config.place.key,
             destination: self.peers[to].id,
             label: number,
             probe: Probe::default(),
@@ -322,9 +323,9 @@ impl Rank {
     }
 
     /// Waits until another request may be posted. At least half of the outstanding requests are not GETs, so an event will come.
-    async fn make_room(&mut self) {
-        while self.pair.outstanding() >= self.seat.place.requests {
-            self.hear_sent().await;
+    async fn wait_for_request_slot(&mut self) {
+        while self.pair.outstanding() >= self.config.place.requests {
+            self.handle_sent().await;
         }
     }
 }

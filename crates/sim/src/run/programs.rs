@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use device::Nic;
 use host::queue_pair::{ENTRIES, QueuePairPlace, area};
-use host::ranks::{self, RankParameters, SCRATCH, Seat};
+use host::ranks::{self, RankConfig, RankParameters, SCRATCH};
 use host::{DriverParameters, System, ThreadId};
 use kernel::ComponentId;
 use protocol::QueuePairId;
@@ -133,28 +133,28 @@ impl Simulation {
         pair: (u8, u8),
         key: u16,
         parameters: &RankParameters,
-    ) -> Result<Vec<Seat>, AccessError> {
+    ) -> Result<Vec<RankConfig>, AccessError> {
         let pairs: Vec<_> = nics.iter().map(|nic| (*nic, pair)).collect();
-        self.open_seats(&pairs, key, parameters)
+        self.open_rank_pairs(&pairs, key, parameters)
     }
 
     /// The same with a queue pair of its own for each.
-    pub(crate) fn open_seats(
+    pub(crate) fn open_rank_pairs(
         &mut self,
         pairs: &[(&str, (u8, u8))],
         key: u16,
         parameters: &RankParameters,
-    ) -> Result<Vec<Seat>, AccessError> {
+    ) -> Result<Vec<RankConfig>, AccessError> {
         self.check_ways(pairs)?;
         let buffers = ranks::entries(pairs.len(), parameters);
         let open = |(nic, pair): &(&str, _)| self.open_wide_pair(nic, *pair, key, buffers);
         let places: Vec<QueuePairPlace> = pairs.iter().map(open).collect::<Result<_, _>>()?;
         let all: Arc<[QueuePairId]> = places.iter().map(|place| place.id).collect();
-        let seats = places.into_iter().enumerate();
-        seats
+        let configs = places.into_iter().enumerate();
+        configs
             .map(|(rank, place)| {
                 let host = self.host_of(pairs[rank].0)?;
-                Ok(Seat {
+                Ok(RankConfig {
                     rank,
                     place,
                     all: all.clone(),

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use device::nic::registers::{FUNCTIONS, PAIRS};
 use host::ThreadId;
-use host::ranks::{RankParameters, Seat};
+use host::ranks::{RankConfig, RankParameters};
 use kernel::{ComponentId, Parameters, Span, Time, Value};
 use packet::Fault;
 use protocol::QueuePairId;
@@ -91,11 +91,11 @@ impl Job {
         let pairs = nics.iter().zip(&ids).map(|(nic, id)| (*nic, pair(id)));
         let pairs: Vec<_> = pairs.collect();
         let key = KEYS.wrapping_add(simulation.opened.len() as u16);
-        let seats = simulation.open_seats(&pairs, key, parameters)?;
+        let configs = simulation.open_rank_pairs(&pairs, key, parameters)?;
         let bell = Arc::default();
-        let begin = |seat: Seat| Member::new(simulation, pairs[seat.rank], seat, &bell);
+        let begin = |config: RankConfig| Member::new(simulation, pairs[config.rank], config, &bell);
         Ok(Self {
-            ranks: seats.into_iter().map(begin).collect::<Result<_, _>>()?,
+            ranks: configs.into_iter().map(begin).collect::<Result<_, _>>()?,
             bell,
             together: Together::of(nics.len()),
             windows: Vec::new(),
@@ -266,18 +266,18 @@ impl Job {
 }
 
 impl Member {
-    /// The rank at `seat`, whose program begins now.
+    /// The rank at `config`, whose program begins now.
     fn new(
         simulation: &mut Simulation,
         (nic, (function, _)): (&str, (u8, u8)),
-        seat: Seat,
+        config: RankConfig,
         bell: &Arc<Bell>,
     ) -> Result<Self, AccessError> {
         let name = simulation.host_of(nic)?;
         let host = simulation.node(&name)?;
         let desk = Desk::default();
         let (slot, bell) = (desk.clone(), bell.clone());
-        let thread = simulation.spawn(&name, |system| serve(system, seat, slot, bell))?;
+        let thread = simulation.spawn(&name, |system| serve(system, config, slot, bell))?;
         let memory = simulation.plan().nodes[host].memory;
         Ok(Self {
             nic: nic.to_owned(),

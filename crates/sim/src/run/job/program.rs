@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use device::nic::descriptor::Item;
 use host::System;
-use host::ranks::{Combine, Rank, Receiving, Seat, Sending, Status};
+use host::ranks::{Combine, Rank, RankConfig, Receiving, Sending, Status};
 use kernel::Span;
 use packet::Fault;
 
@@ -72,8 +72,8 @@ impl Desk {
 }
 
 /// Carries out what is ordered at `desk` until it is to leave.
-pub(super) async fn serve(system: System, seat: Seat, desk: Desk, bell: Arc<Bell>) {
-    let mut work = pin!(orders(system, seat, desk, &bell));
+pub(super) async fn serve(system: System, config: RankConfig, desk: Desk, bell: Arc<Bell>) {
+    let mut work = pin!(orders(system, config, desk, &bell));
     std::future::poll_fn(|context| {
         bell.stirs.fetch_add(1, Ordering::Relaxed);
         work.as_mut().poll(context)
@@ -81,8 +81,8 @@ pub(super) async fn serve(system: System, seat: Seat, desk: Desk, bell: Arc<Bell
     .await;
 }
 
-async fn orders(system: System, seat: Seat, desk: Desk, bell: &Bell) {
-    let mut rank = Rank::new(system.clone(), seat);
+async fn orders(system: System, config: RankConfig, desk: Desk, bell: &Bell) {
+    let mut rank = Rank::new(system.clone(), config);
     let mut begun = BTreeMap::new();
     loop {
         let order = desk.slot().order.take();

@@ -6,7 +6,7 @@ mod job;
 mod messages;
 mod one_sided;
 
-use host::ranks::{Eager, Rank, RankParameters, Rendezvous, Seat, Status};
+use host::ranks::{Eager, Rank, RankConfig, RankParameters, Rendezvous, Status};
 use kernel::{Bytes, Stream};
 
 use super::*;
@@ -16,7 +16,7 @@ const ARENA: u64 = 2 << 20;
 /// Ranks on hosts of their own, each with some memory.
 struct Job {
     simulation: Simulation,
-    seats: Vec<Seat>,
+    configs: Vec<RankConfig>,
     arenas: Vec<u64>,
 }
 
@@ -29,14 +29,14 @@ impl Job {
         let mut simulation = simulation(text);
         let nics: Vec<String> = (0..size).map(|rank| format!("n{rank}")).collect();
         let nics: Vec<&str> = nics.iter().map(String::as_str).collect();
-        let seats = simulation.open_ranks(&nics, (0, 1), 9, parameters);
+        let configs = simulation.open_ranks(&nics, (0, 1), 9, parameters);
         let arena = |rank| simulation.allocate(&format!("h{rank}"), ARENA);
         Self {
             arenas: (0..size)
                 .map(arena)
                 .map(|arena| arena.expect("there is room"))
                 .collect(),
-            seats: seats.expect("every host has a controller"),
+            configs: configs.expect("every host has a controller"),
             simulation,
         }
     }
@@ -62,13 +62,13 @@ impl Job {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
-        let size = self.seats.len();
+        let size = self.configs.len();
         let results: Vec<Seen<T>> = (0..size).map(|_| Seen::default()).collect();
-        for (seat, result) in self.seats.iter().zip(&results) {
-            let (seat, result) = (seat.clone(), result.clone());
-            let (host, arenas) = (format!("h{}", seat.rank), self.arenas.clone());
+        for (config, result) in self.configs.iter().zip(&results) {
+            let (config, result) = (config.clone(), result.clone());
+            let (host, arenas) = (format!("h{}", config.rank), self.arenas.clone());
             let spawned = self.simulation.spawn(&host, |system| {
-                let played = program(Rank::new(system, seat), arenas);
+                let played = program(Rank::new(system, config), arenas);
                 async move {
                     let value = played.await;
                     result.lock().expect("nobody panics with it").push(value);

@@ -50,10 +50,10 @@ fn a_get_and_a_put_need_nothing_of_the_other_program() {
 fn a_request_that_names_what_is_no_memory_is_told_and_ends() {
     let mut job = Job::new(2, &RankParameters::default());
     let seen: Seen<_> = Seen::default();
-    let (seat, told) = (job.seats[0].clone(), seen.clone());
+    let (config, told) = (job.configs[0].clone(), seen.clone());
     let target = job.arenas[1];
     let spawned = job.simulation.spawn("h0", |system| async move {
-        let mut rank = Rank::new(system, seat);
+        let mut rank = Rank::new(system, config);
         for address in [1 << 37, target] {
             rank.put(1, item(address, 100), target).await;
             let refusal = rank.take_refusal();
