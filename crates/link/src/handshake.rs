@@ -76,7 +76,7 @@ impl Handshake {
         })
     }
 
-    /// Handles an InitFC1 DLLP, or an InitFC2 DLLP if `second`.
+    /// Handles an `InitFC1` DLLP, or an `InitFC2` DLLP if `second`.
     pub(crate) fn receive(&mut self, credit: &Credit, second: bool) -> InitFcEffect {
         let classes = self.classes();
         match &mut self.phase {
