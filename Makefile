@@ -31,7 +31,7 @@ lint: $(VENV)/installed $(VENV)/development ## Format, lint, types, stubs, depen
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/stubtest peerlane._core
-	$(BIN)/python -m pytest --quiet tests/test_dependency_direction.py
+	$(BIN)/python -m pytest --quiet tests/test_dependency_direction.py tests/test_rust_modules.py
 
 unit: tools
 	$(CARGO_TESTS)
