@@ -19,7 +19,7 @@ fn assert_order(text: &str, message: u64) {
             // Addresses within a window end like those of the memory behind it.
             let base = region.base + flow.address % aperture;
             let mut bytes = vec![0; flow.window as usize];
-            Pattern::new(simulation.plan().seed, flow.pattern as u32).fill(0, &mut bytes);
+            Pattern::new(simulation.plan().seed, flow.pattern).fill(0, &mut bytes);
             (node.name.clone(), base, bytes)
         })
         .collect();
