@@ -30,34 +30,35 @@ macro_rules! models {
             $($(#[doc = $help])+ $leaf($type),)+
         }
 
+        /// Evaluates an expression with the component of any model.
+        macro_rules! each {
+            ($any:expr, $model:ident => $run:expr) => {
+                match $any {
+                    Model::Host($model) => $run,
+                    Model::IoPort($model) => $run,
+                    Model::Switch($model) => $run,
+                    Model::Controller($model) => $run,
+                    $(Model::$leaf($model) => $run,)+
+                }
+            };
+        }
+
         impl Model {
             /// Starts component `id`.
             pub fn start(&mut self, id: ComponentId, world: &mut World<Pcie>) {
-                match self {
-                    Model::Host(model) => model.start(&mut world.effects(id)),
-                    Model::IoPort(model) => model.start(&mut world.effects(id)),
-                    Model::Switch(model) => model.start(&mut world.effects(id)),
-                    Model::Controller(model) => model.start(&mut world.effects(id)),
-                    $(Model::$leaf(model) => model.start(&mut world.effects(id)),)+
-                }
+                each!(self, model => model.start(&mut world.effects(id)));
             }
 
             /// Passes an event to component `id`.
             pub fn happen(&mut self, id: ComponentId, what: Occurrence<Frame>, world: &mut World<Pcie>) {
-                match self {
-                    Model::Host(model) => pass(model, id, what, world),
-                    Model::IoPort(model) => pass(model, id, what, world),
-                    Model::Switch(model) => pass(model, id, what, world),
-                    Model::Controller(model) => pass(model, id, what, world),
-                    $(Model::$leaf(model) => pass(model, id, what, world),)+
-                }
+                each!(self, model => pass(model, id, what, world));
             }
 
             /// The device of any model; none for a component that is no device.
             pub fn leaf(&self) -> Option<&dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
-                    Model::Host(_) | Model::IoPort(_) | Model::Switch(_) | Model::Controller(_) => None,
+                    _ => None,
                 }
             }
 
@@ -65,7 +66,7 @@ macro_rules! models {
             pub fn leaf_mut(&mut self) -> Option<&mut dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
-                    Model::Host(_) | Model::IoPort(_) | Model::Switch(_) | Model::Controller(_) => None,
+                    _ => None,
                 }
             }
         }
