@@ -20,7 +20,7 @@ pub struct LinkConfig {
     pub sources: usize,
     /// The number of packets that each source may send in a row while others wait. The default is one.
     pub weights: Vec<u32>,
-    /// Whether this end forwards from a packet's header on (a cut-through port) or from its last bit on.
+    /// Whether this end receives a packet at its header (a cut-through port) or at its last bit.
     pub cut_through: bool,
     /// Whether the far end is a cut-through port.
     pub far_cut_through: bool,
