@@ -5,9 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
 CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
+UNIT_TESTS = $(CARGO_TESTS) --lib
+EXAMPLES = cargo test --package kernel --doc --locked --quiet
+LAWS = $(CARGO_TESTS) --profile fast --test '*'
 PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup
 SOAK_CASES ?= 20000
 FUZZ_SECONDS ?= 30
+
+# The library for programs, which is built before the module that takes it along.
+export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/libopae_c.so
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test check lint unit bench soak fuzz lock tools system clean
@@ -19,7 +25,8 @@ demo: $(VENV)/installed ## Build, then reproduce every published system.
 	$(BIN)/peerlane reproduce
 
 test: system $(VENV)/installed $(VENV)/development ## Run every test.
-	$(CARGO_TESTS)
+	$(UNIT_TESTS)
+	$(LAWS)
 	$(PYTHON_TESTS)
 
 check: lint unit ## Run the checks and the tests that are quick.
@@ -34,7 +41,7 @@ lint: $(VENV)/installed $(VENV)/development ## Format, lint, types, stubs, depen
 	$(BIN)/python -m pytest --quiet tests/test_dependency_direction.py tests/test_rust_modules.py
 
 unit: tools
-	$(CARGO_TESTS)
+	$(UNIT_TESTS)
 
 bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside its peers where they are installed.
 	$(BIN)/peerlane bench fabric --endpoints 1,8,64,512 --peer cocotbext
@@ -42,7 +49,7 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 	$(BIN)/peerlane bench messages
 
 soak: fuzz ## Run the property tests for a long time, after the fuzzer.
-	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --release -- --include-ignored
+	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py
 
 fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for each (needs a C++ compiler).
@@ -58,6 +65,7 @@ clean: ## Remove everything that was built.
 
 # The package is installed in place: changes to Python need no step, changes to Rust a rebuild.
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
+	cargo build --package opae --profile fast --locked --quiet
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 

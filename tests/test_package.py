@@ -19,7 +19,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel of this tree in the profile of the editable install, which is built already."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [sys.executable, "-m", "maturin", "build", "--profile", "dev", "--out", str(folder)],
+        [sys.executable, "-m", "maturin", "build", "--profile", "fast", "--out", str(folder)],
         cwd=ROOT,
         check=True,
         capture_output=True,

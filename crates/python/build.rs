@@ -1,7 +1,7 @@
 //! Puts the library that programs link with beside the module: into `opae/lib` and `opae/include`, from where maturin takes it.
 //!
-//! Cargo does not give a package the library file of another package, so this script builds it by a separate Cargo, in its own
-//! folder.
+//! Cargo does not give a package the library file of another package. `OPAE_LIBRARY` names a file that is built already, as `make`
+//! does. Without it, this script builds the library by a separate Cargo, in its own folder.
 
 use std::env;
 use std::error::Error;
@@ -26,19 +26,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         "cargo:rerun-if-changed={}",
         root.join("crates/session/src").display()
     );
-    // The folder is outside of all profiles' folders, so that all profiles share one build. OUT_DIR is PROFILE/build/PACKAGE/out.
-    let target = out
-        .ancestors()
-        .nth(4)
-        .ok_or("OUT_DIR is in target/")?
-        .join("opae");
-    build(root, &target)?;
+    println!("cargo:rerun-if-env-changed=OPAE_LIBRARY");
+    let library = if let Some(built) = env::var_os("OPAE_LIBRARY") {
+        println!("cargo:rerun-if-changed={}", built.display());
+        built.into()
+    } else {
+        // The folder is outside of all profiles' folders, so that all profiles share one build. OUT_DIR is PROFILE/build/PACKAGE/out.
+        let target = out
+            .ancestors()
+            .nth(4)
+            .ok_or("OUT_DIR is in target/")?
+            .join("opae");
+        build(root, &target)?;
+        target.join("release/libopae_c.so")
+    };
     let lib = out.join("opae/lib");
     if lib.exists() {
         fs::remove_dir_all(&lib)?;
     }
     fs::create_dir_all(&lib)?;
-    fs::copy(target.join("release/libopae_c.so"), lib.join(LOADED))?;
+    fs::copy(&library, lib.join(LOADED))
+        .map_err(|error| format!("{}: {error}", library.display()))?;
     fs::write(lib.join(LINKED), format!("INPUT(-l:{LOADED})\n"))?;
     let include = out.join("opae/include/opae");
     fs::create_dir_all(&include)?;
