@@ -335,7 +335,7 @@ fn a_reliable_end_gives_up_when_it_hears_nothing_at_all() {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(50))]
 
     #[test]
     fn no_buffer_is_overrun_and_no_credit_leaks_whatever_is_lost(

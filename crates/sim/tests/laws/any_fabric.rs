@@ -211,7 +211,7 @@ impl Scenario {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 0, ..cases(250) })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 0, ..cases(85) })]
     #[test]
     fn whatever_is_asked_for_arrives(seed in any::<u64>()) {
         let text = Scenario::any(seed);

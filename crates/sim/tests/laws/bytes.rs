@@ -38,7 +38,7 @@ fn node_base(simulation: &Simulation, name: &str) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(20))]
 
     #[test]
     fn a_flow_of_any_size_from_any_byte_on_arrives_exactly(

@@ -6,6 +6,7 @@ use kernel::{Span, Time};
 use proptest::prelude::*;
 use sim::Simulation;
 
+use crate::cases::cases;
 use crate::fixture::simulation;
 
 /// A coherent host whose caches are small, and `cards` accelerators below it.
@@ -146,7 +147,7 @@ fn settings() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(cases(20))]
 
     #[test]
     fn whoever_does_whatever_memory_stays_coherent(
@@ -272,7 +273,7 @@ fn moved(text: &str) -> Simulation {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(cases(14))]
 
     /// Where a buffer was before, nothing of it is left: reads bring its bytes, and no addition is lost.
     #[test]

@@ -9,6 +9,7 @@ use sim::Simulation;
 use sim::result::RunResult;
 use sim::result::TransactionResult;
 
+use crate::cases::cases;
 use crate::coherence::host;
 use crate::fixture::simulation;
 
@@ -184,7 +185,7 @@ fn settings() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(cases(14))]
 
     #[test]
     fn whoever_wants_which_lock_each_has_one_holder_and_a_queue(
@@ -248,7 +249,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     /// Whatever it held or waited for when its link failed is free again once software has looked, and goes on to the next.
     #[test]

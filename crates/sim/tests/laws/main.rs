@@ -2,6 +2,7 @@
 
 mod accesses;
 mod any_fabric;
+mod bad_input;
 mod bit_errors;
 mod bytes;
 #[path = "../../../link/tests/laws/cases.rs"]
@@ -20,6 +21,7 @@ mod network;
 mod nic;
 mod nvme;
 mod ordering;
+mod plans;
 mod rates;
 mod recorded_errors;
 mod refusals;

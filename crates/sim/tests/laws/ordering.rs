@@ -10,7 +10,7 @@ use crate::fixture::{Ask, trace};
 use crate::star::{KINDS, Star, buffers};
 
 proptest! {
-    #![proptest_config(cases(40))]
+    #![proptest_config(cases(14))]
     #[test]
     fn whoever_queues_obeys_the_ordering_table_and_loses_nothing(
         seed in any::<u64>(),

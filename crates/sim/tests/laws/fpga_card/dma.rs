@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::cases::cases;
 
 const BLOCK: u64 = 0x2_0000;
 const STATUS: u64 = BLOCK + 0x40;
@@ -75,7 +76,7 @@ fn transfer(machine: &mut Machine, mut from: u64, mut to: u64, mut len: u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(cases(12))]
     #[test]
     fn bytes_come_back_from_the_card_as_they_went(
         lines in 1_u32..600,

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use sim::{Afu, AfuId, BuiltInAfu, Misuse, ReadError, Shell};
 
 use super::*;
+use crate::cases::cases;
 
 fn nlb_start(machine: &mut Machine) {
     machine.set(0x110, MEMORY);
@@ -189,7 +190,7 @@ fn units_may_be_changed_at_any_time() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
     #[test]
     fn no_store_or_load_of_a_register_does_harm(
         afu in 1_usize..BuiltInAfu::NAMES.len(),

@@ -213,7 +213,7 @@ impl Any {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 0, ..cases(500) })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 0, ..cases(170) })]
     #[test]
     fn whatever_is_sent_through_a_network_arrives(seed in any::<u64>()) {
         let text = Any::scenario(seed, false);

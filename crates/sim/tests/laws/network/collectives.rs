@@ -25,7 +25,7 @@ fn networks() -> impl Strategy<Value = Net> {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(20))]
 
     #[test]
     fn every_node_has_the_sum_of_all_in_the_end(

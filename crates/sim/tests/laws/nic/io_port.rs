@@ -138,7 +138,7 @@ fn an_interrupt_goes_to_the_owner() {
 }
 
 proptest! {
-    #![proptest_config(cases(30))]
+    #![proptest_config(cases(10))]
 
     #[test]
     fn any_flows_of_any_functions_arrive(

@@ -64,7 +64,7 @@ fn values() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(cases(40))]
+    #![proptest_config(cases(14))]
 
     #[test]
     fn whatever_an_owner_stores_others_go_on(

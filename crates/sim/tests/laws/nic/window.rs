@@ -210,7 +210,7 @@ fn flows(count: usize, picks: &[(usize, usize, u8, u32, u32)]) -> String {
 }
 
 proptest! {
-    #![proptest_config(cases(40))]
+    #![proptest_config(cases(14))]
 
     #[test]
     fn any_loads_and_stores_arrive_beside_messages(

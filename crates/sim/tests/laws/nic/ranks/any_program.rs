@@ -99,7 +99,7 @@ fn any_program(seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(cases(120))]
+    #![proptest_config(cases(40))]
 
     #[test]
     fn every_program_whose_sends_have_receives_ends_with_every_byte_in_its_place(seed: u64) {

@@ -1,6 +1,6 @@
 //! What can be wrong with collectives.
 
-use crate::networks::{bad_network, two};
+use super::networks::{bad_network, two};
 
 /// A collective of a torus of 4x4, from line 5 on; what is added begins on line 7.
 fn collective(added: &str) -> String {

@@ -222,7 +222,7 @@ fn mutate(lines: &mut Vec<String>, at: usize, odd: &str, how: u8) {
 }
 
 proptest! {
-    #![proptest_config(cases(2000))]
+    #![proptest_config(cases(700))]
 
     #[test]
     fn no_mutated_line_is_a_panic(text in select(&[RICH, NETWORKS][..]), changes in vec((any::<Index>(), select(&ODD[..]), 0..4u8), 1..6)) {

@@ -1,6 +1,6 @@
 //! What can be wrong with I/O ports, and with loads and stores between hosts.
 
-use crate::refusal;
+use super::refusal;
 
 /// Two hosts with a `nic` each, and an I/O port `p` on line 11 with an endpoint `e` of two functions.
 const HOSTS: &str = r#"[hosts.h0]

@@ -1,6 +1,6 @@
 //! What can be wrong with controllers, and with messages through them.
 
-use crate::refusal;
+use super::refusal;
 
 /// Two hosts with a `nic` each: `a` on line 5, and `b`, which ends on line 10.
 const HOSTS: &str = r#"[hosts.h0]

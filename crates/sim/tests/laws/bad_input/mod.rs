@@ -1,8 +1,6 @@
 //! Whatever is wrong with a scenario, one message says where it is and what would be right.
 
 mod accesses;
-#[path = "../../../link/tests/laws/cases.rs"]
-mod cases;
 mod collectives;
 mod fabric;
 mod flows;

@@ -2,7 +2,7 @@
 
 use sim::plan::Plan;
 
-use crate::refusal;
+use super::refusal;
 
 /// Two routers, on lines 1 to 8.
 const TWO: &str = "[hosts.h0]\n[hosts.h1]\n[devices.r0]\nmodel = \"router\"\nupstream = \"h0\"\n[devices.r1]\nmodel = \"router\"\nupstream = \"h1\"\n";

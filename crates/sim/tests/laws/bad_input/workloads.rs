@@ -1,6 +1,6 @@
 //! What can be wrong with workloads of networks.
 
-use crate::networks::{bad_network, flow, two};
+use super::networks::{bad_network, flow, two};
 
 /// A workload of a torus of 4x4, from line 5 on; what is added begins on line 9.
 fn workload(added: &str) -> String {

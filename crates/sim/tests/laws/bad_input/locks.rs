@@ -1,6 +1,6 @@
 //! What can be wrong with work under locks.
 
-use crate::refusal;
+use super::refusal;
 
 /// A host with an accelerator, and buffers on the lines from 6 on.
 const HOST: &str = r#"[hosts.h0]

@@ -1,6 +1,6 @@
 //! What can be wrong with buffers, with the accesses to them, and with those who make these.
 
-use crate::refusal;
+use super::refusal;
 
 /// A coherent host with an accelerator and a buffer, and another host with a `block-dma` behind a switch and a buffer, up to
 /// line 17.
