@@ -5,11 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
 CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
-UNIT_TESTS = $(CARGO_TESTS) --lib
-EXAMPLES = cargo test --package kernel --doc --locked --quiet
-LAWS = $(CARGO_TESTS) --profile fast --test '*'
-PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup
+UNIT_TESTS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --lib
+LAWS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --profile fast --test '*'
+PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup --hypothesis-seed $(SEED)
 SOAK_CASES ?= 20000
+# A tree is judged on the same cases of its properties each time, another tree on others; `make soak` draws new ones each time.
+TREE := $(shell git rev-parse --quiet --verify 'HEAD^{tree}' 2>/dev/null | cut -c1-12)
+SEED ?= $(shell printf '%d' 0x$(or $(TREE),1))
 FUZZ_SECONDS ?= 30
 
 # The library for programs, which is built before the module that takes it along.
@@ -24,8 +26,7 @@ help: ## List the targets.
 demo: $(VENV)/installed ## Build, then reproduce every published system.
 	$(BIN)/peerlane reproduce
 
-test: system $(VENV)/installed $(VENV)/development ## Run every test.
-	$(UNIT_TESTS)
+test: system unit $(VENV)/installed $(VENV)/development ## Run every test (SEED=... for other cases of the properties).
 	$(LAWS)
 	$(PYTHON_TESTS)
 
@@ -42,6 +43,7 @@ lint: $(VENV)/installed $(VENV)/development ## Format, lint, types, stubs, depen
 
 unit: tools
 	$(UNIT_TESTS)
+	cargo test --package kernel --doc --locked --quiet
 
 bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside its peers where they are installed.
 	$(BIN)/peerlane bench fabric --endpoints 1,8,64,512 --peer cocotbext

@@ -70,7 +70,7 @@ CREDIT_TYPES = {
 }
 
 thousands = settings(
-    max_examples=max(2000, settings().max_examples), suppress_health_check=[HealthCheck.too_slow]
+    max_examples=max(700, settings().max_examples), suppress_health_check=[HealthCheck.too_slow]
 )
 function_ids = st.integers(0, 0xFFFF)
 tags = st.integers(0, 0x3FF)
