@@ -6,7 +6,9 @@ BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
 CARGO_TESTS = cargo test --workspace --exclude python --locked --quiet
 UNIT_TESTS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --lib
-LAWS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --profile fast --test '*'
+# The packages and features from which the module is built, so that Cargo builds nothing twice.
+FAST = --workspace --features pyo3/extension-module --profile fast --locked --quiet
+LAWS = PROPTEST_RNG_SEED=$(SEED) cargo test $(FAST) --test '*'
 PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup --hypothesis-seed $(SEED)
 SOAK_CASES ?= 20000
 # A tree is judged on the same cases of its properties each time, another tree on others; `make soak` draws new ones each time.
@@ -15,7 +17,7 @@ SEED ?= $(shell printf '%d' 0x$(or $(TREE),1))
 FUZZ_SECONDS ?= 30
 
 # The library for programs, which is built before the module that takes it along.
-export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/libopae_c.so
+export OPAE_LIBRARY := $(abspath $(or $(CARGO_TARGET_DIR),target))/fast/deps/libopae_c.so
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test check lint unit bench soak fuzz lock tools system clean
@@ -67,7 +69,7 @@ clean: ## Remove everything that was built.
 
 # The package is installed in place: changes to Python need no step, changes to Rust a rebuild.
 $(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
-	cargo build --package opae --profile fast --locked --quiet
+	cargo build $(FAST) --test programs
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
