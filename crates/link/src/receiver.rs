@@ -340,3 +340,55 @@ fn is_seen(mut image: Vec<u8>, wrong: &[u64]) -> bool {
     let sequence = u16::from_be_bytes([covered[0], covered[1]]);
     framing || sequence >= SEQUENCES || lcrc(sequence, &covered[2..]).to_le_bytes() != *carried
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::Span;
+    use protocol::Generation;
+
+    fn receiver(expected: u16) -> Receiver {
+        let config = LinkConfig {
+            generation: Generation::Gen3,
+            lanes: 4,
+            max_payload: 128,
+            channels: 1,
+            sources: 1,
+            weights: Vec::new(),
+            cut_through: false,
+            far_cut_through: false,
+            infinite_completions: false,
+            report_finished: false,
+            own: None,
+            flight: Span::ZERO,
+            errors: None,
+            fails_at: Time::NEVER,
+        };
+        let mut receiver = Receiver::new(&PortParameters::default(), config);
+        receiver.expected = expected;
+        receiver
+    }
+
+    /// PCIe Base 3.6.3.1: (NEXT_RCV_SEQ - sequence number) mod 4096 <= 2048.
+    #[test]
+    fn a_duplicate_is_at_most_half_of_all_sequence_numbers_behind() {
+        let mut packets = Packets::default();
+        let packet = packets.claim();
+        for expected in [0, 1, 2047, 2048, 2049, 4095] {
+            for behind in 0..4096 {
+                let frame = TlpFrame {
+                    sequence: (expected + 4096 - behind) % 4096,
+                    nullified: false,
+                    packet,
+                };
+                let verdict = receiver(expected).judge(&frame, &[], &packets);
+                let is_right = match behind {
+                    0 => matches!(verdict, Verdict::Accept),
+                    1..=2048 => matches!(verdict, Verdict::Duplicate),
+                    _ => matches!(verdict, Verdict::Bad),
+                };
+                assert!(is_right, "{behind} behind {expected}");
+            }
+        }
+    }
+}

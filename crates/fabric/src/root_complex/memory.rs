@@ -268,3 +268,64 @@ pub(super) fn atomic_completion(
         .copy_from_slice(&old.to_le_bytes()[..width as usize]);
     completion
 }
+
+#[cfg(test)]
+mod tests {
+    use kernel::{Bandwidth, Bytes};
+    use protocol::Tag;
+
+    use super::*;
+
+    const PART: Span = Span::from_ns(50);
+    const LINE: Span = Span::from_ns(4);
+
+    /// The time that a write of `len` bytes at `address` takes, where a line takes `LINE` and one that is written partly also `PART`.
+    fn time_of_write(address: u64, len: u32) -> Span {
+        let parameters = RootComplexParameters {
+            memory_line: Bytes(64),
+            memory_bandwidth: Bandwidth(16_000_000_000),
+            memory_partial_line: PART,
+            ..RootComplexParameters::default()
+        };
+        let mut memory = MemoryController::new(&parameters, Stream::named(1, "memory"));
+        let address = memory.base() + address;
+        let write = MemoryRequest::new(FunctionId(0), Tag(0), address, len);
+        let there = Time::ZERO + Span::from_ns(7);
+        let done = memory.take_write(&write.expect("a legal write"), there);
+        assert_eq!(
+            memory.after_writes(Time::ZERO),
+            done,
+            "the next write waits"
+        );
+        done.since(there)
+    }
+
+    #[test]
+    fn a_write_of_whole_lines_takes_their_time() {
+        assert_eq!(time_of_write(0, 64), LINE);
+        assert_eq!(time_of_write(192, 64), LINE);
+        assert_eq!(time_of_write(64, 256), LINE * 4);
+    }
+
+    #[test]
+    fn each_end_of_a_write_within_a_line_takes_the_time_of_a_partial_line() {
+        // One line: its beginning, its end, its middle.
+        for (address, len) in [(0, 32), (0, 63), (32, 32), (63, 1), (16, 32)] {
+            assert_eq!(
+                time_of_write(address, len),
+                LINE + PART,
+                "{len} at {address}"
+            );
+        }
+        // The last line, the first line, both.
+        assert_eq!(time_of_write(0, 96), LINE * 2 + PART);
+        assert_eq!(time_of_write(32, 96), LINE * 2 + PART);
+        assert_eq!(time_of_write(32, 64), LINE * 2 + PART * 2);
+        assert_eq!(time_of_write(1, 190), LINE * 3 + PART * 2);
+    }
+
+    #[test]
+    fn a_write_without_bytes_writes_no_line_partly() {
+        assert_eq!(time_of_write(32, 0), LINE);
+    }
+}
