@@ -32,3 +32,43 @@ def figures() -> Iterator[object]:
 def test_every_row_is_within_its_tolerance(system: str, name: str) -> None:
     missed = {row.id: row.error_percent for row in figure(system, name).rows if not row.passes}
     assert missed == {}
+
+
+CCIX = {
+    "exp1/read-throughput-ratio/1KiB": 3.3,
+    "exp1/read-throughput-ratio/16KiB": 1.29,
+    "exp1/read-throughput-ratio/32KiB": 0.87,
+    "check/exp1/small-reads-shorter": 33,
+    "check/exp1/small-writes-longer": 32,
+    "check/exp1/latency-better-up-to": 4,
+    "exp2/64B/total": 2453,
+    "exp2/64B/iommu": 617,
+    "exp2/64B/read": 700,
+    "exp2/64B/atc": 2453 - 617 - 700,
+    "check/exp2/miss-over-hit/64B": round(2453 / 700, 1),
+    "exp3/u280/read": 100,
+    "exp3/u280/write": 80,
+    "exp3/vck5000/read": 170,
+    "exp3/vck5000/write": 150,
+    "exp4/host/1-cores": 333,
+    "exp4/device/1-cores": 674,
+    "exp4/host/3-cores": 235,
+    "exp4/device/3-cores": 741,
+    "exp5/compare/host": 50,
+    "exp5/compare/device": (740, 800),
+    "locks/host-free": 80,
+    "locks/host-contended": (200, 250),
+    "locks/device": (750, 800),
+    "check/locks/device-contended": (750, 800),
+}
+"""What the source of ccix states, noted a second time from its text, not from `expected.toml`."""
+
+
+def test_the_published_values_of_ccix_are_those_of_its_source() -> None:
+    figures = Expected.load(folder_of("ccix")).by_figure().values()
+    values = {
+        row.id: row.published if row.published_range is None else row.published_range
+        for rows in figures
+        for row in rows
+    }
+    assert {name: value for name, value in values.items() if value is not None} == CCIX
