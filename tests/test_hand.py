@@ -100,9 +100,9 @@ def test_a_program_that_waits_for_nothing_is_told() -> None:
 def test_wrong_accesses_and_hosts_are_refused() -> None:
     fabric = simulation()
     hand = fabric.hand("h0")
-    with pytest.raises(ValueError, match="within a page"):
+    with pytest.raises(ValueError, match="within a 4 KiB page"):
         hand.run(hand.load(4092, 8))
-    with pytest.raises(ValueError, match="no time to work"):
+    with pytest.raises(ValueError, match="not a possible time to work"):
         hand.run(hand.work(-1))
     with pytest.raises(ValueError, match="no processor"):
         fabric.hand("a")

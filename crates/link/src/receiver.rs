@@ -369,7 +369,7 @@ mod tests {
         receiver
     }
 
-    /// PCIe Base 3.6.3.1: (NEXT_RCV_SEQ - sequence number) mod 4096 <= 2048.
+    /// PCIe Base 3.6.3.1: (`NEXT_RCV_SEQ` - sequence number) mod 4096 <= 2048.
     #[test]
     fn a_duplicate_is_at_most_half_of_all_sequence_numbers_behind() {
         let mut packets = Packets::default();

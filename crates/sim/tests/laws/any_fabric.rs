@@ -1,5 +1,6 @@
 //! Fabrics of any shape and any parameters: whatever is asked for arrives, once and as it was.
 
+use std::fmt::Write;
 use std::fmt::{self, Debug, Formatter};
 
 use proptest::collection::vec;
@@ -82,16 +83,26 @@ impl Scenario {
         let mut text = format!("{}[hosts.h0]\n{}", self.head, self.host.lines);
         for (number, Switch { node, lines }) in self.switches.iter().enumerate() {
             // A switch is below one before it.
-            text += &format!("[switches.s{number}]\n{}{lines}", self.node(node, number));
+            write!(
+                text,
+                "[switches.s{number}]\n{}{lines}",
+                self.node(node, number)
+            )
+            .expect("a text takes all");
         }
         for (number, device) in self.devices.iter().enumerate() {
             let node = self.node(&device.node, self.switches.len());
             let engine = device.engine.as_deref().unwrap_or_default();
-            text += &format!("[devices.d{number}]\n{node}{}{engine}", device.lines);
+            write!(text, "[devices.d{number}]\n{node}{}{engine}", device.lines)
+                .expect("a text takes all");
         }
         // The BAR is large enough that no two flows use the same bytes.
         let node = self.node(&self.reflector, self.switches.len());
-        text += &format!("[devices.r]\n{node}model = \"reflector\"\nbar = \"256 KiB\"\n");
+        write!(
+            text,
+            "[devices.r]\n{node}model = \"reflector\"\nbar = \"256 KiB\"\n"
+        )
+        .expect("a text takes all");
         let flows: Vec<String> = self
             .flows
             .iter()

@@ -412,7 +412,7 @@ fn a_value_of_the_wrong_shape_is_refused() {
     );
     assert!(pair("bar = [1]").contains("devices.b.bar: a list is not allowed here"));
     assert!(pair("bar = 2020-01-01").contains("devices.b.bar: a date is not allowed here"));
-    assert!(refusal("[flows]\nfrom = \"a\"").contains("begin each of them with [[flows]]"));
+    assert!(refusal("[flows]\nfrom = \"a\"").contains("begin each table with [[flows]]"));
     assert!(refusal("name = 3\n[hosts.h0]").contains("name: 3 is not a text; write it in quotes"));
     assert!(refusal("seed = 99999999999999999999999").contains("too large"));
 }

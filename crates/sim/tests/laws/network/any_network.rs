@@ -1,5 +1,6 @@
 //! Networks of any shape and any parameters: whatever is sent arrives, once and as it was, and nothing is left behind.
 
+use std::fmt::Write;
 use std::fmt::{self, Debug, Formatter};
 
 use proptest::collection::vec;
@@ -136,7 +137,8 @@ impl AnyNetwork {
             let to = parts.join("-");
             let ends = format!("[[fibres]]\nfrom = \"{from}\"\nto = \"{to}\"\n");
             if routers.contains(&to) && !text.contains(&ends) {
-                text += &format!("{ends}severed_at = \"{} ns\"\n", cut.at_ns);
+                writeln!(text, "{ends}severed_at = \"{} ns\"", cut.at_ns)
+                    .expect("a text takes all");
             }
         }
         text
