@@ -30,5 +30,6 @@ mod repetition;
 mod sg_dma;
 mod sockets;
 mod star;
+mod start;
 mod virtual_functions;
 mod wires;
