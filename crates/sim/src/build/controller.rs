@@ -1,4 +1,4 @@
-//! From a plan to network interface controllers and the crossbars between them.
+//! Construction of network interface controllers and their crossbars from a plan.
 
 use device::{EndpointConfig, Nic, NicConfig, NicParameters};
 use fabric::{Controller, ControllerConfig, Plane};
@@ -7,7 +7,7 @@ use link::{BitErrors, LinkConfig, LinkEnd};
 
 use crate::plan::Plan;
 
-/// The network interface controller at node `index`.
+/// Builds the network interface controller at node `index`.
 pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &NicParameters) -> Nic {
     let place = plan.nodes[index]
         .attachment
@@ -41,7 +41,7 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
     })
 }
 
-/// The controller with that number.
+/// Builds the controller with this number.
 pub fn controller(plan: &Plan, number: usize) -> Controller {
     let controller = &plan.controllers[number];
     let room = |node: &usize| {
@@ -60,7 +60,7 @@ pub fn controller(plan: &Plan, number: usize) -> Controller {
     })
 }
 
-/// The end of a cable at a controller.
+/// Builds the end of a cable at a controller.
 fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
     let own = &plan.controllers[controller];
     let cable = &plan.cables[cable];

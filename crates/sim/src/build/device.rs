@@ -1,4 +1,4 @@
-//! How each device model is built: from the lines of the registry.
+//! Construction of each device model, generated from the registry.
 
 use device::{EndpointConfig, Leaf};
 
@@ -23,7 +23,7 @@ macro_rules! builders {
     };
 }
 
-/// Builds a device by its constructor, or by a function that gets the plan as well.
+/// Builds a device by its constructor, or by a function that also receives the plan.
 macro_rules! built {
     ($type:ty, $endpoint:ident, $parameters:ident, $context:ident) => {{
         let _ = $context;
@@ -36,7 +36,7 @@ macro_rules! built {
 
 registry!(builders);
 
-/// Calls `builder`; the signature gives a closure's parameters their types.
+/// Calls `builder`; this signature gives the types of a closure's parameters.
 fn with_plan<L: Leaf>(
     builder: impl FnOnce(LeafContext<'_>, EndpointConfig, &L::Parameters) -> L,
     context: LeafContext<'_>,

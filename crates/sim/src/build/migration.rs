@@ -6,7 +6,7 @@ use kernel::{Span, Time};
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
-/// Has hosts move the buffers that move, from `up` on.
+/// Starts the moves of buffers on their hosts' processors, from the time `up` on.
 pub fn load(plan: &FabricPlan, up: Span, models: &mut [Model]) {
     for buffer in &plan.buffers {
         if let (Some((other, moves, interval)), Some(host)) =

@@ -1,4 +1,4 @@
-//! From a plan to components and wires.
+//! Construction of components and their connections from a plan.
 
 pub mod controller;
 mod device;
@@ -25,7 +25,7 @@ use crate::workload::Workload;
 use controller::controller;
 use network::{OpticalPort, optical_ends};
 
-/// The components of `plan`, at the indices of their nodes, and its wired world.
+/// Builds the components of `plan`, first those of nodes, by index, then controllers, and the world that connects them.
 pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
     let mut world = World::default();
     for link in &plan.links {
@@ -58,21 +58,21 @@ pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
     (models.chain(controllers).collect(), world)
 }
 
-/// Component and port number of the end of a cable.
+/// The component and the port number at the end of a cable.
 pub fn cable_end(plan: &FabricPlan, (controller, port): (usize, u8)) -> (ComponentId, u32) {
     let id = plan.nodes.len() + controller;
     (ComponentId(id as u32), port.into())
 }
 
-/// The port of a network interface controller, or an I/O port, that leads to its crossbar.
+/// The port of a network interface controller, or of an I/O port, that leads to its crossbar.
 const BUS: u32 = 1;
 
-/// The port number of a router's fibre: that of PCI Express is the first.
+/// The port number of a router's fibre; port 0 is the PCI Express port.
 pub fn fibre_port(fibre: u8) -> u32 {
     u32::from(fibre) + 1
 }
 
-/// Component and port number of either end of a link, the upper one first.
+/// The component and the port number at both ends of a link, the upper end first.
 pub fn ends(plan: &FabricPlan, link: &LinkPlan) -> ((ComponentId, u32), (ComponentId, u32)) {
     let (node, number) = link.upstream;
     let position = plan.nodes[node]
@@ -87,7 +87,7 @@ pub fn ends(plan: &FabricPlan, link: &LinkPlan) -> ((ComponentId, u32), (Compone
     )
 }
 
-/// The component at a node, with the ends of these fibres if it is a router.
+/// Builds the component at a node; `fibres` are the ends of fibres at a router.
 fn component(
     plan: &Plan,
     index: usize,
@@ -134,17 +134,17 @@ fn component(
     }
 }
 
-/// The part of the plan that the builder of a device may need.
+/// The part of a plan that the builder of a device may need.
 pub struct LeafContext<'a> {
     /// The whole plan.
     pub plan: &'a Plan,
-    /// The node of the device.
+    /// The index of the device's node.
     pub index: usize,
-    /// The ends of the fibres at the device.
+    /// The optical ports of the device.
     pub fibres: Vec<OpticalPort>,
 }
 
-/// The I/O port at node `index`.
+/// Builds the I/O port at node `index`.
 fn io_port(plan: &Plan, index: usize, parameters: &IoPortParameters) -> IoPort {
     let node = &plan.nodes[index];
     let place = node
@@ -165,13 +165,13 @@ fn io_port(plan: &Plan, index: usize, parameters: &IoPortParameters) -> IoPort {
     })
 }
 
-/// The sockets of a host's root ports.
+/// The socket of each root port of a host.
 fn sockets(plan: &Plan, host: &NodePlan) -> Vec<u32> {
     let socket = |port: &DownstreamPort| plan.links[port.link].socket.unwrap_or(0);
     host.downstream.iter().map(socket).collect()
 }
 
-/// The link ends of a node's downstream ports.
+/// Builds the link ends of a node's downstream ports.
 fn downstream_ends(plan: &Plan, node: &NodePlan) -> Vec<LinkEnd> {
     let end = |port: &DownstreamPort| {
         let link = &plan.links[port.link];
@@ -189,7 +189,7 @@ fn upstream_end(plan: &Plan, node: &NodePlan) -> LinkEnd {
     link_end(plan, node, link, &plan.nodes[link.upstream.0], "down")
 }
 
-/// The end of `link` at `node`; what arrives there travels in `direction`.
+/// Builds the end of `link` at `node`; `direction` is that of arriving packets.
 fn link_end(
     plan: &Plan,
     node: &NodePlan,
@@ -243,7 +243,7 @@ fn link_end(
     LinkEnd::new(config, &node.port)
 }
 
-/// Packets in a row that each port below may send up or across.
+/// Packets that each port below may send in a row to the same output.
 fn weights_below(plan: &Plan, node: &NodePlan) -> impl Iterator<Item = u32> {
     let weight = |port: &DownstreamPort| plan.links[port.link].arbitration_weight;
     node.downstream.iter().map(weight)
@@ -253,7 +253,7 @@ fn is_cut_through(node: &NodePlan) -> bool {
     matches!(&node.kind, NodeKind::Switch(parameters) if parameters.cut_through)
 }
 
-/// Where a reflector sends the writes of each flow back to.
+/// The address to which a reflector replies, for each flow that arrives there.
 pub fn replies(plan: &Plan, reflector: usize) -> Vec<Reply> {
     let there = plan.workloads.iter().filter_map(|one| match &one.workload {
         Workload::Flow(flow) if flow.to == Some(reflector) => Some((flow.reply?, &one.own)),
@@ -266,7 +266,7 @@ pub fn replies(plan: &Plan, reflector: usize) -> Vec<Reply> {
     replies.collect()
 }
 
-/// The pattern of each part that has one; the parts of one workload share it.
+/// The data pattern of each part that has one; all parts of a workload share one pattern.
 fn patterns(plan: &Plan) -> Arc<[Pattern]> {
     let all = plan.workloads.iter().map_while(|one| {
         let number = one.workload.kind().pattern(one.own.number)?;

@@ -1,4 +1,4 @@
-//! From a plan to routers and what they do.
+//! Construction of routers and their optical ports from a plan.
 
 use device::{EndpointConfig, Router, RouterConfig, RouterParameters};
 use kernel::{Span, Stream};
@@ -9,10 +9,10 @@ use protocol::aurora::COMPENSATION_PERIOD;
 use crate::plan::{FibrePlan, NetworkPlan, Plan};
 use crate::scenario::NodeKind;
 
-/// An optical port by its number, and how the end of its fibre is built.
+/// The number of an optical port, and the configuration of its end of a fibre.
 pub type OpticalPort = (u8, OpticalConfig);
 
-/// The router that stands at node `index`.
+/// Builds the router at node `index`.
 pub fn router(
     plan: &Plan,
     index: usize,
@@ -39,7 +39,7 @@ pub fn router(
     })
 }
 
-/// The ends of fibres at each node, and their ports.
+/// The optical ports of each node.
 pub fn optical_ends(plan: &Plan) -> Vec<Vec<OpticalPort>> {
     let mut ends = vec![Vec::new(); plan.nodes.len()];
     for fibre in &plan.fibres {
@@ -51,7 +51,7 @@ pub fn optical_ends(plan: &Plan) -> Vec<Vec<OpticalPort>> {
     ends
 }
 
-/// The end of `fibre` at a router, which leads to another one; what arrives there comes in `direction`.
+/// Configures the end of `fibre` at `router`; `far` is the other router, and `direction` is that of arriving packets.
 fn optical_end(
     plan: &Plan,
     fibre: &FibrePlan,
@@ -72,7 +72,7 @@ fn optical_end(
     }
 }
 
-/// The network of a router, and its number there.
+/// The network of a router, and the router's number in it.
 fn network_of(plan: &Plan, router: usize) -> (&NetworkPlan, u16) {
     let (network, number) = plan.nodes[router]
         .member
@@ -80,7 +80,7 @@ fn network_of(plan: &Plan, router: usize) -> (&NetworkPlan, u16) {
     (&plan.networks[network], number)
 }
 
-/// What every packet passes in a router at least.
+/// The shortest time that a packet spends in a router.
 fn shorter_pipeline(kind: &NodeKind) -> Span {
     let router = kind.device::<RouterParameters>();
     router.map_or(Span::ZERO, RouterParameters::shorter_pipeline)

@@ -1,4 +1,4 @@
-//! From a plan to accelerators and cores that share the memory of a host.
+//! Construction of accelerators, coherence and address translation from a plan.
 
 use device::{Accelerator, AcceleratorConfig, AcceleratorParameters, EndpointConfig};
 use fabric::{CoherenceConfig, TranslationConfig};
@@ -6,7 +6,7 @@ use fabric::{CoherenceConfig, TranslationConfig};
 use crate::plan::{BufferPlan, LinkPlan, NodePlan, Plan};
 use crate::scenario::NodeKind;
 
-/// The agents of a host: its cores, and the accelerators below its root ports.
+/// Configures the coherent agents of a host: its cores, and the accelerators below its root ports.
 pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
     let NodeKind::Host(_, costs) = &host.kind else {
         return None;
@@ -20,7 +20,7 @@ pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
     })
 }
 
-/// What translates addresses at the host `index`, if any device below has virtual ones.
+/// Configures the IOMMU of the host `index`; none if no device below uses virtual addresses.
 pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
     let tables = plan.page_tables[index]?;
     let below = plan
@@ -42,13 +42,13 @@ pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
     })
 }
 
-/// Whether coherence messages go over a link, on a virtual channel of their own.
+/// Whether a link carries coherence messages, on a virtual channel of their own.
 pub fn is_shared(plan: &Plan, link: &LinkPlan) -> bool {
     let below = &plan.nodes[link.downstream.0].kind;
     matches!(below, NodeKind::Device(_, device) if device.parameters().is_coherent())
 }
 
-/// The accelerator at node `index`.
+/// Builds the accelerator at node `index`.
 pub fn accelerator(
     plan: &Plan,
     index: usize,

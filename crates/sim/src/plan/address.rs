@@ -1,4 +1,4 @@
-//! Ranges of addresses, and what a BAR can be.
+//! Address ranges, and the limits of BAR sizes.
 
 use kernel::Bytes;
 use protocol::{Bar, Interval};
@@ -10,12 +10,12 @@ use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 pub struct Region {
     /// The first address.
     pub base: u64,
-    /// How many bytes.
+    /// The length in bytes.
     pub size: u64,
 }
 
 impl Region {
-    /// The addresses of an interval, if there are any.
+    /// The region that covers an interval of addresses; none if the interval is empty.
     pub(crate) fn of((first, last): Interval<u64>) -> Option<Self> {
         (first <= last).then(|| Self {
             base: first,
@@ -23,18 +23,18 @@ impl Region {
         })
     }
 
-    /// The first address that is beyond.
+    /// The first address after the region.
     pub fn end(self) -> u64 {
         self.base + self.size
     }
 
-    /// Whether `address` lies inside.
+    /// Whether `address` lies in the region.
     pub fn contains(self, address: u64) -> bool {
         address >= self.base && address - self.base < self.size
     }
 }
 
-/// Whether BAR 0 of each function of `node` can be as it is written, and holds what it has to.
+/// Checks that BAR 0 of each function of `node` has a valid size and room for an MSI-X table.
 pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Device(endpoint, _) = &node.kind else {
         return Ok(());
@@ -63,7 +63,7 @@ pub(crate) fn check_bar(scenario: &Scenario, node: &Node) -> Result<(), Scenario
     }
 }
 
-/// Whether `bar`, written as `key`, can have its size.
+/// Checks the size of `bar`, which the scenario writes as `key`.
 fn check_size(
     scenario: &Scenario,
     node: &Node,
@@ -92,23 +92,23 @@ fn check_size(
 /// PCIe Base 7.5.1.2.1: a memory BAR asks for 128 bytes at least.
 const SMALLEST_BAR: u64 = 128;
 
-/// PCIe Base 9.3.3.14: that of a virtual function takes a system page.
+/// PCIe Base 9.3.3.14: the smallest BAR of a virtual function is one system page.
 const SMALLEST_VIRTUAL_BAR: u64 = 4096;
 
 /// The offset of an MSI-X table has 32 bits (PCIe Base 7.7.2.3).
 const MSIX_REACH: u64 = 4 << 30;
 
-/// The table of its pages takes some MiB.
+/// The largest BAR that a simulation can hold: its page table takes some MiB.
 const LARGEST_BAR: u64 = 1 << 40;
 
-/// What is left below 4 GiB beside memory has no more room than this, naturally aligned.
+/// The largest naturally aligned BAR that fits below 4 GiB beside memory.
 const LARGEST_32_BIT_BAR: u64 = 512 << 20;
 
 pub(crate) fn show(bytes: u64) -> String {
     kernel::Quantity::show(&Bytes(bytes))
 }
 
-/// The memory of `node`: none but at a host.
+/// The memory region of `node`; only hosts have one.
 pub(crate) fn memory(node: &Node) -> Option<Region> {
     match &node.kind {
         NodeKind::Host(host, _) => Some(Region {

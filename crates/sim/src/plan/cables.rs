@@ -1,4 +1,4 @@
-//! Cables between controllers, and by which port each of these reaches each processor.
+//! Cables between controllers, and the port by which each controller reaches each processor.
 
 use kernel::Quantity;
 
@@ -8,7 +8,7 @@ use super::controllers::{CablePlan, Controllers};
 use super::web::Web;
 
 impl Controllers {
-    /// Joins two controllers.
+    /// Adds a cable between two controllers.
     pub(crate) fn lay(&mut self, scenario: &Scenario, cable: &Cable) -> Result<(), ScenarioError> {
         let find = |name: &At<String>| {
             let found = self.all.iter().position(|one| one.name == name.value);
@@ -73,7 +73,7 @@ impl Controllers {
         Ok(())
     }
 
-    /// Tells each controller by which port it reaches each processor.
+    /// Finds the port by which each controller reaches each processor.
     pub(crate) fn find_ways(&mut self, scenario: &Scenario) -> Result<(), ScenarioError> {
         let mut neighbours = vec![Vec::new(); self.all.len()];
         for cable in &self.cables {
@@ -121,7 +121,7 @@ impl Controllers {
         Ok(())
     }
 
-    /// Controllers that are joined have one address space, and GETs one way of their own or none.
+    /// Checks that joined controllers agree on the address space and on a separate channel for GETs.
     fn check_spaces(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
         for cable in &self.cables {
             let [(one, _), (other, _)] = cable.ends;
@@ -155,5 +155,5 @@ impl Controllers {
     }
 }
 
-/// Ports that a controller can have, with cables.
+/// The most ports that a controller can have, cables included.
 const MOST_PORTS: usize = 128;

@@ -1,4 +1,4 @@
-//! Controllers: which network interface controller is at which port, and who has which number.
+//! Controllers: which network interface controller is at which port, and the number of each processor.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,38 +19,38 @@ use super::address::show;
 /// A controller.
 #[derive(Clone, Debug)]
 pub struct ControllerPlan {
-    /// Its name.
+    /// The controller's name.
     pub name: String,
-    /// All that it can be told.
+    /// The controller's parameters.
     pub parameters: ControllerParameters,
-    /// Every port of it with a cable.
+    /// The parameters of every port with a cable.
     pub port: PortParameters,
     /// The network interface controller at each port.
     pub ports: Vec<usize>,
-    /// The I/O port at each port behind those.
+    /// The I/O ports; their port numbers follow those of the network interface controllers.
     pub io_ports: Vec<usize>,
-    /// The cable at each port behind both.
+    /// The cables; their port numbers follow those of the I/O ports.
     pub cables: Vec<usize>,
-    /// The port that leads to each processor, up to the last one that there is.
+    /// The port that leads to each processor, up to the highest processor number in use.
     pub routes: Arc<[Option<u8>]>,
-    /// The first of the controllers that cables join to it, or itself.
+    /// The lowest number among the controllers that cables join, this one included.
     pub group: usize,
-    /// The largest packet that has room wherever it waits on the way to any of them, in bytes of data.
+    /// The largest packet that fits every buffer on its way through the joined controllers, in bytes of data.
     pub largest: u32,
 }
 
 impl ControllerPlan {
-    /// The window of each network interface controller to the global address space.
+    /// The BAR through which each network interface controller reaches the global address space.
     pub fn window(&self) -> Bar {
         Nic::window(self.parameters.processor_space.0, self.routes.len())
     }
 
-    /// The port that leads to a processor, if any does.
+    /// The port that leads to a processor; none if the processor cannot be reached.
     pub fn port_to(&self, processor: u8) -> Option<u8> {
         self.routes.get(usize::from(processor)).copied().flatten()
     }
 
-    /// Where the addresses of a processor begin in it.
+    /// The offset of a processor's addresses in the window.
     pub fn base(&self, processor: u8) -> u64 {
         self.parameters.processor_space.0 * u64::from(processor)
     }
@@ -59,31 +59,31 @@ impl ControllerPlan {
 /// A link between two controllers.
 #[derive(Clone, Debug)]
 pub struct CablePlan {
-    /// One controller, a hyphen, the other; and a number where there are several.
+    /// The names of both controllers with a hyphen between; parallel cables also get a number.
     pub id: String,
-    /// Controller and port at each end.
+    /// The controller and port at each end.
     pub ends: [(usize, u8); 2],
-    /// The link itself.
+    /// The parameters of the link.
     pub link: LinkParameters,
 }
 
-/// Where a network interface controller or an I/O port is.
+/// The place of a network interface controller or an I/O port at a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// Its controller.
+    /// The number of the controller.
     pub controller: usize,
-    /// Its port there.
+    /// The port of the controller.
     pub port: u8,
-    /// Its number among the processors.
+    /// The processor number.
     pub processor: u8,
 }
 
-/// Controllers, and where each node is that is a network interface controller.
+/// All controllers and cables, and the place of each node that is attached to a controller.
 pub(crate) struct Controllers {
     pub(crate) all: Vec<ControllerPlan>,
     pub(crate) cables: Vec<CablePlan>,
     pub(crate) warnings: Vec<String>,
-    /// Where each node is that is a network interface controller, and that is an I/O port.
+    /// The place of each node that is a network interface controller.
     pub(crate) attachments: Vec<Option<Attachment>>,
     pub(crate) io_ports: Vec<Option<Attachment>>,
 }
@@ -169,11 +169,11 @@ impl Controllers {
     }
 }
 
-/// What belongs to a controller.
+/// A node that belongs to a controller.
 trait Member {
-    /// The name of that, if it is written.
+    /// The controller's name, if the scenario writes it.
     fn controller(&self) -> Option<&String>;
-    /// Its number among the processors, if it is written.
+    /// The processor number, if the scenario writes it.
     fn processor(&self) -> Option<u32>;
 }
 
@@ -232,7 +232,7 @@ fn check_spaces(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// The numbers that are written, which nobody else may have.
+/// The processor numbers that the scenario writes; each must be unique.
 fn written_numbers(scenario: &Scenario) -> Result<BTreeMap<u8, usize>, ScenarioError> {
     let mut numbers = BTreeMap::new();
     for (index, node) in scenario.nodes.iter().enumerate() {
@@ -308,7 +308,7 @@ fn find(
     }
 }
 
-/// The bus between both has one clock.
+/// Checks that a network interface controller and its crossbar have one clock, as they share a bus.
 fn check_clock(
     scenario: &Scenario,
     node: &Node,

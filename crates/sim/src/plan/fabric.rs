@@ -21,19 +21,19 @@ use super::network::{FibrePlan, NetworkPlan};
 /// A fabric ready to be built.
 #[derive(Clone, Debug)]
 pub struct FabricPlan {
-    /// What the scenario is called.
+    /// The scenario's name.
     pub name: String,
-    /// What all random streams grow from.
+    /// The seed of all random streams.
     pub seed: u64,
     /// The part of the run in which steady rates are measured.
     pub measure: Option<(Time, Time)>,
-    /// Hosts, then switches, then devices, each as written.
+    /// Hosts, then I/O ports, then switches, then devices, each as written.
     pub nodes: Vec<NodePlan>,
-    /// Top down, depth first: in the order of their bus numbers.
+    /// Links top down and depth first: in the order of their bus numbers.
     pub links: Vec<LinkPlan>,
-    /// Crossbars between hosts.
+    /// Crossbars that join hosts.
     pub controllers: Vec<ControllerPlan>,
-    /// Ports of those for endpoints whose functions belong to several hosts.
+    /// I/O ports of controllers, for endpoints whose functions belong to several hosts.
     pub io_ports: Vec<IoPortPlan>,
     /// Links between controllers.
     pub cables: Vec<CablePlan>,
@@ -43,71 +43,71 @@ pub struct FabricPlan {
     pub fibres: Vec<FibrePlan>,
     /// Buffers in the memories of hosts, as written.
     pub buffers: Vec<BufferPlan>,
-    /// Where the page tables of each node are, if it is a host with devices that have virtual addresses.
+    /// The page tables of each node; only a host with devices that use virtual addresses has them.
     pub page_tables: Vec<Option<Region>>,
-    /// What of each host's memory no flow uses.
+    /// The memory of each host that no flow uses.
     pub spare: Vec<Option<Region>>,
-    /// What may go wrong and need not: `FILE:LINE: what; what would be safe`.
+    /// Warnings, each as `FILE:LINE: problem; safe alternative`.
     pub warnings: Vec<String>,
 }
 
 impl FabricPlan {
-    /// The bytes that are known by that number.
+    /// The data pattern with this number.
     pub(crate) fn pattern(&self, number: u32) -> Pattern {
         Pattern::new(self.seed, number)
     }
 
-    /// Where in the address space of `from` that of another host, `to`, begins, and the controller between.
+    /// The address at which a window of `from` to the address space of another host, `to`, begins, and the controller between.
     pub fn window(&self, from: usize, to: usize) -> Option<(u64, usize)> {
         window(&self.nodes, &self.controllers, from, to)
     }
 }
 
-/// One host, switch or device.
+/// One host, I/O port, switch or device.
 #[derive(Clone, Debug)]
 pub struct NodePlan {
-    /// Its name in the scenario.
+    /// The node's name in the scenario.
     pub name: String,
-    /// What it is.
+    /// The kind of node, with its parameters.
     pub kind: NodeKind,
-    /// The host, a switch's upstream port, or the device's physical function.
+    /// The ID of the host bridge, of a switch's upstream port, or of a device's physical function.
     pub id: FunctionId,
-    /// The host at the top of its tree; a host itself. Nodes with the same root share an address space.
+    /// The node at the top of this tree; a host is its own root. Nodes with the same root share an address space.
     pub root: usize,
-    /// Every port of it.
+    /// The parameters of every PCI Express port of the node.
     pub port: PortParameters,
     /// Max payload size in Device Control, in bytes.
     pub max_payload: u32,
-    /// Largest read request that it makes, in bytes; a switch makes none.
+    /// Max read request size in bytes; 0 at a switch, which makes no requests.
     pub max_read_request: u32,
     /// The BARs of a device, by number.
     pub bars: [Option<Region>; Bar::COUNT],
     /// BAR 0 of a device's virtual functions, one after the other.
     pub virtual_bars: Option<Region>,
-    /// The memory of a host.
+    /// The memory region of a host.
     pub memory: Option<Region>,
-    /// Network and number of a router.
+    /// The network of a router, and the router's number in it.
     pub member: Option<(usize, u16)>,
-    /// Where a network interface controller is.
+    /// The place of a network interface controller at its controller.
     pub attachment: Option<Attachment>,
-    /// Where it is at a controller, if it is an I/O port.
+    /// The place of an I/O port at its controller.
     pub io_port: Option<Attachment>,
-    /// The link upwards; none at a host.
+    /// The link to the node above; none at a host.
     pub upstream: Option<usize>,
-    /// The ports with something below, by number.
+    /// The ports with a link below, by number.
     pub downstream: Vec<DownstreamPort>,
-    /// Its functions as firmware and settings left them, with the ports in the same order.
+    /// The functions after enumeration and settings; their ports are in the order of `downstream`.
     pub functions: Functions,
-    /// What shares the memory of a host.
+    /// The coherence parameters of a host.
     pub coherence: CoherenceParameters,
-    /// What translates addresses there.
+    /// The IOMMU parameters of a host.
     pub iommu: IommuParameters,
-    /// What was set after enumeration.
+    /// The settings made after enumeration.
     pub settings: Vec<(FunctionId, Setting)>,
 }
 
 impl NodePlan {
-    /// Whether its requests have virtual addresses.
+    /// Whether the node's requests carry virtual addresses.
     pub fn has_virtual_addresses(&self) -> bool {
         match &self.kind {
             NodeKind::Device(_, device) => device.parameters().has_virtual_addresses(),
@@ -115,7 +115,7 @@ impl NodePlan {
         }
     }
 
-    /// Whether it asks for translations of those itself (ATS).
+    /// Whether the node requests address translations itself (ATS).
     pub fn asks_for_translations(&self) -> bool {
         match &self.kind {
             NodeKind::Device(_, device) => device.parameters().address_translation().is_some(),
@@ -123,23 +123,23 @@ impl NodePlan {
         }
     }
 
-    /// Its parameters, if it is a scatter/gather engine, whose flows a driver moves.
+    /// The parameters of a scatter/gather engine, whose flows a driver moves; none for any other node.
     pub fn engine(&self) -> Option<&SgDmaParameters> {
         self.kind.device()
     }
 
-    /// Requests that each function of a network interface controller may have under way for the host library.
+    /// The most requests that each function of a network interface controller may have outstanding for the host library.
     pub fn requests(&self) -> u32 {
         let nic = self.kind.device::<NicParameters>();
         nic.map_or(0, |nic| nic.doorbell_fifo.min(REQUESTS))
     }
 
-    /// Where the doorbells of `function` of a network interface controller are, if it has that many functions.
+    /// The address of the doorbells of `function` of a network interface controller; none if there is no such function.
     pub fn doorbells(&self, function: u8) -> Option<u64> {
         self.registers(function).map(|region| region.base)
     }
 
-    /// BAR 0 of `function` of a device, if it has that many functions, and one: 0 is the physical one.
+    /// BAR 0 of `function` of a device; 0 is the physical function. None if there is no such function or no such BAR.
     pub fn registers(&self, function: u8) -> Option<Region> {
         let NodeKind::Device(endpoint, _) = &self.kind else {
             return None;
@@ -157,7 +157,7 @@ impl NodePlan {
         }
     }
 
-    /// What it answers to in the address space: a host's memory or a device's BAR 0.
+    /// The node's own addresses: a host's memory, or a device's BAR 0.
     pub fn region(&self) -> Option<Region> {
         self.memory.or(self.bars[0])
     }
@@ -166,13 +166,13 @@ impl NodePlan {
 /// A root port or a switch's downstream port, as its type 1 header describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DownstreamPort {
-    /// Its number, from 0.
+    /// The port number, from 0.
     pub number: u32,
-    /// Its own function.
+    /// The function of the port.
     pub id: FunctionId,
-    /// The link below.
+    /// The link below the port.
     pub link: usize,
-    /// Secondary to subordinate bus number.
+    /// The bus range, from secondary to subordinate bus number.
     pub buses: RangeInclusive<u8>,
     /// The memory window, if it is open.
     pub memory: Option<Region>,
@@ -180,24 +180,24 @@ pub struct DownstreamPort {
     pub prefetchable: Option<Region>,
 }
 
-/// One link.
+/// A PCI Express link.
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
-    /// The node above, a hyphen, the node below.
+    /// The names of the upper and the lower node with a hyphen between.
     pub id: String,
-    /// Its speed.
+    /// The link speed.
     pub generation: Generation,
-    /// Its width.
+    /// The link width.
     pub lanes: u8,
-    /// Time of flight one way.
+    /// Time of flight in one direction.
     pub delay: Span,
-    /// Share of the bits that arrive wrong, each way.
+    /// The probability that a bit arrives wrong, in each direction.
     pub bit_error_rate: f64,
-    /// When it fails, if ever.
+    /// The time at which the link fails, if ever.
     pub fails_at: Time,
-    /// Packets in a row that what comes up may send where it shares a port above.
+    /// Packets that this link may send in a row through an upper port that it shares with other links.
     pub arbitration_weight: u32,
-    /// The socket of the root port above, where the host has several.
+    /// The socket of the root port above, if the host has several sockets.
     pub socket: Option<u32>,
     /// The node above and the number of its port.
     pub upstream: (usize, u32),
@@ -207,16 +207,16 @@ pub struct LinkPlan {
     pub max_payload: u32,
 }
 
-/// An I/O port.
+/// The plan of an I/O port.
 #[derive(Clone, Debug)]
 pub struct IoPortPlan {
-    /// Its node.
+    /// The node of the I/O port.
     pub node: usize,
-    /// The endpoint below it.
+    /// The endpoint below the I/O port.
     pub endpoint: usize,
-    /// The hosts that the functions of that belong to, by number.
+    /// The hosts that own the endpoint's functions, by function number.
     pub owners: Vec<usize>,
-    /// The same as the port sees it.
+    /// The endpoint's functions and their owners, as the I/O port is configured with them.
     pub owned: Vec<Owned>,
 }
 

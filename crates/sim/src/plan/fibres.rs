@@ -1,4 +1,4 @@
-//! Which fibre joins which ports: those of generated networks, and those that are written one by one.
+//! Fibres and the router ports that they join: those of generated networks, and those that the scenario writes one by one.
 
 use kernel::{Bytes, Parameters, Quantity};
 use link::optical::{FlowControl, OpticalParameters};
@@ -72,7 +72,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The fibres of a generated network: by port 2d up dimension d, by port 2d + 1 down.
+    /// Adds the fibres of a generated network: port 2d leads up dimension d, port 2d + 1 leads down.
     pub(crate) fn generate(&mut self, network: &Network) -> Result<(), ScenarioError> {
         let sides = &network.parameters.size;
         let first = network.routers.start;
@@ -110,7 +110,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether the virtual channels are enough for the routing; a network that can deadlock is warned of.
+    /// Checks that the routing has enough virtual channels, and warns of a network that can deadlock.
     pub(crate) fn check_channels(
         &mut self,
         network: &Network,
@@ -184,7 +184,7 @@ impl Builder<'_> {
         Err(self.scenario.error(name.line, format!("{what}; {advice}")))
     }
 
-    /// One fibre that is written, or what is different about a generated one.
+    /// Adds a fibre that the scenario writes, or changes a generated one.
     pub(crate) fn join(&mut self, fibre: &Fibre) -> Result<(), ScenarioError> {
         let nodes = [self.find(&fibre.from.0)?, self.find(&fibre.to.0)?];
         if nodes[0] == nodes[1] {
@@ -212,7 +212,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What is different about the fibres between two routers of a generated network.
+    /// Changes the parameters of the fibres between two routers of a generated network.
     pub(crate) fn describe(
         &mut self,
         fibre: &Fibre,
@@ -260,7 +260,7 @@ impl Builder<'_> {
         Err(self.scenario.error(fibre.lines.own(), message))
     }
 
-    /// The port that is written, or the next free one.
+    /// The port that the scenario writes, or the next free one.
     pub(crate) fn port(
         &self,
         node: usize,
@@ -292,7 +292,7 @@ impl Builder<'_> {
         Err(self.scenario.error(*line, message))
     }
 
-    /// Whether the two ends of a fibre are set alike.
+    /// Checks that the optical parameters at both ends of a fibre are equal.
     pub(crate) fn agree(&self, fibre: &Fibre, nodes: [usize; 2]) -> Result<(), ScenarioError> {
         let [one, other] = nodes.map(|node| &self.scenario.nodes[node]);
         let shared = |node: &Node| {
@@ -314,5 +314,5 @@ impl Builder<'_> {
     }
 }
 
-/// Cycles that credit counts modulo 65,536 can tell from each other.
+/// The most cycles that credit counts modulo 65,536 can distinguish.
 const MOST_CYCLES: u32 = 32_000;

@@ -1,4 +1,4 @@
-//! The firmware of each host, run over the functions of its tree in no simulated time.
+//! The firmware of each host, which enumerates the host's tree in no simulated time.
 
 use host::Coroutine;
 use host::firmware::{FirmwareError, Setting, Zone, apply, enumerate};
@@ -10,7 +10,7 @@ use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 use super::address::show;
 use super::tree::Tree;
 
-/// Every function there is, and the ways between them.
+/// The functions of all nodes, and the tree through which firmware reaches them.
 pub(crate) struct Firmware<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) tree: &'a Tree,
@@ -24,7 +24,7 @@ impl Firmware<'_> {
         done.map_err(|error| self.error(host, error))
     }
 
-    /// Makes the settings that are written for `node`, and tells them.
+    /// Applies the settings that the scenario writes for `node`, and returns them.
     pub(crate) fn set(&mut self, node: usize) -> Vec<(FunctionId, Setting)> {
         let settings = settings(&self.scenario.nodes[node], &self.functions[node]);
         let (host, program) = (self.tree.roots[node], settings.clone());
@@ -32,7 +32,7 @@ impl Firmware<'_> {
         settings
     }
 
-    /// Carries out an access of the CPU of `host`.
+    /// Performs a configuration access of the CPU of `host`.
     fn access(&mut self, host: usize, access: &ConfigAccess) -> u32 {
         let (node, reached) = self.walk(host, access);
         reached.map_or(u32::MAX, |(place, request)| {
@@ -40,7 +40,7 @@ impl Firmware<'_> {
         })
     }
 
-    /// The node at which an access ends, and the function there that serves it.
+    /// The node at which a configuration access ends, and the function there that serves it.
     fn walk(
         &self,
         host: usize,
@@ -87,7 +87,7 @@ impl Firmware<'_> {
         }
     }
 
-    /// The node of `function`, or, if that is a port, the one below it.
+    /// The node of `function`; for a port, the node below the port.
     fn needing(&self, host: usize, function: FunctionId) -> &Node {
         let access = ConfigAccess {
             target: function,
@@ -102,7 +102,7 @@ impl Firmware<'_> {
     }
 }
 
-/// The key of what takes the most addresses at `node`.
+/// The scenario key of the BAR that takes the most addresses at `node`.
 fn largest_bar(node: &Node) -> &'static str {
     match &node.kind {
         NodeKind::Device(endpoint, _) if endpoint.virtual_bytes() > endpoint.bar.0 => "virtual_bar",
@@ -110,7 +110,7 @@ fn largest_bar(node: &Node) -> &'static str {
     }
 }
 
-/// What is written over the choice of the firmware at the functions of `node`. Virtual functions follow their physical one.
+/// The settings of `node` that replace choices of the firmware. Virtual functions follow their physical function.
 fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
     let is_virtual = |place: &FunctionPlace| matches!(place, FunctionPlace::Virtual(_));
     let all = || {

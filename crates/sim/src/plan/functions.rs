@@ -1,4 +1,4 @@
-//! The functions of each node as they are after reset.
+//! The functions of each node in their state after reset.
 
 use device::Router;
 use protocol::{
@@ -12,7 +12,7 @@ use super::ControllerPlan;
 use super::network::{Networks, router};
 use super::tree::{Child, Tree};
 
-/// The functions of the node with that index, which has that window to others.
+/// The functions of the node `index`; `window` is the BAR through which the node reaches others of its network.
 pub(crate) fn functions(
     scenario: &Scenario,
     tree: &Tree,
@@ -55,7 +55,7 @@ pub(crate) fn functions(
     }
 }
 
-/// The window of the node with that index to others like it, if it has one.
+/// The BAR through which the router or network interface controller at `index` reaches others; none for other nodes.
 pub(crate) fn window(
     scenario: &Scenario,
     networks: &Networks,
@@ -70,7 +70,7 @@ pub(crate) fn window(
     own.map(ControllerPlan::window)
 }
 
-/// A port of `node`, with the link above `below` or, at an upstream port, above itself.
+/// The configuration space of a port of `node`; its link is the one above `below`, which is `node` itself for an upstream port.
 fn bridge(node: &Node, port: PortType, code: Identity, below: &Node, number: u32) -> ConfigSpace {
     ConfigSpace::bridge(&BridgeFunction {
         identity: identity(node, code),
@@ -95,7 +95,7 @@ fn express(node: &Node, port: PortType, below: &Node, number: u32) -> Express {
     }
 }
 
-/// What the scenario says of the makers, or else `code`.
+/// The vendor, device and class codes that the scenario writes, or else those of `code`.
 fn identity(node: &Node, code: Identity) -> Identity {
     let settings = &node.settings;
     let id = |written: Option<Code>, default: u16| written.map_or(default, |code| code.0 as u16);
@@ -113,7 +113,7 @@ fn identity(node: &Node, code: Identity) -> Identity {
 
 const BRIDGE: u32 = 0x06_0400;
 
-/// The host bridge and the root port of QEMU, which are nobody's hardware.
+/// The IDs of QEMU's host bridge and root port, which belong to no hardware.
 const HOST_BRIDGE: Identity = Identity {
     vendor: 0x1b36,
     device: 0x0008,
@@ -127,7 +127,7 @@ const ROOT_PORT: Identity = Identity {
     class: BRIDGE,
 };
 
-/// PEX 8732, a Gen3 switch of PLX Technology.
+/// The IDs of the PEX 8732, a Gen3 switch of PLX Technology.
 const SWITCH_PORT: Identity = Identity {
     vendor: 0x10b5,
     device: 0x8732,

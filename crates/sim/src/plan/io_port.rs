@@ -1,4 +1,4 @@
-//! I/O ports: whose the functions of their endpoints are, and the flows between those and the hosts.
+//! I/O ports, and the hosts that own the functions of their endpoints.
 
 use fabric::Owned;
 use transaction::FunctionPlace;
@@ -8,7 +8,7 @@ use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 use super::tree::known;
 use super::{ControllerPlan, IoPortPlan, NodePlan};
 
-/// Finds whose the functions below the I/O ports are.
+/// Plans the I/O ports: finds the owner of each function below them.
 pub(crate) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],
@@ -89,7 +89,7 @@ fn plan_one(
     Ok(plan)
 }
 
-/// Below an I/O port is an endpoint that needs nobody on a host of the same tree.
+/// Checks that the node below an I/O port is an endpoint that neither joins hosts nor needs a driver on a host above it.
 fn check_endpoint(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let what = match &node.kind {
         NodeKind::Device(_, device) => {
@@ -111,7 +111,7 @@ fn check_endpoint(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError>
     Err(scenario.error(node.lines.of("upstream"), message))
 }
 
-/// A host, and the number by which the I/O port `port` reaches its processor.
+/// The host with this name, and the processor number by which the I/O port `port` reaches it.
 fn owner_of(
     nodes: &[NodePlan],
     controllers: &[ControllerPlan],
@@ -126,7 +126,7 @@ fn owner_of(
     Some((host, place.processor))
 }
 
-/// Who can be an owner at the I/O port `port`.
+/// Advice that names a host which can own a function at the I/O port `port`.
 fn advice_on_owners(nodes: &[NodePlan], controllers: &[ControllerPlan], port: usize) -> String {
     let reaches = |node: &NodePlan| owner_of(nodes, controllers, port, &node.name).is_some();
     match nodes.iter().find(|node| reaches(node)) {

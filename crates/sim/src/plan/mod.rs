@@ -1,6 +1,6 @@
-//! The plan: a scenario that has been checked, numbered and given addresses, as firmware would.
+//! The plan: a scenario that is checked, numbered and given addresses, as firmware would.
 //!
-//! Nothing can be wrong with a plan; the run only follows it.
+//! A plan contains no errors; the run only follows it.
 
 pub(crate) mod address;
 pub(crate) mod buffers;
@@ -46,12 +46,12 @@ use controllers::Controllers;
 use firmware::Firmware;
 use tree::Tree;
 
-/// A fabric and what it is to do, ready to be built and run.
+/// A fabric and its workloads, ready to be built and run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The fabric.
     pub fabric: FabricPlan,
-    /// What the fabric is to do: flows and messages as written, then open-loop workloads of networks, those of controllers,
+    /// The workloads of the fabric: flows and messages as written, then open-loop workloads of networks, those of controllers,
     /// collectives, accesses, and work under locks.
     pub workloads: Vec<PlannedWorkload>,
 }
@@ -64,7 +64,7 @@ impl Deref for Plan {
 }
 
 impl Plan {
-    /// Reads and checks the TOML `text`; `file` is what messages call it.
+    /// Reads and checks the TOML `text`; messages call it `file`.
     pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
         Self::new(&Scenario::read(text, file)?)
     }
@@ -128,12 +128,12 @@ impl Plan {
         })
     }
 
-    /// The flows, those of messages too, in the order of their numbers.
+    /// The flows, including those of messages, in the order of their numbers.
     pub fn flows(&self) -> impl Iterator<Item = &FlowPlan> {
         self.workloads.iter().filter_map(|one| one.workload.flow())
     }
 
-    /// The same fabric before any firmware ran: every register as reset leaves it.
+    /// A copy of the plan before any firmware ran: every register has its reset value.
     pub fn cold(mut self, scenario: &Scenario) -> Result<Self, ScenarioError> {
         let tree = Tree::new(scenario)?;
         for (index, node) in self.fabric.nodes.iter_mut().enumerate() {
@@ -145,7 +145,7 @@ impl Plan {
     }
 }
 
-/// The nodes as the firmware of their hosts leaves them.
+/// The nodes after their hosts' firmware ran.
 fn enumerated(
     scenario: &Scenario,
     tree: &Tree,
@@ -192,7 +192,7 @@ fn enumerated(
     Ok(planned.collect())
 }
 
-/// Max payload size in the registers of the node's ports; a host without any has none.
+/// The max payload size in the node's registers, in bytes; a host without root ports has the size that it supports.
 fn max_payload(node: &Node, functions: &Functions) -> u32 {
     let own = match node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) => functions.ports().next(),
@@ -288,7 +288,7 @@ fn links(
     Ok(links)
 }
 
-/// The socket that a link hangs on, if `above` is a host of several.
+/// The socket of a link, if `above` is a host with several sockets.
 fn socket(above: &Node, upstream: &Upstream) -> Option<u32> {
     let written = || upstream.socket.as_ref().map_or(0, |socket| socket.value);
     match &above.kind {

@@ -1,4 +1,4 @@
-//! Networks of routers: which fibre joins whom, who has which number, and how packets find their way.
+//! Networks of routers: their fibres, their router numbers, and their routing.
 
 use std::collections::BTreeMap;
 
@@ -15,37 +15,37 @@ use crate::scenario::{
 
 use super::address::show;
 
-/// A network of routers that reach each other.
+/// A network of routers that can reach each other.
 #[derive(Clone, Debug)]
 pub struct NetworkPlan {
-    /// That of its section, or of its first router.
+    /// The name of the network's section, or of the first router in a network without one.
     pub name: String,
-    /// Its routers, by their number in it.
+    /// The routers, by their number in the network.
     pub routers: Vec<usize>,
-    /// Nodes along each dimension, where it was generated.
+    /// Nodes along each dimension of a generated network.
     pub sides: Option<Sides>,
-    /// What every optical port is set to.
+    /// The parameters of every optical port.
     pub optical: OpticalParameters,
-    /// Addresses of the network.
+    /// The addresses of the network.
     pub window: Window,
-    /// How each router knows the way.
+    /// The routing of each router.
     pub routing: Vec<Routing>,
-    /// What is behind the ports of each router beyond that of its user logic.
+    /// The nodes that each router reaches by its PCI Express ports, besides its user logic.
     pub targets: Vec<Vec<usize>>,
 }
 
-/// One fibre.
+/// The plan of a fibre.
 #[derive(Clone, Debug)]
 pub struct FibrePlan {
-    /// Its two routers' names, a hyphen between; a number behind where there are several.
+    /// The names of both routers with a hyphen between; parallel fibres also get a number.
     pub id: String,
-    /// Routers and the numbers of their optical ports.
+    /// The router and its optical port number at each end.
     pub ends: [(usize, u8); 2],
-    /// Time of flight one way, through cores and transceivers.
+    /// Time of flight in one direction, through cores and transceivers.
     pub flight: Span,
-    /// Share of the bits that arrive wrong, each way.
+    /// The probability that a bit arrives wrong, in each direction.
     pub bit_error_rate: f64,
-    /// When it is cut, after the flows' beginning.
+    /// The time from the beginning of the flows until the fibre is cut, if ever.
     pub severed_at: Option<Span>,
 }
 
@@ -54,12 +54,12 @@ pub struct FibrePlan {
 pub(crate) struct Networks {
     pub(crate) all: Vec<NetworkPlan>,
     pub(crate) fibres: Vec<FibrePlan>,
-    /// Network and number of each node that is a router.
+    /// The network of each node that is a router, and the router's number in it.
     pub(crate) members: Vec<Option<(usize, u16)>>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Light in silica, whose group index is 1.468: femtoseconds a millimetre.
+/// Femtoseconds that light takes for a millimetre of silica, whose group index is 1.468.
 const FS_PER_MM: u64 = 4897;
 
 impl Networks {
@@ -85,7 +85,7 @@ impl Networks {
         builder.finish()
     }
 
-    /// Routers in the network of a node.
+    /// The number of routers in the network of a node; 1 for a node without a network.
     pub(crate) fn routers_around(&self, node: usize) -> u16 {
         self.members[node].map_or(1, |(network, _)| self.all[network].routers.len() as u16)
     }
@@ -96,14 +96,14 @@ pub(crate) struct Joint {
     pub(crate) ends: [(usize, u8); 2],
     pub(crate) parameters: FibreParameters,
     pub(crate) line: usize,
-    /// Where it says what is different about a generated one.
+    /// The line that changes a generated fibre, if there is one.
     pub(crate) described: Option<usize>,
 }
 
 pub(crate) struct Builder<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) names: BTreeMap<&'a str, usize>,
-    /// The fibre at each port.
+    /// The fibre at each router port.
     pub(crate) joined: BTreeMap<(usize, u8), usize>,
     pub(crate) fibres: Vec<Joint>,
     pub(crate) warnings: Vec<String>,
@@ -178,7 +178,7 @@ impl Builder<'_> {
         });
     }
 
-    /// What to warn of where native flow control pauses a sender too late: a warning for all fibres of such routers.
+    /// Warnings for channel buffers that can overflow because native flow control pauses a sender too late: at most one per scenario line.
     fn overflows(&self, fibres: &[FibrePlan]) -> Vec<String> {
         let mut warnings = Vec::new();
         for fibre in fibres {
@@ -245,7 +245,7 @@ impl Builder<'_> {
     }
 }
 
-/// The place of a router in a generated network.
+/// The position of a router in a generated network.
 fn grid(network: &Network, number: usize, optical: &OpticalParameters) -> Grid {
     let parameters = &network.parameters;
     let sides = &parameters.size;
@@ -272,7 +272,7 @@ fn grid(network: &Network, number: usize, optical: &OpticalParameters) -> Grid {
     }
 }
 
-/// The port of a router that leads to `node` by PCI Express, beside its other `targets`: none where they are too many.
+/// The router port that leads to `node` by PCI Express, besides the other `targets`; none if there are too many targets.
 pub(crate) fn port_to(targets: &mut Vec<usize>, node: usize) -> Option<u8> {
     let known = targets.iter().position(|target| *target == node);
     let place = known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Whether payload sizes, read requests, buffers and memory can be as they are written.
+//! Checks of payload sizes, read request sizes, buffers and memory.
 
 use kernel::{Bytes, Quantity};
 
@@ -6,10 +6,10 @@ use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
 use super::network::router;
 
-/// PCIe Base 7.5.3.4: powers of two from 128 B to 4 KiB.
+/// PCIe Base 7.5.3.4: sizes are powers of two from 128 B to 4 KiB.
 const SIZES: std::ops::RangeInclusive<u64> = 128..=4096;
 
-/// Whether `node` can support and be set to the sizes that are written.
+/// Checks that the max payload sizes written for `node` are valid and supported.
 pub(crate) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let supported = node.port.max_payload_supported;
     checked(scenario, node, "max_payload_supported", supported)?;
@@ -30,7 +30,7 @@ pub(crate) fn check_sizes(scenario: &Scenario, node: &Node) -> Result<(), Scenar
     Ok(())
 }
 
-/// A port's buffers hold at least one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit).
+/// Checks that the buffers of a port hold one packet of the max payload size (PCIe Base 2.6.1, minimum initial credit).
 pub(crate) fn check_buffers(
     scenario: &Scenario,
     node: &Node,
@@ -56,7 +56,7 @@ pub(crate) fn check_buffers(
     Ok(())
 }
 
-/// What a router takes in by PCI Express goes on as one packet.
+/// Checks that a router's packet holds a whole payload from PCI Express, as each payload goes on as one packet.
 pub(crate) fn check_packet(
     scenario: &Scenario,
     node: &Node,
@@ -74,7 +74,7 @@ pub(crate) fn check_packet(
     Err(scenario.error(node.lines.of("packet_size"), message))
 }
 
-/// Memory from address 0 on ends where BARs begin.
+/// Checks that 32-bit memory, which starts at address 0, ends where the addresses of BARs begin.
 pub(crate) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Host(host, _) = &node.kind else {
         return Ok(());
@@ -93,7 +93,7 @@ pub(crate) fn check_memory(scenario: &Scenario, node: &Node) -> Result<(), Scena
 
 const LOW_MEMORY: Bytes = Bytes(3 << 30);
 
-/// Whether the max read request size of `node` can be; a host may well ask for less than a function can.
+/// Checks the max read request size of a device; a host may use a size that no function can have.
 pub(crate) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     match &node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Switch(_) => Ok(()),

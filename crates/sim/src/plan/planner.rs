@@ -1,4 +1,4 @@
-//! What the plans of workloads share: the nodes by name, and what of them is taken.
+//! The state that the planning of all workloads shares: the nodes by name, and their allocated memory and queue pairs.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use super::network::Networks;
 use super::queue_pairs::QueuePairs;
 use super::{ControllerPlan, IoPortPlan, NodePlan};
 
-/// Plans the workloads of a scenario: each kind has its methods in its own folder.
+/// Plans the workloads of a scenario: the methods for each kind are in the folder of that kind.
 pub(crate) struct Planner<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) nodes: &'a [NodePlan],
     pub(crate) networks: &'a mut Networks,
     pub(crate) names: BTreeMap<&'a str, usize>,
-    /// The bytes of memories that are taken.
+    /// The allocated bytes of memories.
     pub(crate) claims: Claims,
-    /// The queue pairs that are taken.
+    /// The allocated queue pairs.
     pub(crate) pairs: QueuePairs,
     pub(crate) controllers: &'a [ControllerPlan],
     pub(crate) io_ports: &'a [IoPortPlan],
 }
 
-/// Which of `ids` is there before, and what is wrong with that.
+/// The position of the first of `ids` that was already used, and the error message for it.
 pub(crate) fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, String)> {
     let mut lines = BTreeMap::new();
     ids.enumerate().find_map(|(number, id)| {

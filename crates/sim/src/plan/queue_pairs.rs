@@ -1,4 +1,4 @@
-//! Which queue pairs of network interface controllers are taken by flows and workloads.
+//! Allocation of the queue pairs of network interface controllers to flows and workloads.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use protocol::QueuePairId;
 
 use super::NodePlan;
 
-/// The queue pairs that are taken of each node, and how many requests each may have under way.
+/// The allocated queue pairs of each node, and how many requests each may have outstanding.
 #[derive(Debug, Default)]
 pub(crate) struct QueuePairs(BTreeMap<usize, Vec<(QueuePairId, u32)>>);
 
 impl QueuePairs {
-    /// The requests that may be under way of each pair that is taken of a function of `node`.
+    /// The most outstanding requests of each allocated queue pair of a function of `node`.
     pub(crate) fn of(&self, node: usize, function: u8) -> impl Iterator<Item = u32> {
         let taken = self.0.get(&node).into_iter().flatten();
         taken
@@ -20,8 +20,8 @@ impl QueuePairs {
             .map(|(_, requests)| *requests)
     }
 
-    /// Takes a free queue pair of `nic`, which is at `node`, of `function` if one is meant: its function may have so many more
-    /// requests under way. None if there is none.
+    /// Allocates a free queue pair of `nic`, at `node`, in `function` if that is given, with so many outstanding requests. None if no
+    /// function has room for that.
     pub(crate) fn take(
         &mut self,
         node: usize,

@@ -1,4 +1,4 @@
-//! Whether the largest packets have room wherever they wait between controllers: one that has none would stand still for ever.
+//! Checks that the largest packets fit every buffer between controllers: a packet that does not fit would wait for ever.
 
 use kernel::{Bytes, Quantity};
 use protocol::NetworkHeader;
@@ -9,12 +9,12 @@ use super::NodePlan;
 use super::address::show;
 use super::controllers::{Attachment, ControllerPlan, Controllers, nic};
 
-/// A place where packets wait.
+/// A buffer on the way of packets between controllers.
 struct RouteBuffer {
-    /// Whose it is, and its key.
+    /// The names of the owner and of the parameter.
     name: String,
     size: Bytes,
-    /// Bytes of each packet's header that it must hold, too.
+    /// The header bytes of each packet, which the buffer must hold as well.
     header: u64,
 }
 
@@ -27,7 +27,7 @@ impl RouteBuffer {
         }
     }
 
-    /// Bytes of data that it holds; without a limit if its size is 0, which is infinite credit.
+    /// The most bytes of data in one packet that the buffer holds; no limit if its size is 0, which means infinite credit.
     fn holds(&self) -> u64 {
         match self.size {
             Bytes(0) => u64::MAX,
@@ -36,10 +36,10 @@ impl RouteBuffer {
     }
 }
 
-/// Bytes of the header of a packet of the crossbars, at most.
+/// The largest header of a packet of the crossbars, in bytes.
 const HEADER: u64 = 16;
 
-/// The room of messages. A packet carries what its `network_payload` says, or the descriptor of a GET.
+/// Checks the buffers for messages. A packet carries at most `network_payload` bytes, or the descriptor of a GET.
 pub(crate) fn for_messages(
     scenario: &Scenario,
     controllers: &mut Controllers,
@@ -87,7 +87,7 @@ pub(crate) fn for_messages(
     Ok(())
 }
 
-/// The room of loads and stores, which carry what the max payload size of their own host says.
+/// Checks the buffers for loads and stores. A packet carries at most the max payload size of the node at the controller.
 pub(crate) fn for_loads(
     scenario: &Scenario,
     nodes: &[NodePlan],
@@ -128,7 +128,7 @@ pub(crate) fn for_loads(
     Ok(())
 }
 
-/// The place that holds least, among those of a controller and of all that cables join to it.
+/// The smallest buffer of a controller and of all controllers that cables join to it.
 fn narrowest(
     all: &[ControllerPlan],
     number: usize,
@@ -143,7 +143,7 @@ fn narrowest(
         .expect("a controller has room of its own")
 }
 
-/// The nodes of a controller.
+/// The nodes at a controller.
 fn members(places: &[Option<Attachment>], controller: usize) -> impl Iterator<Item = usize> {
     let all = places.iter().enumerate();
     let own = all.filter(move |(_, place)| place.is_some_and(|one| one.controller == controller));

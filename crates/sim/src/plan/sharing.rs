@@ -1,4 +1,4 @@
-//! Who shares the memory of a coherent host, and whether their caches can be built.
+//! Checks of coherent hosts: the agents that share their memory, and the sizes of the caches.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use crate::scenario::{Node, NodeKind, Scenario, ScenarioError};
 
 use super::tree::Tree;
 
-/// Checks the caches of hosts and accelerators, and that each of these is where its messages arrive.
+/// Checks the caches of hosts and accelerators, and that each accelerator is directly below a coherent host.
 pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioError> {
     for (index, node) in scenario.nodes.iter().enumerate() {
         if let Some(accelerator) = node.kind.device::<AcceleratorParameters>() {
@@ -42,7 +42,7 @@ pub(crate) fn check(scenario: &Scenario, tree: &Tree) -> Result<(), ScenarioErro
     Ok(())
 }
 
-/// Coherence messages end at the other end of a link.
+/// Checks that an accelerator is directly below a coherent host, as coherence messages cross only one link.
 fn check_parent(scenario: &Scenario, tree: &Tree, index: usize) -> Result<(), ScenarioError> {
     let node = &scenario.nodes[index];
     let above = tree.links.iter().find(|(_, _, below)| *below == index);

@@ -1,4 +1,4 @@
-//! The shape of the fabric: who hangs below whom, on which port.
+//! The tree below each host: which node is at which port.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use crate::scenario::{Node, NodeKind, Scenario, ScenarioError, Upstream, nearest
 
 use super::network::Networks;
 
-/// Checked trees, one below each host. Nodes are their indices in the scenario.
+/// The checked trees, one below each host or I/O port. Nodes are indices into the scenario's nodes.
 pub(crate) struct Tree {
-    /// The host above each node; a host itself.
+    /// The root of each node's tree; a host is its own root.
     pub(crate) roots: Vec<usize>,
-    /// What hangs below each node, by port.
+    /// The nodes below each node, by port.
     pub(crate) children: Vec<Vec<Child>>,
-    /// Node above, its port, node below; top down and depth first, as firmware walks.
+    /// Links as upper node, its port, and lower node; top down and depth first, as firmware walks.
     pub(crate) links: Vec<(usize, u32, usize)>,
     link_above: Vec<Option<usize>>,
-    /// What joins the trees.
+    /// The networks that join the trees.
     pub(crate) networks: Networks,
 }
 
@@ -62,7 +62,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The link above `node`, if there is one.
+    /// The link above `node`; none at a root.
     pub(crate) fn upstream_link(&self, node: usize) -> Option<usize> {
         self.link_above[node]
     }
@@ -88,7 +88,7 @@ impl Tree {
     }
 }
 
-/// What hangs below `node`, by port; the links are not known yet.
+/// The nodes below `node`, by port, before their links are known.
 fn children(node: &Node, below: &BTreeMap<u32, usize>) -> Vec<Child> {
     let mut taken = [0; 32];
     let child = |(&port, &child): (&u32, &usize)| {
@@ -111,12 +111,12 @@ fn is_host(node: &Node) -> bool {
     matches!(node.kind, NodeKind::Host(..))
 }
 
-/// Whether it is at the top of a tree.
+/// Whether `node` is the root of a tree.
 fn is_top(node: &Node) -> bool {
     matches!(node.kind, NodeKind::Host(..) | NodeKind::IoPort(_))
 }
 
-/// Device 0 of bus 0 is the host itself. A port beyond the devices of a bus is one more function of one of them.
+/// The device number of a port. Device 0 of bus 0 is the host itself, and ports beyond the last device become more functions.
 fn port_device(node: &Node, port: u32) -> u8 {
     let (first, devices) = if is_top(node) { (1, 31) } else { (0, 32) };
     (first + port % devices) as u8
@@ -139,7 +139,7 @@ fn names(scenario: &Scenario) -> Result<BTreeMap<&str, usize>, ScenarioError> {
     Ok(names)
 }
 
-/// The node above each node: none above a host.
+/// The node above each node; none for a host or an I/O port.
 fn parents(
     scenario: &Scenario,
     names: &BTreeMap<&str, usize>,
@@ -190,7 +190,7 @@ fn above(
     Ok(index)
 }
 
-/// The nearest of the names that `fits` admits, or all of them, as advice.
+/// Advice on a wrong name: the most similar name of a node that `fits` accepts, or a list of such names.
 pub(crate) fn known(scenario: &Scenario, wanted: &str, fits: impl Fn(&Node) -> bool) -> String {
     let fitting = scenario.nodes.iter().filter(|node| fits(node));
     let names: Vec<&str> = fitting.map(|node| node.name.value.as_str()).collect();
@@ -201,10 +201,10 @@ pub(crate) fn known(scenario: &Scenario, wanted: &str, fits: impl Fn(&Node) -> b
     }
 }
 
-/// Names shown before a list is cut short.
+/// The most names that a list in a message shows.
 const SHOWN: usize = 8;
 
-/// The host above each node, which every chain of parents must reach.
+/// The root above each node; an error if the nodes above one form a cycle.
 fn roots(scenario: &Scenario, parents: &[Option<usize>]) -> Result<Vec<usize>, ScenarioError> {
     let mut roots: Vec<Option<usize>> = vec![None; parents.len()];
     let mut seen_from = vec![usize::MAX; parents.len()];
@@ -253,7 +253,7 @@ fn cycle(scenario: &Scenario, parents: &[Option<usize>], within: usize) -> Scena
     scenario.error(line, message)
 }
 
-/// What is below each node, by port: the written ones first, then the next free ones in order.
+/// The nodes below each node, by port: first those with a written port, then the others at the next free ports in order.
 fn ports(
     scenario: &Scenario,
     parents: &[Option<usize>],
@@ -301,7 +301,7 @@ fn ports(
     Ok(below)
 }
 
-/// Whether the sockets that are written are there.
+/// Checks that every socket that the scenario writes exists.
 fn check_sockets(scenario: &Scenario, parents: &[Option<usize>]) -> Result<(), ScenarioError> {
     for (node, parent) in scenario.nodes.iter().zip(parents) {
         let upstream = node.upstream.as_ref();

@@ -1,4 +1,4 @@
-//! The ways through networks that are no grid: the shortest, and whether they go in a circle.
+//! Shortest paths through networks that are not grids, and whether packets on them can deadlock.
 
 use device::router::routing::{Routing, Table};
 
@@ -6,7 +6,7 @@ use super::network::Builder;
 use super::web::Web;
 
 impl Builder<'_> {
-    /// The routers beyond the fibres of one, by port.
+    /// The routers at the far ends of a router's fibres, by port.
     pub(crate) fn neighbours(&self, node: usize) -> impl Iterator<Item = (u8, usize)> {
         let joined = self.joined.range((node, 0)..=(node, u8::MAX));
         joined.map(move |((_, port), fibre)| {
@@ -20,7 +20,7 @@ impl Builder<'_> {
         })
     }
 
-    /// All routers that are joined to one, in the order of the scenario.
+    /// All routers that fibres join to `first`, directly or through others, in the order of the scenario.
     pub(crate) fn reached(&self, first: usize) -> Vec<usize> {
         let mut seen = vec![first];
         let mut at = 0;
@@ -36,7 +36,7 @@ impl Builder<'_> {
         seen
     }
 
-    /// The routers of a network, by number, and who is beyond their fibres.
+    /// The routers of a network by number, with the neighbours of each.
     fn web(&self, routers: &[usize]) -> Web {
         let number = |node: usize| {
             routers
@@ -52,7 +52,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The shortest ways between routers, by the lowest ports where several are as short.
+    /// The routing tables of shortest paths; among equal paths the lowest port is taken.
     pub(crate) fn tables(&self, routers: &[usize]) -> Vec<Routing> {
         let channels = self.scenario.nodes[routers[0]].optical.virtual_channels as u8;
         let table = |fibres| Routing::Table(Table { fibres, channels });
@@ -63,7 +63,7 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// What to warn of where packets on the shortest ways can wait for each other in a circle.
+    /// A warning if packets on the shortest paths can wait for each other in a circle.
     pub(crate) fn circle(&self, routers: &[usize]) -> Option<String> {
         let web = self.web(routers);
         let circle = web.circle(&web.shortest())?;

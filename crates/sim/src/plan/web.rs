@@ -1,18 +1,18 @@
-//! The shortest ways between nodes that are joined in any form, and whether they go in a circle.
+//! Shortest paths in a graph of any form, and whether packets on them can deadlock.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Nodes by number, each with the ports by which it is joined to others.
+/// A graph: nodes by number, each with the ports that join it to others.
 pub(crate) struct Web {
-    /// Ports of each node, in order, with the node beyond.
+    /// The ports of each node in order, each with the node at its other end.
     pub(crate) neighbours: Vec<Vec<(u8, usize)>>,
 }
 
-/// By which port each node goes to each other one: first from, then to.
+/// The port by which each node sends to each other node, indexed by source and then by destination.
 pub(crate) type Ways = Vec<Vec<Option<u8>>>;
 
 impl Web {
-    /// The shortest ways, by the lowest ports where several are as short.
+    /// The shortest paths; among equal paths the lowest port is taken.
     pub(crate) fn shortest(&self) -> Ways {
         let count = self.neighbours.len();
         let distances: Vec<_> = (0..count).map(|to| self.distances(to)).collect();
@@ -41,7 +41,7 @@ impl Web {
         distance
     }
 
-    /// Nodes around which packets on these ways can wait for each other.
+    /// Nodes around which packets on these paths can wait for each other.
     pub(crate) fn circle(&self, ways: &Ways) -> Option<Vec<usize>> {
         let waits = self.waiting(ways);
         let mut at = *waits.first_key_value()?.0;
@@ -55,7 +55,7 @@ impl Web {
         }
     }
 
-    /// The ports out of nodes that wait in circles or for those that do, and for which others each waits.
+    /// The ports that wait in a circle or for one, and for each of them the ports that it waits for.
     fn waiting(&self, ways: &Ways) -> BTreeMap<(usize, u8), Vec<(usize, u8)>> {
         let mut waits: BTreeMap<(usize, u8), Vec<(usize, u8)>> = BTreeMap::new();
         let count = self.neighbours.len();
@@ -86,7 +86,7 @@ impl Web {
 mod tests {
     use super::*;
 
-    /// A ring: by port 0 to the next node, by port 1 to the one before.
+    /// A ring: port 0 leads to the next node, port 1 to the previous one.
     fn ring(count: usize) -> Web {
         let neighbours =
             |node: usize| vec![(0, (node + 1) % count), (1, (node + count - 1) % count)];

@@ -1,4 +1,4 @@
-//! Workloads that take memory or queue pairs of their own, in the order in which they take them.
+//! Workloads that allocate memory or queue pairs, in the order of allocation.
 
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
@@ -12,7 +12,7 @@ use super::planner::{Planner, taken};
 use super::queue_pairs::QueuePairs;
 use super::{BufferPlan, ControllerPlan, IoPortPlan, NodePlan, Region};
 
-/// What programs on the hosts do.
+/// The planned workloads of programs on the hosts, and the memory that they use.
 pub(super) struct Planned {
     /// Flows and messages.
     pub(super) flows: Vec<Workload>,
@@ -20,13 +20,13 @@ pub(super) struct Planned {
     pub(super) buffers: Vec<BufferPlan>,
     pub(super) accesses: Vec<AccessPlan>,
     pub(super) locked: Vec<LockPlan>,
-    /// Where the page tables of each host are, if it has any.
+    /// The page tables of each host, if it has any.
     pub(super) page_tables: Vec<Option<Region>>,
-    /// What of each host's memory none of them uses.
+    /// The memory of each host that no workload uses.
     pub(super) spare: Vec<Option<Region>>,
 }
 
-/// The flows of `scenario` between `nodes`, and the workloads of its controllers.
+/// Plans the flows of `scenario` between `nodes`, and the other workloads that allocate memory or queue pairs.
 pub(super) fn plan(
     scenario: &Scenario,
     nodes: &[NodePlan],

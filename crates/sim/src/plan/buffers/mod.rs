@@ -8,33 +8,33 @@ use transaction::{Mapping, PageSize, Rights};
 /// A buffer in the memory of a host.
 #[derive(Clone, Debug)]
 pub struct BufferPlan {
-    /// Its name.
+    /// The buffer's name.
     pub name: String,
-    /// The host.
+    /// The node of the host.
     pub host: usize,
-    /// Where it is in the memory.
+    /// The physical address.
     pub address: u64,
-    /// Where it is for devices with virtual addresses.
+    /// The address for devices with virtual addresses.
     pub virtual_address: u64,
-    /// Its bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The pages that it is on: the last one may reach beyond it.
+    /// The page size; the last page may reach beyond the buffer.
     pub page: PageSize,
-    /// What devices may do with it.
+    /// The access rights of devices.
     pub rights: Rights,
-    /// Whether its pages are there from the beginning.
+    /// Whether the pages are present from the beginning.
     pub present: bool,
-    /// Where else in memory it is moved to and fro, how often, and how long after each other.
+    /// The other address that the buffer is moved to and from, the number of moves, and the time between moves.
     pub moves: Option<(u64, u32, Span)>,
 }
 
 impl BufferPlan {
-    /// Its pages, the last one whole.
+    /// The mappings of the buffer's pages, the last one whole.
     pub fn mappings(&self) -> impl Iterator<Item = Mapping> {
         self.mappings_at(self.address)
     }
 
-    /// The same where it lies at `address`.
+    /// The mappings of the buffer's pages when the buffer lies at `address`.
     pub fn mappings_at(&self, address: u64) -> impl Iterator<Item = Mapping> {
         let pages = (0..self.size).step_by(self.page.bytes() as usize);
         pages.map(move |offset| {
@@ -43,7 +43,7 @@ impl BufferPlan {
         })
     }
 
-    /// Tables that its pages need at most.
+    /// The most page tables that the buffer's pages need.
     fn tables(&self) -> u64 {
         let lowest = match self.page {
             PageSize::Kib4 | PageSize::Kib64 => self.size.div_ceil(PageSize::Mib2.bytes()),
@@ -53,7 +53,7 @@ impl BufferPlan {
     }
 }
 
-/// The buffer of that name.
+/// The index of the buffer with this name.
 pub(crate) fn buffer_of(name: &str, buffers: &[BufferPlan]) -> Result<usize, String> {
     let buffer = buffers.iter().position(|buffer| buffer.name == name);
     buffer.ok_or_else(|| {

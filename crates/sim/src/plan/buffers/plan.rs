@@ -1,4 +1,4 @@
-//! Where buffers and page tables are in the memories of their hosts.
+//! Addresses of buffers and page tables in the memories of their hosts.
 
 use kernel::Bytes;
 
@@ -10,15 +10,15 @@ use crate::scenario::{Buffer, NodeKind, Scenario, ScenarioError};
 
 use super::BufferPlan;
 
-/// Where the first buffer is for devices with virtual addresses; the others follow, each at a multiple of 1 GiB.
+/// The virtual address of the first buffer; the others follow, each at a multiple of 1 GiB.
 const VIRTUAL: u64 = 0x40_0000_0000;
 const VIRTUAL_STEP: u64 = 1 << 30;
 
-/// Bytes of a page table.
+/// The size of a page table in bytes.
 const TABLE: u64 = 4096;
 
 impl Planner<'_> {
-    /// The buffers, before anything else takes memory.
+    /// Plans the buffers, before anything else allocates memory.
     pub(crate) fn buffers(&mut self) -> Result<Vec<BufferPlan>, ScenarioError> {
         let mut plans: Vec<BufferPlan> = Vec::new();
         let mut next = VIRTUAL;
@@ -70,7 +70,7 @@ impl Planner<'_> {
         Ok(plans)
     }
 
-    /// Where in the memory of a host the page tables are, if devices have virtual addresses there.
+    /// Allocates the page tables in the memory of `host`, if devices below it use virtual addresses.
     pub(crate) fn page_tables(
         &mut self,
         host: usize,
