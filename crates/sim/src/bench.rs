@@ -1,5 +1,5 @@
-//! The jobs that the simulator's own speed is measured by: posted writes from endpoints through switches to memory, messages
-//! across a torus, and messages between the memories of hosts at one controller.
+//! Benchmarks of the simulator's own speed: posted writes from endpoints through switches to memory, messages across a torus, and
+//! messages between the memories of hosts at one controller.
 
 use std::fmt::Write;
 
@@ -7,21 +7,21 @@ use kernel::Time;
 
 use crate::{Plan, Simulation};
 
-/// Payload of each write, in bytes.
+/// The payload of each write, in bytes.
 pub const PAYLOAD: u64 = 128;
 
-/// Payload of a message across a torus, in bytes.
+/// The payload of each message across a torus, in bytes.
 pub const MESSAGE: u64 = 256;
 
-/// Endpoints below one switch, and switches below one host: a tree has no more than 256 buses.
+/// The endpoints below one switch; with the switches below one host, they stay within the 256 buses of a tree.
 const PER_SWITCH: usize = 16;
 const SWITCHES_PER_HOST: usize = 4;
 
 /// Memory that all endpoints together write to, again and again: what is measured is the fabric, not this machine's memory.
 const MEMORY: u64 = 1 << 20;
 
-/// A fabric of Gen3 x16 links in which `endpoints` endpoints make `tlps` writes of 128 bytes together. Of several endpoints
-/// each has an x1 link, so that sixteen of them just fill their switch's uplink and no queue grows.
+/// A fabric of Gen3 x16 links in which `endpoints` endpoints together make `tlps` writes of 128 bytes. If there are several
+/// endpoints, each has an x1 link, so that sixteen of them just fill the uplink of their switch and no queue grows.
 pub fn scenario(endpoints: usize, tlps: u64) -> String {
     let mut text = String::from("name = \"bench fabric\"\n[links]\ngeneration = 3\nlanes = 16\n");
     let mut put = |line: std::fmt::Arguments<'_>| {
@@ -60,7 +60,7 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
     text
 }
 
-/// The fabric of [`scenario`], its links initialised and its flows about to begin.
+/// The fabric of [`scenario`] after link initialisation, just before its flows begin.
 pub fn simulation(endpoints: usize, tlps: u64) -> Simulation {
     ready(&scenario(endpoints, tlps))
 }
@@ -81,12 +81,12 @@ pub fn torus_scenario(side: u16, hops: u64) -> String {
     )
 }
 
-/// The torus of [`torus_scenario`], its links initialised.
+/// The torus of [`torus_scenario`] after link initialisation.
 pub fn torus(side: u16, hops: u64) -> Simulation {
     ready(&torus_scenario(side, hops))
 }
 
-/// So many hosts at one controller, each of which PUTs `size` bytes to each other one.
+/// A scenario of `hosts` hosts at one controller, each of which PUTs `size` bytes to every other host.
 pub fn all_to_all_scenario(hosts: usize, size: u64) -> String {
     let mut text = format!(
         "name = \"bench messages\"\n[links]\ngeneration = 3\nlanes = 8\n[controllers.c]\nports = {hosts}\nvirtual_channels = 4\n"
@@ -111,7 +111,7 @@ pub fn all_to_all_scenario(hosts: usize, size: u64) -> String {
     text
 }
 
-/// The hosts of [`all_to_all_scenario`], their links initialised.
+/// The hosts of [`all_to_all_scenario`] after link initialisation.
 pub fn all_to_all(hosts: usize, size: u64) -> Simulation {
     ready(&all_to_all_scenario(hosts, size))
 }

@@ -54,7 +54,7 @@ macro_rules! models {
                 each!(self, model => pass(model, id, what, world));
             }
 
-            /// The device of any model; none for a component that is no device.
+            /// The device; none for a component that is not a device.
             pub fn leaf(&self) -> Option<&dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
@@ -62,7 +62,7 @@ macro_rules! models {
                 }
             }
 
-            /// The device of any model, mutable; none for a component that is no device.
+            /// The device, mutable; none for a component that is not a device.
             pub fn leaf_mut(&mut self) -> Option<&mut dyn AnyLeaf> {
                 match self {
                     $(Model::$leaf(leaf) => Some(leaf),)+
@@ -103,7 +103,7 @@ impl Model {
         }
     }
 
-    /// Its functions with their current registers, and the correctable errors of its links recorded there.
+    /// The component's functions with their current registers and the correctable errors of its links.
     pub fn functions(&self) -> Functions {
         let (functions, links): (_, Vec<&LinkEnd>) = match self {
             Model::Host(host) => (host.functions(), host.links().collect()),
@@ -123,13 +123,13 @@ impl Model {
         functions
     }
 
-    /// The memory of a host, or behind a device's BAR 0.
+    /// The memory of a host, or the memory behind a device's BAR 0.
     pub fn memory(&self) -> Option<&Memory> {
         let host = self.host().map(Host::memory);
         host.or_else(|| Some(self.leaf()?.endpoint().bar()))
     }
 
-    /// The memory of a host, or behind a device's BAR 0, mutable.
+    /// The memory of a host, or the memory behind a device's BAR 0, mutable.
     pub fn memory_mut(&mut self) -> Option<&mut Memory> {
         match self {
             Model::Host(host) => Some(host.memory_mut()),
@@ -137,7 +137,7 @@ impl Model {
         }
     }
 
-    /// The memory behind the virtual functions of a device, mutable, and the offset there of function `number`.
+    /// The memory behind a device's virtual functions, mutable, and the offset of function `number` in it.
     pub fn virtual_memory_mut(&mut self, number: usize) -> Option<(&mut Memory, u64)> {
         let endpoint = self.leaf_mut()?.endpoint_mut();
         endpoint.virtual_memory_mut(number)
@@ -157,7 +157,7 @@ impl Model {
         }
     }
 
-    /// Adds a flow to a host's processor, or to a device's function of that number. False if it has no requester.
+    /// Adds a flow to a host's processor, or to this function of a device. Returns false if there is no requester.
     pub fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
         if let Some(host) = self.host_mut() {
             host.cpu_mut().add_flow(flow);
@@ -167,7 +167,7 @@ impl Model {
         leaf.is_some_and(|leaf| leaf.add_flow(function, flow))
     }
 
-    /// Lets component `id` continue with work that it was given outside events.
+    /// Lets component `id` continue with work that it received outside events.
     pub fn ask(&mut self, id: ComponentId, world: &mut World<Pcie>) {
         if let Some(host) = self.host_mut() {
             host.ask(&mut world.effects(id));

@@ -1,8 +1,8 @@
 //! The registry: one line for each device model.
 //!
-//! A line gives a device model its help text, its name in scenarios, its type and that of its parameters; with `built by`, the
-//! function that builds it where that needs the plan. From the lines come the parameters that a scenario can set and the list of
-//! models (`scenario/device.rs`), the dispatch of events (`model.rs`), and how each is built (`build/device.rs`).
+//! A line gives a device model its help text, its name in scenarios, its type and the type of its parameters. A model whose
+//! construction needs the plan also names its builder after `built by`. The lines generate the parameters and the list of models
+//! (`scenario/device.rs`), the dispatch of events (`model.rs`), and the construction of devices (`build/device.rs`).
 
 /// Expands the macro `$then` with all lines.
 macro_rules! registry {

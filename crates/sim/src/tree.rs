@@ -1,4 +1,4 @@
-//! The fabric as firmware left it: who hangs where, how wide, how fast, at which addresses.
+//! The fabric after enumeration: the topology, the width and speed of links, and addresses.
 
 use device::router::USER;
 use device::router::routing::{Grid, Routing};
@@ -16,199 +16,199 @@ use crate::workload::Workload;
 use crate::workload::offer::OfferPlan;
 use crate::workload::traffic::{SourcePlan, TrafficPlan};
 
-/// A planned fabric, for people to look at.
+/// A planned fabric, for display.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tree {
-    /// What the scenario is called.
+    /// The scenario's name.
     pub name: String,
-    /// Hosts, then switches, then devices.
+    /// Hosts, then I/O ports, then switches, then devices.
     pub nodes: Vec<TreeNode>,
     /// Networks of routers.
     pub networks: Vec<TreeNetwork>,
-    /// Crossbars between hosts.
+    /// Crossbars that join hosts.
     pub controllers: Vec<TreeController>,
     /// Links between controllers.
     pub cables: Vec<TreeCable>,
     /// The fibres of all networks.
     pub fibres: Vec<TreeFibre>,
-    /// Open-loop workloads of networks.
+    /// Open-loop workloads of networks and controllers.
     pub traffic: Vec<TreeTraffic>,
 }
 
-/// A host, switch or device.
+/// A host, I/O port, switch or device.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeNode {
-    /// Its name.
+    /// The node's name.
     pub name: String,
-    /// "host", "switch" or "device".
+    /// The kind of node: "host", "io-port", "switch" or "device".
     pub kind: &'static str,
-    /// A device's model.
+    /// The model of a device.
     pub model: Option<&'static str>,
-    /// Its function; a device's physical one.
+    /// The ID of the node's function; for a device, of the physical function.
     pub id: String,
-    /// The virtual functions of a device.
+    /// The IDs of a device's virtual functions.
     pub virtual_functions: Vec<String>,
-    /// The number by which others at controllers know a network interface controller or an I/O port.
+    /// The processor number of a network interface controller or an I/O port.
     pub processor: Option<u8>,
-    /// The link above it.
+    /// The link to the node above.
     pub upstream: Option<TreeLink>,
     /// Max payload size in bytes.
     pub max_payload: u32,
-    /// Max read request size in bytes, where requests are made.
+    /// Max read request size in bytes; none at a node that makes no requests.
     pub max_read_request: Option<u32>,
-    /// Its addresses.
+    /// The address ranges of the node.
     pub regions: Vec<TreeRegion>,
 }
 
 /// A controller.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeController {
-    /// Its name.
+    /// The controller's name.
     pub name: String,
     /// The network interface controllers at its ports.
     pub ports: Vec<String>,
-    /// The I/O ports behind those.
+    /// The I/O ports; their port numbers follow those of the network interface controllers.
     pub io_ports: Vec<TreeIoPort>,
-    /// Virtual channels of a port for data.
+    /// The virtual channels of a port for data.
     pub virtual_channels: u32,
-    /// Whether GETs have one more.
+    /// Whether GETs have a virtual channel of their own.
     pub get_channel: bool,
-    /// Payload that the slowest engine takes in a second.
+    /// The payload rate of the slowest network interface controller's engine, in bytes per second.
     pub engine_bytes_per_second: f64,
 }
 
 /// A link between two controllers.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeCable {
-    /// Both names.
+    /// The names of both controllers with a hyphen between; parallel cables also get a number.
     pub id: String,
-    /// One controller.
+    /// The controller at one end.
     pub from: String,
-    /// The other.
+    /// The controller at the other end.
     pub to: String,
     /// Generation, 1 to 5.
     pub generation: u8,
-    /// GT/s, which an extended speed mode makes more than the generation's.
+    /// The transfer rate in GT/s; in an extended speed mode it is higher than the generation's.
     pub gigatransfers: f64,
-    /// Lanes.
+    /// The link width.
     pub lanes: u8,
 }
 
 /// An I/O port of a controller.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeIoPort {
-    /// Its name.
+    /// The I/O port's name.
     pub name: String,
-    /// The endpoint below it.
+    /// The endpoint below the I/O port.
     pub endpoint: String,
-    /// The hosts that the functions of that belong to, by number.
+    /// The hosts that own the endpoint's functions, by function number.
     pub owners: Vec<String>,
 }
 
 /// A link.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeLink {
-    /// The node above.
+    /// The name of the node above.
     pub to: String,
-    /// The number of its port.
+    /// The port number at the node above.
     pub port: u32,
-    /// The socket that the port belongs to, where the node above is a host of several.
+    /// The socket of the port, if the node above is a host with several sockets.
     pub socket: Option<u32>,
     /// Generation, 1 to 5.
     pub generation: u8,
-    /// GT/s, which an extended speed mode makes more than the generation's.
+    /// The transfer rate in GT/s; in an extended speed mode it is higher than the generation's.
     pub gigatransfers: f64,
-    /// Lanes.
+    /// The link width.
     pub lanes: u8,
 }
 
 /// A range of addresses.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeRegion {
-    /// "memory", "bar0" to "bar5", "vf-bar0" of all virtual functions one after the other, or "window".
+    /// The kind of region: "memory", "bar0" to "bar5", "vf-bar0" for all virtual functions together, or "window".
     pub what: &'static str,
-    /// First address.
+    /// The first address.
     pub base: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
 /// A network of routers.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeNetwork {
-    /// Its name.
+    /// The network's name.
     pub name: String,
-    /// "ring", "mesh" or "torus", where it was generated.
+    /// The topology of a generated network: "ring", "mesh" or "torus".
     pub shape: Option<&'static str>,
-    /// Nodes along each dimension, where it was generated.
+    /// Nodes along each dimension of a generated network.
     pub sides: Option<Vec<u16>>,
-    /// "dimension-order", "adaptive", or "shortest" where each fibre was written.
+    /// The routing: "dimension-order", "adaptive", or "shortest" in a network that is not generated.
     pub routing: &'static str,
     /// Whether packets change their virtual channel at the end of a ring.
     pub dateline: bool,
-    /// Its routers, by their number in it.
+    /// The routers, by their number in the network.
     pub routers: Vec<String>,
-    /// Lanes of a fibre.
+    /// The lanes of a fibre.
     pub lanes: u32,
-    /// Bits a second on a lane.
+    /// The rate of a lane, in bits per second.
     pub lane_rate: u64,
-    /// Whether its channels stop for clock compensation.
+    /// Whether fibres pause for clock compensation.
     pub clock_compensation: bool,
-    /// Virtual channels of a fibre.
+    /// The virtual channels of a fibre.
     pub virtual_channels: u32,
-    /// Largest payload of a packet, in bytes.
+    /// The largest payload of a packet, in bytes.
     pub packet_size: u64,
-    /// Packets that a node itself sends, or takes, in the time in which a fibre takes one.
+    /// Packets that a node itself can send, or receive, in the time in which a fibre carries one.
     pub local_width: u32,
-    /// Bytes behind each port of each node in the addresses of the network.
+    /// Bytes of network addresses for each port of each router.
     pub aperture: u64,
 }
 
 /// A fibre between two routers.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeFibre {
-    /// Its name.
+    /// The names of both routers with a hyphen between; parallel fibres also get a number.
     pub id: String,
-    /// A router.
+    /// The router at one end.
     pub from: String,
     /// The number of its optical port.
     pub from_port: u8,
-    /// The other router.
+    /// The router at the other end.
     pub to: String,
     /// The number of its optical port.
     pub to_port: u8,
-    /// One way, from user logic to user logic: cores, transceivers and light.
+    /// The delay in one direction, from user logic to user logic: cores, transceivers and light.
     pub delay_ns: f64,
-    /// Share of the bits that arrive wrong, each way.
+    /// The probability that a bit arrives wrong, in each direction.
     pub bit_error_rate: f64,
-    /// When it is cut, after the beginning of the flows.
+    /// The time from the beginning of the flows until the fibre is cut, if ever.
     pub severed_at_ns: Option<f64>,
 }
 
 /// An open-loop workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct TreeTraffic {
-    /// Its name.
+    /// The workload's name.
     pub id: String,
-    /// The network that it goes through.
+    /// The network or controller that the messages go through.
     pub network: String,
-    /// Where its messages go.
+    /// The choice of destinations for messages.
     pub pattern: String,
-    /// Payload that each node offers a second.
+    /// The payload that each node offers, in bytes per second.
     pub load: u64,
-    /// Payload of a message, in bytes.
+    /// The payload of a message, in bytes.
     pub message: u64,
-    /// Who sends: "routers" or "hosts".
+    /// The senders: "routers" or "hosts".
     pub from: &'static str,
-    /// Who receives: "routers" or "hosts".
+    /// The receivers: "routers" or "hosts".
     pub to: &'static str,
-    /// The node that is favoured, by its number in the network.
+    /// The hot node, by its number in the network.
     pub hot_node: Option<u16>,
-    /// Share of the messages that go to it besides its own.
+    /// Share of the messages that go to the hot node in addition to its uniform share.
     pub hot_share: Option<f64>,
-    /// From the beginning of the flows to its first messages.
+    /// The time from the beginning of the flows to the first messages.
     pub start_ns: f64,
-    /// How long messages are offered.
+    /// The time for which messages are offered.
     pub duration_ns: f64,
 }
 

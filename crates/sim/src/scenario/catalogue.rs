@@ -1,4 +1,4 @@
-//! Everything that a scenario can say, for people who look for it.
+//! The catalogue: every device model, profile and parameter that a scenario can use.
 
 use device::EndpointParameters;
 use fabric::{
@@ -22,7 +22,7 @@ use super::{
     LockedParameters, MeasureParameters, TransactionParameters,
 };
 
-/// The models, profiles and parameters there are.
+/// The device models, profiles and parameters that exist.
 #[derive(Clone, Debug, Serialize)]
 pub struct Catalogue {
     /// The device models.
@@ -36,49 +36,49 @@ pub struct Catalogue {
 /// A device model.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelEntry {
-    /// What a scenario calls it by.
+    /// The model's name in scenarios.
     pub name: &'static str,
-    /// What it does.
+    /// The model's function, in one sentence.
     pub help: &'static str,
 }
 
 /// A built-in profile.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProfileEntry {
-    /// What a scenario calls it by.
+    /// The profile's name in scenarios.
     pub name: &'static str,
-    /// What it stands for.
+    /// The hardware that the profile describes.
     pub help: &'static str,
-    /// What it sets.
+    /// The parameters that the profile sets.
     pub settings: Vec<SettingEntry>,
 }
 
-/// What a profile sets, and why.
+/// A parameter that a profile sets, with its value and source.
 #[derive(Clone, Debug, Serialize)]
 pub struct SettingEntry {
     /// The parameter.
     pub key: &'static str,
-    /// Its value, as a scenario would write it.
+    /// The value, as a scenario would write it.
     pub value: &'static str,
-    /// Where the value comes from.
+    /// The source of the value.
     pub source: &'static str,
 }
 
-/// A parameter and where it is set.
+/// A parameter and the sections that can set it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ParameterEntry {
-    /// The sections that it can stand in.
+    /// The sections that can set the parameter.
     #[serde(rename = "where")]
     pub place: String,
-    /// Its name.
+    /// The parameter's name.
     pub key: &'static str,
-    /// The unit it is usually written in.
+    /// The usual unit of the value.
     pub unit: &'static str,
-    /// Its value where none is written.
+    /// The value where a scenario writes none.
     pub default: String,
-    /// What it means.
+    /// The meaning of the parameter.
     pub help: &'static str,
-    /// Where the default comes from.
+    /// The source of the default.
     pub source: &'static str,
 }
 
@@ -139,7 +139,7 @@ pub fn catalogue() -> Catalogue {
     }
 }
 
-/// The sections that know a key.
+/// The sections that have a key of this name.
 pub(super) fn places_of(key: &str) -> Vec<String> {
     let parameters = catalogue().parameters.into_iter();
     let mut places: Vec<String> = parameters
@@ -150,7 +150,7 @@ pub(super) fn places_of(key: &str) -> Vec<String> {
     places
 }
 
-/// The keys that say what there is and how it hangs together: place, key, default, help.
+/// The keys for the structure of a scenario, each with its section, name, default and help.
 const STRUCTURE: &[(&str, &str, &str, &str)] = &[
     (
         "the scenario",

@@ -10,13 +10,13 @@ use ::scenario::{At, Item, Lines, Section};
 /// One `[controllers.NAME]` section.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    /// Its name.
+    /// The controller's name.
     pub name: At<String>,
-    /// All that it can be told.
+    /// The controller's parameters.
     pub parameters: ControllerParameters,
-    /// Every port of it with a cable.
+    /// The parameters of every port with a cable.
     pub port: PortParameters,
-    /// Where it all stands.
+    /// The line numbers of the section and its keys.
     pub lines: Lines,
 }
 
@@ -37,18 +37,18 @@ impl Controller {
 /// One `[[cables]]` entry: a PCI Express link between two controllers.
 #[derive(Clone, Debug)]
 pub struct Cable {
-    /// A controller.
+    /// The controller at one end.
     pub from: At<String>,
-    /// Another one.
+    /// The controller at the other end.
     pub to: At<String>,
-    /// The link itself.
+    /// The parameters of the link.
     pub link: LinkParameters,
-    /// Where it all stands.
+    /// The line numbers of the entry and its keys.
     pub lines: Lines,
 }
 
 impl Cable {
-    /// A cable that is like `usual` but for what its section says.
+    /// Reads a cable; `usual` gives the parameters that its section does not set.
     pub(super) fn read(
         mut section: Section<'_>,
         usual: &LinkParameters,

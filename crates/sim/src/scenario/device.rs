@@ -1,4 +1,4 @@
-//! The device models that a scenario can name, with their parameters: from the lines of the registry.
+//! The device models that a scenario can name, and their parameters, generated from the registry.
 
 use std::any::Any;
 
@@ -11,7 +11,7 @@ macro_rules! device_parameters {
     (
         $($(#[doc = $help:literal])+ $name:literal => $leaf:ident($type:ty, $parameters:ty)$(, built by $builder:expr)?;)+
     ) => {
-        /// The model of a device, with its parameters.
+        /// A device model with its parameters.
         #[derive(Clone, Debug, PartialEq)]
         pub enum DeviceParameters {
             $($(#[doc = $help])+ $leaf($parameters),)+
@@ -40,7 +40,7 @@ macro_rules! device_parameters {
             }
         })+
 
-        /// All device models, in the order in which they are listed.
+        /// All device models, in the order in which lists show them.
         pub const LEAVES: &[LeafModel] = &[$(LeafModel {
             name: $name,
             help: concat!($($help),+).trim_ascii(),
@@ -55,13 +55,13 @@ registry!(device_parameters);
 /// A device model of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafModel {
-    /// Its name in scenarios.
+    /// The model's name in scenarios.
     pub name: &'static str,
-    /// Its help text.
+    /// The model's help text.
     pub help: &'static str,
-    /// A device of the model with default parameters.
+    /// Makes a device of the model with default parameters.
     pub make: fn() -> DeviceParameters,
-    /// The parameters of the model.
+    /// Lists the parameters of the model.
     pub declarations: fn() -> Vec<Declaration>,
 }
 

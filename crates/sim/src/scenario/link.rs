@@ -1,9 +1,9 @@
-//! How a link is written: the speed, width, length and quality of one connection.
+//! Link parameters: speed, width, delay and errors of a link.
 
 use kernel::{Quantity, Span, Time, Value};
 use protocol::Generation;
 
-/// A link's speed, written as its generation or as its transfers a second.
+/// Link speed, written as a generation or as a transfer rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed(pub Generation);
 
@@ -44,7 +44,7 @@ const SPEEDS: [(&str, Generation); 7] = [
     ("32 GT/s", Generation::Gen5),
 ];
 
-/// A link's width, written as a number or as people say it: "x4".
+/// Link width, written as a number or with an x, as in "x4".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lanes(pub u8);
 
@@ -69,25 +69,26 @@ impl Quantity for Lanes {
 }
 
 kernel::parameters! {
-    /// One link; `[links]` sets them for all, an `upstream` table for one.
+    /// Parameters of a link; `[links]` sets them for all links, an `upstream` table for one.
     pub struct LinkParameters {
-        /// Generation, 1 to 5; or the speed, "2.5 GT/s" to "32 GT/s", with "20 GT/s" and "25 GT/s" in CCIX's extended speed mode, which registers show as generation 4.
+        /// Generation, 1 to 5; or the speed, "2.5 GT/s" to "32 GT/s", with "20 GT/s" and "25 GT/s" in CCIX's extended
+        /// speed mode, which registers show as generation 4.
         generation: Speed = Speed(Generation::Gen3), from "a common choice";
         /// Width: 1, 2, 4, 8, 12, 16 or 32 lanes.
         lanes: Lanes = Lanes(16), from "a common choice";
         /// Time of flight from one end to the other.
         delay: Span = Span::from_ns(1), from "some 15 cm of board trace";
-        /// Share of the bits that arrive wrong, each way.
+        /// Probability that a bit arrives wrong, in each direction.
         bit_error_rate: f64 = 0.0, within 0.0..=0.5, from "a link without errors";
-        /// When it fails, if ever, from the beginning of the run: from then on nothing arrives, and it does not come up again.
+        /// Time from the start of the run until the link fails, if ever; a failed link delivers nothing and does not come up again.
         fails_at: Option<Span> = None, from "it holds";
-        /// Packets in a row that what comes up this link may send where it shares a port above with others (weighted round robin).
+        /// Packets that this link may send in a row through an upper port that it shares with others (weighted round robin).
         arbitration_weight: u32 = 1, within 1..=128, from "PCIe Base 6.3.3.4: round robin is the default";
     }
 }
 
 impl LinkParameters {
-    /// When it fails; never, if nothing is written.
+    /// The time at which the link fails; never, if the scenario writes none.
     pub fn failure(&self) -> Time {
         self.fails_at
             .map_or(Time::NEVER, |after| Time::ZERO + after)

@@ -1,6 +1,6 @@
-//! The scenario: what a person wrote, read once and with its lines remembered.
+//! The scenario: the text that a user wrote, parsed once, with line numbers for messages.
 //!
-//! Reading checks each value alone; how they fit together is checked when a [`Plan`](crate::plan::Plan) is made.
+//! Reading checks each value alone; making a [`Plan`](crate::plan::Plan) checks how the values fit together.
 
 mod catalogue;
 mod controller;
@@ -47,43 +47,43 @@ use ::scenario::{Section, Source};
 use node::Surroundings;
 use profile::Profiles;
 
-/// A fabric and its workload as written.
+/// A fabric and its workloads as written.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Where the text came from, for messages.
+    /// The file name that messages show.
     pub file: String,
-    /// What it is called.
+    /// The scenario's name.
     pub name: String,
-    /// What all random streams grow from.
+    /// The seed of all random streams.
     pub seed: u64,
     /// The part of the run in which steady rates are measured.
     pub measure: Option<(Span, Span)>,
-    /// Hosts, then I/O ports, then switches, then devices, each in the order they are written, those of networks last.
+    /// Hosts, then I/O ports, then switches, then devices, each in the order they are written; nodes of networks come last in their kind.
     pub nodes: Vec<Node>,
     /// Generated networks, in the order they are written.
     pub networks: Vec<Network>,
-    /// Crossbars between hosts, in the order they are written.
+    /// Crossbars that join hosts, in the order they are written.
     pub controllers: Vec<Controller>,
-    /// Links between those.
+    /// Links between controllers, in the order they are written.
     pub cables: Vec<Cable>,
-    /// Fibres that are written one by one.
+    /// Fibres that the scenario writes one by one.
     pub fibres: Vec<Fibre>,
-    /// In the order they are written.
+    /// Flows, in the order they are written.
     pub flows: Vec<Flow>,
     /// Buffers in the memories of hosts, in the order they are written.
     pub buffers: Vec<Buffer>,
-    /// Accesses to those, in the order they are written.
+    /// Accesses to buffers, in the order they are written.
     pub accesses: Vec<Access>,
-    /// Work under locks: requests alone, then transactions, each in the order they are written.
+    /// Work under locks: lock requests, then transactions, each in the order they are written.
     pub locked: Vec<Locked>,
     /// Open-loop workloads, in the order they are written.
     pub traffic: Vec<Traffic>,
-    /// What the nodes of networks do together, in the order it is written.
+    /// Collectives of the nodes of networks, in the order they are written.
     pub collectives: Vec<Collective>,
 }
 
 impl Scenario {
-    /// Reads the TOML `text`; `file` is what messages call it.
+    /// Reads the TOML `text`; messages call it `file`.
     pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
         let source = Source::new(file, text, catalogue::places_of);
         let table = source.parse(text)?;

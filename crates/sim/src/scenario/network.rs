@@ -1,4 +1,4 @@
-//! Networks of routers: fibres between two of them, and whole rings, meshes and tori.
+//! Networks of routers: single fibres, and generated rings, meshes and tori.
 
 use std::ops::Range;
 
@@ -7,14 +7,14 @@ use kernel::{Bandwidth, Bytes, Length, Parameters, Quantity, Span, Value};
 use super::ScenarioError;
 use ::scenario::{At, Item, Lines, Section};
 
-/// The form of a generated network.
+/// The topology of a generated network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One dimension, its ends joined.
+    /// One dimension whose ends are joined.
     Ring,
-    /// Lines in each dimension.
+    /// A line in each dimension.
     Mesh,
-    /// Rings in each dimension.
+    /// A ring in each dimension.
     Torus,
 }
 
@@ -31,12 +31,12 @@ impl Shape {
     }
 }
 
-/// How packets find their way in a generated network.
+/// The routing of packets in a generated network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoutingKind {
     /// One dimension after the other.
     DimensionOrder,
-    /// Any minimal way with room, and dimension order where none has.
+    /// Any minimal path with room, or dimension order where none has room.
     Adaptive,
 }
 
@@ -50,17 +50,17 @@ impl RoutingKind {
 kernel::choices!(Shape);
 kernel::choices!(RoutingKind);
 
-/// Nodes along each dimension, written as "8x8".
+/// The number of nodes along each dimension, written as "8x8".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sides(pub Vec<u16>);
 
 impl Sides {
-    /// Nodes in all.
+    /// The number of nodes in all dimensions together.
     pub fn nodes(&self) -> usize {
         self.0.iter().map(|side| usize::from(*side)).product()
     }
 
-    /// The coordinates of a node; the first one counts fastest.
+    /// The coordinates of a node; the first coordinate changes fastest from node to node.
     pub fn coordinates(&self, node: usize) -> Vec<u16> {
         let mut rest = node;
         let place = |side: &u16| {
@@ -107,47 +107,48 @@ impl Quantity for Sides {
     }
 }
 
-/// Routers of one network at most.
+/// The most routers that one network can have.
 pub const MOST_ROUTERS: usize = 16_384;
 
 kernel::parameters! {
-    /// A network that is generated, besides its hosts, its routers and its fibres.
+    /// Parameters of a generated network, besides those of its hosts, routers and fibres.
     pub struct NetworkParameters {
         /// "ring", "mesh" or "torus".
         shape: Shape = Shape::Torus, from "the announced network of the system tsukuba";
         /// Nodes along each of one to three dimensions.
         size: Sides = Sides(vec![4, 4]), from "a common choice";
-        /// "dimension-order", or "adaptive": any minimal way with room, and dimension order on channels of its own where none has. Adaptive packets may overtake each other.
+        /// "dimension-order", or "adaptive": any minimal path with room, or dimension order on channels of its own where none has
+        /// room. Adaptive packets may overtake each other.
         routing: RoutingKind = RoutingKind::DimensionOrder, from "keeps the order of packets, as PCI Express writes need it";
-        /// Whether packets change their virtual channel at the end of a ring, without which rings can deadlock.
+        /// Whether packets change their virtual channel at the end of a ring; without this, rings can deadlock.
         dateline: bool = true, from "Dally and Seitz 1987";
     }
 }
 
 kernel::parameters! {
-    /// One fibre, or every fibre of a generated network.
+    /// Parameters of one fibre, or of every fibre of a generated network.
     pub struct FibreParameters {
-        /// Its length: light takes 4.9 ns a metre.
+        /// Fibre length: light takes 4.9 ns per metre.
         length: Length = Length::m(2), from "the published fibre of the system tsukuba";
-        /// Share of the bits that arrive wrong, each way.
+        /// Probability that a bit arrives wrong, in each direction.
         fibre_bit_error_rate: f64 = 0.0, within 0.0..=0.1, from "a fibre without errors";
-        /// When it is cut, if ever.
+        /// Time from the beginning of the flows until the fibre is cut, if ever.
         severed_at: Option<Span> = None, from "it holds";
     }
 }
 
-/// What the messages of a workload go to.
+/// The choice of destinations for the messages of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrafficPattern {
-    /// Any node, each as often.
+    /// Any node, all equally often.
     Uniform,
-    /// The node whose first two coordinates are exchanged.
+    /// The node with the first two coordinates exchanged.
     Transpose,
-    /// One node more than the others.
+    /// One node more often than the others.
     HotSpot,
-    /// The next node up the first dimension.
+    /// The next node up in the first dimension.
     Neighbour,
-    /// The node half-way around every dimension.
+    /// The node half-way around each dimension.
     Tornado,
 }
 
@@ -161,7 +162,7 @@ impl TrafficPattern {
     ];
 }
 
-/// Whether a workload begins and ends at the routers' user logic or at the hosts' memory.
+/// The ends of a workload: the routers' user logic, or the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The user logic of the routers.
@@ -174,14 +175,14 @@ impl Side {
     const NAMES: [(&str, Self); 2] = [("routers", Self::Routers), ("hosts", Self::Hosts)];
 }
 
-/// How the messages of a node follow one another.
+/// The arrival process of the messages of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivalKind {
     /// A Poisson process.
     Poisson,
-    /// One after the other in even steps.
+    /// Messages at equal intervals.
     Even,
-    /// A trial each cycle.
+    /// A random trial in each cycle.
     Bernoulli,
 }
 
@@ -198,27 +199,27 @@ kernel::choices!(Side);
 kernel::choices!(ArrivalKind);
 
 kernel::parameters! {
-    /// An open-loop workload of every node of a network.
+    /// Parameters of an open-loop workload on all nodes of a network.
     pub struct TrafficParameters {
-        /// Where messages go: "uniform" (any node, itself included), "transpose", "hot-spot", "neighbour" or "tornado".
+        /// Destinations of messages: "uniform" (any node, itself included), "transpose", "hot-spot", "neighbour" or "tornado".
         pattern: TrafficPattern = TrafficPattern::Uniform, from "the usual first question";
-        /// Payload that each node offers a second.
+        /// Payload that each node offers per second.
         load: Option<Bandwidth> = None, from "each workload";
         /// Payload of one message.
         message: Bytes = Bytes(256), within Bytes(1)..=Bytes(1 << 20), from "a common max payload size";
-        /// How messages follow one another: "poisson", "even" or "bernoulli", a trial each cycle of a fibre.
+        /// Arrival process of messages: "poisson", "even", or "bernoulli", which makes a trial in each cycle of a fibre.
         arrivals: ArrivalKind = ArrivalKind::Poisson, from "independent sources";
-        /// Who sends: the user logic of the "routers", or the "hosts" through PCI Express.
+        /// Senders: the user logic of the "routers", or the "hosts" through PCI Express.
         from: Side = Side::Hosts, from "one PCI Express port feeds a router";
-        /// Who receives: the user logic of the "routers", or the memory of the "hosts".
+        /// Receivers: the user logic of the "routers", or the memory of the "hosts".
         to: Side = Side::Hosts, from "as it came";
         /// The node that a hot spot favours, by its number in the network.
         hot_node: u32 = 0, from "our choice: the first";
-        /// Share of the messages that go to it besides its own.
+        /// Share of the messages that go to the hot node in addition to its uniform share.
         hot_share: f64 = 0.2, within 0.0..=1.0, from "our choice";
-        /// When the first messages are offered.
+        /// Time at which the first messages are offered.
         start: Span = Span::ZERO, from "the beginning of the run";
-        /// How long messages are offered.
+        /// Time for which messages are offered.
         duration: Option<Span> = None, from "each workload";
     }
 }
@@ -226,33 +227,33 @@ kernel::parameters! {
 /// One `[networks.NAME]` section.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Its name.
+    /// The network's name.
     pub name: At<String>,
-    /// Its form and rules.
+    /// The parameters of the network.
     pub parameters: NetworkParameters,
-    /// Every fibre of it.
+    /// The parameters of every fibre of the network.
     pub fibre: FibreParameters,
-    /// Its routers among the nodes, by number in the network.
+    /// The range of the network's routers among all nodes, in the order of their router numbers.
     pub routers: Range<usize>,
-    /// Where it all stands.
+    /// The line numbers of the section and its keys.
     pub lines: Lines,
 }
 
-/// One `[[fibres]]` entry: a fibre between two routers, or what is different about one of a generated network.
+/// One `[[fibres]]` entry: a new fibre between two routers, or changes to one of a generated network.
 #[derive(Clone, Debug)]
 pub struct Fibre {
-    /// A router and its port; the next free one where none is written.
+    /// One router and its port; the next free port where none is written.
     pub from: (At<String>, Option<At<u32>>),
-    /// The other router and its port.
+    /// The other router and its port; the next free port where none is written.
     pub to: (At<String>, Option<At<u32>>),
-    /// All else.
+    /// The parameters of the fibre.
     pub parameters: FibreParameters,
-    /// Where it all stands.
+    /// The line numbers of the entry and its keys.
     pub lines: Lines,
 }
 
 impl Fibre {
-    /// A fibre like `other`, but for what is written here.
+    /// The parameters `other` of a fibre, with the changes that this entry writes.
     pub fn instead_of(&self, other: &FibreParameters) -> FibreParameters {
         let mut parameters = other.clone();
         if self.lines.has("length") {
@@ -288,20 +289,20 @@ impl Fibre {
     }
 }
 
-/// What the nodes of a network do: one `[[traffic]]` or `[[collectives]]` entry.
+/// A workload on the nodes of a network: one `[[traffic]]` or `[[collectives]]` entry.
 #[derive(Clone, Debug)]
 pub struct Work<P> {
-    /// Its name; its kind and a number where none is written.
+    /// The workload's name; if none is written, the kind of entry and a number.
     pub id: At<String>,
-    /// The network.
+    /// The name of the network.
     pub network: At<String>,
-    /// All else.
+    /// The parameters of the workload.
     pub parameters: P,
-    /// Where it all stands.
+    /// The line numbers of the entry and its keys.
     pub lines: Lines,
 }
 
-/// One `[[traffic]]` entry; its network may be named by any router of it.
+/// One `[[traffic]]` entry; any router of a network can stand for the network.
 pub type Traffic = Work<TrafficParameters>;
 
 impl<P: Parameters + Default> Work<P> {
@@ -328,7 +329,7 @@ impl<P: Parameters + Default> Work<P> {
     }
 }
 
-/// What a `[networks.NAME]` section says of the network itself, once its hosts and routers are read.
+/// Reads the keys of a `[networks.NAME]` section that describe the network itself, not its hosts and routers.
 pub(super) fn read_network(
     item: &Item<'_>,
     section: Section<'_>,

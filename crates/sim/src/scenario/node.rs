@@ -1,4 +1,4 @@
-//! The nodes of a scenario: hosts, switches and devices.
+//! The nodes of a scenario: hosts, I/O ports, switches and devices.
 
 use device::{EndpointParameters, LeafParameters, RouterParameters};
 use fabric::{
@@ -18,21 +18,21 @@ use super::node_parameters::NodeParameters;
 use super::profile::{Profile, Profiles};
 use ::scenario::{At, Item, Lines, Section, nearest};
 
-/// What a node is, with the parameters that only its kind has.
+/// The kind of a node, with the parameters that only this kind has.
 #[derive(Clone, Debug)]
 pub enum NodeKind {
-    /// A root complex with memory, and what its software costs: the top of a tree.
+    /// A root complex with memory, and the costs of its software; the root of a tree.
     Host(RootComplexParameters, DriverParameters),
-    /// A port of a controller for an endpoint whose functions belong to several hosts: the top of a tree, too.
+    /// A port of a controller for an endpoint whose functions belong to several hosts; also the root of a tree.
     IoPort(IoPortParameters),
     /// A switch with one upstream port.
     Switch(SwitchParameters),
-    /// A leaf.
+    /// An endpoint.
     Device(EndpointParameters, DeviceParameters),
 }
 
 impl NodeKind {
-    /// "host", "I/O port", "switch" or "device".
+    /// The word for the kind in messages: "host", "I/O port", "switch" or "device".
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Host(..) => "host",
@@ -42,7 +42,7 @@ impl NodeKind {
         }
     }
 
-    /// Non-posted requests that it may have outstanding.
+    /// The most non-posted requests that the node may have outstanding.
     pub fn tags(&self) -> u32 {
         match self {
             Self::Host(host, _) => host.tags,
@@ -60,7 +60,7 @@ impl NodeKind {
         }
     }
 
-    /// How many links can hang below: none below a device, and a switch has one port upwards.
+    /// The most links below the node: none below a device, and one less than the ports of a switch.
     pub fn downstream_ports(&self) -> u32 {
         match self {
             Self::Host(host, _) => host.ports,
@@ -74,42 +74,42 @@ impl NodeKind {
 /// The link to the node above.
 #[derive(Clone, Debug)]
 pub struct Upstream {
-    /// The node above.
+    /// The name of the node above.
     pub to: At<String>,
-    /// Its port; the next free one where none is written.
+    /// The port of the node above; the next free one where none is written.
     pub port: Option<At<u32>>,
-    /// The socket of the host above that the port belongs to; the first one where none is written.
+    /// The socket of the port, if the node above is a host; the first socket where none is written.
     pub socket: Option<At<u32>>,
-    /// The link itself.
+    /// The parameters of the link.
     pub link: LinkParameters,
 }
 
-/// One host, switch or device.
+/// One host, I/O port, switch or device.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its name, the only one of it in the scenario.
+    /// The node's name, unique in the scenario.
     pub name: At<String>,
-    /// What it is.
+    /// The kind of node, with its parameters.
     pub kind: NodeKind,
-    /// Every PCI Express port of it.
+    /// The parameters of every PCI Express port of the node.
     pub port: PortParameters,
-    /// Every optical port of a router.
+    /// The parameters of every optical port of a router.
     pub optical: OpticalParameters,
-    /// What shares the memory of a host.
+    /// The coherence parameters of a host.
     pub coherence: CoherenceParameters,
-    /// What translates addresses there.
+    /// The IOMMU parameters of a host.
     pub iommu: IommuParameters,
-    /// What is set after enumeration.
+    /// The settings made after enumeration, and the identity of the functions.
     pub settings: NodeParameters,
-    /// Its link upwards.
+    /// The link to the node above.
     pub upstream: Option<Upstream>,
-    /// At an I/O port, the hosts that the functions below belong to, in order.
+    /// The hosts that own the functions below an I/O port, by function number.
     pub owners: Vec<At<String>>,
-    /// Where it all stands.
+    /// The line numbers of the section and its keys.
     pub lines: Lines,
 }
 
-/// What nodes are read against.
+/// The profiles and default link parameters that all nodes are read with.
 pub(super) struct Surroundings<'a> {
     pub(super) profiles: Profiles<'a>,
     pub(super) links: LinkParameters,
@@ -140,7 +140,7 @@ impl Surroundings<'_> {
         self.node(item, item.name(), section, kind, None)
     }
 
-    /// The network of a `[networks.NAME]` section: its hosts, and its routers, each below the host of the same number.
+    /// Reads a `[networks.NAME]` section: the hosts, the routers, each below the host of the same number, and the network.
     pub(super) fn network<'a>(
         &self,
         item: &Item<'a>,
@@ -185,7 +185,7 @@ impl Surroundings<'_> {
         Ok((above, below, network))
     }
 
-    /// The node that `section` describes, below `above` where that is given.
+    /// Reads the node that `section` describes; `above` is the node above, if the caller knows it.
     fn node(
         &self,
         item: &Item<'_>,
@@ -258,7 +258,7 @@ impl Surroundings<'_> {
         })
     }
 
-    /// Either a table or just the name of the node above, which is not written where it is given.
+    /// Reads the link upwards: a table, or just the name of the node above. A table needs no name if `above` gives it.
     fn upstream(
         &self,
         item: &Item<'_>,
@@ -308,7 +308,7 @@ fn host() -> NodeKind {
     )
 }
 
-/// Refuses a name that results could not show.
+/// Refuses a name with characters that results cannot show.
 fn named(item: &Item<'_>) -> Result<(), ScenarioError> {
     let usual = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if item.key.is_empty() || !item.key.chars().all(usual) {

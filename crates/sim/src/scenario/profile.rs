@@ -1,4 +1,4 @@
-//! Profiles: named sets of parameters, built in or written in the scenario.
+//! Profiles: named sets of parameters, built in or written in a scenario.
 
 use std::collections::BTreeMap;
 
@@ -15,32 +15,32 @@ use super::ScenarioError;
 use super::node_parameters::NodeParameters;
 use ::scenario::{Item, Section, nearest};
 
-/// The profile of a port that names none, and the base of a profile that names none.
+/// The profile of a node that names none, and the base of a profile that names none.
 const DEFAULT: &str = "generic";
 
-/// What a profile says of a node.
+/// The parameters that a profile sets for a node.
 #[derive(Clone)]
 pub(super) struct Profile<'a> {
-    /// Its ports as the built-in profile at the bottom has them.
+    /// The port parameters of the built-in profile at the bottom.
     pub(super) port: PortParameters,
-    /// What the scenario's profiles set above that, the base's first.
+    /// The keys that the scenario's profiles set above the built-in one, those of the base first.
     pub(super) items: Vec<Item<'a>>,
 }
 
 /// The profiles that a scenario may name.
 pub(super) struct Profiles<'a>(BTreeMap<String, Profile<'a>>);
 
-/// A profile of the scenario whose base is not known yet.
+/// A profile of the scenario whose base has not been read yet.
 struct Waiting<'a> {
     item: Item<'a>,
     base: String,
-    /// Where the base is written, if it is.
+    /// The `base` key, if the profile writes one.
     named: Option<Item<'a>>,
     section: Section<'a>,
 }
 
 impl<'a> Profiles<'a> {
-    /// The built-in profiles and those under `[profiles]`, which may come in any order.
+    /// Reads the profiles under `[profiles]`, in any order, and adds them to the built-in ones.
     pub(super) fn read(root: &mut Section<'a>) -> Result<Self, ScenarioError> {
         let built_in = link::profiles()
             .iter()
@@ -78,7 +78,7 @@ impl<'a> Profiles<'a> {
         }
     }
 
-    /// The profile that `section` names.
+    /// The profile that `section` names, or the default one.
     pub(super) fn take(&self, section: &mut Section<'_>) -> Result<Profile<'a>, ScenarioError> {
         let Some(item) = section.take("profile") else {
             return Ok(self.0[DEFAULT].clone());
@@ -106,7 +106,7 @@ impl<'a> Profiles<'a> {
         root.named("profiles")?.into_iter().map(announce).collect()
     }
 
-    /// The profiles as they are, if none is left without a base.
+    /// The finished profiles; an error if a profile in `left` still has no base.
     fn closed(self, left: &[Waiting<'_>]) -> Result<Self, ScenarioError> {
         let own = |name: &str| left.iter().any(|one| one.item.key == name);
         if let Some(lost) = left.iter().find(|one| !own(&one.base)) {
@@ -131,7 +131,7 @@ impl<'a> Profiles<'a> {
     }
 }
 
-/// What `section` sets, each of which a host, a switch or a device can have.
+/// The keys of `section`; an error for a key that no host, switch or device has.
 fn known_to_some(section: Section<'_>) -> Result<Vec<Item<'_>>, ScenarioError> {
     let (mut host, mut driver, mut switch) = (
         RootComplexParameters::default(),
