@@ -1,5 +1,5 @@
-//! The invariants of coherence, looked at while a fabric runs: whoever may write a line holds it alone, and all who may read
-//! it have the same bytes, which are those of memory once nobody has written them.
+//! The invariants of coherence, checked during a run: an agent that may write a line holds it alone, and all agents that may read a
+//! line have the same bytes, which are those of memory unless an agent holds the line dirty.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,14 +15,14 @@ use protocol::coherence::{LINE_BYTES, Line, LineData, State};
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
-/// Which invariant does not hold, and where.
+/// A violated invariant, and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Incoherence {
-    /// The first byte of the line.
+    /// Address of the first byte of the line.
     pub address: u64,
-    /// Who holds it, and how.
+    /// Agents that hold the line, and their states.
     pub holders: Vec<(String, State)>,
-    /// What does not hold.
+    /// The violated invariant, in words.
     pub what: &'static str,
 }
 
@@ -42,18 +42,18 @@ impl fmt::Display for Incoherence {
     }
 }
 
-/// Looks at the invariants now and then.
+/// Checks the invariants periodically.
 #[derive(Debug)]
 pub struct Watch {
     every: NonZeroU64,
-    /// How many events have happened at the next look.
+    /// Number of events at which the next check is due.
     next: u64,
-    /// What did not hold first, and when.
+    /// The first violation, and its time.
     found: Option<(Time, Incoherence)>,
 }
 
 impl Watch {
-    /// One that looks after every so many events.
+    /// A watch that checks after every `every` events.
     pub fn new(every: NonZeroU64) -> Self {
         Watch {
             every,
@@ -62,7 +62,7 @@ impl Watch {
         }
     }
 
-    /// Looks, if as many events as it waits for have happened in `world` since the last look.
+    /// Checks, if `every` events have happened in `world` since the last check.
     pub fn look(&mut self, (plan, models): (&FabricPlan, &[Model]), world: &World<Pcie>) {
         if world.events() < self.next || self.found.is_some() {
             return;
@@ -73,14 +73,14 @@ impl Watch {
         }
     }
 
-    /// What did not hold first, in words.
+    /// The first violation, in words.
     pub fn found(&self) -> Option<String> {
         let (when, what) = self.found.as_ref()?;
         Some(format!("after {:.3} ns: {what}", when.as_ns()))
     }
 }
 
-/// Looks at every line that anybody holds, but who is gone with a link: how many there are.
+/// Checks and counts the lines that agents hold; agents behind failed links are left out.
 pub fn check((plan, models, now): (&FabricPlan, &[Model], Time)) -> Result<usize, Incoherence> {
     let mut lines = 0;
     for (index, model) in models.iter().enumerate() {
@@ -91,7 +91,7 @@ pub fn check((plan, models, now): (&FabricPlan, &[Model], Time)) -> Result<usize
     Ok(lines)
 }
 
-/// Puts over `bytes`, which memory has from `address` on, what caches hold of which it is behind.
+/// Overwrites `bytes`, the memory at `address`, with the dirty lines in caches.
 pub fn overlay(
     (plan, models, now): (&FabricPlan, &[Model], Time),
     host: usize,

@@ -1,4 +1,4 @@
-//! Latencies as they are told: how many, their mean and extremes, and quantiles.
+//! Latencies: their mean, extremes, quantiles and histogram.
 
 use hdrhistogram::Histogram;
 use kernel::Span;
@@ -7,24 +7,24 @@ use serde::Serialize;
 /// The latencies of a flow's requests, in nanoseconds; quantiles to three digits, the rest exact.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Latency {
-    /// Least.
+    /// Minimum.
     pub min: f64,
     /// Median.
     pub p50: f64,
-    /// 99 of 100 are not longer.
+    /// 99th percentile.
     pub p99: f64,
-    /// Most.
+    /// Maximum.
     pub max: f64,
     /// Mean.
     pub mean: f64,
 }
 
-/// Latencies while they are gathered.
+/// A collection of latencies.
 #[derive(Clone, Debug)]
 pub struct Latencies {
-    /// In picoseconds.
+    /// Histogram, in picoseconds.
     histogram: Histogram<u32>,
-    /// In femtoseconds.
+    /// Minimum and maximum, in femtoseconds.
     extremes: Option<(u64, u64)>,
     sum: u128,
     count: u64,
@@ -42,7 +42,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Takes in one more.
+    /// Records one latency.
     pub fn record(&mut self, latency: Span) {
         let fs = latency.as_fs();
         self.histogram
@@ -54,7 +54,7 @@ impl Latencies {
         self.extremes = Some((least.min(fs), most.max(fs)));
     }
 
-    /// Takes in those of another.
+    /// Adds the latencies of another collection.
     pub fn add(&mut self, other: &Self) {
         self.histogram
             .add(&other.histogram)
@@ -65,7 +65,7 @@ impl Latencies {
         self.extremes = both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
     }
 
-    /// How many there were in each step of so many nanoseconds in which there were any, by its lower bound.
+    /// Lower bound and count of each histogram step of `ns` nanoseconds that is not empty.
     pub fn steps(&self, ns: u64) -> Vec<(f64, u64)> {
         let mut steps: Vec<(u64, u64)> = Vec::new();
         for recorded in self.histogram.iter_recorded() {
@@ -80,7 +80,7 @@ impl Latencies {
         steps.into_iter().map(told).collect()
     }
 
-    /// What there is to tell, if there were any.
+    /// Summary of the latencies; `None` if there are none.
     pub fn told(&self) -> Option<Latency> {
         let (least, most) = self.extremes?;
         let ns = |fs: u64| fs as f64 / 1e6;

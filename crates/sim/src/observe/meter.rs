@@ -1,4 +1,4 @@
-//! What the flows reached: bytes, rates and latencies, from what the components tell.
+//! Meters of flows: bytes, rates and latencies, from the observations of components.
 
 use std::collections::VecDeque;
 
@@ -9,50 +9,50 @@ use transaction::CallNote;
 
 use super::latency::Latencies;
 
-/// Every flow of a run.
+/// The meter of all flows of a run.
 #[derive(Clone, Debug)]
 pub struct Meter {
     flows: Vec<FlowMeter>,
-    /// The latencies of workloads, whose many flows have them together.
+    /// Latencies of workloads whose flows are measured together.
     groups: Vec<Latencies>,
     window: Option<(Time, Time)>,
     open: usize,
-    /// When anything was last heard of a flow.
+    /// Time of the last observation of a flow.
     progress: Time,
 }
 
-/// One flow.
+/// Measurements of one flow.
 #[derive(Clone, Debug)]
 pub struct FlowMeter {
-    /// Bytes asked for in all, once that is known.
+    /// Bytes requested in total, once that is known.
     pub asked: Option<u64>,
     /// Bytes that arrived.
     pub delivered: u64,
-    /// Whether a request of it was not answered in time.
+    /// Whether a request of the flow timed out.
     pub timed_out: bool,
-    /// Whether it was complete once.
+    /// Whether the flow has been complete.
     closed: bool,
     /// Bytes that were lost with an error.
     pub refused: u64,
-    /// Bytes that may have been lost, or have arrived: a severed fibre left it open.
+    /// Bytes that a severed fibre may have lost or delivered.
     pub unsure: u64,
-    /// Whether every byte that arrived was right.
+    /// Whether every byte that arrived was correct.
     pub intact: bool,
-    /// First bit of the first request out, and last bit of the last.
+    /// Times of the first bit of the first request and the last bit of the last, as sent.
     pub sent: Option<(Time, Time)>,
-    /// When the system call that moves it was made.
+    /// Time of the system call that moves the flow.
     pub called: Option<Time>,
-    /// When that call returned.
+    /// Time when the system call returned.
     pub returned: Option<Time>,
-    /// When its messages rang their doorbells that nobody has noticed yet.
+    /// Doorbell times of messages that nobody has noticed yet.
     rung: VecDeque<Time>,
-    /// When the first and the last payload arrived.
+    /// Arrival times of the first and the last payload.
     pub arrived: Option<(Time, Time)>,
     /// Bytes sent and bytes arrived in the measured window.
     pub steady: (u64, u64),
-    /// From the making of a request to its end; none where nobody will ask.
+    /// Latencies from the making of a request to its end; `None` if nobody will ask for them.
     pub latencies: Option<Latencies>,
-    /// The workload that it is a part of.
+    /// The workload that the flow is a part of.
     group: Option<u32>,
 }
 
@@ -77,8 +77,7 @@ impl FlowMeter {
         }
     }
 
-    /// Whether everything asked for arrived or was lost, and its system call, if there was one, has returned, and its messages
-    /// have been noticed.
+    /// Whether every requested byte arrived or was lost, the system call, if any, has returned, and all messages have been noticed.
     pub fn is_complete(&self) -> bool {
         let all = self
             .asked
@@ -87,7 +86,7 @@ impl FlowMeter {
         all && noticed && self.called.is_some() == self.returned.is_some()
     }
 
-    /// The same, once nothing more will arrive: what is in doubt did arrive or was lost.
+    /// Whether every requested byte arrived, was lost or is in doubt, and the system call, if any, has returned.
     pub fn is_accounted_for(&self) -> bool {
         let all = self
             .asked
@@ -95,14 +94,14 @@ impl FlowMeter {
         all && self.called.is_some() == self.returned.is_some()
     }
 
-    /// Whether everything asked for arrived, once, as it was sent.
+    /// Whether every requested byte arrived once and unchanged.
     pub fn is_whole(&self) -> bool {
         self.intact && self.asked == Some(self.delivered)
     }
 }
 
 impl Meter {
-    /// A meter of workloads: of each the number of its parts, and whether their latencies are taken together.
+    /// A meter of `workloads`: for each, the number of parts, and whether their latencies are taken together.
     pub fn new(workloads: impl Iterator<Item = (usize, bool)>) -> Self {
         let (mut flows, mut groups) = (Vec::new(), Vec::new());
         for (parts, is_measured_together) in workloads {
@@ -129,46 +128,45 @@ impl Meter {
         }
     }
 
-    /// The latencies of all parts of the workload that `part` belongs to: of messages that were made in the measured window, if
-    /// there is one.
+    /// Latencies of all parts of the workload of `part`. With a measured window, only messages made in it count.
     pub fn latencies(&self, part: FlowId) -> &Latencies {
         let group = self.flow(part).group;
         &self.groups[group.expect("the parts of this workload are measured together") as usize]
     }
 
-    /// Rates are also taken within `window`.
+    /// Measures rates within `window` too.
     pub fn measure(&mut self, window: Option<(Time, Time)>) {
         self.window = window;
     }
 
-    /// The window in which rates are also taken.
+    /// The window in which rates are measured too.
     pub fn window(&self) -> Option<(Time, Time)> {
         self.window
     }
 
-    /// One more flow, an access from outside.
+    /// Adds a flow for an access from outside.
     pub fn add(&mut self) -> FlowId {
         self.flows.push(FlowMeter::new());
         self.open += 1;
         FlowId(self.flows.len() as u32 - 1)
     }
 
-    /// What a flow reached.
+    /// The measurements of `flow`.
     pub fn flow(&self, flow: FlowId) -> &FlowMeter {
         &self.flows[flow.0 as usize]
     }
 
-    /// How many flows are not complete.
+    /// The number of flows that are not complete.
     pub fn open(&self) -> usize {
         self.open
     }
 
-    /// When anything was last heard of a flow.
+    /// Time of the last observation of a flow.
     pub fn progress(&self) -> Time {
         self.progress
     }
 
-    /// Takes in what a component told at `now`.
+    /// Takes in an observation made at `now`.
     pub fn observe(&mut self, now: Time, what: &Observation) {
         match *what {
             Observation::Sent {

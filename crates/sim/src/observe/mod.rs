@@ -1,4 +1,4 @@
-//! What looks at a run: meters, the trace, and the invariants of coherence.
+//! Observation of a run: meters, the trace, and the invariants of coherence.
 
 pub mod coherence;
 pub mod latency;

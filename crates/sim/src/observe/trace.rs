@@ -22,17 +22,16 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub struct Trace {
     file: BufWriter<File>,
-    /// By component and port: the link or fibre, and the direction of what leaves there.
+    /// Link or fibre, and direction of the packets that leave, by component and port.
     wires: Vec<Vec<(String, String)>>,
     /// The names of the flows, workloads and collectives, by the numbers of their parts.
     flows: Vec<String>,
-    /// The lines of the present time: who told them, and where they end in `text`. They are made as soon as they are told, while
-    /// their packets are held.
+    /// Lines of the present time: the component of each, and its range in `text`. A line is made while its packet is still held.
     noted: Vec<(ComponentId, Range<usize>)>,
     text: Vec<u8>,
-    /// How many observations have been noted of those that the probes have not been told yet.
+    /// Number of noted observations among those not yet handed to the probes.
     seen: usize,
-    /// The first thing that went wrong with the file.
+    /// First error of the file.
     pub failure: Option<std::io::Error>,
 }
 
@@ -71,7 +70,7 @@ enum What {
 /// A frame of user data on a fibre.
 #[derive(Serialize)]
 struct FibreLine {
-    /// "tlp", "message" or "sum".
+    /// Kind of frame: "tlp", "message" or "sum".
     kind: &'static str,
     sequence: u16,
     replay: bool,
@@ -80,13 +79,13 @@ struct FibreLine {
     source: u16,
     destination: u16,
     port: u8,
-    /// In the address space of the network.
+    /// Address in the address space of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
-    /// Payload.
+    /// Payload, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     length: Option<u32>,
-    /// Envelope and all that is in it.
+    /// Bytes of the envelope and all that is in it.
     bytes: u32,
     length_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +111,7 @@ struct Said {
     source: u8,
     target: u8,
     transaction: u16,
-    /// Of the line, in requests and snoops.
+    /// Address of the line, in requests and snoops.
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
 }
@@ -130,7 +129,7 @@ struct Tlp {
     tag: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     address: Option<String>,
-    /// Unless the address is untranslated.
+    /// Address type, unless the address is untranslated.
     #[serde(skip_serializing_if = "Option::is_none")]
     address_type: Option<&'static str>,
     /// Bytes that a request carries or asks for.
@@ -143,14 +142,14 @@ struct Tlp {
     target: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
-    /// What a packet between coherent agents says, message by message.
+    /// Coherence messages in the packet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     messages: Vec<Said>,
     #[serde(skip_serializing_if = "Option::is_none")]
     byte_count: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lower_address: Option<u8>,
-    /// Payload on the wire.
+    /// Bytes of payload on the wire.
     bytes: usize,
     length_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,7 +204,7 @@ impl Trace {
         }
     }
 
-    /// Makes the lines of what components of `world` have told since the last time.
+    /// Makes the lines of the observations in `world` since the last call.
     pub fn note(&mut self, world: &World<Pcie>) {
         for told in &world.observations[self.seen..] {
             self.note_one(&world.store, told);
@@ -213,7 +212,7 @@ impl Trace {
         self.seen = world.observations.len();
     }
 
-    /// Writes the lines of one time, in the order of components and of each in the order in which it told them.
+    /// Writes the lines of one time, ordered by component, and within a component as they were observed.
     pub fn write_noted(&mut self) {
         self.noted.sort_by_key(|(by, _)| *by);
         for (_, line) in self.noted.drain(..) {
@@ -292,7 +291,7 @@ impl Trace {
         self.flows.get(flow.0 as usize).cloned()
     }
 
-    /// Hands the last lines to the file.
+    /// Flushes the last lines to the file.
     pub fn flush(&mut self) {
         if let Err(failure) = self.file.flush() {
             self.failure.get_or_insert(failure);
@@ -364,7 +363,7 @@ fn tlp(header: &Header) -> Tlp {
     }
 }
 
-/// The messages of a packet of those; of any other none.
+/// The messages of a coherence packet; none for any other packet.
 fn said(packet: &Packet) -> Vec<Said> {
     if !matches!(packet.header().kind, Kind::Coherence(_)) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a run measured of fibres.
+//! Results of fibres.
 
 use device::Router;
 use kernel::Time;
@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::plan::{FabricPlan, FibrePlan};
 use crate::run::simulation::Simulation;
 
-/// What one direction of a fibre carried.
+/// The result of one direction of a fibre.
 #[derive(Clone, Debug, Serialize)]
 pub struct FibreResult {
     /// The fibre's name.
@@ -17,25 +17,25 @@ pub struct FibreResult {
     pub from: String,
     /// The router that received.
     pub to: String,
-    /// Share of the time that frames or control blocks were on it.
+    /// Share of the time in which frames or control blocks were on the fibre.
     pub utilisation: f64,
     /// Frames sent for the first time.
     pub frames: u64,
     /// Data of messages and TLPs, in bytes.
     pub payload_bytes: u64,
-    /// All else of the cycles of frames: envelopes, TLP headers, separator blocks, gaps, frames sent again.
+    /// All other bytes in cycles of frames: envelopes, TLP headers, separator blocks, gaps, frames sent again.
     pub overhead_bytes: u64,
-    /// Credits, acknowledgements and pauses that had a cycle of their own, in bytes over all lanes.
+    /// Bytes, over all lanes, of cycles with only credits, acknowledgements or pauses.
     pub control_bytes: u64,
     /// Frames sent again.
     pub replays: u64,
-    /// Time in which a packet waited for nothing but room at the far end.
+    /// Time in which a packet waited only for buffer space at the far end.
     pub credit_stall_ns: f64,
 }
 
 impl Simulation {
-    /// Cycles of buffer that are free as far as the senders know, and how many there are: of each channel of both directions
-    /// of every fibre that will not be severed.
+    /// Free buffer cycles, as the senders know them, and all buffer cycles, for each channel of both directions of every fibre that
+    /// will not be severed.
     pub fn fibre_room(&self) -> Vec<(String, u32, u32)> {
         let plan = self.plan();
         let whole = plan

@@ -1,4 +1,4 @@
-//! What a run measured of links.
+//! Results of links.
 
 use kernel::{ComponentId, Time};
 use serde::Serialize;
@@ -7,30 +7,30 @@ use crate::build;
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
-/// What one direction of a link carried.
+/// The result of one direction of a link.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkResult {
     /// The link's name.
     pub id: String,
-    /// "down", from the root, or "up"; of a cable between controllers, "forth" or "back".
+    /// Direction: "down" (from the root) or "up"; for a cable between controllers, "forth" or "back".
     pub direction: &'static str,
-    /// Share of the time that anything was on the wire.
+    /// Share of the time in which the wire was busy.
     pub utilisation: f64,
     /// Payload, in bytes.
     pub payload_bytes: u64,
-    /// Headers, framing, link CRC, and packets sent again.
+    /// Bytes of headers, framing, link CRC and packets sent again.
     pub overhead_bytes: u64,
-    /// Data-link-layer packets.
+    /// Bytes of data-link-layer packets.
     pub dllp_bytes: u64,
-    /// Skip ordered sets.
+    /// Bytes of skip ordered sets.
     pub ordered_set_bytes: u64,
     /// Packets sent again.
     pub replays: u64,
-    /// Time in which a packet waited for nothing but credit.
+    /// Time in which a packet waited only for credits.
     pub credit_stall_ns: f64,
 }
 
-/// Both directions of every link and cable.
+/// Results of both directions of every link and cable.
 pub(super) fn links(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<LinkResult> {
     let links = plan.links.iter().flat_map(|link| {
         let (upstream, downstream) = build::ends(plan, link);

@@ -1,4 +1,4 @@
-//! Lines that memory is behind of for ever.
+//! Lines whose last written data is lost for ever.
 
 use device::Accelerator;
 use kernel::Time;
@@ -7,18 +7,18 @@ use serde::Serialize;
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
-/// A line that an accelerator had written when its link failed, and not given back.
+/// A line that an accelerator had written and not written back when its link failed.
 #[derive(Clone, Debug, Serialize)]
 pub struct LostLine {
-    /// The host whose memory has what was there before.
+    /// The host whose memory holds the old data.
     pub host: String,
-    /// The accelerator.
+    /// The accelerator that wrote the line.
     pub by: String,
-    /// The first byte.
+    /// Address of the first byte.
     pub address: u64,
 }
 
-/// What is lost with accelerators whose links have failed.
+/// The lines lost with accelerators whose links have failed.
 pub fn lost_lines(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<LostLine> {
     let mut all = Vec::new();
     for (host, model) in plan.nodes.iter().zip(models) {

@@ -1,4 +1,4 @@
-//! What a run measured, as plain data.
+//! Results of a run, as plain data.
 
 mod fibre;
 mod link;
@@ -23,51 +23,51 @@ pub use lost_line::LostLine;
 /// The outcome of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunResult {
-    /// What the scenario is called.
+    /// Name of the scenario.
     pub name: String,
-    /// What all random streams grew from.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// How far simulated time went.
+    /// Simulated time at the end.
     pub simulated_ns: f64,
-    /// As written.
+    /// Flows, in scenario order.
     pub flows: Vec<FlowResult>,
-    /// Workloads of networks, as written.
+    /// Open-loop workloads, in scenario order.
     pub traffic: Vec<TrafficResult>,
-    /// What the nodes of networks did together, as written.
+    /// Collectives, in scenario order.
     pub collectives: Vec<CollectiveResult>,
-    /// Accesses to buffers, as written.
+    /// Accesses to buffers, in scenario order.
     pub accesses: Vec<AccessResult>,
-    /// Requests for locks, as written.
+    /// Requests for locks, in scenario order.
     pub locks: Vec<LockResult>,
-    /// Transactions of databases, as written.
+    /// Transactions of databases, in scenario order.
     pub transactions: Vec<TransactionResult>,
     /// Both directions of every link.
     pub links: Vec<LinkResult>,
     /// Both directions of every fibre.
     pub fibres: Vec<FibreResult>,
-    /// Lines that memory is behind of for ever: who had written them is gone.
+    /// Lines whose last written data is lost: their accelerators are gone.
     pub lost_lines: Vec<LostLine>,
-    /// What ended before its target, by node.
+    /// Packets that ended before their target, by node.
     pub errors: Vec<ErrorCount>,
-    /// Which invariant of coherence did not hold first, and when, if they were watched.
+    /// The first violated invariant of coherence, and its time, if coherence was watched.
     pub incoherence: Option<String>,
-    /// Packets that stood still in the end, with nothing left that could move them: a deadlock.
+    /// Packets that nothing could move at the end: a deadlock.
     pub standing_packets: usize,
 }
 
 /// Packets that ended before their target.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorCount {
-    /// The node that ended them.
+    /// The node that ended the packets.
     #[serde(rename = "where")]
     pub place: String,
-    /// Why, in the words of the specification.
+    /// Reason, in the words of the specification.
     pub what: &'static str,
-    /// How many.
+    /// Number of packets.
     pub count: u64,
 }
 
-/// How often each node ended a packet, and why.
+/// Packets that ended before their target, counted by node and reason.
 pub type Refusals = BTreeMap<(u32, Refusal), u64>;
 
 /// Gathers the outcome of a run.

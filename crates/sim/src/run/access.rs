@@ -1,4 +1,4 @@
-//! Accesses from outside: what somebody else has the fabric do, and looks at without it.
+//! Accesses from outside: requests made in the fabric for a caller, and looks at memory without a request.
 
 use device::{Afu, AfuId, FpgaCard};
 use kernel::{ComponentId, Span};
@@ -10,13 +10,13 @@ use crate::observe::coherence;
 use crate::plan::NodePlan;
 use crate::run::simulation::{CHUNK, Simulation};
 
-/// A read from outside holds what it read.
+/// Longest read from outside, in bytes.
 const LONGEST_READ: u64 = 1 << 30;
 
-/// Why an access from outside could not be made.
+/// The reason why an access from outside failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccessError {
-    /// No node has that name.
+    /// No node has this name.
     #[error("there is no node {0:?} in this scenario")]
     NoSuchNode(String),
     /// Switches and reflectors make no requests.
@@ -30,15 +30,15 @@ pub enum AccessError {
         "{name} holds {base:#x} to {last:#x}, which {address:#x} with {len} bytes is not within"
     )]
     Outside {
-        /// The node.
+        /// Name of the node.
         name: String,
-        /// Its first address.
+        /// First address of the node.
         base: u64,
-        /// Its last address.
+        /// Last address of the node.
         last: u64,
-        /// What was asked for.
+        /// Requested address.
         address: u64,
-        /// How many bytes were.
+        /// Requested number of bytes.
         len: u64,
     },
     /// A host's own memory is not across the fabric.
@@ -46,21 +46,21 @@ pub enum AccessError {
         "{0} holds {1:#x} itself; look at its memory, or fill it, instead of asking the fabric"
     )]
     OwnMemory(String, u64),
-    /// More than a read may ask for.
+    /// The read is too long.
     #[error("{0} bytes are too many for one read; ask for 1 GiB at most")]
     TooLong(u64),
     /// Only some devices have queue pairs.
     #[error("{0} is no network interface controller; name a device with model = \"nic\"")]
     NoNic(String),
-    /// Loads and stores reach only who shares a controller.
+    /// Loads and stores reach only nodes at the same controller or at joined ones.
     #[error(
         "{0} does not reach {1} by loads and stores; join both by network interface controllers (nic) of one controller or of joined ones"
     )]
     NoWindow(String, String),
-    /// Fewer functions than that.
+    /// The device has fewer functions.
     #[error("{0} has no function {1}; write a larger virtual_functions for it")]
     NoFunction(String, u8),
-    /// Workloads and ranks have all functions.
+    /// Workloads and ranks use all functions.
     #[error(
         "no function of {0} is left: workloads of the scenario or other ranks use them; write a larger virtual_functions for it, or fewer flows"
     )]
@@ -70,10 +70,10 @@ pub enum AccessError {
         "no cables lead from the controller of {0} to that of {1}; write [[cables]] between them"
     )]
     NoWay(String, String),
-    /// The memory of a host is given out.
+    /// The host has too little free memory.
     #[error("{0} has no {1} bytes of memory left together; write a larger memory for it")]
     NoRoom(String, u64),
-    /// Only some devices have a slot.
+    /// Only FPGA cards have a slot.
     #[error(
         "{0} has no slot for an accelerator functional unit; name a device with model = \"fpga-card\""
     )]
@@ -81,25 +81,25 @@ pub enum AccessError {
     /// Only hosts have processors.
     #[error("{0} has no processor; name a host")]
     NoProcessor(String),
-    /// Not one, two or four aligned bytes of a configuration space.
+    /// A register is 1, 2 or 4 aligned bytes of a configuration space.
     #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
     NoRegister(u64, u64),
-    /// Whoever asked does not want to know any more.
+    /// The caller has left the access.
     #[error("the access was left before its end")]
     Interrupted,
-    /// Nothing was asked for.
+    /// The access has no bytes.
     #[error("an access moves at least one byte")]
     Empty,
     /// The fabric answered with an error.
     #[error("unsupported request: nobody answers at {0:#x}")]
     UnsupportedRequest(u64),
-    /// No completion came in time, or nothing was left to happen.
+    /// No completion came in time, or no event was left.
     #[error("no answer came from {0:#x} in time")]
     NoAnswer(u64),
 }
 
 impl Simulation {
-    /// Makes `requester` write `bytes` to `address`, from now on; time does not move.
+    /// Makes `requester` write `bytes` to `address` from now on; time does not advance.
     pub fn write(
         &mut self,
         requester: &str,
@@ -111,7 +111,7 @@ impl Simulation {
             .map(|_| ())
     }
 
-    /// Makes `requester` read `len` bytes at `address` and runs until they are there, while `watch` says to go on.
+    /// Makes `requester` read `len` bytes at `address`, and runs until they arrive, while `watch` allows it.
     pub fn read_back(
         &mut self,
         requester: &str,
@@ -195,8 +195,8 @@ impl Simulation {
         Ok((node, id))
     }
 
-    /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access. A write that
-    /// waits its turn at the memory shows already, and so does what a cache holds of which memory is behind.
+    /// The `len` bytes at `address` of a host's memory or a device's BAR 0, without simulating an access. They include writes that
+    /// wait at the memory, and dirty lines in caches.
     pub fn memory(&self, name: &str, address: u64, len: u64) -> Result<Vec<u8>, AccessError> {
         let (index, offset) = self.locate(name, address, len)?;
         let mut bytes = vec![0; len as usize];
@@ -208,7 +208,7 @@ impl Simulation {
         Ok(bytes)
     }
 
-    /// Puts `bytes` at `address` of a host's memory or a device's BAR 0, without simulating an access.
+    /// Writes `bytes` to `address` of a host's memory or a device's BAR 0, without simulating an access.
     pub fn fill(&mut self, name: &str, address: u64, bytes: &[u8]) -> Result<(), AccessError> {
         let (index, offset) = self.locate(name, address, bytes.len() as u64)?;
         if let Some(memory) = self.models[index].memory_mut() {
@@ -217,7 +217,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The node called `name`, and how far into its memory or BAR 0 the `len` bytes at `address` are.
+    /// The index of the node `name`, and the offset of the `len` bytes at `address` in its memory or BAR 0.
     pub(crate) fn locate(
         &self,
         name: &str,
@@ -244,8 +244,7 @@ impl Simulation {
             })
     }
 
-    /// The interrupts that have reached the processor of `host` and that no program of it waits for: message and how often.
-    /// They are told once.
+    /// Takes the interrupts that have reached the processor of `host` and that no program of it waits for: message and count.
     pub fn take_interrupts(&mut self, host: &str) -> Result<Vec<(u32, u32)>, AccessError> {
         let node = self.node(host)?;
         match self.models[node].host_mut() {
@@ -254,13 +253,13 @@ impl Simulation {
         }
     }
 
-    /// Configures the slot of the FPGA card `device` with `afu`, as partial reconfiguration does. What the last unit has asked for is
-    /// answered to nobody; the card's memory keeps what it has.
+    /// Configures the slot of the FPGA card `device` with `afu`, as partial reconfiguration does. Answers to the last unit's requests
+    /// are dropped; the card's memory keeps its contents.
     pub fn load_afu(&mut self, device: &str, afu: Box<dyn Afu>) -> Result<(), AccessError> {
         self.configure(device, Some(afu))
     }
 
-    /// Empties the slot of the FPGA card `device` in the same way.
+    /// Empties the slot of the FPGA card `device`, as partial reconfiguration does.
     pub fn unload_afu(&mut self, device: &str) -> Result<(), AccessError> {
         self.configure(device, None)
     }
@@ -276,7 +275,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The ID of what is in the slot of the FPGA card `device`.
+    /// The ID of the unit in the slot of the FPGA card `device`.
     pub fn afu_id(&self, device: &str) -> Result<Option<AfuId>, AccessError> {
         self.card(device).map(FpgaCard::afu_id)
     }

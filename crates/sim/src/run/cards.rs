@@ -8,16 +8,16 @@ use transaction::FunctionPlace;
 
 use crate::run::simulation::Simulation;
 
-/// An FPGA card, and where it is.
+/// An FPGA card and its location.
 #[derive(Clone, Debug)]
 pub struct CardPlace {
-    /// Its name.
+    /// Name of the card.
     pub name: String,
-    /// The host that it is below.
+    /// The host above the card.
     pub host: String,
-    /// Its function.
+    /// Function of the card.
     pub function: FunctionId,
-    /// The socket of the host that it is below.
+    /// The socket of the host above the card.
     pub socket: u8,
     /// Vendor ID.
     pub vendor_id: u16,
@@ -27,23 +27,23 @@ pub struct CardPlace {
     pub subsystem_vendor_id: u16,
     /// Subsystem ID.
     pub subsystem_id: u16,
-    /// The interface that accelerators for it are made for.
+    /// The interface that accelerators for the card are built for.
     pub interface: AfuId,
-    /// The ID of the static part of its bitstream.
+    /// ID of the static part of the bitstream.
     pub bitstream_id: u64,
-    /// Where the registers of its accelerator begin.
+    /// Base address of the accelerator's registers.
     pub registers: u64,
-    /// How many bytes they take.
+    /// Size of the accelerator's registers in bytes.
     pub registers_size: u64,
-    /// Where the [registers] of its management engine begin.
+    /// Base address of the [registers] of the management engine.
     pub management: u64,
-    /// Where those of its port begin.
+    /// Base address of the registers of the port.
     pub port: u64,
-    /// Bytes of its own memory.
+    /// Bytes of the card's own memory.
     pub local_memory: u64,
-    /// The clock of its accelerator.
+    /// Clock of the accelerator.
     pub clock: Frequency,
-    /// Bytes of a bitstream that are configured in a second.
+    /// Bytes of a bitstream that are configured per second.
     pub configuration_rate: Bandwidth,
 }
 
@@ -89,7 +89,7 @@ impl Simulation {
         })
     }
 
-    /// The socket that a node is below.
+    /// The socket above a node.
     fn socket_of(&self, number: usize) -> u8 {
         let mut links = self.plan.links.iter();
         let above = links.find(|link| link.downstream.0 == number);

@@ -1,4 +1,4 @@
-//! The configuration spaces of a fabric as its hosts see them: accessed one by one, or all at once as a dump.
+//! Configuration spaces of a fabric as its hosts see them: single accesses, or a dump of all.
 
 use std::fmt::Write;
 
@@ -11,12 +11,12 @@ use crate::plan::Plan;
 use crate::run::simulation::CHUNK;
 use crate::{AccessError, Simulation};
 
-/// Bytes of a line of a dump.
+/// Bytes per line of a dump.
 const LINE: usize = 16;
 
 impl Simulation {
-    /// Lets the processor of `host` read `size` bytes (1, 2 or 4, aligned) of the configuration space of `function`, and runs
-    /// until they are there, while `watch` says to go on: all ones when nobody answers.
+    /// Reads `size` bytes (1, 2 or 4, aligned) of the configuration space of `function` by the processor of `host`, and runs until
+    /// they arrive, while `watch` allows it. Gives all ones if nobody answers.
     pub fn config_read(
         &mut self,
         host: &str,
@@ -35,7 +35,7 @@ impl Simulation {
         Ok(value.unwrap_or(u32::MAX) >> shift & mask(size))
     }
 
-    /// The same with a write, which ends with its completion; what nobody answers is lost.
+    /// Writes to a configuration space by the processor of a host, and runs until the completion; an unanswered write is lost.
     pub fn config_write(
         &mut self,
         host: &str,
@@ -56,8 +56,8 @@ impl Simulation {
         self.config_access(host, &access, watch).map(drop)
     }
 
-    /// Lets the processor of `host` make an access, after the last one if that was left, and runs until it is answered, while
-    /// `watch` says to go on: with nothing, when nobody serves it.
+    /// Makes the processor of `host` access a configuration space, after its last access if that was left, and runs until the answer,
+    /// while `watch` allows it. Gives nothing if nobody answers.
     pub fn config_access(
         &mut self,
         host: &str,
@@ -80,7 +80,7 @@ impl Simulation {
         self.config_answer(node, access, watch)
     }
 
-    /// The answer of the access that is under way at `node`.
+    /// The answer to the access under way at `node`.
     fn config_answer(
         &mut self,
         node: usize,
@@ -104,12 +104,12 @@ impl Simulation {
         }
     }
 
-    /// The functions of the node with that name, as they are now.
+    /// The current functions of the node `name`.
     pub fn functions(&self, name: &str) -> Result<Functions, AccessError> {
         Ok(self.models[self.node(name)?].functions())
     }
 
-    /// Every configuration space that the hosts can reach, as `lspci -xxxx` writes them: a PCI domain for each host.
+    /// Dump of all configuration spaces that the hosts can reach, in the format of `lspci -xxxx`: a PCI domain for each host.
     pub fn lspci(&self) -> String {
         let mut dump = String::new();
         let hosts =
@@ -123,7 +123,7 @@ impl Simulation {
         dump
     }
 
-    /// The functions below `host` that have numbers, in order.
+    /// The numbered functions below `host`, in order.
     fn reachable(&self, host: usize) -> Vec<(FunctionId, Vec<u8>, String)> {
         let mut all = Vec::new();
         let mut open = vec![(host, FunctionId::default())];
@@ -183,7 +183,7 @@ fn write_space(
     writeln!(dump)
 }
 
-/// The register of `size` bytes at `offset`, and how many bits below them it has.
+/// The register of `size` bytes at `offset`, and the number of its bits below them.
 fn place(offset: u64, size: u64) -> Result<(u16, u32), AccessError> {
     let bytes = u64::from(ConfigRequest::REGISTERS) * 4;
     if !matches!(size, 1 | 2 | 4) || !offset.is_multiple_of(size) || offset >= bytes {

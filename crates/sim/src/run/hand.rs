@@ -1,7 +1,7 @@
-//! A thread of a host whose program is outside: what it does next is told when it has done what it was told before.
+//! A host thread whose program runs outside: it gets its next order when it has finished the last one.
 //!
-//! Simulated time passes only while it does something, or waits. What a program does with memory that it shares with devices takes
-//! no access, as the bytes are its own: how long that takes it says itself ([`Hand::work`]).
+//! Simulated time passes only while the thread works or waits. A program uses memory that it shares with devices without an access,
+//! as the bytes are its own, and itself states the time that this takes ([`Hand::work`]).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use kernel::{ComponentId, Span, Time};
 use crate::run::access::AccessError;
 use crate::run::simulation::{CHUNK, Simulation};
 
-/// A thread that is told from outside what to do.
+/// A host thread driven from outside.
 #[derive(Debug)]
 pub struct Hand {
     host: usize,
@@ -22,46 +22,46 @@ pub struct Hand {
     costs: DriverParameters,
 }
 
-/// What a hand may wait for.
+/// An event that a hand waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// The time.
+    /// The time limit.
     Limit,
-    /// That a device writes any of these bytes of the host's memory.
+    /// A write by a device to any of these bytes of the host's memory.
     Written(Range<u64>),
-    /// That an interrupt comes which no program of the host waits for.
+    /// An interrupt that no program of the host waits for.
     Interrupt,
 }
 
-/// How a wait is over.
+/// The end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// What it was for has happened.
+    /// The event has happened.
     Happened,
-    /// The time has come.
+    /// The time limit has come.
     Limit,
-    /// Nothing is left to happen.
+    /// No event is left.
     Quiet,
-    /// It was to go on no longer.
+    /// The caller has stopped the wait.
     Broken,
 }
 
-/// What a hand is told to do.
+/// An order for a hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// To load so many bytes from an address across the fabric by one request.
+    /// Loads so many bytes from an address across the fabric by one request.
     Load(u64, u32),
-    /// To store bytes at an address across the fabric as one posted write.
+    /// Stores bytes at an address across the fabric as one posted write.
     Store(u64, Vec<u8>),
-    /// To work so long on its core.
+    /// Works on the core for a time.
     Work(Span),
-    /// To sleep until an interrupt with this message comes.
+    /// Sleeps until an interrupt with this message comes.
     Interrupt(u32),
-    /// To sleep until a device writes the byte at an address of its host's memory: once more than this has been told.
+    /// Sleeps until a device has written the byte at an address of the host's memory once more than the thread knows.
     Written(u64),
 }
 
-/// What it is told, and what comes of it.
+/// An order and its outcome.
 #[derive(Debug, Default)]
 struct Slot {
     order: Option<Order>,
@@ -70,19 +70,19 @@ struct Slot {
     bytes: Option<Vec<u8>>,
 }
 
-/// A slot in the hands of both sides, of which never more than one is at work.
+/// A slot shared by both sides, only one of which is at work at a time.
 #[derive(Clone, Debug, Default)]
 struct Desk {
     slot: Arc<Mutex<Slot>>,
-    /// Whether there are bytes that nobody has taken.
+    /// Whether an order is done and its bytes are not taken.
     is_done: Arc<AtomicBool>,
 }
 
-/// Events further away than this are time-outs of what has long been answered: the fabric is at rest.
+/// Events further away than this are time-outs of answered requests: the fabric is at rest.
 const REST: Span = Span::from_us(1000);
 
 impl Hand {
-    /// A thread of `host`, which keeps a core of it.
+    /// Starts a thread of `host`, which keeps a core of it.
     pub fn new(simulation: &mut Simulation, host: &str) -> Result<Self, AccessError> {
         let desk = Desk::default();
         let costs = simulation.costs(host)?;
@@ -96,13 +96,13 @@ impl Hand {
         })
     }
 
-    /// What the software of its host costs.
+    /// Software costs of the host.
     pub fn costs(&self) -> &DriverParameters {
         &self.costs
     }
 
-    /// Loads `len` bytes from `address` across the fabric by one request, while `watch`, asked now and then, says to go on: all ones,
-    /// as a processor has it, if nobody answers.
+    /// Loads `len` bytes from `address` across the fabric by one request, while `watch`, called from time to time, allows it. Gives
+    /// all ones if nobody answers.
     pub fn load(
         &self,
         simulation: &mut Simulation,
@@ -113,7 +113,7 @@ impl Hand {
         self.perform(simulation, Order::Load(address, len), watch)
     }
 
-    /// Loads the word of 8 bytes at `address` so.
+    /// Loads the word of 8 bytes at `address` across the fabric by one request.
     pub fn load_word(
         &self,
         simulation: &mut Simulation,
@@ -137,7 +137,7 @@ impl Hand {
         self.perform(simulation, order, watch).map(drop)
     }
 
-    /// Works for `span` on its core.
+    /// Works on the core for `span`.
     pub fn work(
         &self,
         simulation: &mut Simulation,
@@ -161,8 +161,7 @@ impl Hand {
         self.take().ok_or(AccessError::Interrupted)
     }
 
-    /// Begins to carry out `order`; time does not move. What it was told before is [done](Self::take), or is done first if somebody
-    /// did not wait for it.
+    /// Begins to carry out `order`. Time advances only if the last order is still under way and has to end first.
     pub fn begin(&self, simulation: &mut Simulation, order: Order) {
         while self.desk.slot().is_at_work && simulation.step_until(Time::NEVER) {}
         self.take();
@@ -174,7 +173,7 @@ impl Hand {
         simulation.listen();
     }
 
-    /// What it has loaded, or nothing, once it has carried out its order.
+    /// The bytes that the ended order has loaded, if any; `None` before its end.
     pub fn take(&self) -> Option<Vec<u8>> {
         self.desk.is_done.store(false, Ordering::Relaxed);
         self.desk.slot().bytes.take()
@@ -184,7 +183,8 @@ impl Hand {
         self.desk.is_done.load(Ordering::Relaxed)
     }
 
-    /// Waits for something, no longer than to `limit`, or until the fabric comes to rest if it was not before, while `watch`, asked now and then, says to go on.
+    /// Waits for an event, at most to `limit`, or until the fabric comes to rest if it was not at rest before, while `watch`, called
+    /// from time to time, allows it.
     pub fn wait(
         &self,
         simulation: &mut Simulation,
@@ -236,8 +236,8 @@ impl Hand {
 }
 
 impl Simulation {
-    /// Lets time pass until one of `hands` has carried out its order, while `watch`, asked now and then, says to go on: which one.
-    /// `None` as well when none of them ever will.
+    /// Lets time pass until one of `hands` has carried out its order, while `watch`, called from time to time, allows it. Gives the
+    /// index of that one; `None` if none ever will.
     pub fn advance(&mut self, hands: &[&Hand], watch: &mut dyn FnMut() -> bool) -> Option<usize> {
         loop {
             for _ in 0..CHUNK {
@@ -254,7 +254,7 @@ impl Simulation {
         }
     }
 
-    /// Whether nothing is under way in the fabric: no packet, and nothing that happens soon.
+    /// Whether nothing is under way in the fabric: no packet, and no event soon.
     pub fn is_at_rest(&mut self) -> bool {
         let soon = self.world.now() + REST;
         self.world.store.in_use() == 0 && self.world.next_time().is_none_or(|next| next > soon)
@@ -267,7 +267,7 @@ impl Desk {
     }
 }
 
-/// Carries out what is ordered; a store holds up the core for `store`.
+/// Carries out the orders at `desk`; a store occupies the core for `store`.
 async fn serve(system: System, desk: Desk, store: Span) {
     loop {
         let order = desk.slot().order.take();

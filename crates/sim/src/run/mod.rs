@@ -1,4 +1,4 @@
-//! A fabric that runs: by itself, and driven from outside by accesses, programs, host threads and jobs of ranks.
+//! Runs of a fabric: alone, or driven from outside by accesses, programs, host threads and jobs of ranks.
 
 pub(crate) mod access;
 pub(crate) mod cards;

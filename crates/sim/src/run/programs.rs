@@ -1,4 +1,4 @@
-//! Programs of one's own on the hosts of a simulation, with memory and queue pairs.
+//! User programs on the hosts of a simulation, with memory and queue pairs.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::scenario::NodeKind;
 use crate::workload::message;
 
 impl Simulation {
-    /// Begins a program on `host` now.
+    /// Starts a program on `host` now.
     pub fn spawn<F>(
         &mut self,
         host: &str,
@@ -38,7 +38,7 @@ impl Simulation {
         Ok(thread)
     }
 
-    /// What the software of `host` costs.
+    /// Software costs of `host`.
     pub fn costs(&self, host: &str) -> Result<DriverParameters, AccessError> {
         match &self.plan().nodes[self.node(host)?].kind {
             NodeKind::Host(_, costs) => Ok(costs.clone()),
@@ -46,14 +46,14 @@ impl Simulation {
         }
     }
 
-    /// The address of `size` bytes of the memory of `host` that nobody else uses, from a page on.
+    /// Allocates `size` unused bytes of the memory of `host`, aligned to a page, and gives their address.
     pub fn allocate(&mut self, host: &str, size: u64) -> Result<u64, AccessError> {
         let node = self.node(host)?;
         let taken = self.spare[node].take(size);
         taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
     }
 
-    /// The same from a multiple of `alignment` on, which is a power of two.
+    /// Allocates `size` unused bytes of the memory of `host`, aligned to `alignment`, a power of two.
     pub fn allocate_aligned(
         &mut self,
         host: &str,
@@ -65,15 +65,15 @@ impl Simulation {
         taken.ok_or_else(|| AccessError::NoRoom(host.to_owned(), size))
     }
 
-    /// The `size` bytes at `address`, which were allocated, are free again.
+    /// Frees the `size` allocated bytes at `address`.
     pub fn free(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
         let node = self.node(host)?;
         self.spare[node].give_back(address, size);
         Ok(())
     }
 
-    /// From now on the `size` bytes of the memory of `host` at `address`, which were allocated, are those of `backing`; both are
-    /// multiples of [`Memory::SHARED_PAGE`].
+    /// Backs the `size` allocated bytes of the memory of `host` at `address` with `backing` from now on; both are multiples of
+    /// [`Memory::SHARED_PAGE`].
     pub fn share(
         &mut self,
         host: &str,
@@ -88,7 +88,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// They are the host's own again, and zero.
+    /// Ends the sharing of memory of `host`: the bytes are its own again, and zero.
     pub fn unshare(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
         let (node, offset) = self.locate(host, address, size)?;
         if let Some(memory) = self.models[node].memory_mut() {
@@ -97,15 +97,15 @@ impl Simulation {
         Ok(())
     }
 
-    /// What the function of `device` writes to interrupt its host: none while it may not.
+    /// The message that the function of `device` writes to interrupt its host; `None` while it may not.
     pub fn interrupt_message(&self, device: &str, vector: u8) -> Result<Option<u32>, AccessError> {
         let functions = self.models[self.node(device)?].functions();
         let message = functions.space(transaction::FunctionPlace::Own).msi(vector);
         Ok(message.map(|(_, message)| message))
     }
 
-    /// Where the addresses of `to`, which is a host, an I/O port or a device below either, begin for loads and stores of the host
-    /// `from`: in the window of a network interface controller there whose crossbar leads to it.
+    /// First address of `to`, a host, an I/O port or a device below either, for loads and stores of the host `from`: in the window of a
+    /// network interface controller whose crossbar leads to `to`.
     pub fn window(&self, from: &str, to: &str) -> Result<u64, AccessError> {
         let (own, other) = (self.node(from)?, self.node(to)?);
         self.plan()
@@ -125,8 +125,8 @@ impl Simulation {
         self.open_wide_pair(nic, pair, key, ENTRIES)
     }
 
-    /// Opens queue pair `pair` of each of `nics`, with the key `key`, for programs on their hosts that are the ranks of one job, in
-    /// this order: the place of each.
+    /// Opens queue pair `pair` of each of `nics` with the key `key`. Programs on their hosts are the ranks of one job, in this order.
+    /// Gives the place of each rank.
     pub fn open_ranks(
         &mut self,
         nics: &[&str],
@@ -138,7 +138,7 @@ impl Simulation {
         self.open_rank_pairs(&pairs, key, parameters)
     }
 
-    /// The same with a queue pair of its own for each.
+    /// Opens the given queue pair of each network interface controller for the ranks of one job.
     pub(crate) fn open_rank_pairs(
         &mut self,
         pairs: &[(&str, (u8, u8))],
@@ -166,7 +166,7 @@ impl Simulation {
             .collect()
     }
 
-    /// Whether each of these network interface controllers can send to each.
+    /// Checks that each of these network interface controllers can send to each.
     fn check_ways(&self, pairs: &[(&str, (u8, u8))]) -> Result<(), AccessError> {
         let places = pairs.iter().map(|(nic, _)| self.attachment(nic));
         let places: Vec<Attachment> = places.collect::<Result<_, _>>()?;
@@ -181,19 +181,19 @@ impl Simulation {
         Ok(())
     }
 
-    /// Where the network interface controller `nic` is.
+    /// The attachment of the network interface controller `nic`.
     pub(crate) fn attachment(&self, nic: &str) -> Result<Attachment, AccessError> {
         let place = self.plan().nodes[self.node(nic)?].attachment;
         place.ok_or_else(|| AccessError::NoNic(nic.to_owned()))
     }
 
-    /// The host that a node is below.
+    /// The host above a node.
     pub(crate) fn host_of(&self, node: &str) -> Result<String, AccessError> {
         let root = self.plan().nodes[self.node(node)?].root;
         Ok(self.plan().nodes[root].name.clone())
     }
 
-    /// Opens a queue pair with so many buffers, a multiple of 16.
+    /// Opens a queue pair with a number of buffers that is a multiple of 16.
     fn open_wide_pair(
         &mut self,
         nic: &str,
@@ -210,7 +210,7 @@ impl Simulation {
         Ok(place)
     }
 
-    /// Where a queue pair is that a program [opens](host::queue_pair::QueuePair::open) itself, with memory for 64 buffers.
+    /// The place of a queue pair that a program [opens](host::queue_pair::QueuePair::open) itself, with memory for 64 buffers.
     pub fn place_of_pair(
         &mut self,
         nic: &str,
@@ -244,7 +244,7 @@ impl Simulation {
         })
     }
 
-    /// Lets the program of a host know how often devices write the byte at `address` of its memory.
+    /// Lets programs of `host` count device writes to the byte at `address` of its memory.
     pub fn watch(&mut self, host: &str, address: u64) -> Result<(), AccessError> {
         let node = self.node(host)?;
         let Some(root) = self.models[node].host_mut() else {
@@ -254,7 +254,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// How often the controller `nic` has stopped something of `function`, by [`packet::Fault::ALL`].
+    /// Number of faults of each kind that the controller `nic` has stopped in `function`, in the order of [`packet::Fault::ALL`].
     pub fn faults(&self, nic: &str, function: u8) -> Result<Vec<u64>, AccessError> {
         match self.models[self.node(nic)?].device::<Nic>() {
             Some(nic) => Ok(nic.faults(function & 7).to_vec()),

@@ -1,4 +1,4 @@
-//! A fabric that runs: to the end, to a time, or a step at a time with accesses from outside.
+//! A simulation that runs to the end, to a time, or step by step with accesses from outside.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,11 +21,11 @@ use crate::workload::{Loading, Progress, Seen, Watchers};
 
 use super::spare::Spare;
 
-/// A fabric and its workload, at some point of simulated time.
+/// A fabric and its workload, at one point of simulated time.
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) plan: Plan,
-    /// What of each host's memory nobody uses.
+    /// Unused memory of each host.
     pub(crate) spare: Vec<Spare>,
     /// The queue pairs that were opened for programs.
     pub(crate) opened: Vec<QueuePairId>,
@@ -43,17 +43,17 @@ pub struct Simulation {
     stuck: bool,
 }
 
-/// Steps between two looks at the outside, and events of one time at most between two.
+/// Maximum number of steps, and of events of one time, between two calls of a `watch` function.
 pub(crate) const CHUNK: u32 = 16 * 1024;
 
-/// Flows wait no longer than this for links whose bit errors keep them down.
+/// Longest time that flows wait for links that bit errors keep down.
 const COMING_UP: Span = Span::from_us(10_000);
 
-/// A whole number of symbol times of every generation: flows begin with a symbol of every link.
+/// A whole number of symbol times of every generation, so that flows begin with a symbol on every link.
 const SYMBOLS: Span = Span::from_ns(260);
 
 impl Simulation {
-    /// Builds the fabric of the scenario `text`; `file` is what messages call it. `seed` stands above the scenario's.
+    /// Builds the fabric of the scenario `text`, which messages call `file`. `seed` overrides the scenario's seed.
     pub fn read(text: &str, file: &str, seed: Option<u64>) -> Result<Self, ScenarioError> {
         let mut plan = Plan::read(text, file)?;
         plan.fabric.seed = seed.unwrap_or(plan.seed);
@@ -93,18 +93,18 @@ impl Simulation {
         }
     }
 
-    /// What the fabric was built from.
+    /// The plan that the fabric was built from.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Writes everything that takes a wire from now on to `file`, a JSON object a line.
+    /// Traces everything that takes a wire from now on to `file`, one JSON object per line.
     pub fn trace_to(&mut self, file: File) {
         self.world.watched = true;
         self.trace = Some(Trace::new(file, &self.plan));
     }
 
-    /// The first thing that went wrong with the trace.
+    /// Finishes the trace, and reports its first error.
     pub fn finish_trace(&mut self) -> Result<(), std::io::Error> {
         let Some(mut trace) = self.trace.take() else {
             return Ok(());
@@ -114,23 +114,23 @@ impl Simulation {
         trace.failure.map_or(Ok(()), Err)
     }
 
-    /// Simulated time.
+    /// Current simulated time.
     pub fn now(&self) -> Time {
         self.world.now()
     }
 
-    /// How many events have happened.
+    /// Number of events so far.
     pub fn events(&self) -> u64 {
         self.world.events()
     }
 
-    /// How many packets someone holds: none when everything is delivered and acknowledged.
+    /// Number of packets in use: zero when everything is delivered and acknowledged.
     pub fn packets_in_use(&self) -> usize {
         self.world.store.in_use()
     }
 
-    /// Runs until every flow is complete or nothing more will come. `watch` is asked now and then, with the share of the
-    /// bytes that arrived, whether to go on.
+    /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` gets the share of the bytes that
+    /// arrived, and decides whether the run goes on.
     pub fn run(&mut self, watch: &mut dyn FnMut(f64) -> bool) -> bool {
         self.start();
         self.stuck = false;
@@ -165,14 +165,14 @@ impl Simulation {
         self.meter.open() > 0
     }
 
-    /// From when on nothing more will arrive, unless something has until then, although something goes on happening: links
-    /// with errors tell their credit for ever.
+    /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
+    /// their credit for ever.
     fn patient_until(&self) -> Time {
         let all = self.progress().map(|progress| progress.patient_until);
         all.max().unwrap_or(Time::NEVER)
     }
 
-    /// How far the workloads are whose end is known: by bytes where their amount is, by time where they last one.
+    /// Share done of the workloads with a known end: by bytes if they have an amount, by time if they have a duration.
     fn share_done(&self) -> f64 {
         let shares = self.progress().filter_map(|progress| progress.done);
         let (sum, count) = shares.fold((0.0, 0_u32), |(sum, count), share| {
@@ -189,14 +189,13 @@ impl Simulation {
         })
     }
 
-    /// Lets everything happen that is due at the next time. False when nothing is left to happen.
+    /// Handles all events of the next time. False when none is left.
     pub fn step(&mut self) -> bool {
         self.start();
         self.step_until(Time::NEVER)
     }
 
-    /// Lets everything happen that is due by `time`, while `watch`, asked now and then, says to go on. False when nothing is
-    /// left to happen after it.
+    /// Handles all events due by `time`, while `watch`, called from time to time, allows it. False when none is left after `time`.
     pub fn run_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
         self.start();
         loop {
@@ -212,8 +211,8 @@ impl Simulation {
         }
     }
 
-    /// Lets everything happen that is due at the next time, if that is by `limit`: what the probes are told of one time comes to
-    /// them together, so that it does not depend on the order in which components were asked. False when nothing is due.
+    /// Handles all events of the next time, if it is by `limit`. Probes get the observations of one time together, so that the order
+    /// in which components ran does not matter. False when no event is due.
     #[inline(always)]
     pub(crate) fn step_until(&mut self, limit: Time) -> bool {
         let Some(first) = self.world.advance(limit) else {
@@ -245,7 +244,7 @@ impl Simulation {
         }
     }
 
-    /// Time begins, if it has not: the links come up, and then the flows.
+    /// Starts time, if it has not started: the links come up, and then the flows begin.
     pub(crate) fn start(&mut self) {
         if std::mem::replace(&mut self.started, true) {
             return;
@@ -283,7 +282,7 @@ impl Simulation {
         self.listen();
     }
 
-    /// Has the fibres cut that will be, `up` later than planned.
+    /// Schedules the cuts of fibres, `up` later than planned.
     fn sever(&mut self, up: Span) {
         for fibre in &self.plan.fibres {
             let Some(after) = fibre.severed_at else {
@@ -299,7 +298,7 @@ impl Simulation {
         }
     }
 
-    /// Hands to the probes what components have told, in the order of components, and of each in the order in which it told.
+    /// Hands observations to the probes, ordered by component, and within a component as they were made.
     pub(crate) fn listen(&mut self) {
         if let Some(trace) = &mut self.trace {
             trace.note(&self.world);
@@ -320,17 +319,17 @@ impl Simulation {
         self.world.observations.clear();
     }
 
-    /// Looks at every line in any cache of a coherent host or an accelerator below it, whether it is as coherence has it: how many there are.
+    /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.
     pub fn check_coherence(&self) -> Result<usize, Incoherence> {
         coherence::check((&self.plan, &self.models, self.world.now()))
     }
 
-    /// Does so after every so many events from now on. What is found first stands in the result.
+    /// Checks coherence after every `every` events from now on. The result holds the first violation.
     pub fn watch_coherence(&mut self, every: NonZeroU64) {
         self.watch = Some(Watch::new(every));
     }
 
-    /// What has been measured so far.
+    /// The results so far.
     pub fn result(&self) -> RunResult {
         let seen = Seen {
             plan: &self.plan.fabric,

@@ -1,23 +1,23 @@
-//! Memory of a host that nobody uses: given out in pages, and taken back.
+//! Unused memory of a host, allocated and freed in pages.
 
 use std::collections::BTreeMap;
 
 use crate::plan::Region;
 
-/// What is free of a host's memory: the length of each range by its first address. No two of them touch.
+/// Free ranges of a host's memory: the length of each by its first address. No two ranges touch.
 #[derive(Clone, Debug, Default)]
 pub struct Spare(BTreeMap<u64, u64>);
 
-/// Memory is given out in pages.
+/// Page size of allocations.
 const PAGE: u64 = 4096;
 
 impl Spare {
-    /// All of `region`, whole pages.
+    /// All of `region`, which is whole pages, as free memory.
     pub fn of(region: Region) -> Self {
         Self(BTreeMap::from([(region.base, region.size)]))
     }
 
-    /// The first `size` bytes that are free, from a page on.
+    /// Takes the first free `size` bytes, aligned to a page.
     pub fn take(&mut self, size: u64) -> Option<u64> {
         let size = pages(size)?;
         let fits = |(_, free): &(&u64, &u64)| **free >= size;
@@ -27,7 +27,7 @@ impl Spare {
         Some(base)
     }
 
-    /// The first `size` bytes that are free, from a multiple of `alignment` on, which is a power of two.
+    /// Takes the first free `size` bytes, aligned to `alignment`, a power of two.
     pub fn take_aligned(&mut self, size: u64, alignment: u64) -> Option<u64> {
         let size = pages(size)?;
         let start_in = |(base, free): (&u64, &u64)| {
@@ -42,7 +42,7 @@ impl Spare {
         Some(start)
     }
 
-    /// The `size` bytes at `base`, which were taken, are free again.
+    /// Frees the `size` bytes at `base`.
     pub fn give_back(&mut self, base: u64, size: u64) {
         let Some(mut size) = pages(size) else {
             return;
@@ -63,7 +63,7 @@ impl Spare {
     }
 }
 
-/// The bytes of the pages that hold `size` bytes.
+/// `size` rounded up to whole pages.
 fn pages(size: u64) -> Option<u64> {
     size.checked_next_multiple_of(PAGE)
 }

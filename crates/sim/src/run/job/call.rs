@@ -1,4 +1,4 @@
-//! What ranks are told to do, and what comes of it.
+//! Calls of ranks, and their results.
 
 use host::ranks::{Number, Operator};
 use kernel::Span;
@@ -9,167 +9,167 @@ use super::together::Collective;
 use crate::result::name_of_fault;
 use crate::run::access::AccessError;
 
-/// A place in the memory of a rank that all may write and read.
+/// A place in the memory of a rank that all ranks may access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The window's number.
+    /// Number of the window.
     pub window: usize,
-    /// How far into it.
+    /// Offset in the window.
     pub offset: u64,
 }
 
-/// A message that goes.
+/// A message to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Letter<'a> {
-    /// To whom.
+    /// Destination rank.
     pub to: usize,
-    /// With which tag.
+    /// Tag of the message.
     pub tag: u32,
-    /// All of it.
+    /// Bytes of the message.
     pub bytes: &'a [u8],
 }
 
-/// A message that is waited for.
+/// A message to receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// From whom; none for anybody.
+    /// Source rank; `None` for any.
     pub from: Option<usize>,
-    /// With which tag; none for any.
+    /// Tag of the message; `None` for any.
     pub tag: Option<u32>,
-    /// Bytes that there is room for.
+    /// Size of the receive buffer in bytes.
     pub room: u64,
 }
 
-/// What a rank does.
+/// A call of a rank.
 #[derive(Clone, Copy, Debug)]
 pub enum Call<'a> {
-    /// Sends.
+    /// Sends a message.
     Send(Letter<'a>),
-    /// Receives.
+    /// Receives a message.
     Receive(Wanted),
-    /// Begins to send: [`Job::call`] gives it a number.
+    /// Begins to send; [`Job::call`] gives the number of the request.
     BeginSend(Letter<'a>),
     /// Begins to receive.
     BeginReceive(Wanted),
-    /// Waits for the end of what was begun under that number.
+    /// Waits for the end of the request with this number.
     End(u32),
-    /// Sends and receives, neither before the other.
+    /// Sends one message and receives another at the same time.
     SendReceive(Letter<'a>, Wanted),
-    /// Waits for all.
+    /// Waits for all ranks.
     Barrier,
-    /// Has the bytes of a root, or gives them.
+    /// Takes part in a broadcast.
     Broadcast {
-        /// Whose.
+        /// Root rank.
         root: usize,
-        /// How many.
+        /// Length in bytes.
         len: u64,
-        /// Of the root, all of them; of others they are not looked at.
+        /// All bytes, at the root; ignored at other ranks.
         bytes: &'a [u8],
     },
-    /// Has numbers become those of all.
+    /// Reduces the numbers of all ranks to one result.
     AllReduce {
-        /// Their type.
+        /// Type of the numbers.
         number: Number,
-        /// How.
+        /// Reduction operator.
         operator: Operator,
-        /// All of them.
+        /// Numbers of this rank.
         bytes: &'a [u8],
     },
-    /// Gives so much memory to be written and read by all, as all do: [`Job::call`] gives the number of the first rank's window,
-    /// behind which those of the others follow. It is a barrier.
+    /// Allocates a window of so many bytes that all ranks may access. All ranks make this call, which is a barrier. [`Job::call`]
+    /// gives the number of the first rank's window; those of the other ranks follow.
     Allocate(u64),
-    /// Writes to a window.
+    /// Writes bytes to a window.
     Put(Spot, &'a [u8]),
     /// Reads so many bytes of a window.
     Get(Spot, u64),
-    /// Computes.
+    /// Computes for a time.
     Compute(Span),
 }
 
-/// What a rank has done.
+/// The end of a call of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Which rank.
+    /// The rank.
     pub rank: usize,
-    /// Of a receive, from whom the message is.
+    /// Source rank, after a receive.
     pub from: usize,
-    /// And its tag.
+    /// Tag of the message, after a receive.
     pub tag: u32,
-    /// And how long it is, whatever there was room for.
+    /// Length of the message, after a receive, even if the buffer is shorter.
     pub len: u64,
-    /// What it has got.
+    /// Data that the rank has got.
     pub bytes: Vec<u8>,
 }
 
-/// Why a rank cannot do that.
+/// The reason why a rank cannot make a call.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallError {
-    /// Its host has no memory, or the like.
+    /// The access failed, for example for lack of memory.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// Fewer ranks than that.
+    /// No rank has this number.
     #[error("there is no rank {0}; write 0 to {1}")]
     NoRank(usize, usize),
-    /// More than a message may have.
+    /// The message is too long.
     #[error("{0} bytes are too many at once; give 1 GiB at most")]
     TooLong(u64),
-    /// Longer than anybody waits.
+    /// The computation would end too late.
     #[error("the time is beyond 10,000 s then; compute for less")]
     TooLate,
-    /// Nobody has that memory.
+    /// No window has this number.
     #[error("there is no window {0}")]
     NoWindow(usize),
-    /// Less memory than that.
+    /// The bytes are not within the window.
     #[error("{len} bytes at {offset} are not within the {size} bytes of the window of rank {rank}")]
     Outside {
-        /// Whose memory.
+        /// Rank that owns the window.
         rank: usize,
-        /// Its bytes.
+        /// Size of the window in bytes.
         size: u64,
-        /// What was asked for.
+        /// Requested offset.
         offset: u64,
-        /// How many bytes were.
+        /// Requested number of bytes.
         len: u64,
     },
-    /// It was never begun, or has been ended.
+    /// The request was never begun, or has ended.
     #[error("nothing is under way with the number {0}")]
     NotBegun(u32),
-    /// Numbers are whole.
+    /// The bytes are no whole number of elements.
     #[error("{0} bytes are no whole number of elements of {1} bytes")]
     Elements(u64, u64),
-    /// Others do something else.
+    /// The ranks call different collectives.
     #[error(
         "as collective number {number} rank {rank} calls {call}, and rank {first} {other}; all ranks call the same, in the same order"
     )]
     Different {
-        /// Which of its collectives.
+        /// Position of the call among the rank's collectives.
         number: u64,
-        /// Who calls.
+        /// Calling rank.
         rank: usize,
-        /// What.
+        /// Collective of the calling rank.
         call: Collective,
-        /// Who was first.
+        /// Rank that called first.
         first: usize,
-        /// With what.
+        /// Collective of the first rank.
         other: Collective,
     },
-    /// It is at something else.
+    /// The rank has not finished its last call.
     #[error("rank {0} has not done yet what it was told before")]
     Busy(usize),
 }
 
-/// A controller has refused what a rank asked for.
+/// A refusal of a rank's request by its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the controller of rank {rank} refuses its request: {}", name_of_fault(*fault))]
 pub struct Refused {
-    /// Which rank.
+    /// The rank.
     pub rank: usize,
-    /// Why.
+    /// Reason of the refusal.
     pub fault: Fault,
 }
 
 impl Call<'_> {
-    /// What all ranks have to call, too.
+    /// The collective that this call takes part in, if any.
     pub(super) fn collective(&self) -> Option<Collective> {
         match *self {
             Call::Barrier => Some(Collective::Barrier),

@@ -1,8 +1,7 @@
-//! Ranks of one job whose programs are outside: what each does next is told when it has done what it was told before.
+//! A job whose programs run outside: a rank gets its next call when it has finished the last one.
 //!
-//! Time stands still between the end of a call and the next one of the same rank. Bytes are put to the memory of a rank's host,
-//! and taken from it, without an access: what a program does with its own memory takes the time that it says
-//! ([`Call::Compute`]).
+//! Time stands still between the end of a call and the next one of the same rank. Bytes are copied to and from the memory of a
+//! rank's host without an access: a program itself states the time that it works on its own memory ([`Call::Compute`]).
 
 mod call;
 mod program;
@@ -39,45 +38,45 @@ pub struct Job {
     ranks: Vec<Member>,
     bell: Arc<Bell>,
     together: Together,
-    /// What ranks have allocated, `size` after `size`.
+    /// Windows that ranks have allocated, in groups of one per rank.
     windows: Vec<Option<Window>>,
-    /// How often any program had gone on when that was last seen to change, and when.
+    /// Number of times that programs went on, as last seen, and the time when it changed.
     stirred: (u64, Time),
-    /// When a program was last seen to have gone on, or a packet to be under way.
+    /// Last time that a program had gone on, or that a packet was under way.
     moved: Time,
 }
 
-/// One rank.
+/// One rank of a job.
 #[derive(Debug)]
 struct Member {
     nic: String,
     function: u8,
     host: usize,
-    /// Where the memory of its host begins.
+    /// Base address of the host's memory.
     base: u64,
     thread: ThreadId,
     desk: Desk,
-    /// What it is doing.
+    /// The call under way.
     call: Option<Staged>,
-    /// What it has begun and not ended, by number.
+    /// Requests begun and not ended, by number.
     begun: BTreeMap<u32, Staged>,
-    /// Sends and receives begun, and allocations made.
+    /// Numbers of sends and receives begun, and of allocations made.
     numbers: u32,
     allocations: usize,
 }
 
-/// When all ranks have waited for so long, and no packet was under way, none of them will go on, although something goes on
-/// happening: links with errors tell their credit for ever.
+/// Time without a packet under way after which waiting ranks count as stuck. Events alone do not show it: links with errors
+/// update their credit for ever.
 const PATIENCE: Span = Span::from_us(100_000);
 
-/// The same where packets are under way, which may stand still.
+/// Time after which waiting ranks count as stuck although packets are under way.
 const PATIENCE_WITH_PACKETS: Span = Span::from_us(10_000_000);
 
-/// Keys of jobs, one after the other.
+/// Base of the keys of jobs.
 const KEYS: u16 = 0x7a00;
 
 impl Job {
-    /// Begins a rank at each of `nics`, in this order, in queue pairs that nobody else uses.
+    /// Begins a rank at each of `nics`, in this order, on unused queue pairs.
     pub fn new(
         simulation: &mut Simulation,
         nics: &[&str],
@@ -104,7 +103,7 @@ impl Job {
         })
     }
 
-    /// Has `rank`, which has done what it was told before, do something from now on: the number of what is begun.
+    /// Makes `rank`, whose last call has ended, begin a call, and gives the number of the request.
     pub fn call(
         &mut self,
         simulation: &mut Simulation,
@@ -136,15 +135,15 @@ impl Job {
         Ok(number)
     }
 
-    /// `rank` does nothing any more, not even what others may wait for.
+    /// Stops `rank`: it does nothing more, even if others wait for it.
     pub fn leave(&mut self, simulation: &mut Simulation, rank: usize) -> Result<(), CallError> {
         self.check(rank)?;
         self.ranks[rank].tell(simulation, Order::Leave);
         Ok(())
     }
 
-    /// Lets time pass until ranks have done what they were told, while `watch`, asked now and then, says to go on: what came of
-    /// it, in the order of ranks. Nothing when none of them will ever have.
+    /// Lets time pass until calls of ranks have ended, while `watch`, called from time to time, allows it. Gives the ended calls in
+    /// the order of ranks; nothing if no call will ever end.
     pub fn advance(
         &mut self,
         simulation: &mut Simulation,
@@ -165,12 +164,12 @@ impl Job {
         }
     }
 
-    /// How many bytes a rank has allocated.
+    /// Size of a window in bytes.
     pub fn window_size(&self, window: usize) -> Result<u64, CallError> {
         Ok(self.window(window)?.size)
     }
 
-    /// Puts `bytes` into a rank's own window, without an access.
+    /// Writes `bytes` into a rank's own window, without an access.
     pub fn store(
         &self,
         simulation: &mut Simulation,
@@ -193,7 +192,7 @@ impl Job {
         Ok(self.ranks[rank].bytes(simulation, address, len))
     }
 
-    /// What the controllers have stopped of what the ranks asked for, and how often. Nothing, unless the layer is wrong.
+    /// Faults that controllers stopped in requests of the ranks, and their counts; empty unless the message layer is wrong.
     pub fn faults(&self, simulation: &Simulation) -> Result<Vec<(String, u64)>, AccessError> {
         let mut stopped = Vec::new();
         for member in &self.ranks {
@@ -250,7 +249,7 @@ impl Job {
         Ok(all)
     }
 
-    /// Whether all ranks have waited for so long that they will for ever.
+    /// Whether all ranks have waited so long that they count as stuck.
     fn is_stuck(&mut self, simulation: &Simulation) -> bool {
         let (now, stirs) = (simulation.now(), self.bell.stirs.load(Ordering::Relaxed));
         if self.stirred.0 != stirs {
@@ -293,7 +292,7 @@ impl Member {
         })
     }
 
-    /// Tells its program what to do, now.
+    /// Gives the program its next order now.
     fn tell(&self, simulation: &mut Simulation, order: Order) {
         self.desk.slot().order = Some(order);
         simulation.go_on(self.host, self.thread);
@@ -316,7 +315,7 @@ impl Member {
 }
 
 impl Simulation {
-    /// The first queue pair of `nic` that is not open, of a function that no workload uses and none of `beside`.
+    /// The first queue pair of `nic` that is not open, in a function that no workload and none of `beside` uses.
     fn free_pair(&self, nic: &str, beside: &[QueuePairId]) -> Result<QueuePairId, AccessError> {
         let node = &self.plan().nodes[self.node(nic)?];
         let processor = self.attachment(nic)?.processor;
@@ -345,7 +344,7 @@ impl Simulation {
             .ok_or_else(|| AccessError::NoFunctionLeft(nic.to_owned()))
     }
 
-    /// Has a program of a host go on that has paused.
+    /// Resumes a paused program of a host.
     fn go_on(&mut self, host: usize, thread: ThreadId) {
         let now = self.now();
         if let Some(root) = self.models[host].host_mut() {
@@ -361,7 +360,7 @@ impl Simulation {
     }
 }
 
-/// The parameters that `settings` say, above the defaults.
+/// The parameters, with `settings` in place of the defaults.
 pub fn parameters<'a>(
     settings: impl IntoIterator<Item = (&'a str, Value<'a>)>,
 ) -> Result<RankParameters, String> {

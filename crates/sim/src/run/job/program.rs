@@ -1,4 +1,4 @@
-//! The program of a rank whose calls come from outside, one after the other.
+//! The program of a rank that carries out calls from outside, one after the other.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -11,7 +11,7 @@ use host::ranks::{Combine, Rank, RankConfig, Receiving, Sending, Status};
 use kernel::Span;
 use packet::Fault;
 
-/// What a rank does next, with its bytes in memory.
+/// An order for a rank, with its bytes in memory.
 #[derive(Clone, Debug)]
 pub(super) enum Order {
     Send(Letter),
@@ -19,7 +19,7 @@ pub(super) enum Order {
     Receive(Wanted),
     BeginReceive(u32, Wanted),
     SendReceive(Letter, Wanted),
-    /// What was begun under that number.
+    /// Waits for the end of the request with this number.
     End(u32),
     Barrier,
     Broadcast(usize, Item),
@@ -27,36 +27,36 @@ pub(super) enum Order {
     Put(usize, Item, u64),
     Get(usize, u64, Item),
     Compute(Span),
-    /// Nothing any more.
+    /// Leaves the job.
     Leave,
 }
 
-/// To whom, with which tag, and where its bytes are.
+/// Destination rank, tag, and location of the bytes.
 pub(super) type Letter = (usize, u32, Item);
 
-/// From whom, with which tag, and where its bytes go.
+/// Source rank, tag, and location for the bytes.
 pub(super) type Wanted = (Option<usize>, Option<u32>, Item);
 
-/// What has come of an order.
+/// The outcome of an order.
 pub(super) type Answer = Result<Option<Status>, Fault>;
 
-/// What a rank and the outside tell each other.
+/// Exchange between a rank and the outside.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) order: Option<Order>,
     pub(super) answer: Option<Answer>,
 }
 
-/// What all programs of a job tell the outside.
+/// Signals from all programs of a job to the outside.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
-    /// Whether there is an answer that nobody has taken.
+    /// Whether an answer has not been taken yet.
     pub(super) rung: AtomicBool,
-    /// How often any of them went on.
+    /// Number of times that programs went on.
     pub(super) stirs: AtomicU64,
 }
 
-/// A slot in the hands of both sides, of which never more than one is at work.
+/// A slot shared by both sides, only one of which is at work at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Desk(Arc<Mutex<Slot>>);
 
@@ -71,7 +71,7 @@ impl Desk {
     }
 }
 
-/// Carries out what is ordered at `desk` until it is to leave.
+/// Carries out the orders at `desk` until the order to leave.
 pub(super) async fn serve(system: System, config: RankConfig, desk: Desk, bell: Arc<Bell>) {
     let mut work = pin!(orders(system, config, desk, &bell));
     std::future::poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! Where the bytes of calls are: memory of the rank's host that is taken for as long as the call lasts.
+//! Staging of call data: memory of the rank's host that is taken while the call lasts.
 
 use device::nic::descriptor::Item;
 use kernel::Time;
@@ -9,11 +9,11 @@ use super::{Job, Member};
 use crate::run::access::AccessError;
 use crate::run::simulation::Simulation;
 
-/// Memory that holds what a call sends, or takes what it receives.
+/// Memory that holds the data that a call sends or receives.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Staged {
     pub(super) taken: Vec<Item>,
-    /// What the outside gets at the end.
+    /// Data that the caller gets at the end.
     yields: Yields,
 }
 
@@ -21,13 +21,13 @@ pub(super) struct Staged {
 enum Yields {
     #[default]
     Nothing,
-    /// All of it.
+    /// All bytes of the item.
     All(Item),
-    /// As much of it as a message has brought.
+    /// As many bytes of the item as the message brought.
     Message(Item),
 }
 
-/// Memory of a rank that all may write and read.
+/// Memory of a rank that all ranks may write and read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     rank: usize,
@@ -35,17 +35,17 @@ pub(super) struct Window {
     pub(super) size: u64,
 }
 
-/// No bytes.
+/// An empty item.
 const NOTHING: Item = Item { address: 0, len: 0 };
 
-/// Bytes of a message at most.
+/// Maximum bytes of a message.
 const LONGEST: u64 = 1 << 30;
 
-/// Nobody waits longer.
+/// Latest end of a computation.
 const LATEST: Time = Time::from_fs(10_000_000_000_000_000_000);
 
 impl Staged {
-    /// Where the bytes are that the outside gets, when a message of so many has come.
+    /// Location of the bytes that the caller gets after a message of `len` bytes.
     pub(super) fn yields_of(&self, len: u32) -> Item {
         match self.yields {
             Yields::Nothing => NOTHING,
@@ -59,8 +59,7 @@ impl Staged {
 }
 
 impl Job {
-    /// What the program of `rank` is told, and the number of what that begins. Memory is taken for it, whether it can be told or
-    /// not.
+    /// The order for the program of `rank`, and the number of the request that it begins. `staged` takes memory even if this fails.
     pub(super) fn order(
         &mut self,
         simulation: &mut Simulation,
@@ -173,7 +172,7 @@ impl Job {
         Ok((wanted.from, wanted.tag, target))
     }
 
-    /// Puts `bytes` to the memory of `rank`.
+    /// Copies `bytes` into memory of `rank`.
     fn stage(
         &self,
         simulation: &mut Simulation,
@@ -186,7 +185,7 @@ impl Job {
         Ok(item)
     }
 
-    /// Takes room for `len` bytes of the memory of `rank`.
+    /// Takes `len` bytes of the memory of `rank`.
     fn room(
         &self,
         simulation: &mut Simulation,
@@ -213,7 +212,7 @@ impl Job {
         Ok(item)
     }
 
-    /// What a rank allocates: its number, behind that of the first rank's.
+    /// Registers the window that a rank allocates, and gives the number of the first rank's window.
     fn open(&mut self, window: Window) -> u32 {
         let size = self.ranks.len();
         let member = &mut self.ranks[window.rank];
@@ -230,7 +229,7 @@ impl Job {
         window.ok_or(CallError::NoWindow(number))
     }
 
-    /// Whose the `len` bytes at `spot` are, and their address.
+    /// The rank and address of the `len` bytes at `spot`.
     pub(super) fn place(&self, spot: Spot, len: u64) -> Result<(usize, u64), CallError> {
         let Window {
             rank,
@@ -251,7 +250,7 @@ impl Job {
 }
 
 impl Member {
-    /// Puts `bytes` to `address` of its memory.
+    /// Writes `bytes` to `address` of the rank's memory.
     pub(super) fn put(&self, simulation: &mut Simulation, address: u64, bytes: &[u8]) {
         if let Some(memory) = simulation.models[self.host].memory_mut()
             && !bytes.is_empty()
@@ -262,7 +261,7 @@ impl Member {
 }
 
 impl Simulation {
-    /// Memory of a host is nobody's any more.
+    /// Frees memory of a host.
     pub(super) fn give_back(&mut self, host: usize, items: &[Item]) {
         for item in items {
             self.spare[host].give_back(item.address, u64::from(item.len));

@@ -1,42 +1,42 @@
-//! Whether all ranks call the same collectives, in the same order.
+//! Check that all ranks call the same collectives in the same order.
 
 use std::collections::VecDeque;
 use std::fmt;
 
 use host::ranks::{Number, Operator};
 
-/// What all ranks do together.
+/// A collective call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
-    /// Nobody goes on before all have come.
+    /// Barrier: no rank goes on before all have come.
     Barrier,
-    /// So many bytes of one go to all others.
+    /// Broadcast of the bytes of one rank to all others.
     Broadcast {
-        /// Whose.
+        /// Root rank.
         root: usize,
-        /// How many.
+        /// Length in bytes.
         len: u64,
     },
-    /// Numbers of all become one.
+    /// Reduction of the numbers of all ranks to one result.
     AllReduce {
-        /// Their type.
+        /// Type of the numbers.
         number: Number,
-        /// How.
+        /// Reduction operator.
         operator: Operator,
-        /// Bytes of them.
+        /// Length in bytes.
         len: u64,
     },
-    /// Each gives memory to be written and read by all.
+    /// Allocation of one window per rank.
     Allocate,
 }
 
-/// What was called by some ranks and not by all of them, in order, with who was first.
+/// Collectives that some ranks have called and others have not, in order, with the rank that was first.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     calls: VecDeque<(usize, Collective)>,
-    /// Calls of all ranks, which are not in the list any more.
+    /// Number of collectives that all ranks have called, which are no longer in the list.
     past: u64,
-    /// Calls of each rank.
+    /// Number of calls of each rank.
     made: Vec<u64>,
 }
 
@@ -48,7 +48,7 @@ impl Together {
         }
     }
 
-    /// `rank` calls; or else, which of its calls that is, and who has called what instead.
+    /// Notes a call of `rank`. An earlier, different call is an error: its number, the first rank, and the collective of that rank.
     pub(super) fn call(
         &mut self,
         rank: usize,
