@@ -1,6 +1,6 @@
-//! What a fabric is to do: a folder for each kind of workload, with its plan, how it is loaded, its progress and its result.
+//! Workloads: a folder for each kind, with its plan, loading, progress and result.
 //!
-//! A new kind is a folder, and a line in the list of kinds below.
+//! A new kind needs a folder, and a line in the list of kinds below.
 
 pub mod access;
 pub mod collective;
@@ -33,21 +33,20 @@ use message::MessagePlan;
 use offer::OfferPlan;
 use traffic::{TrafficPlan, TrafficResult};
 
-/// What each kind of workload can do.
+/// A kind of workload.
 pub(crate) trait Kind {
-    /// Its name in the scenario.
+    /// Name in the scenario.
     fn id(&self) -> &str;
 
-    /// How many parts it has. Each part is a flow to whoever moves it and to the meters.
+    /// Number of parts. Each part is a flow to the component that moves it, and to the meters.
     fn parts(&self) -> usize;
 
-    /// Whether latencies are taken of all its parts together, and not of each.
+    /// Whether latencies are taken of all parts together, instead of each.
     fn is_measured_together(&self) -> bool {
         true
     }
 
-    /// The number of the pattern that its payload is checked against by whoever receives it, if anybody does. `number` is that
-    /// of the workload.
+    /// Number of the pattern that receivers check the payload against, if they do. `number` is that of the workload.
     fn pattern(&self, _number: u32) -> Option<u32> {
         None
     }
@@ -55,13 +54,13 @@ pub(crate) trait Kind {
     /// Fills memories and opens queue pairs, before time begins.
     fn prepare(&self, _own: &Own, _plan: &FabricPlan, _models: &mut [Model]) {}
 
-    /// Gives its parts to whoever moves them.
+    /// Gives the parts to the components that move them.
     fn load(&self, own: &Own, to: &mut Loading<'_>);
 
-    /// How far it is at `now`.
+    /// Progress at `now`.
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress;
 
-    /// What came of it.
+    /// Result of the workload.
     fn result(&self, own: &Own, seen: &Seen<'_>) -> WorkloadResult;
 }
 
@@ -100,7 +99,7 @@ kinds! {
     Traffic(TrafficPlan);
     /// An open-loop workload of a controller.
     Offer(OfferPlan);
-    /// What the nodes of a network do together.
+    /// A joint operation of the nodes of a network.
     Collective(CollectivePlan);
     /// Accesses to a buffer.
     Access(AccessPlan);
@@ -109,7 +108,7 @@ kinds! {
 }
 
 impl Workload {
-    /// The flow, if it is one, or one of messages.
+    /// The flow, if the workload is one of requests or messages.
     pub fn flow(&self) -> Option<&FlowPlan> {
         match self {
             Workload::Flow(flow) => Some(flow),
@@ -122,24 +121,24 @@ impl Workload {
 /// The numbers that belong to one workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
-    /// Its place among all workloads.
+    /// Number among all workloads.
     pub number: u32,
-    /// Those of its parts, as flows of the run.
+    /// Numbers of the parts, as flows of the run.
     pub parts: Range<u32>,
 }
 
 impl Own {
-    /// Its parts.
+    /// The parts of the workload.
     pub fn flows(&self) -> impl Iterator<Item = FlowId> + Clone + use<> {
         self.parts.clone().map(FlowId)
     }
 
-    /// Its first part.
+    /// The first part.
     pub fn first(&self) -> FlowId {
         FlowId(self.parts.start)
     }
 
-    /// What the meter has of each part.
+    /// The meters of the parts.
     pub(crate) fn meters<'m>(
         &self,
         meter: &'m Meter,
@@ -153,7 +152,7 @@ impl Own {
 pub struct PlannedWorkload {
     /// The workload.
     pub workload: Workload,
-    /// Its numbers.
+    /// Numbers of the workload.
     pub own: Own,
 }
 
@@ -164,7 +163,7 @@ impl PlannedWorkload {
     }
 }
 
-/// Gives each workload its number, and its parts theirs, in this order.
+/// Numbers the workloads and their parts, in this order.
 pub(crate) fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<PlannedWorkload> {
     let mut next = 0;
     let numbered = (0..).zip(workloads).map(|(number, workload)| {
@@ -179,11 +178,11 @@ pub(crate) fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<Plann
     numbered.collect()
 }
 
-/// What workloads are loaded into.
+/// Destination of the loading of workloads.
 pub(crate) struct Loading<'a> {
     pub(crate) plan: &'a FabricPlan,
     pub(crate) workloads: &'a [PlannedWorkload],
-    /// When the links are up: everything begins so much later than planned.
+    /// Time when the links are up, which delays everything that was planned.
     pub(crate) up: Span,
     pub(crate) models: &'a mut [Model],
     /// The threads that make the calls of flows, by the number of the flow.
@@ -211,22 +210,22 @@ impl Loading<'_> {
     }
 }
 
-/// How far a workload is.
+/// Progress of a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Progress {
     /// The share that is done, 0 to 1, if it can be told.
     pub(crate) done: Option<f64>,
-    /// Until when it is no failure that nothing arrives.
+    /// Time until which it is no failure that nothing arrives.
     pub(crate) patient_until: Time,
 }
 
-/// When no payload has arrived for so long, none will: of what may wait for reads that time out, and of networks.
+/// Time without payload after which none will arrive: for workloads whose reads may time out, and for networks.
 pub(crate) const PATIENCE: Span = Span::from_us(100_000);
 pub(crate) const NETWORK_PATIENCE: Span = Span::from_us(10_000);
 
 /// Watches what components tell of the workloads of one kind.
 pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
-    /// A component has told `what` for the time `now`.
+    /// Takes in `what`, observed at `now`.
     fn observe(&mut self, now: Time, what: &Observation);
 }
 
@@ -246,7 +245,7 @@ impl Watchers {
         }
     }
 
-    /// The watcher of that type.
+    /// The watcher of type `W`.
     pub(crate) fn get<W: Watcher>(&self) -> &W {
         let mut all = self.0.iter();
         let found = all.find_map(|watcher| (&**watcher as &dyn Any).downcast_ref());
@@ -254,7 +253,7 @@ impl Watchers {
     }
 }
 
-/// What was seen of a run.
+/// The view of a run that results are made from.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) plan: &'a FabricPlan,
@@ -266,7 +265,7 @@ pub(crate) struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// What the meter has of each part.
+    /// The meters of the parts.
     pub(crate) fn meters(&self, own: &Own) -> impl Iterator<Item = &'a FlowMeter> + use<'a> {
         own.meters(self.meter)
     }
@@ -277,7 +276,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What came of a workload, in the section of results that it belongs to.
+/// The result of a workload, in its section of the results.
 #[derive(Clone, Debug)]
 pub(crate) enum WorkloadResult {
     Flow(FlowResult),

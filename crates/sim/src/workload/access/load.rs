@@ -1,4 +1,4 @@
-//! How accesses are given to those who make them.
+//! Loading of accesses into hosts and devices.
 
 use device::{Accelerator, BlockDma};
 use host::accesses as host_accesses;
@@ -12,7 +12,7 @@ use crate::scenario::Order;
 
 use super::{AccessPlan, Loading, Own};
 
-/// Fills a buffer with what reads are checked against.
+/// Fills a buffer with the pattern that reads are checked against.
 pub(super) fn fill(number: usize, plan: &FabricPlan, models: &mut [Model]) {
     let buffer = &plan.buffers[number];
     let base = plan.nodes[buffer.host]
@@ -23,12 +23,12 @@ pub(super) fn fill(number: usize, plan: &FabricPlan, models: &mut [Model]) {
     memory.fill(pattern, buffer.size, buffer.address - base);
 }
 
-/// The pattern in a buffer. Its number is that of no workload.
+/// The pattern in a buffer, with a number that no workload has.
 fn pattern(plan: &FabricPlan, buffer: usize) -> Pattern {
     plan.pattern(u32::MAX - buffer as u32)
 }
 
-/// Gives the accesses to those who make them.
+/// Gives the accesses to the cores or the device that make them.
 pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
     let plan = to.plan;
     let buffer = &plan.buffers[access.buffer];

@@ -19,33 +19,33 @@ pub use result::{AccessResult, CacheResult, TranslationResult};
 /// Accesses one after the other.
 #[derive(Clone, Debug)]
 pub struct AccessPlan {
-    /// Their name, the only one of it.
+    /// Unique name.
     pub id: String,
-    /// The host, accelerator or engine for blocks that makes them.
+    /// The host, accelerator or engine for blocks that makes the accesses.
     pub by: usize,
-    /// The cores that do, each with accesses of its own; one of a device.
+    /// The cores that make accesses, each its own; one for a device.
     pub cores: std::ops::Range<usize>,
     /// The buffer.
     pub buffer: usize,
-    /// What each does.
+    /// Kind of access.
     pub kind: AccessKind,
-    /// Bytes of each.
+    /// Bytes of each access.
     pub size: u64,
-    /// How many there are on each core.
+    /// Measured accesses on each core.
     pub count: u64,
-    /// How many come before those.
+    /// Accesses on each core before the measured ones.
     pub warm_up: u64,
-    /// Where each is.
+    /// Order of places.
     pub order: Order,
-    /// When the first begins.
+    /// Time of the first access.
     pub start: Time,
-    /// From the end of each to the beginning of the next.
+    /// Time from the end of each access to the beginning of the next.
     pub interval: Span,
-    /// What the software that starts each takes around it.
+    /// Software time around each access.
     pub turnaround: Span,
-    /// Whether an accelerator has the translations before.
+    /// Whether an accelerator starts with the translations.
     pub warm_translations: bool,
-    /// Whether nobody writes the buffer, so that what is read must be what was there.
+    /// Whether nobody writes the buffer, so that reads can be checked.
     pub check: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The accesses of a scenario, with those who make them found.
+//! Planning of accesses, with the nodes that make them.
 
 use device::{AcceleratorParameters, BlockDmaParameters};
 use kernel::{Bytes, Time};
@@ -15,7 +15,7 @@ use crate::plan::tree::known;
 use super::AccessPlan;
 
 impl Planner<'_> {
-    /// The accesses to those buffers.
+    /// Plans the accesses to the given buffers.
     pub(crate) fn accesses(
         &self,
         buffers: &[BufferPlan],
@@ -125,7 +125,7 @@ impl Planner<'_> {
         ))
     }
 
-    /// Whether whoever makes accesses has that many cores; a device has none, and no key about them.
+    /// Checks that the requester has that many cores; a device has none, and no key about cores.
     pub(crate) fn check_cores(
         &self,
         by: usize,
@@ -147,7 +147,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Who makes accesses: the host of the buffer, or an accelerator or an engine for blocks below it.
+    /// The requester: the host of the buffer, or an accelerator or an engine for blocks below it.
     pub(crate) fn accessor(&self, name: &str, buffer: &BufferPlan) -> Result<usize, String> {
         let Some(&by) = self.names.get(name) else {
             let advice = known(self.scenario, name, |node| makes_accesses(&node.kind));

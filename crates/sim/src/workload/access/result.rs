@@ -1,4 +1,4 @@
-//! What a run measured of accesses to buffers.
+//! Results of accesses to buffers.
 
 use device::Accelerator;
 use serde::Serialize;
@@ -8,56 +8,56 @@ use crate::observe::meter::FlowMeter;
 
 use super::{AccessPlan, Own, Seen};
 
-/// What accesses one after the other reached.
+/// The result of accesses, one after the other.
 #[derive(Clone, Debug, Serialize)]
 pub struct AccessResult {
-    /// Their name.
+    /// Name of the accesses.
     pub id: String,
-    /// Who made them.
+    /// The host or device that made the accesses.
     pub by: String,
     /// The buffer.
     pub buffer: String,
-    /// What each did: "read", "write", "atomic-store", "atomic-load", "atomic-swap" or "atomic-compare".
+    /// Kind of access: "read", "write", "atomic-store", "atomic-load", "atomic-swap" or "atomic-compare".
     pub kind: &'static str,
-    /// Bytes of each.
+    /// Bytes of each access.
     pub size: u64,
-    /// How many of those that are measured have ended.
+    /// Measured accesses that have ended.
     pub count: u64,
-    /// How many of those led nowhere, or to where they were not allowed.
+    /// Measured accesses that led nowhere, or to where they were not allowed.
     pub failed: u64,
-    /// From the beginning of each to its last byte at whoever made it, or in memory.
+    /// Latency from the beginning of each access to its last byte, at the requester or in memory.
     pub latency_ns: Option<Latency>,
-    /// How many took how long: the lower bounds of steps of 10 ns, and the counts of those in which there were any.
+    /// Histogram of the latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
-    /// Bytes of an access in its mean latency and the turnaround, a second, of all cores together.
+    /// Bytes per second: the size of an access over its mean latency and turnaround, of all cores together.
     pub bytes_per_second: Option<f64>,
-    /// What the cache of the accelerator did, of all accesses of it together.
+    /// Cache statistics of the accelerator, over all its accesses.
     pub cache: Option<CacheResult>,
-    /// Translations that the accelerator asked its host for, of all accesses of it together.
+    /// Translations that the accelerator asked its host for, over all its accesses.
     pub translations: Option<TranslationResult>,
-    /// Whether all have ended.
+    /// Whether all accesses have ended.
     pub completed: bool,
-    /// Whether none has failed, and what was read was what stood there, where nobody writes.
+    /// Whether no access failed, and reads got the expected bytes where nobody writes.
     pub intact: bool,
 }
 
-/// What the cache of an accelerator did.
+/// Cache statistics of an accelerator.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CacheResult {
-    /// Accesses to lines that it served by itself.
+    /// Line accesses that hit the cache.
     pub hits: u64,
-    /// Accesses to lines that it had to ask the home agent for.
+    /// Line accesses that missed the cache and went to the home agent.
     pub misses: u64,
-    /// Times that the home agent asked for a line.
+    /// Snoops by the home agent.
     pub snoops: u64,
 }
 
 /// Translations that an accelerator asked for.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TranslationResult {
-    /// How many.
+    /// Number of translations.
     pub count: u64,
-    /// From a request at the core to its answer there, in the mean.
+    /// Mean time from a request at the core to its answer there.
     pub mean_ns: f64,
 }
 

@@ -6,7 +6,7 @@ use transaction::{AccessKind, AtomicAccess, PageSize, Rights};
 use ::scenario::ScenarioError;
 use ::scenario::{At, Item, Lines, Section};
 
-/// What may be done with a buffer, as it is written.
+/// Rights to a buffer, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferRights(pub Rights);
 
@@ -17,7 +17,7 @@ impl BufferRights {
     ];
 }
 
-/// What each access does, as it is written.
+/// Kind of access, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub AccessKind);
 
@@ -37,21 +37,21 @@ impl Kind {
         ),
     ];
 
-    /// What a scenario calls it.
+    /// Name in a scenario.
     pub fn name(self) -> &'static str {
         let name = Self::NAMES.iter().find(|(_, known)| *known == self);
         name.map_or("", |(name, _)| name)
     }
 }
 
-/// Where each access is.
+/// Order of the places of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Behind the last one.
+    /// Each access behind the last one.
     Sequential,
-    /// Anywhere in the buffer.
+    /// Random places in the buffer.
     Random,
-    /// At its beginning.
+    /// Always the beginning of the buffer.
     Local,
 }
 
@@ -70,45 +70,45 @@ kernel::choices!(Order);
 kernel::parameters! {
     /// A buffer in the memory of a host, besides its `host`.
     pub struct BufferParameters {
-        /// How long it is.
+        /// Size of the buffer.
         size: Bytes = Bytes(1 << 20), within Bytes(64)..=Bytes(1 << 36), from "our choice";
-        /// The pages that it is on, as devices see it that have virtual addresses; it begins with one.
+        /// Page size of the buffer for devices with virtual addresses; the buffer begins on a page.
         page: PageSize = PageSize::Kib4, from "common on Linux";
-        /// Whether its pages are there before such a device asks for them (PRI).
+        /// Whether the pages are present before a device with virtual addresses asks for them (PRI).
         present: bool = true, from "pinned, as drivers do";
-        /// How often the host's software moves it elsewhere in its memory and back, while devices use it: they forget where it was, and wait. Its first core copies it.
+        /// Number of moves of the buffer by the host's software, elsewhere in memory and back, while devices use it: they drop its translations, and wait. The first core copies it.
         moves: u32 = 0, within 0..=1_000_000, from "it stays where it is";
-        /// From the end of a move, and from the beginning of the run, to the next.
+        /// Time from the end of a move, and from the beginning of the run, to the next.
         move_interval: Span = Span::from_us(50), from "our choice";
-        /// What those may do with it: "read-write" or "read".
+        /// Rights of devices with virtual addresses: "read-write" or "read".
         rights: BufferRights = BufferRights(Rights::ReadWrite), from "the usual one";
     }
 }
 
 kernel::parameters! {
-    /// Accesses one after the other, besides their `id`, who makes them (`by`), and their `buffer`.
+    /// Accesses one after the other, besides their `id`, the node that makes them (`by`), and their `buffer`.
     pub struct AccessParameters {
-        /// What each does: "read", "write", "atomic-store", "atomic-load", "atomic-swap" or "atomic-compare".
+        /// Kind of access: "read", "write", "atomic-store", "atomic-load", "atomic-swap" or "atomic-compare".
         kind: Kind = Kind(AccessKind::Read), from "a common choice";
-        /// Bytes of each: of an atomic operation 4, 8 or 16; of a block-dma only an atomic-compare has 16.
+        /// Bytes of each access: of an atomic operation 4, 8 or 16; of a block-dma only an atomic-compare has 16.
         size: Bytes = Bytes(64), within Bytes(1)..=Bytes(1 << 30), from "a cache line";
-        /// How many there are; on several cores, on each of them.
+        /// Number of measured accesses, on each core.
         count: u64 = 1000, within 1..=1_000_000_000, from "our choice";
-        /// How many come before those, and are not measured.
+        /// Number of accesses before the measured ones.
         warm_up: u64 = 0, from "our choice: all are measured";
-        /// Where each is: "sequential", behind the last one, "random", at any multiple of its size in the buffer, or "local", at its beginning.
+        /// Order of places: "sequential", behind the last one, "random", at any multiple of the size in the buffer, or "local", at the beginning.
         order: Order = Order::Random, from "random places force misses";
-        /// Cores of a host that make them, all at the same time.
+        /// Number of cores of a host that make accesses at the same time.
         cores: u32 = 1, within 1..=62, from "our choice";
-        /// The number of the first of those cores.
+        /// Number of the first core.
         first_core: u32 = 0, within 0..=61, from "our choice";
-        /// When the first begins.
+        /// Time of the first access.
         start: Span = Span::ZERO, from "the beginning of the run";
-        /// From the end of each to the beginning of the next.
+        /// Time from the end of each access to the beginning of the next.
         interval: Span = Span::ZERO, from "as fast as possible";
-        /// Time that the software which starts each takes around it (call, doorbell, interrupt or poll, return): it passes with the interval, and rates count it, but no latency.
+        /// Software time around each access (call, doorbell, interrupt or poll, return): it passes with the interval, and rates count it, but no latency.
         turnaround: Span = Span::ZERO, from "our choice: whoever makes them starts them itself";
-        /// Whether an accelerator has the translations of the buffer before the first access, as far as it can keep them.
+        /// Whether an accelerator starts with the translations of the buffer, as far as it can keep them.
         warm_translations: bool = false, from "our choice: it asks for what it needs";
     }
 }
@@ -116,13 +116,13 @@ kernel::parameters! {
 /// One `[buffers.NAME]` section.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// Its name.
+    /// Name of the buffer.
     pub name: At<String>,
     /// The host in whose memory it is.
     pub host: At<String>,
-    /// All else.
+    /// All other parameters.
     pub parameters: BufferParameters,
-    /// Where it all stands.
+    /// Lines of the section in the scenario.
     pub lines: Lines,
 }
 
@@ -146,15 +146,15 @@ impl Buffer {
 /// One `[[accesses]]` entry.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Its name; `accesses-1` and so on where none is written.
+    /// Name of the accesses; `accesses-1` and so on if none is written.
     pub id: At<String>,
-    /// The host, accelerator or block-dma that makes them.
+    /// The host, accelerator or block-dma that makes the accesses.
     pub by: At<String>,
-    /// The buffer.
+    /// Name of the buffer.
     pub buffer: At<String>,
-    /// All else.
+    /// All other parameters.
     pub parameters: AccessParameters,
-    /// Where it all stands.
+    /// Lines of the entry in the scenario.
     pub lines: Lines,
 }
 

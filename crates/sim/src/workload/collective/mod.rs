@@ -1,4 +1,4 @@
-//! Collectives: what the nodes of a network do together.
+//! Collectives: joint operations of the nodes of a network.
 
 pub(crate) mod plan;
 mod result;
@@ -20,32 +20,32 @@ pub use result::CollectiveResult;
 /// One collective.
 #[derive(Clone, Debug)]
 pub struct CollectivePlan {
-    /// Its name, the only one of it.
+    /// Unique name.
     pub id: String,
     /// The network whose nodes take part.
     pub network: usize,
-    /// What they do.
+    /// Operation of the nodes.
     pub operation: Operation,
-    /// How.
+    /// Algorithm of the operation.
     pub algorithm: Algorithm,
     /// Bytes of each node's vector, or of each message to a neighbour.
     pub size: u64,
-    /// When it begins.
+    /// Start time of the collective.
     pub start: Time,
-    /// Where its bytes lie in each node's memory, and how many there are.
+    /// Address and length of the collective's bytes in each node's memory.
     pub memory: (u64, u64),
-    /// What each node does, by its number in the network.
+    /// Steps of each node, by its number in the network.
     pub programs: Vec<Vec<Step>>,
-    /// What a node received from a neighbour: node, neighbour, and where in both memories. Of a halo exchange only.
+    /// Faces that nodes receive from their neighbours, in a halo exchange only.
     pub faces: Vec<Face>,
 }
 
-/// Bytes of one node that another must have in the end.
+/// Bytes of one node that another node must have at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Face {
-    /// Whose they are, and where.
+    /// Node that has the bytes first, and their place in its memory.
     pub from: (usize, u64),
-    /// Who has them in the end, and where.
+    /// Node that must have the bytes at the end, and their place in its memory.
     pub to: (usize, u64),
 }
 
@@ -92,7 +92,7 @@ impl Kind for CollectivePlan {
     }
 }
 
-/// The bytes that a node has in a collective's memory at the beginning.
+/// The initial bytes of a node in a collective's memory.
 fn begun_with(plan: &FabricPlan, collective: &CollectivePlan, node: u32) -> Vec<u8> {
     let name = collective.id.bytes().fold(COLLECTIVES, |hash, byte| {
         hash.wrapping_mul(31).wrapping_add(u32::from(byte))
@@ -102,5 +102,5 @@ fn begun_with(plan: &FabricPlan, collective: &CollectivePlan, node: u32) -> Vec<
     bytes
 }
 
-/// Patterns of collectives are none of a flow's.
+/// Start of the hash that keeps patterns of collectives apart from those of flows.
 const COLLECTIVES: u32 = 0x8000_0000;

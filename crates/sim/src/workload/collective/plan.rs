@@ -1,4 +1,4 @@
-//! Collectives: what each node sends, and what it waits for, step by step.
+//! Planning of collectives: each node's sends and waits, step by step.
 
 use std::collections::BTreeMap;
 
@@ -174,7 +174,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// A ring of nodes, in order. For each node its place in its ring and that ring.
+/// Rings of one dimension: the nodes of each, in order.
 type Rings = Vec<Vec<usize>>;
 
 struct Builder<'a> {
@@ -204,7 +204,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The neighbours of a node, up and down each dimension.
+    /// The neighbours of a node, in both directions of each dimension.
     fn neighbours(&self, node: usize) -> Vec<usize> {
         let place = self.sides.coordinates(node);
         let mut step = 1;
@@ -222,7 +222,7 @@ impl<'a> Builder<'a> {
         all
     }
 
-    /// Each node has a face for each neighbour, and behind these room for one from each.
+    /// Plans a halo exchange: each node has a face for each neighbour, and behind the faces a receive buffer for each.
     fn halo(&mut self, size: u64, iterations: u32) {
         let neighbours: Vec<Vec<usize>> =
             (0..self.count).map(|node| self.neighbours(node)).collect();
@@ -277,7 +277,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// All nodes in one ring, each beside the next where the network allows it: every other line backwards.
+    /// One ring through all nodes, each adjacent to the next where the network allows it: every other line runs backwards.
     fn one_ring(&self) -> Vec<Rings> {
         let mut order: Vec<usize> = Vec::with_capacity(self.count);
         let mut block = 1;
@@ -297,7 +297,7 @@ impl<'a> Builder<'a> {
         vec![vec![order]]
     }
 
-    /// The rings of each dimension, where it has more than one node.
+    /// The rings of each dimension with more than one node.
     fn rings(&self) -> Vec<Rings> {
         let mut all = Vec::new();
         let mut step = 1;
@@ -313,8 +313,8 @@ impl<'a> Builder<'a> {
         all
     }
 
-    /// Sums up around the rings of one dimension after the other, each node keeping one part of what it had; then hands the
-    /// sums out in the opposite order.
+    /// Plans an all-reduce: sums up around the rings of one dimension after the other, each node keeping one part of what it had; then
+    /// distributes the sums in the opposite order.
     fn all_reduce(&mut self, size: u64, dimensions: &[Rings]) {
         self.top = self.base + size;
         // What each node has a part in: first byte and length.
@@ -336,7 +336,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The steps of one ring: each node sends a part to the next and waits for one from the node before, which it sends on.
+    /// Plans one ring: each node sends a part to the next, and waits for one from the node before, which it sends on.
     fn around(&mut self, ring: &[usize], held: &[(u64, u64)], sum: bool) {
         let count = ring.len();
         for turn in 0..count - 1 {

@@ -1,4 +1,4 @@
-//! What a run measured of collectives.
+//! Results of collectives.
 
 use kernel::Quantity;
 use serde::Serialize;
@@ -10,28 +10,28 @@ use crate::scenario::Operation;
 
 use super::{CollectivePlan, Own, Seen, begun_with};
 
-/// What a collective reached.
+/// The result of a collective.
 #[derive(Clone, Debug, Serialize)]
 pub struct CollectiveResult {
-    /// Its name.
+    /// Name of the collective.
     pub id: String,
     /// The network whose nodes took part.
     pub network: String,
-    /// "halo" or "all-reduce".
+    /// Operation: "halo" or "all-reduce".
     pub operation: String,
-    /// "ring" or "dimension-wise", of an all-reduce.
+    /// Algorithm of an all-reduce: "ring" or "dimension-wise".
     pub algorithm: String,
-    /// Nodes that took part.
+    /// Number of nodes that took part.
     pub nodes: usize,
     /// Bytes of each node's vector, or of each message to a neighbour.
     pub size: u64,
-    /// From the beginning until the last node was done.
+    /// Time from the start until the last node was done.
     pub time_ns: Option<f64>,
     /// Bytes that went from node to node.
     pub moved_bytes: u64,
     /// Whether all nodes were done.
     pub completed: bool,
-    /// Whether every node has in the end what it should have, byte for byte.
+    /// Whether every node has the correct bytes at the end.
     pub correct: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn of(one: &CollectivePlan, own: &Own, seen: &Seen<'_>) -> Collective
     }
 }
 
-/// Whether every node has what it should: the sums, or the faces of its neighbours.
+/// Whether every node has the correct bytes: the sums, or the faces of its neighbours.
 fn is_correct(plan: &FabricPlan, one: &CollectivePlan, models: &[Model]) -> bool {
     let routers = &plan.networks[one.network].routers;
     let holds = |node: usize, offset: u64, wanted: &[u8]| {

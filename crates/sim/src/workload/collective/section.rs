@@ -1,15 +1,15 @@
-//! Collectives: what the nodes of a network do together, each waiting for others.
+//! Collectives: joint operations of the nodes of a network, each node waiting for others.
 
 use kernel::{Bytes, Span};
 
 use crate::scenario::Work;
 
-/// What the nodes do.
+/// Operation of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Each sends to its neighbours, and goes on when it has theirs.
+    /// Halo exchange: each node sends to its neighbours, and goes on when it has received from them.
     Halo,
-    /// All have the sum of what each had.
+    /// All-reduce: every node gets the sum over all nodes.
     AllReduce,
 }
 
@@ -17,12 +17,12 @@ impl Operation {
     const NAMES: [(&str, Self); 2] = [("halo", Self::Halo), ("all-reduce", Self::AllReduce)];
 }
 
-/// How they do it.
+/// Algorithm of an all-reduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Around one ring through all nodes.
+    /// One ring through all nodes.
     Ring,
-    /// Around the rings of one dimension after the other.
+    /// The rings of one dimension after the other.
     DimensionWise,
 }
 
@@ -37,17 +37,17 @@ kernel::choices!(Operation);
 kernel::choices!(Algorithm);
 
 kernel::parameters! {
-    /// What the nodes of a network do together, in the memory of their user logic.
+    /// A joint operation of the nodes of a network, in the memory of their user logic.
     pub struct CollectiveParameters {
         /// "halo", an exchange with all neighbours, or "all-reduce", the sum of 32-bit words over all nodes.
         operation: Operation = Operation::AllReduce, from "the usual first question";
-        /// Of an all-reduce: "ring", around all nodes, or "dimension-wise", around the rings of one dimension after the other.
+        /// Algorithm of an all-reduce: "ring", around all nodes, or "dimension-wise", around the rings of one dimension after the other.
         algorithm: Algorithm = Algorithm::Ring, from "bandwidth-optimal";
         /// Bytes of each node's vector, or of each message to a neighbour.
         size: Bytes = Bytes::kib(4), within Bytes(4)..=Bytes::gib(1), from "our choice";
-        /// Exchanges, one after the other.
+        /// Number of exchanges, one after the other.
         iterations: u32 = 1, within 1..=1_000_000, from "once";
-        /// When it begins.
+        /// Start time of the collective.
         start: Span = Span::ZERO, from "the beginning of the run";
     }
 }

@@ -1,4 +1,4 @@
-//! Flows from NVM Express drives: which blocks, the memory of the driver, and its call.
+//! Flows from NVM Express drives: blocks, memory of the driver, and system calls.
 
 use device::{Nvme, NvmeParameters};
 use host::nvme::{self, Area, BlockTransfer};
@@ -15,14 +15,14 @@ use crate::workload::Workload;
 use super::transfer::NO_DRIVER;
 use super::{FlowPlan, Loading, Own};
 
-/// How the driver of a drive moves a flow.
+/// Plan of a flow that the driver of a drive moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlocksPlan {
     /// The first block of the drive.
     pub first: u64,
     /// Size of a block in bytes.
     pub block: u64,
-    /// Bytes of a command.
+    /// Bytes per command.
     pub command: u64,
     /// The memory of the driver.
     pub area: Area,
@@ -31,7 +31,7 @@ pub struct BlocksPlan {
 }
 
 impl BlocksPlan {
-    /// Begins the thread that makes the call for `flow`.
+    /// Starts the thread that makes the call for `flow`.
     pub(super) fn spawn_call(&self, flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
         let drive = &to.plan.nodes[flow.from];
         let (_, interrupt) = drive
@@ -72,14 +72,14 @@ impl BlocksPlan {
 }
 
 impl NodePlan {
-    /// The parameters of an NVM Express drive, whose flows a driver moves.
+    /// The parameters of the NVM Express drive, if the node is one.
     pub fn drive(&self) -> Option<&NvmeParameters> {
         self.kind.device()
     }
 }
 
 impl Planner<'_> {
-    /// The flow above that wrote the blocks that `flow` reads, if it names one.
+    /// The earlier flow that wrote the blocks that `flow` reads, if it names one.
     pub(super) fn carried_blocks(
         &self,
         flow: &Flow,
@@ -97,7 +97,7 @@ impl Planner<'_> {
         Ok(Some(writer.pattern))
     }
 
-    /// How the driver of a drive moves `plan`, if one does; `earlier` are the flows above it.
+    /// The plan of the driver of a drive that moves `plan`, if one does; `earlier` are the flows above it.
     pub(super) fn blocks(
         &mut self,
         flow: &Flow,

@@ -1,4 +1,4 @@
-//! How flows are given to their requesters, or to the drivers of their engines.
+//! Loading of flows into their requesters, or into the drivers of their engines.
 
 use device::sg_dma::registers::REPLY;
 use host::{Transfer, driver};
@@ -46,8 +46,8 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
     }
 }
 
-/// Gives the host of a flow that a driver moves a thread that makes the call: the threads that begin at the same time wait
-/// at a barrier, which lets them go one after the other.
+/// Starts a host thread that makes the call of a flow that a driver moves. Threads that begin at the same time wait at a barrier,
+/// which releases them one after the other.
 pub(super) fn spawn_call(
     flow: &FlowPlan,
     transfer: &TransferPlan,
@@ -95,7 +95,7 @@ pub(super) fn spawn_call(
     to.calls.insert(own.number, thread);
 }
 
-/// Puts what a flow will read where it will read it.
+/// Writes the data that a flow will read to its place.
 pub(super) fn fill(flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
     let pattern: Pattern = plan.pattern(flow.pattern);
     let Some(to) = flow.to else { return };

@@ -24,80 +24,80 @@ pub use blocks::BlocksPlan;
 pub use result::FlowResult;
 pub(super) use result::of as result_of;
 
-/// How much a flow moves.
+/// Amount that a flow moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes, each way.
+    /// Bytes each way.
     Bytes(u64),
-    /// So many requests, each way.
+    /// Requests each way.
     Requests(u64),
-    /// What can be requested within a time.
+    /// Requests for a duration.
     Lasting(Span),
 }
 
-/// One flow.
+/// Plan of one flow.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// Its name, the only one of it.
+    /// Unique name.
     pub id: String,
     /// The host or device that makes the requests.
     pub from: usize,
-    /// The host or device they are made to; none where a bare address was written.
+    /// The host or device that answers the requests; `None` for a bare address.
     pub to: Option<usize>,
     /// The address of the first byte.
     pub address: u64,
-    /// The function that takes part in it of the device at one of its ends, if one is written.
+    /// Node and function at one end of the flow, if a function is written.
     pub function: Option<(usize, u8)>,
-    /// How far that is into what the target answers to.
+    /// Offset of the first byte in the addresses of the target.
     pub offset: u64,
-    /// The bytes from there that are used: each once, or in whole requests again and again.
+    /// Bytes of the target that are used: each once, or in whole requests again and again.
     pub window: u64,
-    /// Where the answers of a round trip go: an address of the node that asks, one request long.
+    /// Address of the answers of a round trip, at the node that asks, one request long.
     pub reply: Option<u64>,
-    /// Which way the data goes.
+    /// Direction of the data.
     pub direction: Direction,
-    /// How much of it.
+    /// Amount of data.
     pub amount: Amount,
-    /// Whether requests have that size wherever they begin; otherwise each is one packet, cut at pages.
+    /// Whether requests keep their size wherever they begin; otherwise each is one packet, cut at pages.
     pub sized: bool,
     /// Bytes of one write request.
     pub write_size: u64,
     /// Bytes of one read request.
     pub read_size: u64,
-    /// When the first request is made.
+    /// Time of the first request.
     pub start: Time,
-    /// Least time from one request to the next.
+    /// Least time between requests.
     pub interval: Span,
-    /// Whose clock the rate is read on.
+    /// Clock of the rate.
     pub clock: Clock,
-    /// The flow whose bytes it carries: itself, or one above it.
+    /// The flow whose bytes are carried: this one, or an earlier one.
     pub pattern: u32,
-    /// How a driver moves it, if one does.
+    /// Plan of the driver that moves the flow, if one does.
     pub transfer: Option<TransferPlan>,
-    /// How the driver of an NVM Express drive moves it, if one does.
+    /// Plan of the driver of an NVM Express drive that moves the flow, if one does.
     pub blocks: Option<BlocksPlan>,
 }
 
-/// What a driver needs to know of a flow.
+/// Plan of a flow that the driver of an engine moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferPlan {
-    /// The unit of the engine that moves it.
+    /// The unit of the engine that moves the flow.
     pub unit: Unit,
-    /// Bytes of a packet at most; 0 leaves it to the engine.
+    /// Maximum payload of a packet in bytes; 0 leaves it to the engine.
     pub payload: u32,
-    /// Where in the host's memory the list is kept for the engine to fetch.
+    /// Address of the list in the host's memory, if the engine fetches it.
     pub list: Option<u64>,
     /// The flow whose call must have returned before.
     pub after: Option<u32>,
 }
 
 impl FlowPlan {
-    /// Whether a driver moves it, by a system call.
+    /// Whether a driver moves the flow by a system call.
     pub fn is_driven(&self) -> bool {
         self.transfer.is_some() || self.blocks.is_some()
     }
 
-    /// How far a flow is that has these parts.
+    /// Progress of the flow with the parts in `own`.
     pub(super) fn progress_of(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
         let delivered: u64 = own.meters(meter).map(|part| part.delivered).sum();
         let of = |each: u64| delivered as f64 / each.saturating_mul(own.parts.len() as u64) as f64;

@@ -1,5 +1,4 @@
-//! Flows between hosts: into a network by the window of a router, and out of it at another; or by that of a network interface
-//! controller, as loads and stores.
+//! Flows between hosts: through a network, by the windows of routers, or through a controller, by loads and stores.
 
 use crate::scenario::{Direction, Flow, NodeKind, ScenarioError};
 
@@ -10,8 +9,8 @@ use crate::plan::planner::Planner;
 use crate::plan::{NodePlan, Region};
 
 impl Planner<'_> {
-    /// The addresses at which `from` reaches `to` through a network: those of the network itself for the user logic of a
-    /// router, and otherwise those of the window of a router beside it.
+    /// The addresses at which `from` reaches `to` through a network: those of the network for the user logic of a router, otherwise
+    /// those of the window of an adjacent router.
     pub(crate) fn passage(
         &mut self,
         flow: &Flow,
@@ -107,7 +106,7 @@ impl Planner<'_> {
         }))
     }
 
-    /// A network, and the routers by which a packet gets into it and out of it.
+    /// A network, and the routers where a packet enters and leaves it.
     fn way(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
         let beside = |node: usize| {
             let root = self.nodes[node].root;

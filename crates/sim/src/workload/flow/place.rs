@@ -1,4 +1,4 @@
-//! Which bytes of its target a flow has: where they begin, and how many are used again and again.
+//! Placement of flows: the first byte in the target, and the number of bytes that are used again and again.
 
 use kernel::Bytes;
 
@@ -9,11 +9,11 @@ use crate::plan::planner::Planner;
 
 use super::Amount;
 
-/// Bytes that a flow of some duration uses where nothing is written.
+/// Default window of a flow with a duration, in bytes.
 const LASTING_WINDOW: u64 = 1 << 20;
 
 impl Planner<'_> {
-    /// How far into `region` the flow begins, and how many bytes from there on it uses.
+    /// Offset of the flow in `region`, and the number of bytes that it uses from there.
     pub(crate) fn place(
         &mut self,
         flow: &Flow,
@@ -48,7 +48,7 @@ impl Planner<'_> {
         })
     }
 
-    /// What limits the room of a flow.
+    /// The keys that limit the size of a flow's target.
     fn larger(&self, flow: &Flow, from: usize) -> &'static str {
         let to = match &flow.to.value {
             Target::Node(name) => self.names.get(name.as_str()),
@@ -61,7 +61,7 @@ impl Planner<'_> {
         }
     }
 
-    /// How many bytes the flow uses of the `room` there is.
+    /// The number of bytes that the flow uses of the `room` there is.
     fn window(
         &self,
         flow: &Flow,

@@ -1,4 +1,4 @@
-//! The flows of a scenario, with their ends found and their sizes checked.
+//! Planning of flows: their ends are found and their sizes checked.
 
 use device::{DmaParameters, ReflectorParameters, UserLogic};
 use kernel::{Bytes, Span, Time};
@@ -12,14 +12,14 @@ use crate::workload::Workload;
 
 use super::{Amount, FlowPlan};
 
-/// Bytes of one round trip where nothing is written: a doorbell.
+/// Default bytes of a round trip: a doorbell.
 const DOORBELL: u64 = 4;
 
-/// Bytes of one request at most: the engine makes packets of it.
+/// Maximum bytes of one request, which the engine splits into packets.
 const LARGEST_REQUEST: u64 = 64 << 20;
 
 impl Planner<'_> {
-    /// `flow`, below the flows that are `earlier`.
+    /// Plans `flow`, below the flows in `earlier`.
     pub(crate) fn flow(
         &mut self,
         flow: &Flow,
@@ -117,7 +117,7 @@ impl Planner<'_> {
         Ok(from)
     }
 
-    /// The node at the far end, if one is written, and the addresses that it answers.
+    /// The target node, if one is written, and its addresses.
     fn target(
         &mut self,
         flow: &Flow,
@@ -180,7 +180,7 @@ impl Planner<'_> {
         )
     }
 
-    /// The function that a flow names, of the device that it begins at, or else ends at.
+    /// The function that a flow names, of the device where it begins, or else where it ends.
     fn function(&self, flow: &Flow, from: usize) -> Result<Option<(usize, u8)>, ScenarioError> {
         let Some(number) = flow.parameters.function else {
             return Ok(None);
@@ -213,7 +213,7 @@ impl Planner<'_> {
         Ok(Some((node, number as u8)))
     }
 
-    /// What `to` answers to: with the function that is named, if it is one of it.
+    /// The addresses of `to`, or those of the named function if `to` has it.
     fn region_of(&self, to: usize, function: Option<(usize, u8)>) -> Option<Region> {
         match function {
             Some((node, number)) if node == to => self.nodes[to].registers(number),
@@ -307,7 +307,7 @@ impl Planner<'_> {
     }
 }
 
-/// Why `source` can make no round trip to what is no reflector.
+/// The reason why `source` can make no round trip to a target that is no reflector.
 fn no_round_trip(source: &NodePlan) -> String {
     let right = match source.engine() {
         Some(_) => "model = \"sg-dma\" and user = \"reflector\"",
@@ -316,7 +316,7 @@ fn no_round_trip(source: &NodePlan) -> String {
     format!("a round trip needs someone who answers; write a device with {right}")
 }
 
-/// Whether `target` sends back what `source` writes: an engine is told where to by its driver.
+/// Whether `target` sends back the writes of `source`; a driver tells an engine where to.
 fn reflects(source: &NodePlan, target: &NodePlan) -> bool {
     match (source.engine(), target.engine()) {
         (Some(_), Some(target)) => target.user == UserLogic::Reflector,

@@ -1,4 +1,4 @@
-//! What a run measured of a flow.
+//! Results of flows.
 
 use kernel::Time;
 use serde::Serialize;
@@ -10,18 +10,18 @@ use crate::workload::{Own, Seen};
 
 use super::FlowPlan;
 
-/// What a flow reached.
+/// The result of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowResult {
-    /// Its name.
+    /// Name of the flow.
     pub id: String,
-    /// Who made the requests.
+    /// The host or device that made the requests.
     pub from: String,
-    /// Where to.
+    /// The target of the requests.
     pub to: String,
-    /// "write", "read", "both" or "round-trip"; of messages, how they went.
+    /// Direction: "write", "read", "both" or "round-trip"; for messages, their primitive.
     pub direction: &'static str,
-    /// "arrival", "sender" or "application".
+    /// Clock of the rate: "arrival", "sender" or "application".
     pub clock: &'static str,
     /// Bytes that arrived (clock "arrival") or were sent (clock "sender").
     pub bytes: u64,
@@ -29,27 +29,27 @@ pub struct FlowResult {
     pub first_byte_ns: Option<f64>,
     /// The clock's last reading: the last byte at its destination, or the last bit on the wire.
     pub last_byte_ns: Option<f64>,
-    /// Bytes between the two readings, a second.
+    /// Bytes per second between the two readings.
     pub bytes_per_second: Option<f64>,
-    /// Bytes a second in the measured window, if the flow was under way all that time.
+    /// Bytes per second in the measured window, if the flow was under way all that time.
     pub steady_bytes_per_second: Option<f64>,
-    /// First bit of the first request on the wire.
+    /// Time of the first bit of the first request on the wire.
     pub sent_first_ns: Option<f64>,
-    /// Last bit of the last request on the wire.
+    /// Time of the last bit of the last request on the wire.
     pub sent_last_ns: Option<f64>,
-    /// When the system call that moves it was made, where a driver moves it.
+    /// Time of the system call that moves the flow, if a driver does.
     pub called_ns: Option<f64>,
-    /// When that call returned.
+    /// Time when the system call returned.
     pub returned_ns: Option<f64>,
-    /// From the making of a request to its last byte at the target (writes), back (reads and round trips).
+    /// Latency from the making of a request to its last byte at the target (writes), or back (reads and round trips).
     pub latency_ns: Option<Latency>,
-    /// Whether everything asked for arrived or ended with an error.
+    /// Whether every requested byte arrived or ended with an error.
     pub completed: bool,
-    /// Whether every byte arrived, exactly once, as it was sent.
+    /// Whether every byte arrived exactly once, unchanged.
     pub intact: bool,
 }
 
-/// The outcome of `flow`, which goes in that direction.
+/// The result of `flow`, in the given direction.
 pub(in crate::workload) fn of(
     flow: &FlowPlan,
     direction: &'static str,

@@ -1,4 +1,4 @@
-//! What moves: the flows of a scenario and the window in which they are measured.
+//! Flows of a scenario, and the window in which they are measured.
 
 use host::message::Primitive;
 use kernel::{Bytes, Quantity, Span, Value};
@@ -6,7 +6,7 @@ use kernel::{Bytes, Quantity, Span, Value};
 use ::scenario::ScenarioError;
 use ::scenario::{At, Item, Lines, Section};
 
-/// Which way the data goes, seen from the end that asks.
+/// Direction of the data, seen from the requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Posted writes to the target.
@@ -15,7 +15,7 @@ pub enum Direction {
     Read,
     /// Writes and reads at once, the whole amount each way.
     Both,
-    /// One write at a time, each waiting for the write that a reflector answers.
+    /// One write at a time, each waiting for the reflector's answer to the last.
     RoundTrip,
 }
 
@@ -38,14 +38,14 @@ impl Direction {
     }
 }
 
-/// Whose clock the rate of a flow is read on.
+/// Clock on which the rate of a flow is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// From the first byte sent to the last byte at its destination.
+    /// Time from the first byte sent to the last byte at its destination.
     Arrival,
-    /// From the first byte sent to the last byte sent.
+    /// Time from the first byte sent to the last byte sent.
     Sender,
-    /// From the system call that moves the flow to its return.
+    /// Time from the system call that moves the flow to its return.
     Application,
 }
 
@@ -63,7 +63,7 @@ kernel::choices!(Clock);
 kernel::parameters! {
     /// One flow, besides its `id` and its two ends `from` and `to`.
     pub struct FlowParameters {
-        /// Which way the data goes: "write", "read", "both" or "round-trip".
+        /// Direction of the data: "write", "read", "both" or "round-trip".
         direction: Direction = Direction::Write, from "a common choice";
         /// Bytes to move; one of size, count and duration is given.
         size: Option<Bytes> = None, from "each flow";
@@ -73,47 +73,47 @@ kernel::parameters! {
         duration: Option<Span> = None, from "each flow";
         /// Bytes of one request, which the engine sends as packets within max payload (writes) or max read request (reads); none for one packet, or 4 B (round trips).
         request_size: Option<Bytes> = None, from "the largest that the fabric allows";
-        /// When the first request is made.
+        /// Time of the first request.
         start: Span = Span::ZERO, from "the beginning of the run";
-        /// Least time from one request to the next; 0 for as fast as possible.
+        /// Least time between requests; 0 for as fast as possible.
         interval: Span = Span::ZERO, from "as fast as possible";
-        /// Where in the target the first byte lies; none for a place that no earlier flow uses, while there is one.
+        /// Offset of the first byte in the target; none for a place that no earlier flow uses, while there is one.
         offset: Option<Bytes> = None, from "each flow has a buffer of its own";
         /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration.
         window: Option<Bytes> = None, from "each byte is used once";
-        /// The flow whose bytes these are, which reach the engine by its FIFOs, or are in its blocks; none for bytes of its own.
+        /// The flow whose bytes this one carries, which reach the engine by its FIFOs, or are in its blocks; none for bytes of its own.
         carries: Option<String> = None, from "each flow has bytes of its own";
         /// The flow whose system call must have returned before this one's is made.
         after: Option<String> = None, from "calls are made at their start";
-        /// How messages of a nic go: "nap-immediate", "nap-indirect", "put" or "get"; none for "put" (writes) or "get" (reads).
+        /// Primitive of messages of a nic: "nap-immediate", "nap-indirect", "put" or "get"; none for "put" (writes) or "get" (reads).
         primitive: Option<Primitive> = None, from "each flow";
         /// Messages of a nic that may be under way.
         outstanding: Option<u32> = None, within Some(1)..=Some(32), from "8; the authors of chpp allow 32";
-        /// Messages of a nic have any size from this one to request_size, evenly drawn; none for request_size.
+        /// Least size of messages of a nic, which are drawn evenly from this size to request_size; none for request_size.
         smallest: Option<Bytes> = None, from "messages of one size";
-        /// The function of a nic whose queue pair sends them: 0 is the physical one; none for any that is free.
+        /// The function of a nic whose queue pair sends the messages: 0 is the physical one; none for any that is free.
         function: Option<u32> = None, within Some(0)..=Some(7), from "each flow has a queue pair of its own";
-        /// Whose clock the rate is read on: "arrival", "sender" or, where a driver moves the flow, "application".
+        /// Clock of the rate: "arrival", "sender" or, where a driver moves the flow, "application".
         clock: Clock = Clock::Arrival, from "the receiver has the data";
     }
 }
 
 kernel::parameters! {
-    /// The part of the run in which steady rates are measured.
+    /// The window of the run in which steady rates are measured.
     pub struct MeasureParameters {
-        /// When measuring begins.
+        /// Start of the window.
         from: Span = Span::ZERO, from "the beginning of the run";
-        /// When measuring ends.
+        /// End of the window.
         until: Option<Span> = None, from "each scenario";
     }
 }
 
-/// The far end of a flow.
+/// The target of a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A host's memory or a device's BAR 0.
     Node(String),
-    /// Whatever answers at this address; nobody may.
+    /// A bare address, which perhaps nobody answers.
     Address(u64),
 }
 
@@ -146,15 +146,15 @@ impl Quantity for Target {
 /// One `[[flows]]` entry.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Its name; `flow-1` and so on where none is written.
+    /// Name of the flow; `flow-1` and so on if none is written.
     pub id: At<String>,
     /// The host or device that makes the requests.
     pub from: At<String>,
-    /// What the requests are made to.
+    /// The target of the requests.
     pub to: At<Target>,
-    /// All else.
+    /// All other parameters.
     pub parameters: FlowParameters,
-    /// Where it all stands.
+    /// Lines of the entry in the scenario.
     pub lines: Lines,
 }
 
@@ -185,7 +185,7 @@ impl Flow {
     }
 }
 
-/// The `[measure]` section: from when until when.
+/// Reads the `[measure]` section: its start and end.
 pub(crate) fn read_measure(item: &Item<'_>) -> Result<(Span, Span), ScenarioError> {
     let mut parameters = MeasureParameters::default();
     item.section()?.set(&mut [&mut parameters])?;

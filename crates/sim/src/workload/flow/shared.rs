@@ -7,7 +7,7 @@ use crate::plan::planner::Planner;
 use crate::scenario::{Flow, ScenarioError};
 
 impl Planner<'_> {
-    /// The addresses by which a flow to or from an endpoint below an I/O port goes: nothing if it is another one.
+    /// The addresses of a flow to or from an endpoint below an I/O port; nothing for any other flow.
     pub(crate) fn shared(
         &self,
         flow: &Flow,

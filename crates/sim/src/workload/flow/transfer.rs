@@ -1,4 +1,4 @@
-//! Flows that a driver moves: which unit of the engine, whose bytes, and where the list is.
+//! Flows that a driver moves: unit of the engine, source of the bytes, and address of the list.
 
 use device::SgDmaParameters;
 use device::sg_dma::registers::{DESCRIPTOR, Unit};
@@ -14,7 +14,7 @@ use crate::workload::Workload;
 use super::{FlowPlan, TransferPlan};
 
 impl Planner<'_> {
-    /// Refuses what only a driver can do of a flow that none moves, and what a driver cannot of one that it does.
+    /// Refuses keys for drivers where no driver moves the flow, and keys that a driver cannot serve where one does.
     pub(crate) fn check_driven(&self, flow: &Flow, from: &NodePlan) -> Result<(), ScenarioError> {
         let parameters = &flow.parameters;
         let driven = from.engine().is_some() || from.drive().is_some();
@@ -44,7 +44,7 @@ impl Planner<'_> {
         }
     }
 
-    /// How a driver moves `plan`, if it does; `earlier` are the flows above it.
+    /// The plan of the driver that moves `plan`, if one does; `earlier` are the flows above it.
     pub(crate) fn transfer(
         &mut self,
         flow: &Flow,
@@ -94,7 +94,7 @@ impl Planner<'_> {
         }))
     }
 
-    /// The flow whose bytes `flow` carries: its own, where `None`.
+    /// The flow whose bytes `flow` carries; `None` for its own bytes.
     pub(crate) fn carried(
         &self,
         flow: &Flow,
@@ -119,7 +119,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What comes by a FIFO goes once, and all of it.
+    /// Checks that bytes from a FIFO are carried once and completely.
     fn check_carried(
         &self,
         flow: &Flow,
@@ -154,7 +154,7 @@ impl Planner<'_> {
         })
     }
 
-    /// A reflector has one register for the address that it sends to.
+    /// Checks the use of a reflector, which has one register for the address that it sends to.
     fn check_reflector(
         &self,
         flow: &Flow,
@@ -193,7 +193,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The packets that the driver sets: whole dwords, within the max payload size.
+    /// The payload per packet that the driver sets: whole dwords, within the max payload size.
     fn payload(&self, flow: &Flow, unit: Unit) -> Result<u32, ScenarioError> {
         let Some(Bytes(wanted)) = flow.parameters.request_size else {
             return Ok(0);
@@ -213,7 +213,7 @@ impl Planner<'_> {
         Ok(wanted as u32)
     }
 
-    /// Where the list of a buffer is kept in memory, if the engine fetches it; otherwise it must fit into the engine.
+    /// The address of a buffer's list in memory, if the engine fetches it; otherwise the list must fit into the engine.
     fn list(
         &mut self,
         flow: &Flow,

@@ -1,4 +1,4 @@
-//! How work under locks is given to those who do it.
+//! Loading of work under locks into hosts and accelerators.
 
 use device::Accelerator;
 use host::locked;
@@ -12,7 +12,7 @@ use crate::scenario::NodeKind;
 
 use super::{Loading, LockPlan, Own, UnderPlan};
 
-/// Gives the work to those who do it.
+/// Gives the work to the cores or the accelerator that do it.
 pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
     let plan = to.plan;
     for (number, flow) in own.flows().enumerate() {
@@ -37,7 +37,7 @@ pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
     }
 }
 
-/// Has the host take its locks from an accelerator whose link fails.
+/// Makes the host take its locks from an accelerator whose link fails.
 fn sweep(plan: &FabricPlan, locked: &LockPlan, owner: (Owner, FlowId), to: &mut Loading<'_>) {
     let node = &plan.nodes[locked.by];
     let fails_at = node.upstream.map(|link| plan.links[link].fails_at);

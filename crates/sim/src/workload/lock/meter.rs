@@ -1,4 +1,4 @@
-//! What owners of locks are told: how long they took, and whether any lock ever had two holders or passed somebody by.
+//! Meter of lock owners: how long requests took, and whether any lock ever had two holders or passed an owner by.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,34 @@ use transaction::LockNote;
 use crate::observe::latency::Latencies;
 use crate::workload::{PlannedWorkload, Watcher, Workload};
 
-/// All work under locks of a run.
+/// Meter of all work under locks of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct LockMeter {
-    /// The flow of the first owner; those of the others follow.
+    /// Flow of the first owner; those of the others follow.
     first: u32,
     makers: Vec<Maker>,
-    /// By the number of the workload.
+    /// Meters by number of the workload.
     works: BTreeMap<u32, WorkMeter>,
-    /// By buffer.
+    /// Records by buffer.
     tables: BTreeMap<usize, Record>,
 }
 
-/// One owner.
+/// One owner of locks.
 #[derive(Clone, Debug)]
 struct Maker {
     work: u32,
     table: usize,
     owner: u16,
-    /// Since when it has a place in a queue, and behind whom.
+    /// Time when the owner got its place in a queue, and the owner before it.
     placed: Option<(Time, Option<u16>)>,
 }
 
-/// What one entry has reached, all its owners together.
+/// Measurements of one entry, over all its owners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WorkMeter {
-    /// The compare-and-swaps that placed owners, with what came before.
+    /// Latencies of the compare-and-swaps that placed owners, with the software time before.
     pub requests: Latencies,
-    /// From a place in a queue to the lock, of those that waited.
+    /// Times from a place in a queue to the lock, of requests that waited.
     pub waits: Latencies,
     /// Compare-and-swaps of requests.
     pub attempts: u64,
@@ -44,15 +44,15 @@ pub(super) struct WorkMeter {
     pub waited: u64,
     /// Requests that found their lock taken at least once, whether they waited then or not.
     pub conflicts: u64,
-    /// When the first piece of work began, and the last ended.
+    /// Begin of the first piece of work, and end of the last.
     pub span: Option<(Time, Time)>,
 }
 
-/// Who holds each lock of a table, as its owners know it.
+/// Holders of the locks of a table, as its owners know them.
 #[derive(Clone, Debug, Default)]
 struct Record {
     locks: BTreeMap<u64, Lock>,
-    /// Of each lock, who was taken out of its queue, and behind whom.
+    /// Owners taken out of a lock's queue, and the owner before each.
     removed: BTreeMap<(u64, u16), Option<u16>>,
     violations: u64,
 }
@@ -60,12 +60,12 @@ struct Record {
 #[derive(Clone, Copy, Debug, Default)]
 struct Lock {
     holder: Option<u16>,
-    /// Who held it last.
+    /// The last holder.
     last: Option<u16>,
 }
 
 impl Record {
-    /// An owner holds a lock for which it stood behind another, or behind nobody.
+    /// Records that an owner holds a lock, for which it stood behind another owner, or first.
     fn hold(&mut self, bucket: u64, owner: u16, mut behind: Option<u16>) {
         let lock = self.locks.entry(bucket).or_default();
         while let Some(before) = behind.filter(|_| behind != lock.last)
@@ -84,7 +84,7 @@ impl Record {
         };
     }
 
-    /// An owner is taken out of a queue, where it stands behind another, or behind nobody. It may be told more than once.
+    /// Records that an owner is taken out of a queue, where it stood behind another, or first. Records may repeat.
     fn remove(&mut self, bucket: u64, owner: u16, behind: Option<u16>) {
         let lock = self.locks.entry(bucket).or_default();
         lock.holder.take_if(|holder| *holder == owner);
@@ -127,12 +127,12 @@ impl LockMeter {
         }))
     }
 
-    /// What an entry has reached.
+    /// The measurements of an entry.
     pub(super) fn work(&self, number: u32) -> &WorkMeter {
         &self.works[&number]
     }
 
-    /// How often a lock of the table in that buffer had two holders, passed somebody by, or was not what it must be.
+    /// Number of times that a lock of the buffer's table had two holders, passed an owner by, or had a wrong value.
     pub(super) fn violations(&self, table: usize) -> u64 {
         self.tables.get(&table).map_or(0, |table| table.violations)
     }

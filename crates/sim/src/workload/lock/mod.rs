@@ -23,44 +23,44 @@ pub use result::{LockResult, TransactionResult};
 /// Work under locks, one piece after the other.
 #[derive(Clone, Debug)]
 pub struct LockPlan {
-    /// Its name.
+    /// Name of the work.
     pub id: String,
-    /// The host or accelerator that does it.
+    /// The host or accelerator that does the work.
     pub by: usize,
-    /// The cores that do, each with work of its own; one of an accelerator.
+    /// The cores that do the work, each with pieces of its own; one for an accelerator.
     pub cores: Range<usize>,
-    /// The owner that the first of them is; those of the others follow.
+    /// Owner number of the first core; those of the others follow.
     pub first_owner: u32,
     /// The buffer with the lock table.
     pub table: usize,
-    /// Its buckets, which it has room for.
+    /// Buckets of the lock table.
     pub buckets: u64,
-    /// Their bits.
+    /// Bits of a bucket.
     pub width: Width,
-    /// What is done under the locks.
+    /// Work under the locks.
     pub under: UnderPlan,
-    /// How many pieces there are on each core.
+    /// Pieces of work on each core.
     pub count: u64,
-    /// When the first begins.
+    /// Time of the first piece.
     pub start: Time,
-    /// From the end of each to the next.
+    /// Time from the end of each piece to the next.
     pub interval: Span,
-    /// Whether that is the mean of exponential times.
+    /// Whether the interval is the mean of exponential times.
     pub random_intervals: bool,
-    /// What comes before the first compare-and-swap of each.
+    /// Software time before the first compare-and-swap of each piece.
     pub software: Span,
-    /// From one look of a waiter to the next.
+    /// Time between two looks of a waiter.
     pub poll: Span,
-    /// Whether an accelerator has the translations before.
+    /// Whether an accelerator starts with the translations.
     pub warm_translations: bool,
 }
 
-/// What is done under locks.
+/// Work under locks.
 #[derive(Clone, Debug)]
 pub enum UnderPlan {
-    /// Nothing, for so long, for one of so many record versions.
+    /// Nothing, for a time, with one of a number of record versions locked.
     Hold(Span, u64),
-    /// Rows are updated.
+    /// Updates of rows.
     Update(UpdatePlan),
 }
 
@@ -69,37 +69,37 @@ pub enum UnderPlan {
 pub struct UpdatePlan {
     /// The buffer with the rows.
     pub buffer: usize,
-    /// How many there are.
+    /// Number of rows.
     pub rows: u64,
-    /// Those that each core alone updates.
+    /// Rows that each core alone updates, by core.
     pub own: Vec<Range<u64>>,
-    /// What each locks.
+    /// Lock granularity of a transaction.
     pub lock: LockedPart,
-    /// Share of them that updates the first row.
+    /// Share of transactions that update the first row.
     pub contention: f64,
-    /// From the read of a version to the write of the next.
+    /// Time from the read of a version to the write of the next.
     pub work: Span,
 }
 
 impl LockPlan {
-    /// The lock table, as those see it to whom its buffer is at `base`.
+    /// The lock table, for an owner that sees its buffer at `base`.
     pub fn table_at(&self, base: u64) -> Table {
         let table = Table::new(base, self.buckets, self.width);
         table.expect("a plan has tables on pages that hold them")
     }
 
-    /// The first owner that is none of these.
+    /// The first owner number after this work.
     fn next_owner(&self) -> u32 {
         self.first_owner + self.cores.len() as u32
     }
 
-    /// Who they are, core by core.
+    /// The owners, core by core.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
         let owners = self.first_owner..self.next_owner();
         owners.map(|owner| Owner::new(owner).expect("a plan has no more owners than there can be"))
     }
 
-    /// What its entries are called in a scenario.
+    /// Name of this kind of entry in a scenario.
     pub fn kind(&self) -> &'static str {
         match self.under {
             UnderPlan::Hold(..) => "locks",
@@ -107,7 +107,7 @@ impl LockPlan {
         }
     }
 
-    /// For how long nothing need be heard of it, beside the time that memory takes.
+    /// Longest time without an observation of the work, beside the time that memory takes.
     pub fn longest_pause(&self) -> Span {
         let under = match &self.under {
             UnderPlan::Hold(span, _) => *span,
@@ -118,13 +118,13 @@ impl LockPlan {
         between + under + self.software + self.poll
     }
 
-    /// Every buffer that it writes: the locks, and the rows, if there are any.
+    /// Buffers that the work writes: the locks, and the rows, if there are any.
     pub fn buffers(&self) -> impl Iterator<Item = usize> {
         let rows = self.update().map(|update| update.buffer);
         std::iter::once(self.table).chain(rows)
     }
 
-    /// The updates that it is, if it is transactions.
+    /// The updates, if the work is transactions.
     pub fn update(&self) -> Option<&UpdatePlan> {
         match &self.under {
             UnderPlan::Update(update) => Some(update),
@@ -133,7 +133,7 @@ impl LockPlan {
     }
 }
 
-/// Why a key cannot have the value that it has.
+/// A key, and why its value is wrong.
 type Wrong = (&'static str, String);
 
 impl Kind for LockPlan {

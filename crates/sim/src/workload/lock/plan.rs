@@ -1,4 +1,4 @@
-//! Work under locks: whose it is, in which buffers the locks and rows are, and what those who share them must agree on.
+//! Planning of work under locks: owners, buffers of the locks and rows, and agreement of all work on them.
 
 use kernel::{Span, Time};
 use locktable::{Owner, Table, Width};
@@ -19,7 +19,7 @@ use super::sharing::{check_accesses, check_sharing};
 use super::{LockPlan, UnderPlan, UpdatePlan, Wrong};
 
 impl Planner<'_> {
-    /// The work under locks. Who writes one of its buffers besides is refused; nothing else is put there.
+    /// Plans the work under locks. Other writers of its buffers are refused.
     pub(crate) fn locked(
         &self,
         buffers: &[BufferPlan],
@@ -139,7 +139,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Whether whoever works there may write a buffer, and it stays where it is.
+    /// Checks that the node `by` may write a buffer, and that the buffer does not move.
     fn check_buffer(&self, by: usize, key: &'static str, buffer: &BufferPlan) -> Result<(), Wrong> {
         if buffer.moves.is_some() {
             let message = format!(
@@ -158,7 +158,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Gives each core rows that nobody else updates: an equal share of all but the first.
+    /// Gives each core rows that no other core updates: an equal share of all but the first.
     fn deal_rows(&self, plans: &mut [LockPlan]) -> Result<(), ScenarioError> {
         let all = plans.iter();
         let all = all.map(|plan| (plan.update().map(|one| one.buffer), plan.cores.len() as u64));
@@ -187,7 +187,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// An error in the entry that is written there.
+    /// An error at a key of the entry `locked`.
     fn locked_error(&self, locked: &Locked, (key, message): Wrong) -> ScenarioError {
         let (kind, table, rows) = match &locked.under {
             UnderWritten::Hold(_) => ("locks", "buffer", None),
@@ -205,7 +205,7 @@ impl Planner<'_> {
     }
 }
 
-/// The bits of a table's buckets, for which there is room.
+/// The bits of a table's buckets, for which the buffer has room.
 fn width(parameters: &LockedParameters, buffer: &BufferPlan) -> Result<Width, Wrong> {
     let width = if parameters.width == 64 {
         Width::Bits64

@@ -1,4 +1,4 @@
-//! What a run measured of work under locks.
+//! Results of work under locks.
 
 use protocol::coherence::LINE_BYTES;
 use serde::Serialize;
@@ -10,62 +10,61 @@ use crate::workload::Workload;
 
 use super::{LockMeter, LockPlan, Own, Seen, UpdatePlan};
 
-/// What requests for locks reached.
+/// The result of requests for locks.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockResult {
-    /// Their name.
+    /// Name of the requests.
     pub id: String,
-    /// Who made them.
+    /// The host or accelerator that made the requests.
     pub by: String,
     /// The buffer with the lock table.
     pub buffer: String,
-    /// How many have ended, with the release of the lock.
+    /// Requests that have ended, with the release of the lock.
     pub count: u64,
-    /// The one compare-and-swap of each that placed its owner in the queue, and what a program did before the first.
+    /// Latency of the compare-and-swap that placed the owner in the queue, with the software time before the first one.
     pub request_ns: Option<Latency>,
-    /// How many took how long: the lower bounds of steps of 10 ns, and the counts of those in which there were any.
+    /// Histogram of the request latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
-    /// Compare-and-swaps in all that it took to place them.
+    /// Compare-and-swaps that it took to place all requests.
     pub attempts: u64,
-    /// How many found the lock taken and waited for it.
+    /// Requests that found the lock taken and waited for it.
     pub waited: u64,
-    /// From the place in the queue to the lock, of those.
+    /// Latency from the place in the queue to the lock, of requests that waited.
     pub waiting_ns: Option<Latency>,
-    /// How often a lock of the table, with all who share it, had two holders, passed somebody by in its queue, or was not what
-    /// it must be.
+    /// Number of times that a lock of the table, with all who share it, had two holders, passed an owner by, or had a wrong value.
     pub violations: u64,
-    /// Whether all have ended.
+    /// Whether all requests have ended.
     pub completed: bool,
 }
 
-/// What the transactions of a database reached.
+/// The result of the transactions of a database.
 #[derive(Clone, Debug, Serialize)]
 pub struct TransactionResult {
-    /// Their name.
+    /// Name of the transactions.
     pub id: String,
-    /// Who made them.
+    /// The host or accelerator that made the transactions.
     pub by: String,
     /// The buffer with the rows.
     pub buffer: String,
     /// The buffer with the lock table.
     pub locks: String,
-    /// What each locked: "row" or "table".
+    /// Lock granularity: "row" or "table".
     pub lock: &'static str,
-    /// How many have committed.
+    /// Committed transactions.
     pub committed: u64,
-    /// The same a second, from the beginning of the first to the end of the last.
+    /// Committed transactions per second, from the beginning of the first to the end of the last.
     pub committed_per_second: Option<f64>,
-    /// How many found the lock taken and waited for it.
+    /// Transactions that found the lock taken and waited for it.
     pub conflicts: u64,
-    /// From the beginning of each to the release of its lock.
+    /// Latency from the beginning of each transaction to the release of its lock.
     pub latency_ns: Option<Latency>,
-    /// How many took how long: the lower bounds of steps of 10 ns, and the counts of those in which there were any.
+    /// Histogram of the latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
-    /// The same of locks as in [`LockResult`].
+    /// Violations of the lock table, as in [`LockResult`].
     pub violations: u64,
-    /// Whether all have committed.
+    /// Whether all transactions have committed.
     pub completed: bool,
-    /// Whether all who share the rows have ended, and the versions of the rows are, together, as many as have committed.
+    /// Whether all work on the rows has ended, and the versions of the rows add up to the number of commits.
     pub intact: bool,
 }
 
@@ -116,10 +115,10 @@ pub(super) fn transactions(
     }
 }
 
-/// How much of work under locks has ended.
+/// Amount of work under locks that has ended.
 struct Ended {
     count: u64,
-    /// Whether all of it has.
+    /// Whether all work has ended.
     whole: bool,
 }
 
@@ -132,7 +131,7 @@ impl Ended {
     }
 }
 
-/// Whether the rows have as many versions as were committed there.
+/// Whether the versions of the rows add up to the number of commits.
 fn is_intact(update: &UpdatePlan, seen: &Seen<'_>) -> bool {
     let sharing = seen.workloads.iter().filter(|one| match &one.workload {
         Workload::Lock(locked) => locked
@@ -145,7 +144,7 @@ fn is_intact(update: &UpdatePlan, seen: &Seen<'_>) -> bool {
     committed == Some(versions(update, seen))
 }
 
-/// The version numbers of all rows together.
+/// Sum of the version numbers of all rows.
 fn versions(update: &UpdatePlan, seen: &Seen<'_>) -> u64 {
     let Seen {
         plan, models, now, ..

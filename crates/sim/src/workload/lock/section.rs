@@ -6,7 +6,7 @@ use transaction::Granularity;
 use ::scenario::ScenarioError;
 use ::scenario::{At, Lines, Section};
 
-/// What is locked for a transaction, as it is written.
+/// Lock granularity of a transaction, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockedPart(pub Granularity);
 
@@ -16,7 +16,7 @@ impl LockedPart {
         ("table", Self(Granularity::Table)),
     ];
 
-    /// What a scenario calls it.
+    /// Name in a scenario.
     pub fn name(self) -> &'static str {
         let name = Self::NAMES.iter().find(|(_, known)| *known == self);
         name.map_or("", |(name, _)| name)
@@ -26,29 +26,29 @@ impl LockedPart {
 choices!(LockedPart);
 
 kernel::parameters! {
-    /// Work under the locks of a table in a buffer, besides its `id`, who does it (`by`), and its buffers.
+    /// Work under the locks of a table in a buffer, besides its `id`, the node that does it (`by`), and its buffers.
     pub struct LockedParameters {
-        /// Buckets of the lock table, a power of two, each in a line of its own; all who share the table have as many.
+        /// Buckets of the lock table, a power of two, each in a line of its own; equal for all work on the table.
         buckets: u64 = 64, within 1..=1 << 30, from "our choice: 4 KiB";
-        /// Bits of a bucket: 64 are a queue of 4, 128 of 8; the same for all who share the table.
+        /// Bits of a bucket: 64 are a queue of 4, 128 of 8; equal for all work on the table.
         width: u32 = 64, among [64, 128], from "the compare-and-swap that every processor has";
-        /// Requests, or transactions; on several cores, on each of them.
+        /// Number of requests or transactions, on each core.
         count: u64 = 1000, within 1..=1_000_000_000, from "our choice";
-        /// From the release of each lock to the next request.
+        /// Time from the release of each lock to the next request.
         interval: Span = Span::ZERO, from "as fast as possible";
-        /// Whether `interval` is the mean of exponential times, as those that users take to think, instead of each of them.
+        /// Whether `interval` is the mean of exponential times, such as think times of users, instead of each of them.
         random_intervals: bool = false, from "our choice";
-        /// Time that a program takes for each before its first compare-and-swap: the hash and the call.
+        /// Software time of each before its first compare-and-swap: the hash and the call.
         software: Span = Span::from_ns(20), from "our choice: some 50 instructions";
-        /// From one look of a waiter to the next, and from a refusal by a full queue to the next request.
+        /// Time between two looks of a waiter, and from a refusal by a full queue to the next request.
         poll: Span = Span::from_ns(100), within Span::from_ns(1)..=Span::from_us(1_000_000), from "our choice";
-        /// Cores of a host that do it, all at the same time.
+        /// Number of cores of a host that do the work at the same time.
         cores: u32 = 1, within 1..=62, from "our choice";
-        /// The number of the first of those cores.
+        /// Number of the first core.
         first_core: u32 = 0, within 0..=61, from "our choice";
-        /// When the first begins.
+        /// Time of the first request or transaction.
         start: Span = Span::ZERO, from "the beginning of the run";
-        /// Whether an accelerator has the translations of the buffers before, as far as it can keep them.
+        /// Whether an accelerator starts with the translations of the buffers, as far as it can keep them.
         warm_translations: bool = false, from "our choice: it asks for what it needs";
     }
 }
@@ -56,9 +56,9 @@ kernel::parameters! {
 kernel::parameters! {
     /// Requests for locks alone.
     pub struct LockParameters {
-        /// Record versions, of which each request draws one; 1 for the same always.
+        /// Number of record versions, of which each request draws one; 1 for the same always.
         records: u64 = 1024, within 1..=1 << 62, from "our choice";
-        /// From the grant of each lock to its release.
+        /// Time from the grant of each lock to its release.
         hold: Span = Span::ZERO, from "our choice: the lock itself";
     }
 }
@@ -66,45 +66,45 @@ kernel::parameters! {
 kernel::parameters! {
     /// Transactions that update rows under locks.
     pub struct TransactionParameters {
-        /// Rows, each a line with its current version; all who share them have as many.
+        /// Number of rows, each a line with its current version; equal for all work on the rows.
         rows: u64 = 1024, within 2..=1 << 30, from "our choice: 64 KiB";
-        /// What each locks: "row", its own, or "table", all of them; the same for all who share the rows.
+        /// Lock of each transaction: "row", its own, or "table", all rows; equal for all work on the rows.
         lock: LockedPart = LockedPart(Granularity::Row), from "our choice";
         /// Share of transactions that update the first row; the others update rows that nobody else does.
         contention: f64 = 0.0, within 0.0..=1.0, from "our choice: none";
-        /// From the read of the current version to the write of its successor.
+        /// Time from the read of the current version to the write of its successor.
         work: Span = Span::from_ns(100), from "our choice";
     }
 }
 
-/// What is done under the locks, as written.
+/// Work under the locks, as written.
 #[derive(Clone, Debug)]
 pub enum UnderWritten {
-    /// Nothing.
+    /// No work: locks are only held.
     Hold(LockParameters),
-    /// Rows in that buffer are updated.
+    /// Updates of rows in the named buffer.
     Update(At<String>, TransactionParameters),
 }
 
 /// One `[[locks]]` or `[[transactions]]` entry.
 #[derive(Clone, Debug)]
 pub struct Locked {
-    /// Its name; `locks-1`, `transactions-1` and so on where none is written.
+    /// Name of the entry; `locks-1`, `transactions-1` and so on if none is written.
     pub id: At<String>,
-    /// The host or accelerator that does it.
+    /// The host or accelerator that does the work.
     pub by: At<String>,
     /// The buffer with the lock table.
     pub table: At<String>,
-    /// What is done under the locks.
+    /// Work under the locks.
     pub under: UnderWritten,
-    /// All else.
+    /// All other parameters.
     pub parameters: LockedParameters,
-    /// Where it all stands.
+    /// Lines of the entry in the scenario.
     pub lines: Lines,
 }
 
 impl Locked {
-    /// A `[[locks]]` entry.
+    /// Reads a `[[locks]]` entry.
     pub(crate) fn read_locks(
         number: usize,
         mut section: Section<'_>,
@@ -124,7 +124,7 @@ impl Locked {
         })
     }
 
-    /// A `[[transactions]]` entry.
+    /// Reads a `[[transactions]]` entry.
     pub(crate) fn read_transactions(
         number: usize,
         mut section: Section<'_>,

@@ -1,4 +1,4 @@
-//! What those who share buffers with locks and rows must agree on.
+//! Agreement of work that shares buffers with locks and rows.
 
 use transaction::AccessKind;
 
@@ -7,7 +7,7 @@ use crate::workload::access::AccessPlan;
 
 use super::{LockPlan, UnderPlan, Wrong};
 
-/// Whether work fits with that of others in the same buffers.
+/// Checks that work agrees with other work in the same buffers.
 pub(crate) fn check_sharing(
     plan: &LockPlan,
     others: &[LockPlan],
@@ -60,7 +60,7 @@ pub(crate) fn check_sharing(
     Ok(())
 }
 
-/// Whether nobody else writes its buffers.
+/// Checks that nobody else writes the buffers of work.
 pub(crate) fn check_accesses(
     plan: &LockPlan,
     accesses: &[AccessPlan],

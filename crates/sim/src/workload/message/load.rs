@@ -1,4 +1,4 @@
-//! How messages are given to the programs at both ends.
+//! Loading of messages into the programs at both ends.
 
 use device::Nic;
 use host::message::{self, MessageExtent, Messages};
@@ -11,7 +11,7 @@ use crate::workload::flow::Amount;
 
 use super::{Loading, MessagePlan, Own};
 
-/// Puts what messages carry where they take it from, and opens the queue pairs at both ends.
+/// Writes the payload of messages to its source, and opens the queue pairs at both ends.
 pub(super) fn prepare(messages: &MessagePlan, plan: &FabricPlan, models: &mut [Model]) {
     let MessagePlan { flow, message, .. } = messages;
     let (sender, _) = messages.hosts(plan);

@@ -18,16 +18,16 @@ pub(crate) use load::open;
 /// A flow of messages.
 #[derive(Clone, Debug)]
 pub struct MessagePlan {
-    /// Who sends to whom, how much, and when.
+    /// Ends, amount and times of the flow.
     pub flow: FlowPlan,
-    /// What each message is.
+    /// Description of each message.
     pub message: Message,
-    /// Its least bytes, where sizes are drawn.
+    /// Least bytes of a message, where sizes are drawn.
     pub smallest: Option<u64>,
 }
 
 impl MessagePlan {
-    /// The hosts that have the bytes, and where they go.
+    /// The hosts that the bytes come from and go to.
     fn hosts(&self, plan: &FabricPlan) -> (usize, usize) {
         let asking = plan.nodes[self.flow.from].root;
         let asked = self.flow.to.map_or(asking, |to| plan.nodes[to].root);

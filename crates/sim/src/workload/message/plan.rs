@@ -16,14 +16,14 @@ use crate::workload::flow::{Amount, FlowPlan};
 
 use super::MessagePlan;
 
-/// Bytes of a PUT or GET at most: 255 items of 2 MiB fit a descriptor, and this is far below.
+/// Maximum bytes of a PUT or GET: 255 items of 2 MiB fit a descriptor, and this is far below.
 const LARGEST: u64 = 128 << 20;
 
-/// Messages under way where nothing is written.
+/// Default number of outstanding messages.
 const OUTSTANDING: u32 = 8;
 
 impl Planner<'_> {
-    /// A flow between network interface controllers; nothing if it is another one.
+    /// Plans a flow between network interface controllers; nothing for any other flow.
     pub(crate) fn message_flow(
         &mut self,
         flow: &Flow,
@@ -126,7 +126,7 @@ impl Planner<'_> {
         }))
     }
 
-    /// Whether nothing is written that only messages have.
+    /// Checks that no key for messages is written.
     fn check_no_messages(&self, flow: &Flow) -> Result<(), ScenarioError> {
         for key in ["primitive", "outstanding", "smallest"] {
             if flow.lines.has(key) {
@@ -183,7 +183,7 @@ impl Planner<'_> {
         Ok(primitive)
     }
 
-    /// Keys that mean nothing to messages.
+    /// Refuses keys that mean nothing to messages.
     fn check_keys(&self, flow: &Flow) -> Result<(), ScenarioError> {
         for key in ["offset", "carries", "after"] {
             if flow.lines.has(key) {
@@ -256,7 +256,7 @@ impl Planner<'_> {
         Ok(window - window % size)
     }
 
-    /// A queue pair of `node` that no flow has taken, of `function` if one is meant.
+    /// A queue pair of `node` that no flow uses, of `function` if one is given.
     fn queue_pair(
         &mut self,
         flow: &Flow,
@@ -294,7 +294,7 @@ impl Planner<'_> {
         Ok(place(id, &self.nodes[node], area, key))
     }
 
-    /// The address of `size` bytes of a host's memory that nothing else uses.
+    /// The address of `size` unused bytes of a host's memory.
     fn buffer(&mut self, flow: &Flow, host: usize, size: u64) -> Result<u64, ScenarioError> {
         let memory = self.nodes[host].memory;
         let place =
@@ -323,8 +323,8 @@ pub(crate) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> Que
     }
 }
 
-/// Bytes of a message where neither they nor an amount are written.
+/// Default bytes of a message, where no amount is written either.
 const DEFAULT_SIZE: u64 = 2048;
 
-/// Keys differ from flow to flow.
+/// Base of the keys, which differ from flow to flow.
 const KEYS: u16 = 0x5a5a;

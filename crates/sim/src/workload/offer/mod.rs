@@ -18,43 +18,43 @@ use super::message::open;
 use super::traffic::result::{self, Offered};
 use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult};
 
-/// One workload.
+/// One open-loop workload of a controller.
 #[derive(Clone, Debug)]
 pub struct OfferPlan {
-    /// Its name, the only one of it.
+    /// Unique name.
     pub id: String,
-    /// The controller that it goes through.
+    /// The controller of the workload.
     pub controller: usize,
-    /// Who sends to whom.
+    /// Traffic pattern.
     pub pattern: TrafficPattern,
-    /// Payload that each processor offers a second.
+    /// Payload bytes that each processor offers per second.
     pub load: u64,
-    /// Payload of one message.
+    /// Payload bytes of one message.
     pub message: u64,
-    /// Each processor's part of it, in the order of their ports.
+    /// Sources, in the order of the processors' ports.
     pub sources: Vec<OfferSource>,
-    /// How messages follow one another.
+    /// Arrival process of messages.
     pub arrivals: Arrivals,
-    /// When the first are offered.
+    /// Time of the first offers.
     pub start: Time,
-    /// How long they are.
+    /// Duration of the offers.
     pub duration: Span,
 }
 
-/// What one processor sends, and takes in.
+/// A processor that sends and receives.
 #[derive(Clone, Debug)]
 pub struct OfferSource {
-    /// Its network interface controller.
+    /// Network interface controller of the processor.
     pub nic: usize,
     /// The queue pair that sends and receives.
     pub pair: QueuePairPlace,
-    /// Where its messages are.
+    /// Address of the messages to send.
     pub source: u64,
-    /// Where those of others go.
+    /// Address for received messages.
     pub target: u64,
-    /// To whom it sends: numbers of other parts, of which each message draws one.
+    /// Numbers of the parts that receive, of which each message draws one.
     pub to: Arc<[u64]>,
-    /// One of those that is drawn more often, and the probability.
+    /// Favoured part, which is drawn more often, and its probability.
     pub favoured: Option<(u64, f64)>,
 }
 

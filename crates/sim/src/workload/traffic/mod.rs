@@ -15,37 +15,37 @@ use super::{Kind, Loading, NETWORK_PATIENCE, Own, Progress, Seen, WorkloadResult
 
 pub use result::TrafficResult;
 
-/// One workload.
+/// One open-loop workload.
 #[derive(Clone, Debug)]
 pub struct TrafficPlan {
-    /// Its name, the only one of it.
+    /// Unique name.
     pub id: String,
-    /// The network that it goes through.
+    /// The network of the workload.
     pub network: usize,
-    /// What it is called by: "uniform" and so on.
+    /// Traffic pattern, such as "uniform".
     pub pattern: TrafficPattern,
-    /// Payload that each node offers a second.
+    /// Payload bytes that each node offers per second.
     pub load: u64,
-    /// Payload of one message.
+    /// Payload bytes of one message.
     pub message: u64,
-    /// Each node's part of it, by number in the network.
+    /// Sources, by number of the node in the network.
     pub sources: Vec<SourcePlan>,
-    /// How messages follow one another.
+    /// Arrival process of messages.
     pub arrivals: Arrivals,
-    /// When the first are offered.
+    /// Time of the first offers.
     pub start: Time,
-    /// How long they are.
+    /// Duration of the offers.
     pub duration: Span,
 }
 
-/// What one node sends.
+/// A node that sends.
 #[derive(Clone, Debug)]
 pub struct SourcePlan {
-    /// Who makes the requests.
+    /// The node that makes the requests.
     pub node: usize,
-    /// First addresses that they go to, of which each request draws one.
+    /// First addresses of the targets, of which each request draws one.
     pub targets: Arc<[u64]>,
-    /// One of those that is drawn more often, and the probability.
+    /// Favoured target, which is drawn more often, and its probability.
     pub favoured: Option<(u64, f64)>,
 }
 

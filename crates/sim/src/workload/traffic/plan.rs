@@ -1,4 +1,4 @@
-//! Open-loop workloads: who sends to whom, and how often.
+//! Planning of open-loop workloads: sources, targets and rates.
 
 use std::sync::Arc;
 
@@ -44,13 +44,13 @@ pub(crate) fn plan(
     Ok(plans)
 }
 
-/// The controller that a workload goes through, if that is none of a network.
+/// The controller of a workload, if it is not one of a network.
 pub(crate) fn controller_of(controllers: &[ControllerPlan], traffic: &Traffic) -> Option<usize> {
     let name = &traffic.network.value;
     controllers.iter().position(|one| one.name == *name)
 }
 
-/// What every workload says, checked: how much it is, how long, and whom it favours.
+/// Checked keys of a workload: load, duration and favoured node.
 pub(crate) struct Written<'a> {
     scenario: &'a Scenario,
     traffic: &'a Traffic,
@@ -85,7 +85,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// How messages follow one another, where a trial of a Bernoulli process takes a `cycle`.
+    /// The arrival process of messages; a trial of a Bernoulli process takes a `cycle`.
     pub(crate) fn arrivals(&self, cycle: Span) -> Result<Arrivals, ScenarioError> {
         let parameters = &self.traffic.parameters;
         let mean = self.load.time_of(parameters.message.0);
@@ -103,7 +103,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// Which of `count` nodes, or whatever they are called, is favoured, and by which share of the messages.
+    /// The favoured one of `count` nodes or processors, and its share of the messages.
     pub(crate) fn hot_node(
         &self,
         count: usize,
@@ -131,7 +131,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// What is wrong with the key of a workload.
+/// An error at a key of a workload.
 pub(crate) fn error(
     scenario: &Scenario,
     traffic: &Traffic,
@@ -286,7 +286,7 @@ impl Planner<'_> {
         Ok(sources)
     }
 
-    /// The port of each node that messages go to.
+    /// The receiving port of each node.
     fn ports(&self, networks: &mut Networks, network: usize) -> Result<Vec<u8>, ScenarioError> {
         let plan = &mut networks.all[network];
         let mut ports = Vec::with_capacity(plan.routers.len());
@@ -306,7 +306,7 @@ impl Planner<'_> {
         Ok(ports)
     }
 
-    /// The only node that one sends to.
+    /// The only node that a node sends to.
     fn partner(&self, sides: Option<&Sides>, number: usize) -> Result<usize, ScenarioError> {
         let Some(sides) = sides else {
             let message = "this network has no coordinates; write \"uniform\" or \"hot-spot\", or a [networks.NAME] with a size";

@@ -1,4 +1,4 @@
-//! What a run measured of open-loop workloads.
+//! Results of open-loop workloads.
 
 use kernel::{Quantity, Span};
 use serde::Serialize;
@@ -8,37 +8,36 @@ use crate::observe::meter::FlowMeter;
 use crate::scenario::TrafficPattern;
 use crate::workload::{Own, Seen};
 
-/// What a workload reached.
+/// The result of an open-loop workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrafficResult {
-    /// Its name.
+    /// Name of the workload.
     pub id: String,
-    /// The network that it went through.
+    /// The network or controller of the workload.
     pub network: String,
-    /// Where its messages went.
+    /// Traffic pattern.
     pub pattern: String,
-    /// Nodes that sent.
+    /// Number of nodes that sent.
     pub nodes: usize,
-    /// Payload that each of them offered a second.
+    /// Payload bytes that each node offered per second.
     pub offered_bytes_per_second: f64,
-    /// Payload of each that arrived a second, in the mean: within `[measure]`, or else while they were
-    /// offered or arrived.
+    /// Mean payload bytes per node that arrived per second: within `[measure]`, or else while they were offered or arrived.
     pub accepted_bytes_per_second: Option<f64>,
-    /// The same of the node with the least, and of the one with the most.
+    /// Payload bytes per second of the node with the least, and of the one with the most.
     pub node_bytes_per_second: Option<(f64, f64)>,
-    /// Jain's index of fairness over the nodes: 1 where all have the same.
+    /// Jain's fairness index over the nodes: 1 where all have the same.
     pub fairness: Option<f64>,
-    /// From the time a message was due to its last byte at its target; of those due within `[measure]`, if there is one.
+    /// Latency from the time a message was due to its last byte at its target; of messages due within `[measure]`, if it is written.
     pub latency_ns: Option<Latency>,
     /// Bytes that arrived.
     pub bytes: u64,
-    /// Whether all that was sent has arrived or was lost with an error.
+    /// Whether every sent byte has arrived or was lost with an error.
     pub completed: bool,
     /// Whether every byte arrived, exactly once, as it was sent.
     pub intact: bool,
 }
 
-/// What an open-loop workload was to be, of a network or of a controller.
+/// An open-loop workload of a network or a controller, as planned.
 pub(in crate::workload) struct Offered<'a> {
     pub(in crate::workload) id: &'a str,
     /// The network or controller.
