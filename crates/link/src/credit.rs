@@ -166,23 +166,27 @@ pub(crate) struct ClassBuffers {
 }
 
 impl ClassBuffers {
+    #[inline]
     pub(crate) fn take(&mut self, data: u16) {
         self.headers.take(1);
         self.data.take(data);
     }
 
+    #[inline]
     pub(crate) fn free(&mut self, data: u16) {
         self.headers.free(1);
         self.data.free(data);
     }
 
     /// Schedules the release of a packet with `data` data credits.
+    #[inline]
     pub(crate) fn begin_release(&mut self, data: u16) {
         self.headers.releasing += 1;
         self.data.releasing += data;
     }
 
     /// Removes a scheduled release, because the packet leaves the buffer now.
+    #[inline]
     pub(crate) fn end_release(&mut self, data: u16) {
         self.headers.releasing -= 1;
         self.data.releasing -= data;
@@ -193,6 +197,7 @@ impl ClassBuffers {
         self.data.releasing = 0;
     }
 
+    #[inline]
     pub(crate) fn will_update_be_due(&self) -> bool {
         self.headers.will_update_be_due() || self.data.will_update_be_due()
     }
@@ -202,6 +207,7 @@ impl ClassBuffers {
         self.headers.unannounced() > 0 || self.data.unannounced() > 0
     }
 
+    #[inline]
     pub(crate) fn is_update_due(&self) -> bool {
         self.headers.is_update_due() || self.data.is_update_due()
     }

@@ -145,6 +145,7 @@ impl LinkEnd {
     }
 
     /// The virtual channel of a traffic class. Classes map to channels in order; the last channel takes the rest.
+    #[inline]
     fn channel_of(&self, class: TrafficClass) -> usize {
         usize::from(class.number()).min(self.receiver.channels() - 1)
     }

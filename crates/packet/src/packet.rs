@@ -264,6 +264,7 @@ pub struct Charge {
 
 impl Charge {
     /// The credits of a packet with this header.
+    #[inline]
     pub fn of(header: &Header) -> Self {
         Charge {
             traffic_class: header.traffic_class,
