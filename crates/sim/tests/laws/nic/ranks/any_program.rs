@@ -1,6 +1,8 @@
 //! Any programs whose sends have receives.
 
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
 
 use super::*;
 use crate::cases::cases;
@@ -56,53 +58,123 @@ async fn exchange(mut rank: Rank, arenas: Vec<u64>, messages: Vec<Any>, in_turn:
     }
 }
 
-fn any_program(seed: u64) {
-    let mut random = Stream::named(seed, "ranks");
-    let size = 2 + random.below(7) as usize;
-    let parameters = RankParameters {
-        share: 1 + random.below(9) as u32,
-        eager_limit: Bytes(random.below(2033)),
-        eager: [Eager::Immediate, Eager::Indirect][random.below(2) as usize],
-        rendezvous: [Rendezvous::Put, Rendezvous::Get][random.below(2) as usize],
-        ..RankParameters::default()
-    };
-    let nic = format!(
-        "descriptors = {}\nmessages = {}\nget_queue = {}\nbuffer_prefetch = {}\n",
-        1 + random.below(4),
-        1 + random.below(8),
-        1 + random.below(8),
-        8 + random.below(20),
-    );
-    let crossbar = format!("virtual_channels = {}\n", 1 + random.below(4));
-    let mut job = Job::over(&hosts(size, &crossbar, &nic), size, &parameters);
-    let mut at = 0;
-    let mut messages = Vec::new();
-    for _ in 0..random.below(120) {
-        let most = [40, 2500, 2500, 12_000][random.below(4) as usize];
-        let one = Any {
-            from: random.below(size as u64) as usize,
-            to: random.below(size as u64) as usize,
-            tag: random.below(3) as u32,
-            len: random.below(most) as usize,
-            at: at + random.below(70),
+/// A job of ranks, and its messages.
+#[derive(Clone, Debug)]
+struct Program {
+    size: usize,
+    parameters: RankParameters,
+    /// Descriptors, messages, queue of GETs and prefetched buffers of the network interface controllers.
+    nic: [u32; 4],
+    virtual_channels: u32,
+    messages: Vec<Message>,
+    in_turn: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Message {
+    from: Index,
+    to: Index,
+    tag: u32,
+    len: usize,
+    /// Bytes between the message before and this one in the memory of both ends.
+    gap: u64,
+}
+
+fn parameters() -> impl Strategy<Value = RankParameters> {
+    let eager = select(vec![Eager::Immediate, Eager::Indirect]);
+    let rendezvous = select(vec![Rendezvous::Put, Rendezvous::Get]);
+    (1_u32..10, 0_u64..2033, eager, rendezvous).prop_map(
+        |(share, eager_limit, eager, rendezvous)| RankParameters {
+            share,
+            eager_limit: Bytes(eager_limit),
+            eager,
+            rendezvous,
+            ..RankParameters::default()
+        },
+    )
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let len = prop_oneof![0_usize..40, 0_usize..2500, 0_usize..2500, 0_usize..12_000];
+    (any::<(Index, Index)>(), 0_u32..3, len, 0_u64..70).prop_map(|((from, to), tag, len, gap)| {
+        Message {
+            from,
+            to,
+            tag,
+            len,
+            gap,
+        }
+    })
+}
+
+fn program() -> impl Strategy<Value = Program> {
+    let nic = (1_u32..5, 1_u32..9, 1_u32..9, 8_u32..28);
+    let messages = vec(message(), 0..120);
+    (
+        2_usize..9,
+        parameters(),
+        nic,
+        1_u32..5,
+        messages,
+        any::<bool>(),
+    )
+        .prop_map(
+            |(size, parameters, nic, virtual_channels, messages, in_turn)| Program {
+                size,
+                parameters,
+                nic: nic.into(),
+                virtual_channels,
+                messages,
+                in_turn,
+            },
+        )
+}
+
+impl Program {
+    /// The messages, with their ends and their bytes in memory.
+    fn placed(&self) -> Vec<Any> {
+        let mut free = 0;
+        let place = |message: &Message| {
+            let at = free + message.gap;
+            free = at + message.len as u64;
+            Any {
+                from: message.from.index(self.size),
+                to: message.to.index(self.size),
+                tag: message.tag,
+                len: message.len,
+                at,
+            }
         };
-        at = one.at + one.len as u64;
-        job.fill(one.from, one.at, &bytes(one.at, one.len));
-        messages.push(one);
+        self.messages.iter().map(place).collect()
     }
-    let in_turn = random.below(2) == 0;
-    job.play(|rank, arenas| exchange(rank, arenas, messages.clone(), in_turn));
-    for one in &messages {
-        let there = job.memory(one.to, ARENA / 2 + one.at, one.len);
-        assert!(there == bytes(one.at, one.len), "{one:?} of {seed}");
+
+    fn job(&self) -> Job {
+        let [descriptors, messages, gets, buffers] = self.nic;
+        let nic = format!(
+            "descriptors = {descriptors}\nmessages = {messages}\nget_queue = {gets}\nbuffer_prefetch = {buffers}\n"
+        );
+        let crossbar = format!("virtual_channels = {}\n", self.virtual_channels);
+        Job::over(
+            &hosts(self.size, &crossbar, &nic),
+            self.size,
+            &self.parameters,
+        )
     }
 }
 
 proptest! {
-    #![proptest_config(cases(40))]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 5000, ..cases(40) })]
 
     #[test]
-    fn every_program_whose_sends_have_receives_ends_with_every_byte_in_its_place(seed: u64) {
-        any_program(seed);
+    fn every_program_whose_sends_have_receives_ends_with_every_byte_in_its_place(program in program()) {
+        let (mut job, messages) = (program.job(), program.placed());
+        for one in &messages {
+            job.fill(one.from, one.at, &bytes(one.at, one.len));
+        }
+        job.play(|rank, arenas| exchange(rank, arenas, messages.clone(), program.in_turn));
+        for one in &messages {
+            let there = job.memory(one.to, ARENA / 2 + one.at, one.len);
+            prop_assert!(there == bytes(one.at, one.len), "{:?}", one);
+        }
     }
 }
