@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 WHEEL = pytest.mark.xdist_group("wheel")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel of this tree in the profile of the editable install, which is built already."""
     folder = tmp_path_factory.mktemp("wheel")

@@ -1,4 +1,4 @@
-"""Every row of every published system is within its tolerance, and nothing else was published."""
+"""Every published value of every system is met within its tolerance, and is what was published."""
 
 from __future__ import annotations
 
@@ -14,18 +14,28 @@ from peerlane.reproduction.jobs import Job
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from peerlane.reproduction.expected import ExpectedRow
+
 LONG_S = 4
 """Figures that take longer run alone; the others of a system run in one process."""
 
 
 def figures() -> Iterator[object]:
-    """Each figure, with the marks that say when it is begun and in which process."""
+    """Each figure, with the marks that say when it is begun and in which process.
+
+    A long one without any published value has nothing to miss; `make demo` simulates it.
+    """
     for system in systems():
-        for name in Expected.load(folder_of(system)).by_figure():
+        for name, rows in Expected.load(folder_of(system)).by_figure().items():
             seconds = Job(system, name).seconds
-            short = [of(system)] if seconds <= LONG_S else []
-            marks = [pytest.mark.seconds(seconds), *short]
-            yield pytest.param(system, name, id=f"{system}-{name}", marks=marks)
+            is_short = seconds <= LONG_S
+            if is_short or any(is_published(row) for row in rows):
+                marks = [pytest.mark.seconds(seconds), *([of(system)] if is_short else [])]
+                yield pytest.param(system, name, id=f"{system}-{name}", marks=marks)
+
+
+def is_published(row: ExpectedRow) -> bool:
+    return row.published is not None or row.published_range is not None
 
 
 @pytest.mark.parametrize(("system", "name"), list(figures()))
