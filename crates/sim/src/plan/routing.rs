@@ -1,9 +1,9 @@
-//! Shortest paths through networks that are not grids, and whether packets on them can deadlock.
+//! Routing tables of networks that are not grids, and whether packets in them can deadlock.
 
 use device::router::routing::{Routing, Table};
 
 use super::network::Builder;
-use super::web::Web;
+use super::topology::Topology;
 
 impl Builder<'_> {
     /// The routers at the far ends of a router's fibres, by port.
@@ -36,8 +36,8 @@ impl Builder<'_> {
         seen
     }
 
-    /// The routers of a network by number, with the neighbours of each.
-    fn web(&self, routers: &[usize]) -> Web {
+    /// The routers of a network by number, and the fibres between them.
+    fn topology(&self, routers: &[usize]) -> Topology {
         let number = |node: usize| {
             routers
                 .binary_search(&node)
@@ -47,26 +47,24 @@ impl Builder<'_> {
             let all = self.neighbours(*router);
             all.map(|(port, node)| (port, number(node))).collect()
         };
-        Web {
-            neighbours: routers.iter().map(neighbours).collect(),
-        }
+        Topology::new(&routers.iter().map(neighbours).collect::<Vec<_>>())
     }
 
     /// The routing tables of shortest paths; among equal paths the lowest port is taken.
     pub(crate) fn tables(&self, routers: &[usize]) -> Vec<Routing> {
         let channels = self.scenario.nodes[routers[0]].optical.virtual_channels as u8;
         let table = |fibres| Routing::Table(Table { fibres, channels });
-        self.web(routers)
-            .shortest()
+        self.topology(routers)
+            .routes()
             .into_iter()
             .map(table)
             .collect()
     }
 
-    /// A warning if packets on the shortest paths can wait for each other in a circle.
-    pub(crate) fn circle(&self, routers: &[usize]) -> Option<String> {
-        let web = self.web(routers);
-        let circle = web.circle(&web.shortest())?;
+    /// A warning if packets on the shortest paths can deadlock.
+    pub(crate) fn deadlock(&self, routers: &[usize]) -> Option<String> {
+        let topology = self.topology(routers);
+        let circle = topology.deadlock(&topology.routes())?;
         let name = |number: &usize| self.scenario.nodes[routers[*number]].name.value.as_str();
         let names: Vec<&str> = circle.iter().map(name).collect();
         let line = self
@@ -75,7 +73,7 @@ impl Builder<'_> {
             .first()
             .map_or(1, |fibre| fibre.lines.own());
         let message = format!(
-            "the shortest ways between these routers go in a circle ({} and back): packets can wait for each other and stand still for ever (deadlock); leave out a fibre of it, or write a network with shape = \"ring\" or \"torus\" and a dateline",
+            "the shortest paths between these routers form a circle ({} and back), so that packets can wait for each other for ever (deadlock); leave out a fibre of it, or write a network with shape = \"ring\" or \"torus\" and a dateline",
             names.join(" to ")
         );
         Some(self.scenario.error(line, message).to_string())
