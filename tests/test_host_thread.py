@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conftest import PAIR
-from peerlane import Fabric, Hand, Simulation, run_programs
+from peerlane import Fabric, HostThread, Simulation, run_programs
 
 
 def simulation() -> Simulation:
@@ -18,44 +18,44 @@ def bar(of: Simulation) -> int:
 
 def test_a_program_finds_in_a_register_what_it_put_there() -> None:
     fabric = simulation()
-    hand = fabric.hand("h0")
+    thread = fabric.host_thread("h0")
     at = bar(fabric)
 
     async def program() -> int:
-        await hand.store(at, 0x1122_3344_5566_7788)
-        return await hand.load(at + 4, 4)
+        await thread.store(at, 0x1122_3344_5566_7788)
+        return await thread.load(at + 4, 4)
 
-    assert hand.run(program()) == 0x1122_3344
+    assert thread.run(program()) == 0x1122_3344
 
 
 def test_work_takes_as_long_as_it_says_and_thought_takes_no_time() -> None:
     fabric = simulation()
-    hand = fabric.hand("h0")
+    thread = fabric.host_thread("h0")
 
     async def program() -> tuple[float, float]:
-        began = hand.now_ns
+        began = thread.now_ns
         sum(range(10_000))
-        thought = hand.now_ns - began
-        await hand.work(70)
-        return thought, hand.now_ns - began
+        thought = thread.now_ns - began
+        await thread.work(70)
+        return thought, thread.now_ns - began
 
-    assert hand.run(program()) == (0, 70)
+    assert thread.run(program()) == (0, 70)
 
 
 def test_copies_are_charged_by_the_page_each_way() -> None:
     costs = {"buffer_write_rate": "4.096 GB/s", "buffer_read_rate": "40.96 GB/s"}
     fabric = Fabric("alone").host("h0", memory="1 MiB", **costs).device("a", "h0").simulation()
-    hand = fabric.hand("h0")
+    thread = fabric.host_thread("h0")
 
     async def program() -> tuple[float, float, bytes]:
-        async with hand.pinned(8192) as buffer:
-            began = hand.now_ns
-            await hand.put(buffer + 4090, b"across a boundary")
-            put = hand.now_ns - began
-            taken = await hand.take(buffer + 4090, 17)
-            return put, hand.now_ns - began - put, taken
+        async with thread.pinned(8192) as buffer:
+            began = thread.now_ns
+            await thread.put(buffer + 4090, b"across a boundary")
+            put = thread.now_ns - began
+            taken = await thread.take(buffer + 4090, 17)
+            return put, thread.now_ns - began - put, taken
 
-    put, take, taken = hand.run(program())
+    put, take, taken = thread.run(program())
     assert (put, take) == pytest.approx((2000, 200))
     assert taken == b"across a boundary"
 
@@ -64,49 +64,49 @@ def test_programs_run_side_by_side() -> None:
     fabric = simulation()
     order = []
 
-    async def program(name: str, hand: Hand, ns: float) -> str:
+    async def program(name: str, thread: HostThread, ns: float) -> str:
         for _ in range(3):
-            await hand.work(ns)
+            await thread.work(ns)
             order.append(name)
         return name
 
-    hands = [fabric.hand("h0"), fabric.hand("h0")]
-    both = [program("slow", hands[0], 100), program("quick", hands[1], 45)]
+    threads = [fabric.host_thread("h0"), fabric.host_thread("h0")]
+    both = [program("slow", threads[0], 100), program("quick", threads[1], 45)]
     assert run_programs(fabric, both) == ["slow", "quick"]
     assert order == ["quick", "quick", "slow", "quick", "slow", "slow"]
 
 
 def test_a_program_hears_of_a_write_of_a_device_to_its_memory() -> None:
     fabric = simulation()
-    hand = fabric.hand("h0")
+    thread = fabric.host_thread("h0")
 
     async def program() -> bytes:
-        async with hand.pinned(4096) as buffer:
+        async with thread.pinned(4096) as buffer:
             fabric.write("a", buffer + 64, b"news")
-            while not hand.look(buffer + 64, 1)[0]:
-                await hand.written(buffer + 64)
-            return hand.look(buffer + 64, 4)
+            while not thread.look(buffer + 64, 1)[0]:
+                await thread.written(buffer + 64)
+            return thread.look(buffer + 64, 4)
 
-    assert hand.run(program()) == b"news"
+    assert thread.run(program()) == b"news"
 
 
 def test_a_program_that_waits_for_nothing_is_told() -> None:
     fabric = simulation()
-    hand = fabric.hand("h0")
+    thread = fabric.host_thread("h0")
     with pytest.raises(RuntimeError, match="nothing is left to happen"):
-        hand.run(hand.interrupt(7))
+        thread.run(thread.interrupt(7))
 
 
 def test_wrong_accesses_and_hosts_are_refused() -> None:
     fabric = simulation()
-    hand = fabric.hand("h0")
+    thread = fabric.host_thread("h0")
     with pytest.raises(ValueError, match="within a 4 KiB page"):
-        hand.run(hand.load(4092, 8))
+        thread.run(thread.load(4092, 8))
     with pytest.raises(ValueError, match="not a possible time to work"):
-        hand.run(hand.work(-1))
+        thread.run(thread.work(-1))
     with pytest.raises(ValueError, match="no processor"):
-        fabric.hand("a")
+        fabric.host_thread("a")
     with pytest.raises(ValueError, match="no node"):
-        fabric.hand("h9")
+        fabric.host_thread("h9")
     with pytest.raises(ValueError, match="left together"):
         fabric.allocate("h0", 1 << 30)

@@ -18,7 +18,7 @@ from peerlane.fabric.simulation import ScenarioWarning, Simulation
 from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
 from peerlane.network.bounds import Bounds
 from peerlane.network.sweep import LoadPoint, Sweep, sweep
-from peerlane.programs.hand import Hand, run_programs
+from peerlane.programs.host_thread import HostThread, run_programs
 from peerlane.programs.ranks.rank import Message, Rank, Window
 from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
 from peerlane.results.collection import Collection
@@ -36,7 +36,7 @@ __all__ = [
     "Fibre",
     "FibreResult",
     "FlowResult",
-    "Hand",
+    "HostThread",
     "Latency",
     "LinkResult",
     "LoadPoint",

@@ -15,18 +15,18 @@ use crate::{Simulation, access_error, watched};
 
 /// A thread of a simulated host that Python controls.
 #[pyclass(module = "peerlane._core", frozen)]
-pub struct Hand {
-    hand: sim::Hand,
+pub struct HostThread {
+    thread: sim::HostThread,
     simulation: Py<Simulation>,
 }
 
 #[pymethods]
-impl Hand {
+impl HostThread {
     #[new]
     fn new(py: Python<'_>, simulation: Py<Simulation>, host: &str) -> PyResult<Self> {
-        let hand = sim::Hand::new(&mut simulation.try_borrow_mut(py)?.0, host);
-        let hand = hand.map_err(|error| access_error(&error))?;
-        Ok(Self { hand, simulation })
+        let thread = sim::HostThread::new(&mut simulation.try_borrow_mut(py)?.0, host);
+        let thread = thread.map_err(|error| access_error(&error))?;
+        Ok(Self { thread, simulation })
     }
 
     fn begin_load(&self, py: Python<'_>, address: u64, length: u32) -> PyResult<()> {
@@ -58,11 +58,11 @@ impl Hand {
     }
 
     fn take<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        self.hand.take().map(|bytes| PyBytes::new(py, &bytes))
+        self.thread.take().map(|bytes| PyBytes::new(py, &bytes))
     }
 
     fn costs(&self) -> [(&'static str, f64); 6] {
-        let costs = self.hand.costs();
+        let costs = self.thread.costs();
         [
             ("system_call", costs.system_call.as_ns()),
             ("page_pin", costs.page_pin.as_ns()),
@@ -74,25 +74,26 @@ impl Hand {
     }
 }
 
-impl Hand {
+impl HostThread {
     fn begin(&self, py: Python<'_>, order: Order) -> PyResult<()> {
         let simulation = &mut self.simulation.try_borrow_mut(py)?.0;
-        self.hand.begin(simulation, order);
+        self.thread.begin(simulation, order);
         Ok(())
     }
 }
 
-/// Advances simulated time until one of `hands` has ended its operation, and returns its index. Returns `None` if none ever will.
+/// Advances simulated time until one of `threads` has ended its operation, and returns its index. Returns `None` if none ever will.
 #[pyfunction]
 pub fn advance(
     py: Python<'_>,
     simulation: &Bound<'_, Simulation>,
-    hands: Vec<Py<Hand>>,
+    threads: Vec<Py<HostThread>>,
 ) -> PyResult<Option<usize>> {
     let simulation = &mut simulation.try_borrow_mut()?.0;
-    let hands: Vec<&sim::Hand> = hands.iter().map(|hand| &hand.get().hand).collect();
+    let threads: Vec<&sim::HostThread> =
+        threads.iter().map(|thread| &thread.get().thread).collect();
     watched(py, |watch| {
-        simulation.advance(&hands, &mut || watch(&|_| Ok(())))
+        simulation.advance(&threads, &mut || watch(&|_| Ok(())))
     })
 }
 

@@ -2,7 +2,7 @@
 
 mod afu;
 mod arithmetic;
-mod hand;
+mod host_thread;
 mod job;
 mod session;
 mod wire;
@@ -427,7 +427,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Simulation>()?;
-    module.add_class::<hand::Hand>()?;
+    module.add_class::<host_thread::HostThread>()?;
     module.add_class::<job::Job>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<afu::Shell>()?;
@@ -436,7 +436,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(session::write_bitstream, module)?)?;
     module.add_function(wrap_pyfunction!(session::load_image, module)?)?;
     module.add_function(wrap_pyfunction!(session::cards, module)?)?;
-    module.add_function(wrap_pyfunction!(hand::advance, module)?)?;
+    module.add_function(wrap_pyfunction!(host_thread::advance, module)?)?;
     module.add_function(wrap_pyfunction!(job::nics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(pattern, module)?)?;

@@ -74,7 +74,7 @@ impl Server {
             } => {
                 let address = self.register(client, handle, (offset, bytes.len() as u64))?;
                 let stored = self
-                    .hand
+                    .thread
                     .store(&mut self.simulation, address, &bytes, watch);
                 stored.map(|()| Reply::Done).map_err(|_| Failure::Exception)
             }
@@ -86,7 +86,7 @@ impl Server {
                     self.buffers
                         .pin(simulation, &self.host, handle, &file, (size, page))?;
                 let pages = size.div_ceil(page);
-                let costs = self.hand.costs();
+                let costs = self.thread.costs();
                 let took = costs.system_call + costs.page_pin * pages;
                 self.pass(took, watch);
                 let (buffer, address) = pinned;
@@ -97,7 +97,7 @@ impl Server {
                 let named = (handle, buffer);
                 self.buffers
                     .unpin(&mut self.simulation, &self.host, named)?;
-                self.pass(self.hand.costs().system_call, watch);
+                self.pass(self.thread.costs().system_call, watch);
                 Ok(Reply::Done)
             }
             Request::Listen { handle, event } => {
@@ -132,7 +132,7 @@ impl Server {
     }
 
     fn welcome(&self) -> Welcome {
-        let costs = self.hand.costs();
+        let costs = self.thread.costs();
         Welcome {
             clock: if self.settings.is_wall {
                 Clock::Wall
@@ -154,7 +154,7 @@ impl Server {
     /// Lets time pass while a process works.
     pub(crate) fn pass(&mut self, span: Span, watch: &mut dyn FnMut() -> bool) {
         // The only error is an interruption by `watch`; the work then ends before the next access.
-        let _ = self.hand.work(&mut self.simulation, span, watch);
+        let _ = self.thread.work(&mut self.simulation, span, watch);
     }
 
     /// The address of `len` bytes of an accelerator's registers at `offset`, which must be aligned.
@@ -186,7 +186,7 @@ impl Server {
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
         let address = self.register(client, handle, (offset, len.into()))?;
-        let loaded = self.hand.load(&mut self.simulation, address, len, watch);
+        let loaded = self.thread.load(&mut self.simulation, address, len, watch);
         loaded.map(Reply::Bytes).map_err(|_| Failure::Exception)
     }
 
@@ -202,17 +202,17 @@ impl Server {
             return Err(Failure::NotSupported);
         }
         let control = self.cards[opened.card].place.port + PORT_CONTROL;
-        let (hand, simulation) = (&self.hand, &mut self.simulation);
+        let (thread, simulation) = (&self.thread, &mut self.simulation);
         let mut turn = || {
-            hand.work(simulation, hand.costs().system_call, watch)?;
-            hand.store(simulation, control, &IN_RESET.to_le_bytes(), watch)?;
+            thread.work(simulation, thread.costs().system_call, watch)?;
+            thread.store(simulation, control, &IN_RESET.to_le_bytes(), watch)?;
             for _ in 0..RESET_LOOKS {
-                let word = hand.load_word(simulation, control, watch)?;
+                let word = thread.load_word(simulation, control, watch)?;
                 if word & RESET_DONE != 0 {
                     break;
                 }
             }
-            hand.store(simulation, control, &0_u64.to_le_bytes(), watch)
+            thread.store(simulation, control, &0_u64.to_le_bytes(), watch)
         };
         turn().map(|()| Reply::Done).map_err(|_| Failure::Exception)
     }
@@ -282,14 +282,14 @@ impl Server {
         let mut watch = || Instant::now() < until && watch();
         loop {
             let woken = self
-                .hand
+                .thread
                 .wait(&mut self.simulation, &what, limit, &mut watch);
             let why = match woken {
                 Woken::Happened if what == sim::Until::Interrupt => {
                     if !self.signal_interrupts().contains(&client) {
                         continue;
                     }
-                    self.pass(self.hand.costs().interrupt_latency, &mut watch);
+                    self.pass(self.thread.costs().interrupt_latency, &mut watch);
                     WaitEnd::Happened
                 }
                 Woken::Happened => WaitEnd::Happened,

@@ -16,8 +16,8 @@ impl Server {
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<u64, Failure> {
         let address = self.error_register(named)?;
-        self.pass(self.hand.costs().system_call, watch);
-        let loaded = self.hand.load_word(&mut self.simulation, address, watch);
+        self.pass(self.thread.costs().system_call, watch);
+        let loaded = self.thread.load_word(&mut self.simulation, address, watch);
         loaded.map_err(|_| Failure::Exception)
     }
 
@@ -28,10 +28,10 @@ impl Server {
         watch: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
         let address = self.error_register(named)?;
-        self.pass(self.hand.costs().system_call, watch);
+        self.pass(self.thread.costs().system_call, watch);
         let bytes = value.to_le_bytes();
         let stored = self
-            .hand
+            .thread
             .store(&mut self.simulation, address, &bytes, watch);
         stored.map(|()| Reply::Done).map_err(|_| Failure::Exception)
     }

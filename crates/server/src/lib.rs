@@ -1,6 +1,6 @@
 //! A simulated host for real processes: open handles, shared memory, interrupts, time.
 //!
-//! A process makes calls over a [`session`]. They become loads and stores of a [`Hand`](sim::Hand) of the host, and simulated time
+//! A process makes calls over a [`session`]. They become loads and stores of a [`HostThread`](sim::HostThread) of the host, and simulated time
 //! passes only for them. With the wall clock the simulation also runs between calls, as fast as it can.
 
 mod bitstream;

@@ -6,7 +6,7 @@ use kernel::{Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use session::{ChannelError, Listener, Response};
-use sim::{AccessError, Hand, Simulation};
+use sim::{AccessError, HostThread, Simulation};
 use thiserror::Error;
 
 use crate::buffers::Buffers;
@@ -46,7 +46,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Server {
     pub(crate) simulation: Simulation,
-    pub(crate) hand: Hand,
+    pub(crate) thread: HostThread,
     pub(crate) host: String,
     pub(crate) settings: Settings,
     /// The simulated time at which the session began.
@@ -90,13 +90,13 @@ impl Server {
         };
         let first = cards.first().ok_or_else(no_cards)?;
         let host = first.place.host.clone();
-        let hand = Hand::new(&mut simulation, &host)?;
+        let thread = HostThread::new(&mut simulation, &host)?;
         Ok(Server {
             cards,
             began: simulation.now(),
             listener: Listener::bind(path)?,
             simulation,
-            hand,
+            thread,
             host,
             settings,
             clients: Vec::new(),

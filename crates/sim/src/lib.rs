@@ -22,7 +22,7 @@ pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use run::access::AccessError;
 pub use run::cards::CardPlace;
-pub use run::hand::{Hand, Order, Until, Woken};
+pub use run::host_thread::{HostThread, Order, Until, Woken};
 pub use run::job;
 pub use run::simulation::Simulation;
 pub use transaction::{Backing, Memory, Pattern};

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 from peerlane.fabric.tree import Tree
-from peerlane.programs.hand import Hand
+from peerlane.programs.host_thread import HostThread
 from peerlane.results.run import RunResult
 
 if TYPE_CHECKING:
@@ -182,17 +182,17 @@ class Simulation:
         """Frees memory that `allocate` returned."""
         self._core.free(host, address, size)
 
-    def hand(self, host: str) -> Hand:
+    def host_thread(self, host: str) -> HostThread:
         """A new thread of `host`, driven from outside; the thread occupies a core.
 
         Raises:
             ValueError: There is no such host.
         """
-        return Hand(self, host, _core.Hand(self._core, host))
+        return HostThread(self, host, _core.HostThread(self._core, host))
 
-    def advance(self, hands: list[_core.Hand]) -> int | None:
-        """Lets time pass until one of `hands` is done: `peerlane.run_programs`."""
-        return _core.advance(self._core, hands)
+    def advance(self, threads: list[_core.HostThread]) -> int | None:
+        """Lets time pass until one of `threads` is done: `peerlane.run_programs`."""
+        return _core.advance(self._core, threads)
 
     def cards(self) -> list[dict[str, Any]]:
         """All FPGA cards, with fields as in `peerlane.opae.Place`."""

@@ -10,7 +10,7 @@ from peerlane.opae.bitstream import bitstream
 
 if TYPE_CHECKING:
     from peerlane.fabric.simulation import Simulation
-    from peerlane.programs.hand import Hand
+    from peerlane.programs.host_thread import HostThread
 
 NEXT, LAST, KIND = 16, 40, 60
 """First bits of the fields in a feature's first word: next offset, end of list, type."""
@@ -21,27 +21,27 @@ class Accelerator:
 
     Args:
         place: Where it is.
-        hand: The thread.
+        thread: The thread.
     """
 
-    def __init__(self, place: Place, hand: Hand) -> None:
+    def __init__(self, place: Place, thread: HostThread) -> None:
         self.place = place
         self.name = place.name
-        self.hand = hand
+        self.thread = thread
         self._base = place.registers
 
     @property
     def interrupts(self) -> tuple[int, ...]:
-        """The message of each interrupt, for `Hand.interrupt`."""
+        """The message of each interrupt, for `HostThread.interrupt`."""
         return self.place.interrupts
 
     async def load(self, offset: int, length: int = 8) -> int:
         """A register of 4 or 8 bytes."""
-        return await self.hand.load(self._base + offset, length)
+        return await self.thread.load(self._base + offset, length)
 
     async def store(self, offset: int, value: int, length: int = 8) -> None:
         """Sets a register of 4 or 8 bytes."""
-        await self.hand.store(self._base + offset, value, length)
+        await self.thread.store(self._base + offset, value, length)
 
     async def uuid(self) -> int:
         """The ID of its function: 128 bits."""
@@ -112,7 +112,7 @@ def configure(simulation: Simulation, card: str, image: str) -> None:
 
 
 def accelerators(simulation: Simulation) -> list[Accelerator]:
-    """The accelerators of all cards of a fabric, each in the hands of a thread of its own.
+    """The accelerators of all cards of a fabric, each used by a thread of its own.
 
     Raises:
         ValueError: There is no card.
@@ -120,4 +120,4 @@ def accelerators(simulation: Simulation) -> list[Accelerator]:
     found = places(simulation)
     if not found:
         raise ValueError('there is no card; write a device with model = "fpga-card"')
-    return [Accelerator(place, simulation.hand(place.host)) for place in found]
+    return [Accelerator(place, simulation.host_thread(place.host)) for place in found]

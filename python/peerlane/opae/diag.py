@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from peerlane.programs.hand import PAGE
+from peerlane.programs.host_thread import PAGE
 
 if TYPE_CHECKING:
     from peerlane.opae.card import Accelerator
@@ -121,16 +121,16 @@ async def diagnose(
     Raises:
         DiagnosticsError: Bytes were not copied as they were, or the test never ended.
     """
-    hand = card.hand
+    thread = card.thread
     size = lines * LINE
     async with (
-        hand.pinned(PAGE) as status,
-        hand.pinned(size, HUGE) as source,
-        hand.pinned(size, HUGE) as target,
+        thread.pinned(PAGE) as status,
+        thread.pinned(size, HUGE) as source,
+        thread.pinned(size, HUGE) as target,
     ):
-        hand.set(status + STATUS, bytes(LINE))
+        thread.set(status + STATUS, bytes(LINE))
         if mode is Mode.LOOPBACK:
-            hand.set(source, bytes(number % 251 for number in range(size)))
+            thread.set(source, bytes(number % 251 for number in range(size)))
         await card.store(CONTROL, 0, 4)
         await card.store(CONTROL, OUT_OF_RESET, 4)
         await card.store(STATUS_BASE, status)
@@ -140,18 +140,18 @@ async def diagnose(
         flags = mode.bits | _REQUEST_BITS[request_lines]
         flags |= CONTINUOUS if continuous_ns else 0
         await card.store(CONFIGURATION, flags, 4)
-        began = hand.now_ns
+        began = thread.now_ns
         await card.store(CONTROL, OUT_OF_RESET | START, 4)
         if continuous_ns:
-            await hand.work(continuous_ns)
+            await thread.work(continuous_ns)
             await card.store(CONTROL, OUT_OF_RESET | START | FORCE_END, 4)
-        while not hand.look(status + STATUS, 1)[0] & 1:
-            await hand.written(status + STATUS)
-        ended = hand.now_ns
-        word = hand.look(status + STATUS, LINE)
+        while not thread.look(status + STATUS, 1)[0] & 1:
+            await thread.written(status + STATUS)
+        ended = thread.now_ns
+        word = thread.look(status + STATUS, LINE)
         _, failures, cycles, reads, writes = struct.unpack_from("<IIQII", word)
         is_copy = mode is Mode.LOOPBACK and not continuous_ns
-        if failures or (is_copy and hand.look(source, size) != hand.look(target, size)):
+        if failures or (is_copy and thread.look(source, size) != thread.look(target, size)):
             raise DiagnosticsError(f"{card.name}: {mode} changed the bytes that it moved")
         clock = card.place.clock_hz
         return Diagnosis(mode, lines, request_lines, reads, writes, cycles, clock, ended - began)

@@ -13,7 +13,7 @@ import struct
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from peerlane.programs.hand import PAGE
+from peerlane.programs.host_thread import PAGE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -84,7 +84,7 @@ class Dma:
 
     def __init__(self, card: Accelerator, base: int, buffers: list[int], magic: int) -> None:
         self._card = card
-        self._hand = card.hand
+        self._thread = card.thread
         self._base = base
         self._buffers = buffers
         self._magic = magic
@@ -101,7 +101,7 @@ class Dma:
         if base is None:
             raise DmaError(f"{card.name} has no memory-mapped DMA loaded")
         async with AsyncExitStack() as pins:
-            pin = card.hand.pinned
+            pin = card.thread.pinned
             pinned = [await pins.enter_async_context(pin(CHUNK)) for _ in range(BUFFERS)]
             magic = await pins.enter_async_context(pin(PAGE))
             await card.store(base + CONTROL, INTERRUPTS_ENABLED, 4)
@@ -120,7 +120,7 @@ class Dma:
         awaited = False
         for number in range(whole):
             buffer = self._buffers[number % BUFFERS]
-            await self._hand.put(buffer, chunks[number])
+            await self._thread.put(buffer, chunks[number])
             control = EARLY_DONE
             if number % HALF == HALF - 1 or number == whole - 1:
                 if awaited:
@@ -131,7 +131,7 @@ class Dma:
         if awaited:
             await self._sleep()
         if rest:
-            await self._hand.put(self._buffers[0], chunks[whole])
+            await self._thread.put(self._buffers[0], chunks[whole])
             source = self._buffers[0] | HOST
             await self._send(source, to + whole * CHUNK, rest, INTERRUPT_AT_END)
             await self._sleep()
@@ -166,10 +166,10 @@ class Dma:
             await self._send(source + whole * CHUNK, target, rest, 0)
             await self._announce()
             await self._wait()
-            yield await self._hand.take(self._buffers[0], rest)
+            yield await self._thread.take(self._buffers[0], rest)
 
     async def _take(self, number: int) -> bytes:
-        return await self._hand.take(self._buffers[number % BUFFERS], CHUNK)
+        return await self._thread.take(self._buffers[number % BUFFERS], CHUNK)
 
     async def _send(self, source: int, target: int, length: int, control: int) -> None:
         """Hands over a descriptor when there is room, or two if it ends within a burst."""
@@ -198,13 +198,13 @@ class Dma:
 
     async def _sleep(self) -> None:
         """Waits for an interrupt in `poll`, reads the event and clears the interrupt."""
-        await self._hand.interrupt(self._card.interrupts[0])
-        await self._hand.system_call()
+        await self._thread.interrupt(self._card.interrupts[0])
+        await self._thread.system_call()
         await self._card.store(self._base + STATUS, INTERRUPT, 4)
 
     async def _announce(self) -> None:
         """Has the engine write the magic word behind everything before."""
-        self._hand.set(self._magic, bytes(8))
+        self._thread.set(self._magic, bytes(8))
         await self._card.load(self._base + STATUS, 4)
         control = INTERRUPT_AT_END
         await self._send(MAGIC_ROM, self._magic | HOST_FENCED, LINE, control)
@@ -212,6 +212,6 @@ class Dma:
     async def _wait(self) -> None:
         """Waits for that word."""
         await self._sleep()
-        while int.from_bytes(self._hand.look(self._magic, 8), "little") != MAGIC:
-            await self._hand.written(self._magic)
-        self._hand.set(self._magic, bytes(8))
+        while int.from_bytes(self._thread.look(self._magic, 8), "little") != MAGIC:
+            await self._thread.written(self._magic)
+        self._thread.set(self._magic, bytes(8))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from peerlane import _core
 from peerlane.opae.dma import CHUNK, LINE, Dma
-from peerlane.programs.hand import run_programs
+from peerlane.programs.host_thread import run_programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,17 +98,17 @@ def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> li
 
 async def _write(card: Accelerator, pattern: _Pattern) -> float:
     async with Dma.of(card) as dma:
-        began = card.hand.now_ns
+        began = card.thread.now_ns
         await dma.write(0, pattern, pattern.size)
-        return card.hand.now_ns - began
+        return card.thread.now_ns - began
 
 
 async def _read(card: Accelerator, pattern: _Pattern) -> tuple[float, bool]:
     async with Dma.of(card) as dma:
-        began = card.hand.now_ns
+        began = card.thread.now_ns
         intact = True
         number = 0
         async for chunk in dma.read(0, pattern.size):
             intact &= chunk == pattern[number]
             number += 1
-        return card.hand.now_ns - began, intact
+        return card.thread.now_ns - began, intact

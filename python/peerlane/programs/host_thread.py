@@ -1,7 +1,7 @@
 """Programs on simulated hosts, with one thread each, from which drivers can be written.
 
-A program is an `async` function of a `Hand`. Simulated time passes only while the program awaits a
-call of its `Hand`; its own computing takes no time unless it calls `Hand.work`.
+A program is an `async` function of a `HostThread`. Simulated time passes only while the program awaits a
+call of its `HostThread`; its own computing takes no time unless it calls `HostThread.work`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Machine(Protocol):
     def free(self, host: str, address: int, size: int) -> None:
         """Takes back allocated bytes."""
 
-    def advance(self, hands: list[_core.Hand]) -> int | None:
-        """Lets time pass until one of `hands` is done: its index, or `None` if nothing happens."""
+    def advance(self, threads: list[_core.HostThread]) -> int | None:
+        """Lets time pass until one of `threads` is done: its index, or `None` if nothing happens."""
 
 
-class Hand:
-    """A thread on a core of a host: `Simulation.hand`."""
+class HostThread:
+    """A thread on a core of a host: `Simulation.host_thread`."""
 
-    def __init__(self, simulation: Machine, host: str, core: _core.Hand) -> None:
+    def __init__(self, simulation: Machine, host: str, core: _core.HostThread) -> None:
         self._simulation = simulation
         self._host = host
         self._core = core
@@ -126,7 +126,7 @@ class Hand:
         finally:
             self._simulation.free(self._host, address, size)
 
-    def run(self, program: Coroutine[_core.Hand, bytes, _Result]) -> _Result:
+    def run(self, program: Coroutine[_core.HostThread, bytes, _Result]) -> _Result:
         """Runs a program of this thread to its end; returns its value."""
         return run_programs(self._simulation, [program])[0]
 
@@ -134,15 +134,15 @@ class Hand:
 class _Done:
     """An awaitable that ends when the last request to a host thread is done."""
 
-    def __init__(self, core: _core.Hand) -> None:
+    def __init__(self, core: _core.HostThread) -> None:
         self._core = core
 
-    def __await__(self) -> Generator[_core.Hand, bytes, bytes]:
+    def __await__(self) -> Generator[_core.HostThread, bytes, bytes]:
         return (yield self._core)
 
 
 def run_programs(
-    simulation: Machine, programs: Sequence[Coroutine[_core.Hand, bytes, _Result]]
+    simulation: Machine, programs: Sequence[Coroutine[_core.HostThread, bytes, _Result]]
 ) -> list[_Result]:
     """Runs programs side by side, each with a thread of its own; returns their values.
 
@@ -150,7 +150,7 @@ def run_programs(
         RuntimeError: A program waits, and nothing is left to happen.
     """
     results: dict[int, _Result] = {}
-    waiting: dict[int, _core.Hand] = {}
+    waiting: dict[int, _core.HostThread] = {}
 
     def go_on(number: int, answer: bytes | None) -> None:
         try:

@@ -50,7 +50,7 @@ pub enum AccessError {
     #[error("{0} bytes are too many for one read; ask for 1 GiB at most")]
     TooLong(u64),
     /// Only some devices have queue pairs.
-    #[error("{0} is no network interface controller; name a device with model = \"nic\"")]
+    #[error("{0} is not a network interface controller; name a device with model = \"nic\"")]
     NoNic(String),
     /// Loads and stores reach only nodes at the same controller or at joined ones.
     #[error(

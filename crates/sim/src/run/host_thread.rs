@@ -1,7 +1,7 @@
 //! A host thread whose program runs outside: it gets its next order when it has finished the last one.
 //!
 //! Simulated time passes only while the thread works or waits. A program uses memory that it shares with devices without an access,
-//! as the bytes are its own, and itself states the time that this takes ([`Hand::work`]).
+//! as the bytes are its own, and itself states the time that this takes ([`HostThread::work`]).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +15,14 @@ use crate::run::simulation::{CHUNK, Simulation};
 
 /// A host thread driven from outside.
 #[derive(Debug)]
-pub struct Hand {
+pub struct HostThread {
     host: usize,
     thread: ThreadId,
     desk: Desk,
     costs: DriverParameters,
 }
 
-/// An event that a hand waits for.
+/// An event that a thread waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Until {
     /// The time limit.
@@ -46,7 +46,7 @@ pub enum Woken {
     Broken,
 }
 
-/// An order for a hand.
+/// An order for a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Loads so many bytes from an address across the fabric by one request.
@@ -81,14 +81,14 @@ struct Desk {
 /// Events further away than this are time-outs of answered requests: the fabric is at rest.
 const REST: Span = Span::from_us(1000);
 
-impl Hand {
+impl HostThread {
     /// Starts a thread of `host`, which keeps a core of it.
     pub fn new(simulation: &mut Simulation, host: &str) -> Result<Self, AccessError> {
         let desk = Desk::default();
         let costs = simulation.costs(host)?;
         let (orders, store) = (desk.clone(), costs.register_write);
         let thread = simulation.spawn(host, move |system| serve(system, orders, store))?;
-        Ok(Hand {
+        Ok(HostThread {
             host: simulation.node(host)?,
             thread,
             desk,
@@ -231,17 +231,21 @@ impl Hand {
 
     fn processor<'s>(&self, simulation: &'s mut Simulation) -> &'s mut Processor {
         let host = simulation.models[self.host].host_mut();
-        host.expect("a hand is of a host").cpu_mut()
+        host.expect("a thread is of a host").cpu_mut()
     }
 }
 
 impl Simulation {
-    /// Lets time pass until one of `hands` has carried out its order, while `watch`, called from time to time, allows it. Gives the
+    /// Lets time pass until one of `threads` has carried out its order, while `watch`, called from time to time, allows it. Gives the
     /// index of that one; `None` if none ever will.
-    pub fn advance(&mut self, hands: &[&Hand], watch: &mut dyn FnMut() -> bool) -> Option<usize> {
+    pub fn advance(
+        &mut self,
+        threads: &[&HostThread],
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Option<usize> {
         loop {
             for _ in 0..CHUNK {
-                if let Some(done) = hands.iter().position(|hand| hand.is_done()) {
+                if let Some(done) = threads.iter().position(|thread| thread.is_done()) {
                     return Some(done);
                 }
                 if !self.step_until(Time::NEVER) {

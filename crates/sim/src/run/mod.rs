@@ -3,7 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod cards;
 mod configuration;
-pub(crate) mod hand;
+pub(crate) mod host_thread;
 pub mod job;
 mod programs;
 pub(crate) mod simulation;

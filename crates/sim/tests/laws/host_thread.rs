@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use kernel::{Span, Time};
-use sim::{Backing, Hand, Memory, Simulation, Until, Woken};
+use sim::{Backing, HostThread, Memory, Simulation, Until, Woken};
 
 const PAIR: &str = r#"
     [hosts.h0]
@@ -13,48 +13,48 @@ const PAIR: &str = r#"
     upstream = { to = "h0" }
     "#;
 
-fn pair() -> (Simulation, Hand, u64) {
+fn pair() -> (Simulation, HostThread, u64) {
     let mut simulation = Simulation::read(PAIR, "pair", None).expect("a fabric of two");
-    let hand = Hand::new(&mut simulation, "h0").expect("a host");
+    let thread = HostThread::new(&mut simulation, "h0").expect("a host");
     let tree = sim::Tree::of(simulation.plan());
     let device = tree.nodes.iter().find(|node| node.name == "a");
     let bar = device.expect("it is there").regions[0].base;
-    (simulation, hand, bar)
+    (simulation, thread, bar)
 }
 
 #[test]
 fn what_is_stored_is_loaded_and_a_load_takes_a_round_trip() {
-    let (mut simulation, hand, bar) = pair();
-    let stored = hand.store(&mut simulation, bar + 8, &[1, 2, 3, 4], &mut || true);
+    let (mut simulation, thread, bar) = pair();
+    let stored = thread.store(&mut simulation, bar + 8, &[1, 2, 3, 4], &mut || true);
     stored.expect("a register");
     let before = simulation.now();
-    let loaded = hand.load(&mut simulation, bar + 8, 4, &mut || true);
+    let loaded = thread.load(&mut simulation, bar + 8, 4, &mut || true);
     assert_eq!(loaded, Ok(vec![1, 2, 3, 4]));
     assert!(simulation.now().since(before) > Span::from_ns(200));
 }
 
 #[test]
 fn a_load_that_nobody_answers_is_all_ones() {
-    let (mut simulation, hand, bar) = pair();
-    let loaded = hand.load(&mut simulation, bar + (1 << 24), 8, &mut || true);
+    let (mut simulation, thread, bar) = pair();
+    let loaded = thread.load(&mut simulation, bar + (1 << 24), 8, &mut || true);
     assert_eq!(loaded, Ok(vec![0xff; 8]));
 }
 
 #[test]
 fn work_and_waits_take_as_long_as_they_say() {
-    let (mut simulation, hand, _) = pair();
+    let (mut simulation, thread, _) = pair();
     let before = simulation.now();
-    let worked = hand.work(&mut simulation, Span::from_ns(70), &mut || true);
+    let worked = thread.work(&mut simulation, Span::from_ns(70), &mut || true);
     worked.expect("nobody stops it");
     assert_eq!(simulation.now().since(before), Span::from_ns(70));
     let limit = simulation.now() + Span::from_us(3);
-    let woken = hand.wait(&mut simulation, &Until::Limit, limit, &mut || true);
+    let woken = thread.wait(&mut simulation, &Until::Limit, limit, &mut || true);
     assert_eq!((woken, simulation.now()), (Woken::Limit, limit));
 }
 
 #[test]
 fn a_wait_for_bytes_is_over_when_a_device_writes_one_of_them_and_no_other() {
-    let (mut simulation, hand, _) = pair();
+    let (mut simulation, thread, _) = pair();
     let base = simulation.allocate("h0", 8192).expect("room");
     for (address, bytes) in [(base + 4096, 4096), (base + 64, 64)] {
         let bytes = vec![9; bytes];
@@ -62,29 +62,30 @@ fn a_wait_for_bytes_is_over_when_a_device_writes_one_of_them_and_no_other() {
         written.expect("the host's memory");
     }
     let until = Until::Written(base + 100..base + 108);
-    let woken = hand.wait(&mut simulation, &until, Time::NEVER, &mut || true);
+    let woken = thread.wait(&mut simulation, &until, Time::NEVER, &mut || true);
     assert_eq!(woken, Woken::Happened);
     let memory = simulation.memory("h0", base + 96, 8);
     assert_eq!(memory, Ok(vec![9; 8]));
-    let woken = hand.wait(&mut simulation, &until, Time::NEVER, &mut || true);
+    let woken = thread.wait(&mut simulation, &until, Time::NEVER, &mut || true);
     assert_eq!(woken, Woken::Quiet);
     let beyond = Until::Written(base..base + 64);
     simulation
         .write("a", base + 64, vec![1])
         .expect("the host's memory");
     let limit = simulation.now() + Span::from_us(5);
-    let woken = hand.wait(&mut simulation, &beyond, limit, &mut || true);
+    let woken = thread.wait(&mut simulation, &beyond, limit, &mut || true);
     assert_eq!((woken, simulation.now()), (Woken::Limit, limit));
 }
 
 #[test]
 fn a_wait_for_an_interrupt_says_once_that_the_fabric_is_at_rest() {
-    let (mut simulation, hand, bar) = pair();
-    let stored = hand.store(&mut simulation, bar, &[1; 4], &mut || true);
+    let (mut simulation, thread, bar) = pair();
+    let stored = thread.store(&mut simulation, bar, &[1; 4], &mut || true);
     stored.expect("a register");
     let limit = simulation.now() + Span::from_us(500);
-    let wait =
-        |simulation: &mut Simulation| hand.wait(simulation, &Until::Interrupt, limit, &mut || true);
+    let wait = |simulation: &mut Simulation| {
+        thread.wait(simulation, &Until::Interrupt, limit, &mut || true)
+    };
     assert_eq!(wait(&mut simulation), Woken::Quiet);
     assert!(simulation.now() < limit);
     assert_eq!(wait(&mut simulation), Woken::Limit);
@@ -93,13 +94,13 @@ fn a_wait_for_an_interrupt_says_once_that_the_fabric_is_at_rest() {
 
 #[test]
 fn what_somebody_did_not_wait_for_is_done_before_the_next_order() {
-    let (mut simulation, hand, bar) = pair();
-    let left = hand.load(&mut simulation, bar, 4, &mut || false);
+    let (mut simulation, thread, bar) = pair();
+    let left = thread.load(&mut simulation, bar, 4, &mut || false);
     assert!(left.is_ok(), "it is done before anybody looks");
-    hand.begin(&mut simulation, sim::Order::Work(Span::from_us(5)));
+    thread.begin(&mut simulation, sim::Order::Work(Span::from_us(5)));
     let before = simulation.now();
     simulation.fill("a", bar, &[4; 4]).expect("it is there");
-    let loaded = hand.load(&mut simulation, bar, 4, &mut || true);
+    let loaded = thread.load(&mut simulation, bar, 4, &mut || true);
     assert_eq!(loaded, Ok(vec![4; 4]));
     assert!(simulation.now().since(before) > Span::from_us(5));
 }

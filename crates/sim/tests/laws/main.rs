@@ -13,7 +13,7 @@ mod enumeration;
 mod failing_links;
 mod fixture;
 mod fpga_card;
-mod hand;
+mod host_thread;
 mod latency;
 mod limits;
 mod locks;

@@ -45,7 +45,7 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
         wanted = card or first(simulation)
         accelerator = next(one for one in accelerators(simulation) if one.name == wanted)
         test = diagnose(accelerator, mode, lines=lines, request_lines=request_lines)
-        found.append(accelerator.hand.run(test))
+        found.append(accelerator.thread.run(test))
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("mode", "reads", "writes", "cycles", "read GB/s", "write GB/s"):
         table.add_column(heading, justify="left" if heading == "mode" else "right")

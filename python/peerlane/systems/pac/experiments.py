@@ -89,7 +89,7 @@ def loopback() -> Measurements:
         simulation = _fabric().simulation()
         configure(simulation, "card", mode.image)
         (card,) = accelerators(simulation)
-        found = card.hand.run(diagnose(card, mode, lines=65536))
+        found = card.thread.run(diagnose(card, mode, lines=65536))
         if mode is not Mode.WRITE:
             yield f"check/loopback/{mode}/read", found.read_bytes_per_second / 1e6
         if mode is not Mode.READ:

@@ -134,8 +134,8 @@ pub enum CallError {
     /// The request was never begun, or has ended.
     #[error("nothing is under way with the number {0}")]
     NotBegun(u32),
-    /// The bytes are no whole number of elements.
-    #[error("{0} bytes are no whole number of elements of {1} bytes")]
+    /// The bytes are not a whole number of elements.
+    #[error("{0} bytes are not a whole number of elements of {1} bytes")]
     Elements(u64, u64),
     /// The ranks call different collectives.
     #[error(
