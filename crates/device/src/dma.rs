@@ -32,6 +32,10 @@ pub struct Dma {
 one_port!(Dma);
 
 impl LeafParameters for DmaParameters {
+    fn begins_flows(&self) -> bool {
+        true
+    }
+
     fn tags(&self) -> u32 {
         self.tags
     }
@@ -145,7 +149,7 @@ impl Dma {
         }
         if let Some(flow) = stamp.flow {
             for requester in &mut self.requesters {
-                requester.came_back(flow, fx.now());
+                requester.complete_round_trip(flow, fx.now());
             }
         }
     }

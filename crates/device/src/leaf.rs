@@ -47,6 +47,11 @@ pub trait LeafParameters: Parameters + Any {
         false
     }
 
+    /// Whether a flow can begin at the device: it makes the requests of flows, by itself or when its driver tells it to.
+    fn begins_flows(&self) -> bool {
+        false
+    }
+
     /// Whether the device does nothing without a driver or a program on the host above it.
     fn needs_driver(&self) -> bool {
         false

@@ -64,6 +64,10 @@ impl LeafParameters for NvmeParameters {
         }]
     }
 
+    fn begins_flows(&self) -> bool {
+        true
+    }
+
     fn tags(&self) -> u32 {
         self.tags
     }

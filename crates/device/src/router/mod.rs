@@ -156,6 +156,10 @@ impl Component for Router {
 }
 
 impl LeafParameters for RouterParameters {
+    fn begins_flows(&self) -> bool {
+        true
+    }
+
     fn joins_hosts(&self) -> bool {
         true
     }

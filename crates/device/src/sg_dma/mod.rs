@@ -93,6 +93,10 @@ impl LeafParameters for SgDmaParameters {
         endpoint.bar().into_iter().chain([registers]).collect()
     }
 
+    fn begins_flows(&self) -> bool {
+        true
+    }
+
     fn tags(&self) -> u32 {
         self.tags
     }

@@ -25,10 +25,11 @@ impl Planner<'_> {
         flow: &Flow,
         earlier: &[Workload],
     ) -> Result<Workload, ScenarioError> {
-        let from = self.source(flow)?;
+        let from = self.find(flow, "from", &flow.from.value)?;
         if let Some(messages) = self.message_flow(flow, from, earlier)? {
             return Ok(messages.into());
         }
+        self.check_source(flow, from)?;
         self.check_driven(flow, &self.nodes[from])?;
         let function = self.function(flow, from)?;
         let (to, region) = self.target(flow, from, function)?;
@@ -108,13 +109,19 @@ impl Planner<'_> {
         Ok(index)
     }
 
-    fn source(&self, flow: &Flow) -> Result<usize, ScenarioError> {
-        let from = self.find(flow, "from", &flow.from.value)?;
-        if is_reflector(&self.nodes[from]) {
-            let message = "a reflector makes no requests of its own; write a host or a dma device";
-            return Err(self.error(flow, "from", message));
+    fn check_source(&self, flow: &Flow, from: usize) -> Result<(), ScenarioError> {
+        let NodeKind::Device(_, device) = &self.nodes[from].kind else {
+            return Ok(());
+        };
+        if device.parameters().begins_flows() {
+            return Ok(());
         }
-        Ok(from)
+        let message = format!(
+            "{} has model = {:?}, which makes no requests of flows; write a host or a device with model = \"dma\"",
+            flow.from.value,
+            device.name()
+        );
+        Err(self.error(flow, "from", &message))
     }
 
     /// The target node, if one is written, and its addresses.

@@ -105,11 +105,15 @@ fn a_round_trip_to_something_that_does_not_reflect_is_refused() {
 }
 
 #[test]
-fn a_flow_from_a_reflector_is_refused() {
-    let message = pair("model = \"reflector\"\n[[flows]]\nfrom = \"b\"\nto = \"a\"\ncount = 1");
-    assert!(
-        message.starts_with("bad.toml:10: flow \"flow-1\", from: a reflector makes no requests")
-    );
+fn a_flow_from_a_device_that_makes_no_requests_of_flows_is_refused() {
+    for model in ["reflector", "block-dma", "fpga-card", "accelerator"] {
+        let lines = "[[flows]]\nfrom = \"b\"\nto = \"a\"\ncount = 1";
+        let message = pair(&format!("model = {model:?}\n{lines}"));
+        let wanted = format!(
+            "bad.toml:10: flow \"flow-1\", from: b has model = {model:?}, which makes no requests of flows;"
+        );
+        assert!(message.starts_with(&wanted), "{message}");
+    }
 }
 
 #[test]
