@@ -204,7 +204,7 @@ def test_nics_are_chosen_and_may_have_several_ranks() -> None:
     assert (run.nics, run.values) == (("n2", "n0", "n2"), (7, 7, 7))
     with pytest.raises(ValueError, match="no function of n2 is left"):
         run_ranks(fabric, program, nics=["n2"] * 3)
-    with pytest.raises(ValueError, match="h0 is no network interface controller"):
+    with pytest.raises(ValueError, match="h0 is not a network interface controller"):
         run_ranks(fabric, program, nics=["h0"])
     with pytest.raises(TypeError, match=r"write \['n2'\]"):
         run_ranks(fabric, program, nics="n2")

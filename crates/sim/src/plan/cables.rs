@@ -5,7 +5,7 @@ use kernel::Quantity;
 use crate::scenario::{At, Cable, Scenario, ScenarioError};
 
 use super::controllers::{CablePlan, Controllers};
-use super::web::Web;
+use super::topology::Topology;
 
 impl Controllers {
     /// Adds a cable between two controllers.
@@ -74,7 +74,7 @@ impl Controllers {
     }
 
     /// Finds the port by which each controller reaches each processor.
-    pub(crate) fn find_ways(&mut self, scenario: &Scenario) -> Result<(), ScenarioError> {
+    pub(crate) fn find_routes(&mut self, scenario: &Scenario) -> Result<(), ScenarioError> {
         let mut neighbours = vec![Vec::new(); self.all.len()];
         for cable in &self.cables {
             let [one, other] = cable.ends;
@@ -84,15 +84,15 @@ impl Controllers {
         for ports in &mut neighbours {
             ports.sort_unstable();
         }
-        let web = Web { neighbours };
-        let ways = web.shortest();
+        let topology = Topology::new(&neighbours);
+        let routes_between = topology.routes();
         for (number, controller) in self.all.iter_mut().enumerate() {
             let mut routes = Vec::new();
             for place in self.attachments.iter().chain(&self.io_ports).flatten() {
                 let port = if place.controller == number {
                     Some(place.port)
                 } else {
-                    ways[number][place.controller]
+                    routes_between[number][place.controller]
                 };
                 let processor = usize::from(place.processor);
                 if port.is_some() {
@@ -101,18 +101,19 @@ impl Controllers {
                 }
             }
             controller.routes = routes.into();
-            let joined = |other: &usize| *other == number || ways[number][*other].is_some();
-            controller.group = (0..ways.len()).find(joined).unwrap_or(number);
+            let joined =
+                |other: &usize| *other == number || routes_between[number][*other].is_some();
+            controller.group = (0..routes_between.len()).find(joined).unwrap_or(number);
         }
         self.check_spaces(scenario)?;
-        if let Some(circle) = web.circle(&ways) {
+        if let Some(circle) = topology.deadlock(&routes_between) {
             let names: Vec<&str> = circle
                 .iter()
                 .map(|one| self.all[*one].name.as_str())
                 .collect();
             let line = scenario.cables.first().map_or(1, |cable| cable.lines.own());
             let message = format!(
-                "the shortest ways between these controllers go in a circle ({} and back): packets can wait for each other and stand still for ever (deadlock); leave out a cable of it",
+                "the shortest paths between these controllers form a circle ({} and back), so that packets can wait for each other for ever (deadlock); leave out a cable of it",
                 names.join(" to ")
             );
             self.warnings

@@ -127,7 +127,7 @@ impl Controllers {
         for cable in &scenario.cables {
             controllers.lay(scenario, cable)?;
         }
-        controllers.find_ways(scenario)?;
+        controllers.find_routes(scenario)?;
         Ok(controllers)
     }
 
@@ -221,7 +221,7 @@ fn check_spaces(scenario: &Scenario) -> Result<(), ScenarioError> {
         let Bytes(space) = controller.parameters.processor_space;
         if !space.is_power_of_two() {
             let message = format!(
-                "{}.processor_space: {} is no power of two; write {:?}",
+                "{}.processor_space: {} is not a power of two; write {:?}",
                 controller.name.value,
                 show(space),
                 show(space.next_power_of_two())

@@ -25,7 +25,7 @@ impl Builder<'_> {
             let right = show(aperture.next_power_of_two());
             return error(
                 "aperture",
-                format!("{} is no power of two; write {right:?}", show(aperture)),
+                format!("{} is not a power of two; write {right:?}", show(aperture)),
             );
         }
         let room = optical.cycles_of(optical.channel_buffer);
@@ -173,7 +173,10 @@ impl Builder<'_> {
             return Ok(index);
         }
         let what = match found {
-            Some(_) => format!("{} is no router, and fibres end at routers", name.value),
+            Some(_) => format!(
+                "{} is not a router, and a fibre connects routers",
+                name.value
+            ),
             None => format!("there is no router {:?}", name.value),
         };
         let advice = if self.scenario.nodes.iter().any(is_router) {

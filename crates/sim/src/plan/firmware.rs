@@ -80,7 +80,7 @@ impl Firmware<'_> {
                 };
                 let room = show(zone.end - zone.base);
                 let message =
-                    format!("the {bits}-bit BARs below {name} have no room in {room}; {advice}");
+                    format!("the {bits}-bit BARs below {name} do not fit in {room}; {advice}");
                 self.scenario
                     .error(node.lines.of(largest_bar(node)), message)
             }

@@ -72,7 +72,7 @@ fn plan_one(
                 return Err(scenario.error(owner.line, message));
             }
             let message = format!(
-                "{name}.owners: {:?} is no host with a network interface controller at the same controller, or at one that cables join to it; {}",
+                "{name}.owners: {:?} is not a host with a network interface controller at the same controller, or at one that cables join to it; {}",
                 owner.value,
                 advice_on_owners(nodes, controllers, port)
             );
@@ -102,7 +102,7 @@ fn check_endpoint(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError>
                 return Ok(());
             }
         }
-        _ => "is no endpoint",
+        _ => "is not an endpoint",
     };
     let message = format!(
         "{} {what}, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it",

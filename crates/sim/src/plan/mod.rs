@@ -17,10 +17,10 @@ mod payload;
 pub(crate) mod planner;
 pub(crate) mod queue_pairs;
 mod room;
+mod routing;
 mod sharing;
+mod topology;
 pub(crate) mod tree;
-mod ways;
-mod web;
 mod workloads;
 
 use std::collections::BTreeSet;

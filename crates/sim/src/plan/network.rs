@@ -143,7 +143,7 @@ impl Builder<'_> {
                 let routers = self.reached(node);
                 let routing = self.tables(&routers);
                 let name = self.scenario.nodes[node].name.value.clone();
-                if let Some(warning) = self.circle(&routers) {
+                if let Some(warning) = self.deadlock(&routers) {
                     networks.warnings.push(warning);
                 }
                 self.enter(&mut networks, name, routers, None, routing);

@@ -89,7 +89,7 @@ impl Quantity for Sides {
             .filter(|Sides(sides)| (1..=3).contains(&sides.len()) && !sides.contains(&0));
         let right = right.ok_or_else(|| {
             format!(
-                "{value} is no size; write the nodes along one to three dimensions, such as \"8x8\""
+                "{value} is not a size; write the nodes along one to three dimensions, such as \"8x8\""
             )
         })?;
         if right.nodes() > MOST_ROUTERS || right.nodes() < 2 {

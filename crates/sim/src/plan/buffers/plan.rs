@@ -35,7 +35,7 @@ impl Planner<'_> {
                 .and_then(|all| offset.checked_add(all));
             let Some(end) = end.filter(|end| *end <= memory.size) else {
                 let message = format!(
-                    "{} on pages of {page} have no room in the memory of {}, of {}; write a larger memory there, or less",
+                    "{} on pages of {page} do not fit in the memory of {}, of {}; write a larger memory there, or less",
                     show(size),
                     self.nodes[host].name,
                     show(memory.size)
@@ -88,7 +88,7 @@ impl Planner<'_> {
             return Ok(Some(Region { base, size }));
         }
         let message = format!(
-            "the page tables of its buffers, of {}, have no room in the memory of {}; write a larger memory there, or larger pages",
+            "the page tables of its buffers, of {}, do not fit in the memory of {}; write a larger memory there, or larger pages",
             show(size),
             self.nodes[host].name
         );

@@ -156,7 +156,7 @@ impl<'a> Planner<'a> {
                 if !size.is_multiple_of(parts) {
                     let right = Bytes(size.next_multiple_of(parts)).show();
                     let message = format!(
-                        "{} are no whole number of 32-bit words for each of {} nodes; write {right:?}",
+                        "{} are not a whole number of 32-bit words for each of {} nodes; write {right:?}",
                         Bytes(size).show(),
                         builder.count
                     );

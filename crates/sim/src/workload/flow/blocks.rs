@@ -113,7 +113,7 @@ impl Planner<'_> {
         }
         if !plan.window.is_multiple_of(block) {
             let message = format!(
-                "{} is no whole number of blocks of {}; write a multiple",
+                "{} is not a whole number of blocks of {}; write a multiple",
                 show(plan.window),
                 show(block)
             );
@@ -126,7 +126,7 @@ impl Planner<'_> {
         let Bytes(command) = wanted.unwrap_or(drive.max_transfer);
         if !command.is_multiple_of(block) || command > drive.max_transfer.0 {
             let message = format!(
-                "{} is no command of this drive; write a multiple of its block size of {}, up to its max_transfer of {}",
+                "{} is not a transfer size of this drive; write a multiple of its block size of {}, up to its max_transfer of {}",
                 show(command),
                 show(block),
                 show(drive.max_transfer.0)
@@ -206,7 +206,7 @@ impl Planner<'_> {
         });
         let address = address.ok_or_else(|| {
             let message = format!(
-                "the queues of {} have no room in the memory of {}; write a larger memory there",
+                "the queues of {} do not fit in the memory of {}; write a larger memory there",
                 self.nodes[from].name, self.nodes[host].name
             );
             self.error(flow, "size", &message)

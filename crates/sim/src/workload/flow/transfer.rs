@@ -204,7 +204,7 @@ impl Planner<'_> {
         let largest = self.nodes[self.names[flow.from.value.as_str()]].max_payload;
         if wanted % 4 != 0 || wanted > u64::from(largest) {
             let message = format!(
-                "{} is no packet of this engine; write whole dwords up to its max payload size of {}",
+                "{} is not a packet size of this engine; write whole dwords up to its max payload size of {}",
                 show(wanted),
                 show(largest.into())
             );
@@ -241,7 +241,7 @@ impl Planner<'_> {
         });
         room.map(Some).ok_or_else(|| {
             let message = format!(
-                "the list of its {count} descriptors has no room in the memory of {}; write a larger memory there",
+                "the list of its {count} descriptors does not fit in the memory of {}; write a larger memory there",
                 self.nodes[host].name
             );
             self.error(flow, "size", &message)

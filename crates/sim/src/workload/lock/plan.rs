@@ -222,7 +222,7 @@ fn width(parameters: &LockedParameters, buffer: &BufferPlan) -> Result<Width, Wr
 
 fn too_many(what: &str, count: u64, buffer: &BufferPlan) -> String {
     format!(
-        "{count} {what} of 64 B have no room in {}, of {}; write fewer, or a larger size there",
+        "{count} {what} of 64 B do not fit in {}, of {}; write fewer, or a larger size there",
         buffer.name,
         show(buffer.size)
     )

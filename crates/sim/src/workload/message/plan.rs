@@ -221,7 +221,7 @@ impl Planner<'_> {
         };
         if size == 0 || size > most {
             let message = format!(
-                "{} is no message of a {}; write 1 B to {}",
+                "{} is not a message size of a {}; write 1 B to {}",
                 show(size),
                 primitive.name(),
                 show(most)
@@ -239,8 +239,7 @@ impl Planner<'_> {
             return Ok(Some(smallest));
         }
         let (smallest, size) = (show(smallest), show(size));
-        let message =
-            format!("{smallest} is no size of a message up to {size}; write 1 B to {size}");
+        let message = format!("{smallest} is not a message size up to {size}; write 1 B to {size}");
         Err(self.error(flow, "smallest", &message))
     }
 

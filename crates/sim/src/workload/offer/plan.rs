@@ -93,7 +93,7 @@ impl Planner<'_> {
             let places = place(AREA).zip(place(message)).zip(place(message));
             let Some(((area, source), target)) = places else {
                 let message = format!(
-                    "its messages of {} have no room in the memory of {}; write a larger memory there, or less",
+                    "its messages of {} do not fit in the memory of {}; write a larger memory there, or less",
                     show(message),
                     self.nodes[root].name
                 );

@@ -102,7 +102,7 @@ fn an_access_is_within_its_buffer_and_a_buffer_within_its_memory() {
     );
     assert_eq!(
         changed("size = \"4 KiB\"", "size = \"16 GiB\""),
-        "bad.toml:15: buffer \"b\", size: 16 GiB on pages of 4 KiB have no room in the memory of h0, of 1 GiB; write a larger memory there, or less"
+        "bad.toml:15: buffer \"b\", size: 16 GiB on pages of 4 KiB do not fit in the memory of h0, of 1 GiB; write a larger memory there, or less"
     );
     assert_eq!(
         changed("size = \"4 KiB\"", "size = \"4 KiB\"\npage = \"8 KiB\""),

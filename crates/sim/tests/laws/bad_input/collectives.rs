@@ -12,7 +12,7 @@ fn collective(added: &str) -> String {
 fn a_collective_fits_its_network() {
     assert_eq!(
         collective("size = \"100 B\""),
-        "bad.toml:7: collective \"collective-1\", size: 100 B are no whole number of 32-bit words for each of 16 nodes; write \"128 B\""
+        "bad.toml:7: collective \"collective-1\", size: 100 B are not a whole number of 32-bit words for each of 16 nodes; write \"128 B\""
     );
     assert_eq!(
         collective("size = \"2 MiB\""),

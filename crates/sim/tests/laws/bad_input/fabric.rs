@@ -305,7 +305,7 @@ fn a_bar_that_cannot_be_is_refused() {
         "bad.toml:8: b.bar: 4 GiB is more than a 32-bit BAR can be; write bar_address_bits = 64"
     );
     let text = "bar = \"512 MiB\"\n[devices.c]\nupstream = \"h0\"\nbar = \"512 MiB\"";
-    assert!(pair(text).contains("the 32-bit BARs below h0 have no room in"));
+    assert!(pair(text).contains("the 32-bit BARs below h0 do not fit in"));
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn bars_without_room_are_told_with_the_largest_of_them() {
     let text = "[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nbar = \"512 MiB\"\n[devices.b]\nupstream = \"h0\"\nbar = \"256 MiB\"\n[devices.c]\nupstream = \"h0\"\nbar = \"256 MiB\"\n";
     assert_eq!(
         refusal(text),
-        "bad.toml:4: the 32-bit BARs below h0 have no room in 1004 MiB; write bar_address_bits = 64 for the large ones"
+        "bad.toml:4: the 32-bit BARs below h0 do not fit in 1004 MiB; write bar_address_bits = 64 for the large ones"
     );
 }
 
@@ -372,7 +372,7 @@ fn a_bar_of_virtual_functions_is_a_page_at_least_and_somebodys() {
     );
     assert_eq!(
         pair("virtual_functions = 5\nvirtual_bar = \"256 MiB\""),
-        "bad.toml:9: the 32-bit BARs below h0 have no room in 1004 MiB; write bar_address_bits = 64 for the large ones"
+        "bad.toml:9: the 32-bit BARs below h0 do not fit in 1004 MiB; write bar_address_bits = 64 for the large ones"
     );
     assert_eq!(
         pair("virtual_bar = \"4 KiB\""),

@@ -51,7 +51,7 @@ fn a_lock_table_has_whose_it_is_and_room() {
     );
     assert_eq!(
         locks("buckets = 128"),
-        "bad.toml:15: locks \"locks-1\", buckets: 128 buckets of 64 B have no room in t, of 4 KiB; write fewer, or a larger size there"
+        "bad.toml:15: locks \"locks-1\", buckets: 128 buckets of 64 B do not fit in t, of 4 KiB; write fewer, or a larger size there"
     );
     let width = locks("width = 32");
     assert!(width.starts_with("bad.toml:15: "), "{width}");
@@ -99,7 +99,7 @@ fn rows_and_locks_have_buffers_of_their_own_that_nobody_else_writes() {
 fn there_are_rows_for_everybody() {
     assert_eq!(
         transactions("rows = 65"),
-        "bad.toml:16: transactions \"transactions-1\", rows: 65 rows of 64 B have no room in r, of 4 KiB; write fewer, or a larger size there"
+        "bad.toml:16: transactions \"transactions-1\", rows: 65 rows of 64 B do not fit in r, of 4 KiB; write fewer, or a larger size there"
     );
     let other = "[[transactions]]\nby = \"h0\"\nbuffer = \"r\"\nlocks = \"t\"";
     assert_eq!(

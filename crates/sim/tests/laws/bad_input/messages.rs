@@ -108,7 +108,7 @@ fn messages_go_between_nics() {
 fn messages_have_a_size_and_a_way() {
     assert_eq!(
         message("size = \"1 MiB\"\nrequest_size = \"4 KiB\"\nprimitive = \"nap-indirect\""),
-        "bad.toml:15: flow \"flow-1\", request_size: 4 KiB is no message of a nap-indirect; write 1 B to 2 KiB"
+        "bad.toml:15: flow \"flow-1\", request_size: 4 KiB is not a message size of a nap-indirect; write 1 B to 2 KiB"
     );
     assert_eq!(
         message("direction = \"both\"\nsize = \"1 B\""),
@@ -120,7 +120,7 @@ fn messages_have_a_size_and_a_way() {
     );
     assert_eq!(
         message("size = \"1 KiB\"\nsmallest = \"2 KiB\""),
-        "bad.toml:15: flow \"flow-1\", smallest: 2 KiB is no size of a message up to 1 KiB; write 1 B to 1 KiB"
+        "bad.toml:15: flow \"flow-1\", smallest: 2 KiB is not a message size up to 1 KiB; write 1 B to 1 KiB"
     );
     assert_eq!(
         message("size = \"1 KiB\"\nwindow = \"512 B\""),

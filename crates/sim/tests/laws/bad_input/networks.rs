@@ -167,7 +167,7 @@ fn what_a_router_can_not_have_is_refused() {
     );
     assert_eq!(
         routers("aperture = \"65 KiB\""),
-        "bad.toml:5: r0.aperture: 65 KiB is no power of two; write \"128 KiB\""
+        "bad.toml:5: r0.aperture: 65 KiB is not a power of two; write \"128 KiB\""
     );
     assert!(
         refusal("[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nlane_rate = \"5 Gbit/s\"\n")
@@ -205,7 +205,7 @@ fn a_fibre_joins_two_routers() {
     );
     assert_eq!(
         fibre("h0"),
-        "bad.toml:11: h0 is no router, and fibres end at routers; did you mean \"r0\"?"
+        "bad.toml:11: h0 is not a router, and a fibre connects routers; did you mean \"r0\"?"
     );
     assert_eq!(
         fibre("r7"),
@@ -247,7 +247,7 @@ fn a_size_that_can_not_be_is_refused() {
         assert_eq!(
             bad_network(&format!("size = \"{size}\""), "", ""),
             format!(
-                "bad.toml:2: networks.n.size: \"{size}\" is no size; write the nodes along one to three dimensions, such as \"8x8\""
+                "bad.toml:2: networks.n.size: \"{size}\" is not a size; write the nodes along one to three dimensions, such as \"8x8\""
             )
         );
     }
@@ -261,7 +261,7 @@ fn a_size_that_can_not_be_is_refused() {
     }
     assert!(
         bad_network("size = 4.5", "", "")
-            .starts_with("bad.toml:2: networks.n.size: 4.5 is no size")
+            .starts_with("bad.toml:2: networks.n.size: 4.5 is not a size")
     );
     assert!(bad_network("size = [4, 4]", "", "").contains("a list is not allowed here"));
 }

@@ -19,7 +19,7 @@ fn refused(drive: &str, flows: &[&str]) -> String {
 fn a_drive_moves_whole_blocks() {
     assert_eq!(
         refused("block_size = \"4 KiB\"", &["size = \"6 KiB\""]),
-        r#"flow "f0", size: 6 KiB is no whole number of blocks of 4 KiB; write a multiple"#
+        r#"flow "f0", size: 6 KiB is not a whole number of blocks of 4 KiB; write a multiple"#
     );
     for size in ["700 B", "256 KiB"] {
         assert_eq!(
@@ -28,7 +28,7 @@ fn a_drive_moves_whole_blocks() {
                 &[&format!("size = \"1 MiB\"\nrequest_size = \"{size}\"")]
             ),
             format!(
-                r#"flow "f0", request_size: {size} is no command of this drive; write a multiple of its block size of 512 B, up to its max_transfer of 128 KiB"#
+                r#"flow "f0", request_size: {size} is not a transfer size of this drive; write a multiple of its block size of 512 B, up to its max_transfer of 128 KiB"#
             )
         );
     }

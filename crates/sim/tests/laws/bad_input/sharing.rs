@@ -98,7 +98,7 @@ fn an_owner_is_within_reach() {
         );
     assert_eq!(
         refusal(&apart),
-        "bad.toml:16: p.owners: \"h0\" is no host with a network interface controller at the same controller, or at one that cables join to it; there is none; write another controller"
+        "bad.toml:16: p.owners: \"h0\" is not a host with a network interface controller at the same controller, or at one that cables join to it; there is none; write another controller"
     );
 }
 
@@ -125,7 +125,7 @@ fn an_endpoint_needs_no_host_above_it() {
         .replace("upstream = \"p\"\nvirt", "upstream = \"s\"\nvirt");
     assert_eq!(
         refusal(&below),
-        "bad.toml:14: s is no endpoint, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it"
+        "bad.toml:14: s is not an endpoint, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it"
     );
     assert_eq!(
         flow("from = \"e\"\nto = \"h0\"\ndirection = \"round-trip\""),
@@ -173,7 +173,7 @@ fn what_a_processor_shows_is_within_its_space() {
     );
     assert_eq!(
         changed("ports = 3", "ports = 3\nprocessor_space = \"3 GiB\""),
-        "bad.toml:5: c.processor_space: 3 GiB is no power of two; write \"4 GiB\""
+        "bad.toml:5: c.processor_space: 3 GiB is not a power of two; write \"4 GiB\""
     );
     assert_eq!(
         flow("from = \"h0\"\nto = \"h1\"\ndirection = \"round-trip\""),

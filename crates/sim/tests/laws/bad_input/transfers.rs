@@ -33,7 +33,7 @@ fn a_list_without_room_in_memory_is_refused() {
     let message = transfer("descriptor_fetch = true", "size = \"1 GiB\"");
     assert_eq!(
         message,
-        r#"bad.toml:14: flow "f", size: the list of its 262144 descriptors has no room in the memory of h0; write a larger memory there"#
+        r#"bad.toml:14: flow "f", size: the list of its 262144 descriptors does not fit in the memory of h0; write a larger memory there"#
     );
 }
 
@@ -63,11 +63,11 @@ fn a_driver_moves_one_buffer_one_way() {
 fn a_packet_that_the_engine_does_not_make_is_refused() {
     assert_eq!(
         transfer("", "size = \"4 KiB\"\nrequest_size = \"6 B\""),
-        r#"bad.toml:15: flow "f", request_size: 6 B is no packet of this engine; write whole dwords up to its max payload size of 512 B"#
+        r#"bad.toml:15: flow "f", request_size: 6 B is not a packet size of this engine; write whole dwords up to its max payload size of 512 B"#
     );
     assert_eq!(
         transfer("", "size = \"4 KiB\"\nrequest_size = \"1 KiB\""),
-        r#"bad.toml:15: flow "f", request_size: 1 KiB is no packet of this engine; write whole dwords up to its max payload size of 512 B"#
+        r#"bad.toml:15: flow "f", request_size: 1 KiB is not a packet size of this engine; write whole dwords up to its max payload size of 512 B"#
     );
     assert_eq!(
         transfer(
