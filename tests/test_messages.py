@@ -92,7 +92,7 @@ def test_a_ring_of_controllers_is_warned_of() -> None:
     for number in range(5):
         fabric.cable(f"c{number}", f"c{(number + 1) % 5}")
     fabric.host("h0")
-    with pytest.warns(UserWarning, match="between these controllers go in a circle"):
+    with pytest.warns(UserWarning, match="between these controllers form a circle"):
         fabric.simulation()
 
 

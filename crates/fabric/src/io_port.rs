@@ -56,7 +56,7 @@ pub struct IoPortConfig {
     /// Addresses of each processor in the global address space.
     pub processor_space: u64,
     /// Size of the crossbar's buffers in bytes, for each class.
-    pub io_room: u32,
+    pub io_buffer: u32,
     /// Time of a word of 16 bytes on the crossbar.
     pub cycle: Span,
     /// The functions below the port, with their owners.
@@ -169,7 +169,7 @@ impl IoPort {
         let bridge = BridgeConfig {
             processor: config.processor,
             space: config.processor_space,
-            words: config.io_room / 16,
+            words: config.io_buffer / 16,
             cycle: config.cycle,
             loads: parameters.loads as u16,
             timeout,
@@ -223,7 +223,7 @@ impl IoPort {
                     Some(address) => {
                         let ready = fx.now() + self.latency;
                         self.bridge
-                            .set_out((packet, charge), address, ready, fx.store());
+                            .forward_request((packet, charge), address, ready, fx.store());
                     }
                     None => self.refuse(packet, charge, Refusal::UnsupportedRequest, fx),
                 }
@@ -272,7 +272,8 @@ impl IoPort {
 
     fn answer(&mut self, part: &AnsweredPart<u64>, bytes: &[u8], fx: &mut Effects<'_, Self>) {
         let when = (fx.now() + self.latency, self.side().max_payload);
-        self.bridge.answer(part.what, part, bytes, when, fx.store());
+        self.bridge
+            .complete(part.what, part, bytes, when, fx.store());
     }
 
     /// Refuses a packet of the endpoint.
@@ -304,19 +305,22 @@ impl IoPort {
                 let own = self.bridge.global_id();
                 let answer = refuse(frame.packet, own, Refusal::UnsupportedRequest, fx);
                 if let Some(answer) = answer {
-                    self.bridge.send_answer(answer, due);
+                    self.bridge.send_completion(answer, due);
                 }
                 true
             }
-            Kind::MemoryWrite(_) => self.bridge.store_here(frame, side, due, fx.store()),
+            Kind::MemoryWrite(_) => self.bridge.receive_store(frame, side, due, fx.store()),
             Kind::MemoryRead(_) => {
-                self.bridge.load_here(frame, due, fx.store());
+                self.bridge.receive_load(frame, due, fx.store());
                 false
             }
             Kind::Completion(completion) => {
                 let packet = frame.packet;
                 let to = (side, due);
-                if !self.bridge.answer_here(packet, completion, to, fx.store()) {
+                if !self
+                    .bridge
+                    .receive_completion(packet, completion, to, fx.store())
+                {
                     refuse(packet, side.id, Refusal::UnexpectedCompletion, fx);
                 }
                 true
@@ -349,7 +353,7 @@ impl IoPort {
             fx.observe(Observation::gave_up(part.len));
             self.answer(&part, &[], fx);
         }
-        while let Some((frame, charge)) = self.bridge.next_out(fx.now(), fx.store()) {
+        while let Some((frame, charge)) = self.bridge.next_packet(fx.now(), fx.store()) {
             fx.send(BUS, Frame::Bus(frame), Span::ZERO);
             if let Some(charge) = charge {
                 self.link.free(charge, &mut At::new(fx, BELOW));
@@ -381,7 +385,7 @@ impl IoPort {
         for step in 0..3 {
             let place = (self.turn + step) % 3;
             let packet = match place {
-                0 => self.bridge.next_answer(now),
+                0 => self.bridge.next_completion(now),
                 1 => self.bridge.next_store(now).map(|store| {
                     if let Some(space) = store.space {
                         return_space(space, fx);

@@ -401,8 +401,8 @@ impl Cpu for Processor {
         self.requester.take(completion, payload)
     }
 
-    fn came_back(&mut self, flow: FlowId, at: Time) -> bool {
-        self.requester.came_back(flow, at)
+    fn complete_round_trip(&mut self, flow: FlowId, at: Time) -> bool {
+        self.requester.complete_round_trip(flow, at)
     }
 
     fn set_max_payload(&mut self, max_payload: u32) {

@@ -158,15 +158,13 @@ impl System {
     /// Removes the mapping of these virtual addresses of devices, and waits until all devices have invalidated it and ended
     /// requests that used it. [`install`](Self::install) maps the addresses again.
     pub async fn withdraw(&self, addresses: RangeInclusive<u64>) {
-        let change = TableChange::Withdraw(addresses);
+        let change = TableChange::Unmap(addresses);
         self.0.ask(Request::Order(change)).await;
     }
 
     /// Maps pages at virtual addresses of devices.
     pub async fn install(&self, pages: Vec<Mapping>) {
-        self.0
-            .ask(Request::Order(TableChange::Install(pages)))
-            .await;
+        self.0.ask(Request::Order(TableChange::Map(pages))).await;
     }
 
     /// Reports `what` to the probes.

@@ -87,7 +87,6 @@ pub struct Occurrence<F> {
 ///
 /// The rank depends on the event itself and not on when it was scheduled, so that an event that is left out, or is scheduled by
 /// another thread, changes no order. Equal timers need no count, because the order of two equal timers makes no difference.
-/// another thread, changes no order. Equal timers need no count: to expire twice at one time in either order is the same.
 #[derive(Clone, Copy, Debug)]
 struct Rank(u64);
 

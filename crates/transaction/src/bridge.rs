@@ -150,7 +150,7 @@ impl Bridge {
 
     /// Queues a memory request of this side for the global `address`. It may be sent from `ready` on, and uses `charge` in the
     /// receive buffer until then.
-    pub fn set_out(
+    pub fn forward_request(
         &mut self,
         (packet, charge): (PacketId, Charge),
         address: u64,
@@ -176,7 +176,7 @@ impl Bridge {
     }
 
     /// Returns the packet to send at `now`, and the receive-buffer credits that it frees.
-    pub fn next_out(
+    pub fn next_packet(
         &mut self,
         now: Time,
         packets: &mut Packets,
@@ -186,7 +186,7 @@ impl Bridge {
         let class = self.outgoing.next(now, packets, may)?;
         let waiting = self.outgoing.take(class)?;
         let packet = if class == Class::NonPosted.index() {
-            self.ask_for(&waiting, now, packets)
+            self.assign_tag(&waiting, now, packets)
         } else {
             waiting.packet
         };
@@ -203,7 +203,7 @@ impl Bridge {
     }
 
     /// Gives a load a tag of this bridge.
-    fn ask_for(&mut self, waiting: &Waiting, now: Time, packets: &mut Packets) -> PacketId {
+    fn assign_tag(&mut self, waiting: &Waiting, now: Time, packets: &mut Packets) -> PacketId {
         let content = &packets[waiting.packet];
         let (request, stamp) = (*content.header(), content.stamp);
         let Kind::MemoryRead(read) = &request.kind else {
@@ -216,7 +216,7 @@ impl Bridge {
     }
 
     /// Splits an incoming store into write requests, which may be sent at `due`. Returns true if there are none.
-    pub fn store_here(
+    pub fn receive_store(
         &mut self,
         frame: BusFrame,
         side: BridgeSide,
@@ -245,7 +245,7 @@ impl Bridge {
     }
 
     /// Queues an incoming load, which may be executed at `due`.
-    pub fn load_here(&mut self, frame: BusFrame, due: Time, packets: &mut Packets) {
+    pub fn receive_load(&mut self, frame: BusFrame, due: Time, packets: &mut Packets) {
         let content = &packets[frame.packet];
         let (header, stamp) = (*content.header(), content.stamp);
         packets.release(frame.packet);
@@ -278,7 +278,7 @@ impl Bridge {
     }
 
     /// Returns the next completion that may be sent at `now`.
-    pub fn next_answer(&mut self, now: Time) -> Option<PacketId> {
+    pub fn next_completion(&mut self, now: Time) -> Option<PacketId> {
         let (number, due, packet) = *self.answers.front()?;
         if due > now || !self.is_first(number) {
             return None;
@@ -312,7 +312,7 @@ impl Bridge {
     }
 
     /// Completes a part of load `number` with `bytes`. Empty `bytes` mean that the read has failed.
-    pub fn answer<T>(
+    pub fn complete<T>(
         &mut self,
         number: u64,
         part: &AnsweredPart<T>,
@@ -346,23 +346,23 @@ impl Bridge {
             )
         };
         for packet in answers {
-            self.send_answer(packet, now);
+            self.send_completion(packet, now);
         }
     }
 
     /// Completes an incoming load with Unsupported Request, and releases its packet.
-    pub fn turn_away(&mut self, request: PacketId, now: Time, packets: &mut Packets) {
+    pub fn reject(&mut self, request: PacketId, now: Time, packets: &mut Packets) {
         let content = &packets[request];
         let (header, stamp) = (*content.header(), content.stamp);
         packets.release(request);
         if header.class() == Class::NonPosted {
             let answer = failed(&header, self.global_id(), stamp, packets);
-            self.send_answer(answer, now);
+            self.send_completion(answer, now);
         }
     }
 
     /// Queues a completion of this side, which has its global ID and may be sent at `ready`.
-    pub fn send_answer(&mut self, packet: PacketId, ready: Time) {
+    pub fn send_completion(&mut self, packet: PacketId, ready: Time) {
         let waiting = Waiting {
             ready,
             ..Waiting::of(packet)
@@ -372,7 +372,7 @@ impl Bridge {
 
     /// Splits a completion from another processor into local completions, which may be sent at `due`. Returns false if no request
     /// waits for it.
-    pub fn answer_here(
+    pub fn receive_completion(
         &mut self,
         packet: PacketId,
         completion: &Completion,

@@ -255,7 +255,7 @@ impl Requester {
 
     /// Records that a round trip of `flow` has come back, so that the next one may start at `at`. Returns false if none was
     /// expected.
-    pub fn came_back(&mut self, flow: FlowId, at: Time) -> bool {
+    pub fn complete_round_trip(&mut self, flow: FlowId, at: Time) -> bool {
         let Some(index) = self
             .live
             .iter()
@@ -358,7 +358,7 @@ mod tests {
     fn a_write_that_comes_back_uncalled_for_delays_nothing() {
         let mut packets = Packets::default();
         let mut requester = requester(flow(Direction::Write, 0, 256));
-        assert!(!requester.came_back(FlowId(0), Time::from_fs(5)));
+        assert!(!requester.complete_round_trip(FlowId(0), Time::from_fs(5)));
         assert_eq!(drain(&mut requester, &mut packets).len(), 2);
     }
 

@@ -57,7 +57,7 @@ pub struct NicConfig {
     /// Whether GETs have an additional virtual channel, after the channels for data.
     pub get_channel: bool,
     /// Size of the crossbar's buffer for each channel, in bytes.
-    pub room: u32,
+    pub channel_buffer: u32,
     /// Size of each processor's part of the global address space.
     pub processor_space: u64,
     /// The port of the crossbar for loads and stores to each processor; none if it cannot be reached.
@@ -65,7 +65,7 @@ pub struct NicConfig {
     /// Largest data of a packet that fits in every buffer on its way, in bytes.
     pub largest: u32,
     /// Size of the buffers of the crossbar for loads and stores, for each class, in bytes.
-    pub io_room: u32,
+    pub io_buffer: u32,
 }
 
 /// A network interface controller.
@@ -215,7 +215,7 @@ impl NicParameters {
     }
 
     /// Size of the receive buffer for each virtual channel from the crossbar, in words of 16 bytes.
-    pub fn receive_room(&self) -> u32 {
+    pub fn receive_buffer_words(&self) -> u32 {
         self.receive_buffer.0 as u32 / 16
     }
 }
@@ -230,22 +230,27 @@ impl Nic {
             channels,
             data_channels,
             get_channel,
-            room,
+            channel_buffer,
             processor_space,
             reach,
             largest,
-            io_room,
+            io_buffer,
         } = config;
         let cycle = endpoint.parameters.clock.period();
         let bridge = BridgeConfig {
             processor,
             space: processor_space,
-            words: io_room / 16,
+            words: io_buffer / 16,
             cycle,
             loads: parameters.loads as u16,
             timeout: parameters.completion_timeout,
         };
-        let bus = Bus::new(channels, (data_channels, get_channel), room / 16, cycle);
+        let bus = Bus::new(
+            channels,
+            (data_channels, get_channel),
+            channel_buffer / 16,
+            cycle,
+        );
         let mut nic = Nic {
             doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
             reads: Reads::new(&parameters, cycle),

@@ -80,17 +80,17 @@ impl Window {
         }
         let ready = fx.now() + shared.cycles(shared.parameters().window_cycles);
         self.bridge
-            .set_out((packet, charge), address, ready, fx.store());
+            .forward_request((packet, charge), address, ready, fx.store());
     }
 
     /// Sends loads, stores and answers to the crossbar, and answers of others to PCI Express.
     pub(super) fn put_on_bus(&mut self, shared: &mut Shared, fx: &mut Effects<'_, Nic>) -> bool {
         let mut any = false;
-        while let Some(answer) = self.bridge.next_answer(fx.now()) {
+        while let Some(answer) = self.bridge.next_completion(fx.now()) {
             any = true;
             shared.endpoint_mut().reply(fx.now(), answer);
         }
-        while let Some((frame, charge)) = self.bridge.next_out(fx.now(), fx.store()) {
+        while let Some((frame, charge)) = self.bridge.next_packet(fx.now(), fx.store()) {
             any = true;
             fx.send(BUS, Frame::Bus(frame), Span::ZERO);
             if let Some(charge) = charge {
@@ -113,16 +113,16 @@ impl Window {
         let is_over = match &header.kind {
             Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !shared.is_master(0) => {
                 shared.stop(0, Fault::NoDestination, (None, 0), fx);
-                bridge.turn_away(frame.packet, fx.now(), fx.store());
+                bridge.reject(frame.packet, fx.now(), fx.store());
                 true
             }
-            Kind::MemoryWrite(_) => bridge.store_here(frame, side, due, fx.store()),
+            Kind::MemoryWrite(_) => bridge.receive_store(frame, side, due, fx.store()),
             Kind::MemoryRead(_) => {
-                bridge.load_here(frame, due, fx.store());
+                bridge.receive_load(frame, due, fx.store());
                 false
             }
             Kind::Completion(completion) => {
-                if !bridge.answer_here(frame.packet, completion, (side, due), fx.store()) {
+                if !bridge.receive_completion(frame.packet, completion, (side, due), fx.store()) {
                     let why = Refusal::UnexpectedCompletion;
                     shared.endpoint_mut().refuse(frame.packet, why, fx);
                 }
@@ -178,7 +178,7 @@ impl Window {
         fx: &mut Effects<'_, Nic>,
     ) {
         let when = (fx.now(), shared.endpoint().max_payload());
-        self.bridge.answer(number, part, bytes, when, fx.store());
+        self.bridge.complete(number, part, bytes, when, fx.store());
     }
 
     /// Ends loads of this side that have timed out.

@@ -74,9 +74,14 @@ enum Next {
 }
 
 impl Crossbar {
-    /// A crossbar with `stride` queues for each input; `rooms` are the sizes of the buffers behind the outputs, in words of 16
+    /// A crossbar with `stride` queues for each input; `buffer_words` are the sizes of the buffers behind the outputs, in words of 16
     /// bytes.
-    fn new(order: Order, stride: usize, rooms: impl Iterator<Item = u32>, cycle: Span) -> Self {
+    fn new(
+        order: Order,
+        stride: usize,
+        buffer_words: impl Iterator<Item = u32>,
+        cycle: Span,
+    ) -> Self {
         let output = |words: u32| Output {
             free_at: Time::ZERO,
             free_words: [words; 3],
@@ -84,7 +89,7 @@ impl Crossbar {
             turn: 0,
             wake: Time::NEVER,
         };
-        let outputs: Vec<Output> = rooms.map(output).collect();
+        let outputs: Vec<Output> = buffer_words.map(output).collect();
         Self {
             order,
             stride,

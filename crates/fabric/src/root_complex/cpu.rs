@@ -20,7 +20,7 @@ pub trait Cpu: Debug {
     /// Takes a completion of a program's load. False when no load waits for it.
     fn take_load(&mut self, completion: &Completion, payload: &[u8], now: Time) -> bool;
     /// Takes the end of a round trip of `flow`. False when no round trip of this flow is outstanding.
-    fn came_back(&mut self, flow: FlowId, at: Time) -> bool;
+    fn complete_round_trip(&mut self, flow: FlowId, at: Time) -> bool;
     /// Limits the payload of its packets to `max_payload` bytes from now on.
     fn set_max_payload(&mut self, max_payload: u32);
     /// The first address of `flow`.

@@ -255,9 +255,9 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// Whether a request for the line is in service at the home agent.
-    pub fn is_changing(&self, line: Line) -> bool {
+    pub fn has_pending_request(&self, line: Line) -> bool {
         let coherent = self.coherent.as_ref();
-        coherent.is_some_and(|coherent| coherent.is_changing(line))
+        coherent.is_some_and(|coherent| coherent.has_pending_request(line))
     }
 
     /// Applies the registers. The CPU's packets must fit the max payload size of every root port.
@@ -423,7 +423,7 @@ impl<C: Cpu> RootComplex<C> {
         self.notify_write(done, request.first_byte(), request.byte_len(), fx);
         let left = self.leaves(inbound.port, done);
         self.ports.free_later(inbound.port, charge, left, fx);
-        if flow.is_some_and(|flow| self.cpu.came_back(flow, done)) {
+        if flow.is_some_and(|flow| self.cpu.complete_round_trip(flow, done)) {
             self.ask(fx);
         }
     }
@@ -957,11 +957,11 @@ impl<C: Cpu> RootComplex<C> {
                 continue;
             };
             match what {
-                TableChange::Withdraw(range) => {
+                TableChange::Unmap(range) => {
                     let requests = agent.withdraw(ticket, &range, &mut self.memory);
                     self.send_invalidate_requests(&requests, fx);
                 }
-                TableChange::Install(mappings) => {
+                TableChange::Map(mappings) => {
                     agent.install(&mappings, &mut self.memory, now);
                     self.cpu.ordered(ticket, now);
                     self.advance_translation(fx);

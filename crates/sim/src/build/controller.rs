@@ -33,20 +33,20 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
         channels: channels.collect(),
         data_channels: crossbar.virtual_channels as u8,
         get_channel: crossbar.get_channel,
-        room: crossbar.channel_buffer.0 as u32,
+        channel_buffer: crossbar.channel_buffer.0 as u32,
         processor_space: crossbar.processor_space.0,
         reach: controller.routes.clone(),
         largest: controller.largest,
-        io_room: crossbar.io_buffer.0 as u32,
+        io_buffer: crossbar.io_buffer.0 as u32,
     })
 }
 
 /// Builds the controller with this number.
 pub fn controller(plan: &Plan, number: usize) -> Controller {
     let controller = &plan.controllers[number];
-    let room = |node: &usize| {
+    let words = |node: &usize| {
         let nic = plan.nodes[*node].kind.device::<NicParameters>();
-        nic.map_or(0, NicParameters::receive_room)
+        nic.map_or(0, NicParameters::receive_buffer_words)
     };
     let io = controller.parameters.io_buffer.0 as u32 / 16;
     let io = controller.io_ports.iter().map(|_| io);
@@ -55,7 +55,7 @@ pub fn controller(plan: &Plan, number: usize) -> Controller {
     Controller::new(ControllerConfig {
         parameters: controller.parameters.clone(),
         routes: controller.routes.clone(),
-        rooms: controller.ports.iter().map(room).chain(io).collect(),
+        buffer_words: controller.ports.iter().map(words).chain(io).collect(),
         cables: cables.collect(),
     })
 }

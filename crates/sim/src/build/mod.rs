@@ -159,7 +159,7 @@ fn io_port(plan: &Plan, index: usize, parameters: &IoPortParameters) -> IoPort {
         link: links.pop().expect("a device is below every I/O port"),
         processor: place.processor,
         processor_space: crossbar.processor_space.0,
-        io_room: crossbar.io_buffer.0 as u32,
+        io_buffer: crossbar.io_buffer.0 as u32,
         cycle: crossbar.crossbar_clock.period(),
         owned: shared.map_or_else(Vec::new, |shared| shared.owned.clone()),
     })

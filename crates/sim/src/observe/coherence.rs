@@ -165,7 +165,7 @@ fn check_host(
         if holders.iter().any(|(_, _, other)| other != bytes) {
             return wrong("those who may read it have different bytes");
         }
-        if *state != State::UniqueDirty && !host.is_changing(*line) {
+        if *state != State::UniqueDirty && !host.has_pending_request(*line) {
             let mut there = [0; LINE_BYTES];
             let base = plan.nodes[index].memory.map_or(0, |memory| memory.base);
             host.memory().read(line.address() - base, &mut there);

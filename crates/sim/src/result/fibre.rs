@@ -36,14 +36,14 @@ pub struct FibreResult {
 impl Simulation {
     /// Free buffer cycles, as the senders know them, and all buffer cycles, for each channel of both directions of every fibre that
     /// will not be severed.
-    pub fn fibre_room(&self) -> Vec<(String, u32, u32)> {
+    pub fn fibre_buffers(&self) -> Vec<(String, u32, u32)> {
         let plan = self.plan();
         let whole = plan
             .fibres
             .iter()
             .filter(|fibre| fibre.severed_at.is_none());
         let ends = whole.flat_map(|fibre| fibre.ends.map(|(node, port)| (fibre, node, port)));
-        let mut rooms = Vec::new();
+        let mut buffers = Vec::new();
         for (fibre, node, port) in ends {
             let (Some(router), Some((network, _))) = (
                 self.models[node].device::<Router>(),
@@ -59,10 +59,10 @@ impl Simulation {
                     let (free, all) = end.spare(channel);
                     (name, free, all)
                 });
-                rooms.extend(each);
+                buffers.extend(each);
             }
         }
-        rooms
+        buffers
     }
 }
 

@@ -52,7 +52,7 @@ pub struct ControllerConfig {
     /// The port towards each processor; none for a processor that does not exist.
     pub routes: Arc<[Option<u8>]>,
     /// Size of the buffers behind each port without a cable, in words of 16 bytes, for each virtual channel.
-    pub rooms: Vec<u32>,
+    pub buffer_words: Vec<u32>,
     /// The link ends at the ports with cables, which follow the other ports.
     pub cables: Vec<LinkEnd>,
 }
@@ -186,15 +186,15 @@ impl Controller {
         let ControllerConfig {
             parameters,
             routes,
-            rooms,
+            buffer_words,
             cables,
         } = config;
         let cycle = parameters.crossbar_clock.period();
         let channels = parameters.channels() as usize;
         let beyond = cables.iter().map(|_| u32::MAX);
-        let rooms: Vec<u32> = rooms.into_iter().chain(beyond).collect();
+        let buffer_words: Vec<u32> = buffer_words.into_iter().chain(beyond).collect();
         let crossbar =
-            |order, channels| Crossbar::new(order, channels, rooms.iter().copied(), cycle);
+            |order, channels| Crossbar::new(order, channels, buffer_words.iter().copied(), cycle);
         Controller {
             crossbars: [
                 crossbar(Order::None, channels),
@@ -204,7 +204,7 @@ impl Controller {
             processor_space: parameters.processor_space.0,
             get_channel: parameters.get_channel,
             latency: cycle * u64::from(parameters.crossbar_cycles),
-            own: rooms.len() - cables.len(),
+            own: buffer_words.len() - cables.len(),
             cables: cables
                 .into_iter()
                 .map(|link| CableEnd::new(link, &parameters))

@@ -279,7 +279,7 @@ impl Coherent {
     }
 
     /// Whether a request for the line is in service at the home agent.
-    pub(super) fn is_changing(&self, line: Line) -> bool {
+    pub(super) fn has_pending_request(&self, line: Line) -> bool {
         self.home.is_busy(line)
     }
 

@@ -59,9 +59,9 @@ pub struct TranslationOrder {
 pub enum TableChange {
     /// Unmaps the pages of these addresses temporarily: all devices must remove their translations, and page requests for them
     /// wait.
-    Withdraw(RangeInclusive<u64>),
+    Unmap(RangeInclusive<u64>),
     /// Maps these pages again.
-    Install(Vec<Mapping>),
+    Map(Vec<Mapping>),
 }
 
 /// A translation agent, with the software that serves it.

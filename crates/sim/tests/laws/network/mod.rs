@@ -191,7 +191,7 @@ pub fn run_to_silence(text: &str) -> (Simulation, RunResult) {
 
 pub fn assert_nothing_is_held(simulation: &Simulation, text: &str) {
     assert_eq!(simulation.packets_in_use(), 0, "packets are held\n{text}");
-    for (fibre, room, whole) in simulation.fibre_room() {
+    for (fibre, room, whole) in simulation.fibre_buffers() {
         assert_eq!(room, whole, "credit of {fibre} is missing\n{text}");
     }
 }
