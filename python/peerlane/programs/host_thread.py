@@ -1,7 +1,8 @@
 """Programs on simulated hosts, with one thread each, from which drivers can be written.
 
-A program is an `async` function of a `HostThread`. Simulated time passes only while the program awaits a
-call of its `HostThread`; its own computing takes no time unless it calls `HostThread.work`.
+A program is an `async` function of a `HostThread`. Simulated time passes only while the program
+awaits a call of its `HostThread`; its own computing takes no time unless it calls
+`HostThread.work`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Machine(Protocol):
         """Takes back allocated bytes."""
 
     def advance(self, threads: list[_core.HostThread]) -> int | None:
-        """Lets time pass until one of `threads` is done: its index, or `None` if nothing happens."""
+        """Lets time pass until one of `threads` is done; its index, or `None` if none is."""
 
 
 class HostThread:
