@@ -87,19 +87,19 @@ class Checksum(Afu):
 
 async def checksum(card: Accelerator, data: bytes) -> tuple[int, float]:
     """Returns the CRC-32 of whole lines, and the time that the card took in nanoseconds."""
-    hand = card.hand
-    async with hand.pinned(len(data)) as source, hand.pinned(LINE) as target:
-        hand.set(source, data)
+    thread = card.thread
+    async with thread.pinned(len(data)) as source, thread.pinned(LINE) as target:
+        thread.set(source, data)
         await card.store(SOURCE, source // LINE)
         await card.store(LINES, len(data) // LINE)
         await card.store(TARGET, target // LINE)
-        began = hand.now_ns
+        began = thread.now_ns
         await card.store(CONTROL, START)
-        await hand.interrupt(card.interrupts[0])
-        crc, failed, lines = struct.unpack("<IIQ", hand.look(target, 16))
+        await thread.interrupt(card.interrupts[0])
+        crc, failed, lines = struct.unpack("<IIQ", thread.look(target, 16))
         if failed or lines != len(data) // LINE:
             raise RuntimeError("some lines could not be read")
-        return crc, hand.now_ns - began
+        return crc, thread.now_ns - began
 
 
 def main() -> None:
@@ -109,7 +109,7 @@ def main() -> None:
     (card,) = accelerators(simulation)
     for size in (LINE, 1 << 12, 1 << 16, 1 << 20):
         data = bytes(number * number % 251 for number in range(size))
-        crc, took = card.hand.run(checksum(card, data))
+        crc, took = card.thread.run(checksum(card, data))
         verdict = "right" if crc == zlib.crc32(data) else "wrong"
         print(f"{size:8} bytes {crc:08x} {verdict} {took:9.0f} ns {size / took:6.3f} GB/s")
 

@@ -14,8 +14,6 @@ from peerlane.reproduction.jobs import Job
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from peerlane.reproduction.expected import ExpectedRow
-
 LONG_S = 4
 """Figures that take longer run alone; the others of a system run in one process."""
 
@@ -29,13 +27,9 @@ def figures() -> Iterator[object]:
         for name, rows in Expected.load(folder_of(system)).by_figure().items():
             seconds = Job(system, name).seconds
             is_short = seconds <= LONG_S
-            if is_short or any(is_published(row) for row in rows):
+            if is_short or any(row.is_published for row in rows):
                 marks = [pytest.mark.seconds(seconds), *([of(system)] if is_short else [])]
                 yield pytest.param(system, name, id=f"{system}-{name}", marks=marks)
-
-
-def is_published(row: ExpectedRow) -> bool:
-    return row.published is not None or row.published_range is not None
 
 
 @pytest.mark.parametrize(("system", "name"), list(figures()))

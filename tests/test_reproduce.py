@@ -20,7 +20,7 @@ from peerlane.reproduction.catalogue import system_fabric, systems
 from peerlane.reproduction.expected import Expected, ExpectedRow
 from peerlane.reproduction.jobs import SHORT_S, Job, Pace, Progress, run
 from peerlane.reproduction.report import Report, Row
-from peerlane.reproduction.reproduce import _error_percent, reproduce
+from peerlane.reproduction.reproduce import _error_percent, reproduce, reproduce_all
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -237,3 +237,8 @@ def test_progress_is_a_line_every_few_seconds_where_nobody_sees_a_bar(
         bar("later", 0.75)
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["late: 50 % done, about 1 min 15 s left", "later: 75 % done"]
+
+
+def test_figures_for_which_the_source_has_no_value_can_be_left_out() -> None:
+    (report,) = reproduce_all(["ccix"], only="exp1_vck5000", published_only=True)
+    assert report.rows == ()

@@ -40,17 +40,20 @@ def reproduce(
 ) -> None:
     """Run a published system's experiments and hold them against its published figures.
 
-    Without SYSTEM all of them run, and one line sums up each. With it, the rows with a published
-    value are shown and the others counted. JSON has every row, with a note such as the arithmetic
-    behind a limit, and with --sensitivity by how many percent each parameter moves it.
+    Without SYSTEM one line sums up each system, and figures for which a source has no value are
+    left out unless --all is given. With SYSTEM the rows with a published value are shown and the
+    others counted. JSON has every row, with a note such as the arithmetic behind a limit, and with
+    --sensitivity by how many percent each parameter moves it.
 
     The exit status is 1 when a row is further from the published value than its tolerance.
     """
     names = [system] if system else list(systems())
+    is_summary = not (system or figure or every or json_to)
     with progress("reproducing", lines=True) as bar:
         reports = reproduce_all(
             names,
             only=figure,
+            published_only=is_summary,
             sensitivity=sensitivity,
             progress=lambda state: bar(f"reproducing {state.now}", state.share, state.remaining_s),
         )

@@ -29,6 +29,11 @@ class ExpectedRow(_Strict):
     kind: Kind
     note: str = ""
 
+    @property
+    def is_published(self) -> bool:
+        """Whether the source has a value for the row."""
+        return self.published is not None or self.published_range is not None
+
     @model_validator(mode="after")
     def _one_statement(self) -> Self:
         if self.published is not None and self.published_range is not None:

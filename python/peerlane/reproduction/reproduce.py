@@ -50,11 +50,17 @@ def reproduce_all(
     names: Iterable[str],
     *,
     only: str | None = None,
+    published_only: bool = False,
     sensitivity: bool = False,
     progress: Callable[[Progress], object] | None = None,
 ) -> list[Report]:
-    """Runs the experiments of several systems side by side, as `reproduce` runs those of one."""
+    """Runs the experiments of several systems side by side, as `reproduce` runs those of one.
+
+    With `published_only` it leaves out the figures for which the source has no value.
+    """
     wanted = [_Wanted.of(name, only) for name in names]
+    if published_only:
+        wanted = [one.published() for one in wanted]
     jobs = [job for one in wanted for job in one.jobs(sensitivity=sensitivity)]
     outcomes = run(jobs, progress)
     return [one.report(outcomes) for one in wanted]
@@ -78,6 +84,15 @@ class _Wanted:
             _known("figure", only, figures)
             figures = {only: figures[only]}
         return cls(system, expected, figures)
+
+    def published(self) -> _Wanted:
+        """What is wanted of the system, without figures for which the source has no value."""
+        judged = {
+            name: rows
+            for name, rows in self.figures.items()
+            if any(row.is_published for row in rows)
+        }
+        return replace(self, figures=judged)
 
     def jobs(self, *, sensitivity: bool) -> Iterator[Job]:
         for name, wanted in self.figures.items():
