@@ -87,13 +87,16 @@ pub struct Occurrence<F> {
 ///
 /// The rank depends on the event itself and not on when it was scheduled, so that an event that is left out, or is scheduled by
 /// another thread, changes no order. Equal timers need no count, because the order of two equal timers makes no difference.
+///
+/// The lowest bit is set in events of the background.
 #[derive(Clone, Copy, Debug)]
 struct Rank(u64);
 
 const COMPONENT_BITS: u32 = 20;
 const LABEL_BITS: u32 = 12;
-const COUNT_BITS: u32 = 31;
-const _: () = assert!(COMPONENT_BITS + 1 + LABEL_BITS + COUNT_BITS == u64::BITS);
+const COUNT_BITS: u32 = 30;
+const BACKGROUND: u64 = 1;
+const _: () = assert!(COMPONENT_BITS + 1 + LABEL_BITS + COUNT_BITS + 1 == u64::BITS);
 
 impl Rank {
     /// The rank of the first frame at a port.
@@ -109,14 +112,25 @@ impl Rank {
     fn of(component: ComponentId, is_timer: bool, label: u32) -> Self {
         debug_assert!(label < 1 << LABEL_BITS && component.0 < 1 << COMPONENT_BITS);
         let event = u64::from(component.0) << 1 | u64::from(is_timer);
-        Rank((event << LABEL_BITS | u64::from(label)) << COUNT_BITS)
+        Rank((event << LABEL_BITS | u64::from(label)) << (COUNT_BITS + 1))
     }
 
     /// The rank of a frame that follows `count` other frames to the same port at the same time.
     #[inline]
     fn after(self, count: u32) -> Self {
         debug_assert!(count < 1 << COUNT_BITS);
-        Rank(self.0 | u64::from(count))
+        Rank(self.0 | u64::from(count) << 1)
+    }
+
+    /// The rank of the same event in the background.
+    #[inline]
+    fn in_background(self) -> Self {
+        Rank(self.0 | BACKGROUND)
+    }
+
+    #[inline]
+    fn is_in_background(self) -> bool {
+        self.0 & BACKGROUND != 0
     }
 
     #[inline]
@@ -126,7 +140,7 @@ impl Rank {
 
     #[inline]
     fn label(self) -> u32 {
-        (self.0 >> COUNT_BITS) as u32 & ((1 << LABEL_BITS) - 1)
+        (self.0 >> (COUNT_BITS + 1)) as u32 & ((1 << LABEL_BITS) - 1)
     }
 }
 
@@ -170,7 +184,7 @@ impl Wire {
     /// Returns the rank of a frame that is sent at `now` and arrives at `arrival`. Frames that arrive at the same time keep the
     /// order in which they were sent.
     ///
-    /// The count restarts when the wire is empty. It also wraps after 2^31 frames without an empty wire, which takes many simulated
+    /// The count restarts when the wire is empty. It also wraps after 2^30 frames without an empty wire, which takes many simulated
     /// seconds. Then, of frames that arrive at the same time, those after the wrap come first.
     #[inline]
     fn rank(&mut self, now: Time, arrival: Time) -> Rank {
@@ -199,6 +213,8 @@ pub struct World<T: Traffic> {
     queue: EventQueue<Option<T::Frame>>,
     wires: Vec<Vec<Option<Wire>>>,
     events: u64,
+    /// The number of events in the queue that are not in the background.
+    foreground: usize,
     /// The bytes that frames refer to.
     pub store: T::Store,
     /// Observations that the run loop has not taken yet.
@@ -215,6 +231,7 @@ impl<T: Traffic> Default for World<T> {
             queue: EventQueue::default(),
             wires: Vec::new(),
             events: 0,
+            foreground: 0,
             store: T::Store::default(),
             observations: Vec::new(),
             watched: false,
@@ -225,8 +242,18 @@ impl<T: Traffic> Default for World<T> {
 impl<T: Traffic> World<T> {
     /// Connects two ports by a wire with `delay` in each direction.
     pub fn connect(&mut self, a: (ComponentId, u32), b: (ComponentId, u32), delay: Span) {
-        self.lay(a, Wire::new(b, delay));
-        self.lay(b, Wire::new(a, delay));
+        self.connect_unequally(a, b, [delay, delay]);
+    }
+
+    /// Connects two ports by a wire with a delay of its own in each direction, first that from `a` to `b`.
+    pub fn connect_unequally(
+        &mut self,
+        a: (ComponentId, u32),
+        b: (ComponentId, u32),
+        [to_b, to_a]: [Span; 2],
+    ) {
+        self.lay(a, Wire::new(b, to_b));
+        self.lay(b, Wire::new(a, to_a));
     }
 
     fn lay(&mut self, (from, port): (ComponentId, u32), wire: Wire) {
@@ -250,20 +277,42 @@ impl<T: Traffic> World<T> {
         self.events
     }
 
-    /// Returns the time of the next event, if there is one.
-    pub fn next_time(&mut self) -> Option<Time> {
-        self.queue.next_time()
+    /// Whether an event is left that is not in the background.
+    pub fn has_events(&self) -> bool {
+        self.foreground > 0
     }
 
-    /// Takes the next event that is due by `limit`, and moves time to it.
+    /// The time of the next event that is not in the background, if there is one. The cost grows with the number of events.
+    pub fn next_time(&self) -> Option<Time> {
+        if !self.has_events() {
+            return None;
+        }
+        let events = self.queue.iter();
+        let foreground = events.filter(|event| !Rank(event.rank).is_in_background());
+        foreground.map(|event| event.time).min()
+    }
+
+    /// Takes the next event that is due by `limit`, and moves time to it. Without a limit, [`Time::NEVER`], none is due when only
+    /// events of the background are left, because these go on for ever.
     pub fn advance(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
+        if limit == Time::NEVER && !self.has_events() {
+            return None;
+        }
         let event = self.queue.pop_until(limit)?;
+        let rank = Rank(event.rank);
         self.now = event.time;
         self.events += 1;
+        self.foreground -= usize::from(!rank.is_in_background());
         Some(Occurrence {
-            rank: Rank(event.rank),
+            rank,
             frame: event.payload,
         })
+    }
+
+    #[inline]
+    fn push(&mut self, time: Time, rank: Rank, frame: Option<T::Frame>) {
+        self.foreground += usize::from(!rank.is_in_background());
+        self.queue.push(time, rank.0, frame);
     }
 
     /// Moves time to `time`. All events before `time` must have been taken.
@@ -301,19 +350,36 @@ impl<C: Component> Effects<'_, C> {
 
     /// Sends `frame` from `port` after the delay `after`. It arrives after the wire's own delay.
     pub fn send(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
+        let (arrival, rank) = self.arrival(port, after);
+        self.world.push(arrival, rank, Some(frame));
+    }
+
+    /// Sends a frame of the background: it tells the far end nothing new, so that a run need not wait for it.
+    pub fn send_in_background(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
+        let (arrival, rank) = self.arrival(port, after);
+        self.world.push(arrival, rank.in_background(), Some(frame));
+    }
+
+    #[inline]
+    fn arrival(&mut self, port: C::Port, after: Span) -> (Time, Rank) {
         let world = &mut *self.world;
         let wire = world.wires[self.me.0 as usize][port.number() as usize]
             .as_mut()
             .expect("a port that sends has a wire");
         let arrival = world.now + after + wire.delay;
-        let rank = wire.rank(world.now, arrival);
-        world.queue.push(arrival, rank.0, Some(frame));
+        (arrival, wire.rank(world.now, arrival))
     }
 
     /// Sets a timer: `expire(timer)` is called `after` from now.
     pub fn wake(&mut self, timer: C::Timer, after: Span) {
         let rank = Rank::timer(self.me, timer.number());
-        self.world.queue.push(self.world.now + after, rank.0, None);
+        self.world.push(self.world.now + after, rank, None);
+    }
+
+    /// Sets a timer of the background: what it causes tells nothing new, so that a run need not wait for it.
+    pub fn wake_in_background(&mut self, timer: C::Timer, after: Span) {
+        let rank = Rank::timer(self.me, timer.number()).in_background();
+        self.world.push(self.world.now + after, rank, None);
     }
 
     /// Reports `what` to the probes. It does not change the simulation.
@@ -395,6 +461,21 @@ mod tests {
             (2, 1, None),
         ];
         assert_eq!(rest(&mut world), expected);
+    }
+
+    #[test]
+    fn events_of_the_background_happen_while_others_are_left_or_by_a_limit() {
+        let mut world = world();
+        let mut fx = world.effects::<Silent>(ComponentId(0));
+        fx.wake_in_background(Port(1), Span::from_ns(1));
+        fx.wake(Port(2), Span::from_ns(2));
+        fx.wake_in_background(Port(3), Span::from_ns(3));
+        fx.send_in_background(Port(2), 7, Span::from_ns(3));
+        assert_eq!(rest(&mut world), [(0, 1, None), (0, 2, None)]);
+        assert!(!world.has_events());
+        let limit = Time::ZERO + Span::from_ns(4);
+        let later: Vec<_> = std::iter::from_fn(|| world.advance(limit)).collect();
+        assert_eq!(later.len(), 2);
     }
 
     #[test]

@@ -170,6 +170,12 @@ impl<P: Copy> EventQueue<P> {
         self.today.last().map(|event| event.time)
     }
 
+    /// All events, in no particular order. The cost grows with the number of days and events.
+    pub fn iter(&self) -> impl Iterator<Item = &Event<P>> {
+        let days = self.today.iter().chain(self.days.iter().flatten());
+        days.chain(self.later.iter().map(|Reverse(event)| event))
+    }
+
     /// Makes today the day of the next event. Returns `None` if there is no event.
     fn turn_to_next(&mut self) -> Option<()> {
         if self.today.is_empty() {

@@ -202,7 +202,7 @@ impl Simulation {
             for _ in 0..CHUNK {
                 if !self.step_until(time) {
                     self.world.pass_to(time);
-                    return self.world.next_time().is_some();
+                    return self.world.has_events();
                 }
             }
             if !watch() {
