@@ -20,7 +20,8 @@ fn comes_back(bytes: &[u8; 6]) {
     assert_eq!(Dllp::parse(&emitted), Ok(dllp));
     let used: u32 = match dllp {
         Dllp::Ack { .. } | Dllp::Nak { .. } => 0xff00_0fff,
-        Dllp::InitFc1(_) | Dllp::InitFc2(_) | Dllp::UpdateFc(_) => 0xff3f_cfff,
+        Dllp::Feature { .. } => 0xff80_0001,
+        Dllp::InitFc1(_) | Dllp::InitFc2(_) | Dllp::UpdateFc(_) => u32::MAX,
     };
     for ((read, written), used) in bytes.iter().zip(emitted).zip(used.to_be_bytes()) {
         assert_eq!(read & used, written, "{dllp:?}");

@@ -15,10 +15,26 @@ kernel::parameters! {
         ports: u32 = 64, within 2..=64, from "the largest switch the arbiter serves";
         /// Time from a packet's header at the ingress to its header at the egress, without contention.
         latency: Span = Span::from_ns(150), from "PLX Technology's figure for its Gen2 and Gen3 switches";
+        /// Part of the latency in which a packet is in the core and holds its ingress buffer. The PHYs and pipelines of the two ports
+        /// have equal parts of the rest; DLLPs pass these, too.
+        core_latency: Option<Span> = None, from "our choice: a third of the latency";
         /// Whether a packet is forwarded as soon as its header has arrived (cut-through), or only when it is complete.
         cut_through: bool = true, from "as switches of this kind do";
         /// Whether requests between downstream ports are redirected to the root: P2P Request Redirect in ACS Control.
         acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+    }
+}
+
+impl SwitchParameters {
+    /// Latency of the core.
+    pub fn core_latency(&self) -> Span {
+        let third = Span::from_fs(self.latency.as_fs() / 3);
+        self.core_latency.unwrap_or(third)
+    }
+
+    /// Latency of a port's PHY and pipeline in each direction.
+    pub fn port_latency(&self) -> Span {
+        Span::from_fs(self.latency.saturating_sub(self.core_latency()).as_fs() / 2)
     }
 }
 
@@ -37,6 +53,7 @@ pub struct SwitchConfig {
 #[derive(Clone, Debug)]
 pub struct Switch {
     functions: Functions,
+    /// Latency of the core.
     latency: Span,
     routes: Routes,
     ports: Vec<SwitchPort>,
@@ -117,7 +134,7 @@ impl Switch {
         };
         let mut switch = Switch {
             functions: config.functions,
-            latency: config.parameters.latency,
+            latency: config.parameters.latency - config.parameters.port_latency() * 2,
             routes: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
         };

@@ -13,11 +13,13 @@ pub enum LinkTimer {
     Replay,
     /// An UpdateFC must be checked or sent.
     UpdateCredit,
+    /// A limit must be sent again.
+    RefreshCredit,
 }
 
 impl LinkTimer {
     /// The number of timers.
-    pub const COUNT: u32 = 4;
+    pub const COUNT: u32 = 5;
 
     /// The timer with the given number.
     pub fn from_number(number: u32) -> Self {
@@ -26,6 +28,7 @@ impl LinkTimer {
             LinkTimer::Acknowledge,
             LinkTimer::Replay,
             LinkTimer::UpdateCredit,
+            LinkTimer::RefreshCredit,
         ][number as usize]
     }
 }
@@ -37,6 +40,7 @@ pub(crate) struct Alarms {
     pub(crate) acknowledge: Alarm,
     pub(crate) replay: Alarm,
     pub(crate) update: Alarm,
+    pub(crate) refresh: Alarm,
 }
 
 impl Alarms {
@@ -45,6 +49,7 @@ impl Alarms {
         acknowledge: Alarm::IDLE,
         replay: Alarm::IDLE,
         update: Alarm::IDLE,
+        refresh: Alarm::IDLE,
     };
 
     #[inline(always)]
@@ -54,6 +59,7 @@ impl Alarms {
             LinkTimer::Acknowledge => &mut self.acknowledge,
             LinkTimer::Replay => &mut self.replay,
             LinkTimer::UpdateCredit => &mut self.update,
+            LinkTimer::RefreshCredit => &mut self.refresh,
         }
     }
 }

@@ -30,8 +30,10 @@ pub struct LinkConfig {
     pub report_finished: bool,
     /// The source whose packets start at this component. Probes get an observation when they are sent.
     pub own: Option<u16>,
-    /// Time of flight to the far end.
-    pub flight: Span,
+    /// Time from the data link layer to the pins. Observations of frames tell the time at the pins.
+    pub transmit_pipeline: Span,
+    /// Time of flight to the far end and back, through the pipelines of both ends.
+    pub round_trip: Span,
     /// The bit errors of the direction that arrives at this end.
     pub errors: Option<BitErrors>,
     /// The time at which the link fails. From then on nothing arrives, and packets to be sent are dropped (PCIe Base 2.9.1).

@@ -13,8 +13,12 @@ pub trait LinkContext {
     fn packets(&mut self) -> &mut Packets;
     /// Sends `frame`: its last bit leaves `after` from now, and it arrives after the wire's delay.
     fn send(&mut self, frame: Frame, after: Span);
+    /// Sends `frame` as [`send`](Self::send) does, in the background: it tells the far end nothing new.
+    fn send_in_background(&mut self, frame: Frame, after: Span);
     /// Sets a timer: `expire(timer)` is called `after` from now.
     fn wake(&mut self, timer: LinkTimer, after: Span);
+    /// Sets a timer as [`wake`](Self::wake) does, in the background: a run need not wait for what it causes.
+    fn wake_in_background(&mut self, timer: LinkTimer, after: Span);
     /// Whether a probe needs the detailed observations.
     fn watched(&self) -> bool;
     /// Reports `what` to the probes.
@@ -50,8 +54,14 @@ where
     fn send(&mut self, frame: Frame, after: Span) {
         self.fx.send(self.port, frame, after);
     }
+    fn send_in_background(&mut self, frame: Frame, after: Span) {
+        self.fx.send_in_background(self.port, frame, after);
+    }
     fn wake(&mut self, timer: LinkTimer, after: Span) {
         self.fx.wake((self.port, timer).into(), after);
+    }
+    fn wake_in_background(&mut self, timer: LinkTimer, after: Span) {
+        self.fx.wake_in_background((self.port, timer).into(), after);
     }
     fn watched(&self) -> bool {
         self.fx.watched()

@@ -1,46 +1,57 @@
-//! Flow-control credits: the transmitter's limits and the receiver's buffers (PCIe Base 2.6.1).
+//! Flow-control credits: the transmitter's limits and the receiver's buffers (PCIe Base 2.6.1), with scaled flow control (3.4.2).
 
-/// A transmitter's credit counter of `BITS` bits: `CREDIT_LIMIT` and `CREDITS_CONSUMED`.
+use kernel::Time;
+use protocol::{Class, Credit, Scale};
+
+/// A transmitter's credit counter: `CREDIT_LIMIT` and `CREDITS_CONSUMED`. DLLPs carry `BITS` bits of it; with scaled flow control the
+/// counter has up to four more (PCIe Base 3.4.2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CreditCounter<const BITS: u32> {
     limit: u16,
     consumed: u16,
+    scale: Scale,
     infinite: bool,
 }
 
 impl<const BITS: u32> CreditCounter<BITS> {
-    const MASK: u16 = (1 << BITS) - 1;
-
     pub(crate) const CLOSED: Self = CreditCounter {
         limit: 0,
         consumed: 0,
+        scale: Scale::Unscaled,
         infinite: false,
     };
 
-    /// Sets the initial limit from InitFC. Zero means infinite credit.
-    pub(crate) fn open(&mut self, limit: u16) {
-        self.limit = limit;
-        self.infinite = limit == 0;
+    /// Sets the initial limit from InitFC, in units of `scale`. Zero means infinite credit.
+    pub(crate) fn open(&mut self, units: u16, scale: Scale) {
+        self.scale = scale;
+        self.raise(units);
+        self.infinite = units == 0;
     }
 
-    /// Sets a later limit from UpdateFC.
-    pub(crate) fn raise(&mut self, limit: u16) {
-        self.limit = limit;
+    /// Sets a later limit from UpdateFC, in the units of InitFC.
+    pub(crate) fn raise(&mut self, units: u16) {
+        self.limit = units << self.scale.shift();
     }
 
-    /// Whether `needed` credits may be sent. PCIe Base 2.6.1.2: (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^BITS <=
-    /// 2^BITS / 2.
+    /// Whether `needed` credits may be sent. PCIe Base 2.6.1.2: (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^bits <=
+    /// 2^bits / 2.
     #[inline]
     pub(crate) fn allows(&self, needed: u16) -> bool {
+        let mask = mask(BITS, self.scale);
         self.infinite
-            || self.limit.wrapping_sub(self.consumed.wrapping_add(needed)) & Self::MASK
-                <= 1 << (BITS - 1)
+            || self.limit.wrapping_sub(self.consumed.wrapping_add(needed)) & mask <= (mask >> 1) + 1
     }
 
     #[inline]
     pub(crate) fn consume(&mut self, used: u16) {
-        self.consumed = self.consumed.wrapping_add(used) & Self::MASK;
+        self.consumed = self.consumed.wrapping_add(used) & mask(BITS, self.scale);
     }
+}
+
+/// The bits of a counter whose field in DLLPs has `bits` bits.
+#[inline]
+fn mask(bits: u32, scale: Scale) -> u16 {
+    u16::MAX >> (u16::BITS - bits - scale.shift())
 }
 
 /// The transmitter's credit for one class.
@@ -55,6 +66,19 @@ impl Budget {
         headers: CreditCounter::CLOSED,
         data: CreditCounter::CLOSED,
     };
+
+    /// Sets the initial limits from InitFC.
+    pub(crate) fn open(&mut self, credit: &Credit) {
+        self.headers
+            .open(u16::from(credit.headers), credit.header_scale);
+        self.data.open(credit.data, credit.data_scale);
+    }
+
+    /// Sets later limits from UpdateFC.
+    pub(crate) fn raise(&mut self, credit: &Credit) {
+        self.headers.raise(u16::from(credit.headers));
+        self.data.raise(credit.data);
+    }
 
     pub(crate) fn allows(&self, data: u16) -> bool {
         self.headers.allows(1) && self.data.allows(data)
@@ -71,6 +95,7 @@ impl Budget {
 pub(crate) struct ReceiveBuffer<const BITS: u32> {
     size: u16,
     used: u16,
+    scale: Scale,
     /// `CREDITS_ALLOCATED`, and its value when it was last announced.
     allocated: u16,
     announced: u16,
@@ -83,28 +108,39 @@ pub(crate) struct ReceiveBuffer<const BITS: u32> {
 }
 
 impl<const BITS: u32> ReceiveBuffer<BITS> {
-    const MASK: u16 = (1 << BITS) - 1;
-    /// The largest size: a receiver announces at most half of the counter's range (PCIe Base 2.6.1.2).
-    pub(crate) const LARGEST: u16 = (1 << (BITS - 1)) - 1;
-
-    /// A buffer of `size` credits. An UpdateFC is due when a `share` of them is free and not announced. The largest packet takes
-    /// `packet` credits.
-    pub(crate) fn new(size: u16, share: f64, packet: u16) -> Self {
-        let size = size.min(Self::LARGEST);
-        let update_threshold = (f64::from(size) * share).ceil().max(1.0) as u16;
+    /// A buffer of `size` credits, of which the largest packet takes `packet`. Its limit is not fixed yet.
+    pub(crate) fn new(size: u16, packet: u16) -> Self {
         ReceiveBuffer {
             size,
             used: 0,
-            allocated: size,
-            announced: size,
-            update_threshold,
+            scale: Scale::Unscaled,
+            allocated: 0,
+            announced: 0,
+            update_threshold: 1,
             packet,
             releasing: 0,
         }
     }
 
-    pub(crate) fn size(&self) -> u16 {
-        self.size
+    /// Fixes the initial limit, with or without scaled flow control. Credits that cannot be announced are never used: those beyond
+    /// the largest limit (PCIe Base 3.4.2, table 3-2), and those that are no whole unit of the scaling factor. An UpdateFC is due
+    /// when a `share` of the buffer is free and not announced.
+    fn fix_limit(&mut self, is_scaled: bool, share: f64) {
+        self.scale = if is_scaled {
+            Scale::for_credits(self.size.into(), BITS)
+        } else {
+            Scale::Unscaled
+        };
+        let largest = mask(BITS, self.scale) >> 1;
+        self.size = self.size.min(largest) & !self.part_of_unit();
+        (self.allocated, self.announced) = (self.size, self.size);
+        self.update_threshold = (f64::from(self.size) * share).ceil().max(1.0) as u16;
+    }
+
+    /// The bits of a number of credits that are less than a unit of the scaling factor.
+    #[inline]
+    fn part_of_unit(&self) -> u16 {
+        (1 << self.scale.shift()) - 1
     }
 
     #[inline]
@@ -126,13 +162,27 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
                 "a buffer frees at most the credits in use"
             );
             self.used -= credits;
-            self.allocated = self.allocated.wrapping_add(credits) & Self::MASK;
+            self.allocated = self.allocated.wrapping_add(credits) & mask(BITS, self.scale);
         }
     }
 
+    /// Freed credits that the far end does not know of.
     #[inline]
     fn unannounced(&self) -> u16 {
-        self.allocated.wrapping_sub(self.announced) & Self::MASK
+        self.allocated.wrapping_sub(self.announced) & mask(BITS, self.scale)
+    }
+
+    /// Whether the freed credits include a whole unit, which an UpdateFC can announce.
+    #[inline]
+    fn can_announce(&self) -> bool {
+        self.unannounced() > self.part_of_unit()
+    }
+
+    /// The limit to announce, in units; it counts as announced.
+    #[inline]
+    fn announce(&mut self) -> u16 {
+        self.announced = self.allocated & !self.part_of_unit();
+        self.announced >> self.scale.shift()
     }
 
     #[inline]
@@ -148,7 +198,8 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     /// too little for a packet (PCIe Base 2.6.1.2).
     #[inline]
     fn makes_update_due(&self, credits: u16) -> bool {
-        credits >= self.update_threshold || credits > 0 && self.starves_without(0)
+        credits > self.part_of_unit()
+            && (credits >= self.update_threshold || self.starves_without(0))
     }
 
     /// Whether the far end, after spending `credits` more credits, has too little for the largest packet.
@@ -158,24 +209,52 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     }
 }
 
+/// The amount of freed credit that makes an UpdateFC due at once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UpdatePolicy {
+    /// A share of the buffer for headers or of the buffer for data.
+    pub(crate) share: f64,
+    /// A number of packets; 0 for no such number.
+    pub(crate) packets: u16,
+}
+
 /// A receiver's buffers for one class.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClassBuffers {
-    pub(crate) headers: ReceiveBuffer<8>,
-    pub(crate) data: ReceiveBuffer<12>,
+    headers: ReceiveBuffer<8>,
+    data: ReceiveBuffer<12>,
+    /// The time at which the limits were last sent.
+    pub(crate) announced_at: Time,
+    /// The time since which there is freed credit to announce, or [`Time::NEVER`].
+    pub(crate) unannounced_since: Time,
 }
 
 impl ClassBuffers {
+    /// Buffers of `size` header and data credits, of which the largest packet takes `data` data credits. The limits are not fixed
+    /// yet.
+    pub(crate) fn new(size: (u16, u16), data: u16) -> Self {
+        ClassBuffers {
+            headers: ReceiveBuffer::new(size.0, 1),
+            data: ReceiveBuffer::new(size.1, data),
+            announced_at: Time::ZERO,
+            unannounced_since: Time::NEVER,
+        }
+    }
+
     #[inline]
     pub(crate) fn take(&mut self, data: u16) {
         self.headers.take(1);
         self.data.take(data);
     }
 
+    /// Frees the credits of a packet that leaves at `at`.
     #[inline]
-    pub(crate) fn free(&mut self, data: u16) {
+    pub(crate) fn free(&mut self, data: u16, at: Time) {
         self.headers.free(1);
         self.data.free(data);
+        if self.unannounced_since == Time::NEVER && self.has_unannounced() {
+            self.unannounced_since = at;
+        }
     }
 
     /// Schedules the release of a packet with `data` data credits.
@@ -204,7 +283,7 @@ impl ClassBuffers {
 
     #[inline]
     pub(crate) fn has_unannounced(&self) -> bool {
-        self.headers.unannounced() > 0 || self.data.unannounced() > 0
+        self.headers.can_announce() || self.data.can_announce()
     }
 
     #[inline]
@@ -222,11 +301,28 @@ impl ClassBuffers {
         self.headers.size > 0 || self.data.size > 0
     }
 
-    /// Returns the limits to announce, and counts them as announced.
-    pub(crate) fn announce(&mut self) -> (u8, u16) {
-        self.headers.announced = self.headers.allocated;
-        self.data.announced = self.data.allocated;
-        (self.headers.allocated as u8, self.data.allocated)
+    /// Fixes the initial limits, with or without scaled flow control.
+    pub(crate) fn fix_limits(&mut self, is_scaled: bool, policy: UpdatePolicy) {
+        self.headers.fix_limit(is_scaled, policy.share);
+        self.data.fix_limit(is_scaled, policy.share);
+        if policy.packets > 0 {
+            let headers = &mut self.headers.update_threshold;
+            *headers = policy.packets.min(*headers);
+        }
+    }
+
+    /// The limits of `class` on `channel` to send at `at`, which then count as announced.
+    pub(crate) fn announce(&mut self, channel: u8, class: Class, at: Time) -> Credit {
+        self.announced_at = at;
+        self.unannounced_since = Time::NEVER;
+        Credit {
+            channel,
+            class,
+            headers: self.headers.announce() as u8,
+            data: self.data.announce(),
+            header_scale: self.headers.scale,
+            data_scale: self.data.scale,
+        }
     }
 }
 
@@ -235,37 +331,96 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn buffers(headers: u16, data: u16, is_scaled: bool) -> ClassBuffers {
+        let mut buffers = ClassBuffers::new((headers, data), 40);
+        let each = UpdatePolicy {
+            share: 0.0,
+            packets: 0,
+        };
+        buffers.fix_limits(is_scaled, each);
+        buffers
+    }
+
     #[test]
     fn no_credit_means_no_limit_when_advertised_at_first() {
         let mut counter = CreditCounter::<8>::CLOSED;
         assert!(!counter.allows(1));
-        counter.open(0);
+        counter.open(0, Scale::One);
         assert!(counter.allows(100));
+    }
+
+    /// PCIe Base 3.4.2, table 3-2.
+    #[test]
+    fn a_buffer_announces_at_most_what_its_scaling_factor_can() {
+        let announced = |headers, data, is_scaled| {
+            let mut buffers = buffers(headers, data, is_scaled);
+            let credit = buffers.announce(0, Class::Posted, Time::ZERO);
+            (
+                buffers.headers.size,
+                credit.headers,
+                buffers.data.size,
+                credit.data,
+            )
+        };
+        assert_eq!(announced(2032, 32752, false), (127, 127, 2047, 2047));
+        assert_eq!(announced(127, 2047, true), (127, 127, 2047, 2047));
+        assert_eq!(announced(510, 8188, true), (496, 31, 8188, 2047));
+        assert_eq!(announced(2032, 32752, true), (2032, 127, 32752, 2047));
+        assert_eq!(announced(131, 2051, true), (128, 32, 2048, 512));
+    }
+
+    #[test]
+    fn freed_credit_is_announced_in_whole_units() {
+        let mut buffer = buffers(200, 2000, true).headers;
+        for freed in 1..=3 {
+            buffer.take(1);
+            buffer.free(1);
+            assert!(!buffer.is_update_due(), "{freed} credits are less than 4");
+        }
+        buffer.take(1);
+        buffer.free(1);
+        assert!(buffer.is_update_due());
+        assert_eq!(buffer.announce(), 51);
+    }
+
+    /// What a transmitter and a receiver do with credit in turn: a packet is sent, or the oldest is freed.
+    type Step = (bool, u16);
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        prop::collection::vec((any::<bool>(), 0_u16..40), 1..2000)
     }
 
     proptest! {
         #[test]
-        fn credits_are_never_negative_nor_leaked(steps in prop::collection::vec((any::<bool>(), 0_u16..40), 1..2000)) {
-            let mut buffer = ClassBuffers { headers: ReceiveBuffer::new(20, 0.0, 1), data: ReceiveBuffer::new(300, 0.0, 40) };
+        fn credits_are_never_negative_nor_leaked(
+            steps in steps(),
+            sizes in prop_oneof![Just((20, 300)), Just((400, 6000)), Just((2000, 32_000))],
+            is_scaled: bool,
+        ) {
+            let mut buffers = buffers(sizes.0, sizes.1, is_scaled);
             let mut budget = Budget::CLOSED;
-            budget.headers.open(20);
-            budget.data.open(300);
+            budget.open(&buffers.announce(0, Class::Posted, Time::ZERO));
+            let sizes = (buffers.headers.size, buffers.data.size);
             let mut held = std::collections::VecDeque::new();
             for (send, data) in steps {
                 if send && budget.allows(data) {
                     budget.consume(data);
-                    buffer.take(data);
+                    buffers.take(data);
                     held.push_back(data);
                 } else if let Some(data) = held.pop_front() {
-                    buffer.free(data);
-                    let (headers, data) = buffer.announce();
-                    budget.headers.raise(u16::from(headers));
-                    budget.data.raise(data);
+                    buffers.free(data, Time::ZERO);
+                    if buffers.has_unannounced() {
+                        budget.raise(&buffers.announce(0, Class::Posted, Time::ZERO));
+                    }
                 }
             }
             let used: u16 = held.iter().sum();
-            prop_assert!(budget.allows(300 - used) || held.len() == 20);
-            prop_assert!(!budget.allows(301 - used));
+            let (headers, data) = (sizes.0 - held.len() as u16, sizes.1 - used);
+            prop_assert!(!budget.data.allows(data + 1) && !budget.headers.allows(headers + 1));
+            // Less than a unit cannot be announced.
+            let least = data.saturating_sub(buffers.data.part_of_unit());
+            prop_assert!(budget.data.allows(least));
+            prop_assert!(budget.headers.allows(headers.saturating_sub(buffers.headers.part_of_unit())));
         }
     }
 }

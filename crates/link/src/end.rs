@@ -1,10 +1,10 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
 use kernel::{Span, Time};
-use protocol::{CorrectableError, Credit, Dllp, TrafficClass};
+use protocol::{CorrectableError, Credit, Dllp, Generation, TrafficClass};
 
 use crate::alarm::{Alarms, Ring};
-use crate::handshake::{Handshake, InitFcEffect};
+use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
 use crate::parameters::PortParameters;
 use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
@@ -21,9 +21,16 @@ pub struct LinkEnd {
     refuse_now: bool,
     cut_through: bool,
     acknowledge_limit: Span,
+    /// The number of packets after which an Ack is sent at once, and the number since the last one.
+    acknowledge_packets: u32,
+    unacknowledged: u32,
     replay_limit: Span,
-    update_interval: Span,
-    update_by: Time,
+    /// The longest time from freeing credit to its UpdateFC.
+    update_delay: Span,
+    /// The interval at which limits are sent again.
+    refresh_interval: Span,
+    /// Whether this end supports scaled flow control.
+    is_scalable: bool,
     alarms: Alarms,
     /// `REPLAY_NUM`: the number of replays since the last progress.
     replays: u8,
@@ -54,19 +61,28 @@ impl LinkEnd {
         let replay = config
             .generation
             .replay_timer_limit(config.lanes, config.max_payload);
+        let replay_buffer = parameters.buffers(config.generation, config.lanes).replay;
+        // PCIe Base 3.4.2: from 16 GT/s on.
+        let is_scalable = config.generation >= Generation::Gen4;
+        let is_scalable = parameters.scaled_flow_control.unwrap_or(is_scalable);
+        // The guideline for UpdateFC has the same numbers as the limit for Ack (PCIe Base 2.6.1.2).
+        let update_delay = parameters.update_fc_delay;
         LinkEnd {
             fails_at: config.fails_at,
-            transmitter: Transmitter::new(timing, &config, parameters.replay_buffer.0),
-            handshake: Handshake::new(config.channels),
+            transmitter: Transmitter::new(timing, &config, replay_buffer.0),
+            handshake: Handshake::new(config.channels, is_scalable),
             acknowledge_now: false,
             refuse_now: false,
             cut_through: config.cut_through,
             acknowledge_limit: symbols(acknowledge, parameters.ack_limit_fraction),
-            // The specification's limit does not include the flight time of long cables.
-            replay_limit: symbols(replay, parameters.replay_timer_factor) + config.flight * 2,
+            acknowledge_packets: parameters.ack_packets,
+            unacknowledged: 0,
+            // The specification's limit does not include the flight time of long cables and pipelines.
+            replay_limit: symbols(replay, parameters.replay_timer_factor) + config.round_trip,
+            update_delay: update_delay.unwrap_or_else(|| symbols(acknowledge, 1.0)),
+            refresh_interval: parameters.update_fc_refresh,
+            is_scalable,
             receiver: Receiver::new(parameters, config),
-            update_interval: parameters.update_fc_interval,
-            update_by: Time::NEVER,
             alarms: Alarms::IDLE,
             replays: 0,
             repaired: 0,
@@ -128,7 +144,10 @@ impl LinkEnd {
 
     /// Starts flow-control initialisation.
     pub fn start(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
-        self.send_init_fc(cx);
+        if !self.is_scalable {
+            self.receiver.fix_limits(false);
+        }
+        self.begin_round(cx);
         self.pump(cx)
     }
 
@@ -153,10 +172,10 @@ impl LinkEnd {
     /// Returns the credit of a packet that has left this end's buffer.
     pub fn free(&mut self, charge: Charge, cx: &mut impl LinkContext) -> Option<Finished> {
         let channel = self.channel_of(charge.traffic_class);
-        match self.receiver.free(channel, charge) {
+        match self.receiver.free(channel, charge, cx.now()) {
             PendingUpdate::Now => self.pump(cx),
             PendingUpdate::Later => {
-                self.update_by(cx.now() + self.update_interval, cx);
+                self.check_credit_at(cx.now() + self.update_delay, cx);
                 None
             }
             PendingUpdate::None => None,
@@ -170,14 +189,8 @@ impl LinkEnd {
         let channel = self.channel_of(charge.traffic_class);
         match self.receiver.free_later(channel, charge, due) {
             Some(due) => self.check_credit_at(due, cx),
-            None => self.update_by(due + self.update_interval, cx),
+            None => self.check_credit_at(due + self.update_delay, cx),
         }
-    }
-
-    /// Makes sure that an UpdateFC is sent by `deadline`.
-    fn update_by(&mut self, deadline: Time, cx: &mut impl LinkContext) {
-        self.update_by = self.update_by.min(deadline);
-        self.check_credit_at(self.update_by, cx);
     }
 
     fn check_credit_at(&mut self, time: Time, cx: &mut impl LinkContext) {
@@ -208,7 +221,8 @@ impl LinkEnd {
                 (arrival, if urgent { self.pump(cx) } else { None })
             }
             Frame::Dllp(mut bytes) => {
-                for bit in self.receiver.wrong_bits(protocol::DLLP_BYTES) {
+                let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
+                for bit in self.wrong_bits(cx.now(), length) {
                     if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
                         *byte ^= 1 << (bit % 8);
                     } else {
@@ -239,7 +253,7 @@ impl LinkEnd {
         } else {
             cx.now()
         };
-        let wrong = self.receiver.wrong_bits(wire_len);
+        let wrong = self.wrong_bits(complete, self.transmitter.timing().length(wire_len));
         let expected = self.receiver.expects(frame.sequence);
         match self.receiver.judge(frame, &wrong, cx.packets()) {
             Verdict::Accept => {
@@ -247,7 +261,12 @@ impl LinkEnd {
                 if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
                     self.check_credit_at(due, cx);
                 }
-                if !self.alarms.acknowledge.is_set() {
+                self.unacknowledged += 1;
+                if self.unacknowledged == self.acknowledge_packets && complete == cx.now() {
+                    self.acknowledge_now = true;
+                } else if self.unacknowledged == self.acknowledge_packets {
+                    self.set(LinkTimer::Acknowledge, complete, cx);
+                } else if !self.alarms.acknowledge.is_set() {
                     self.set(
                         LinkTimer::Acknowledge,
                         complete + self.acknowledge_limit,
@@ -273,6 +292,21 @@ impl LinkEnd {
         (self.cut_through && expected).then_some(Arrival::Corrupt(Delivery { packet, complete }))
     }
 
+    /// The damaged bits of a frame that is complete at `complete`. Damage to what came before it is recorded.
+    #[inline]
+    fn wrong_bits(&mut self, complete: Time, length: Span) -> Vec<u64> {
+        if !self.receiver.has_errors() {
+            return Vec::new();
+        }
+        let start = Time::from_fs(complete.as_fs().saturating_sub(length.as_fs()));
+        let timing = *self.transmitter.timing();
+        let (wrong, is_idle_damaged) = self.receiver.wrong_bits(&timing, start, complete);
+        if is_idle_damaged {
+            self.repaired |= CorrectableError::ReceiverError.bit();
+        }
+        wrong
+    }
+
     fn receive_dllp(&mut self, dllp: Dllp, cx: &mut impl LinkContext) -> Option<Finished> {
         match dllp {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
@@ -280,6 +314,15 @@ impl LinkEnd {
                 self.acknowledged(sequence, cx);
                 self.send_again();
                 self.alarms.replay.clear();
+            }
+            Dllp::Feature {
+                acknowledges,
+                scaled_flow_control,
+            } => {
+                let effect = self
+                    .handshake
+                    .receive_feature(acknowledges, scaled_flow_control);
+                self.exchange_features(effect, cx);
             }
             Dllp::InitFc1(credit) => self.receive_init_fc(&credit, false, cx),
             Dllp::InitFc2(credit) => self.receive_init_fc(&credit, true, cx),
@@ -318,7 +361,7 @@ impl LinkEnd {
         match self.alarms.of(timer).ring(cx.now()) {
             Ring::Due => {}
             Ring::Again(after) => {
-                cx.wake(timer, after);
+                self.wake(timer, after, cx);
                 return None;
             }
             Ring::Stale => return None,
@@ -334,7 +377,8 @@ impl LinkEnd {
                 self.send_again();
             }
             LinkTimer::UpdateCredit if self.handshake.is_done() => self.update_credit(cx),
-            LinkTimer::UpdateCredit => self.send_init_fc(cx),
+            LinkTimer::UpdateCredit => self.begin_round(cx),
+            LinkTimer::RefreshCredit => self.refresh_credit(cx),
         }
         self.pump(cx)
     }
@@ -342,26 +386,40 @@ impl LinkEnd {
     fn update_credit(&mut self, cx: &mut impl LinkContext) {
         let now = cx.now();
         self.receiver.settle(now);
-        // Only a wire with bit errors can lose an UpdateFC. On such a wire every limit is sent again periodically.
-        let again = self.receiver.has_errors();
-        if self.update_by <= now {
-            self.update_by = Time::NEVER;
-            self.receiver.request_updates(again);
-        }
-        let (due, releasing) = self.receiver.next_due_update();
-        if again || releasing {
-            self.update_by = self.update_by.min(now + self.update_interval);
-        }
-        if self.update_by != Time::NEVER {
-            self.check_credit_at(self.update_by, cx);
-        }
-        if let Some(due) = due {
-            self.check_credit_at(due, cx);
+        let oldest = self.receiver.request_updates(now, self.update_delay);
+        let (due, first) = self.receiver.next_due_update();
+        let delayed = oldest.into_iter().chain(first);
+        let delayed = delayed.map(|freed| freed + self.update_delay);
+        if let Some(next) = delayed.chain(due).min() {
+            self.check_credit_at(next, cx);
         }
     }
 
-    /// Starts a round of InitFC DLLPs.
-    fn send_init_fc(&mut self, cx: &mut impl LinkContext) {
+    /// Sends the limits again that were last sent long ago, and schedules the next time.
+    fn refresh_credit(&mut self, cx: &mut impl LinkContext) {
+        let now = cx.now();
+        self.receiver.settle(now);
+        let oldest = self.receiver.refresh(now, self.refresh_interval);
+        if oldest.is_some() || self.receiver.has_pending_updates() {
+            let next = oldest.unwrap_or(now) + self.refresh_interval;
+            self.set(LinkTimer::RefreshCredit, next, cx);
+        }
+    }
+
+    /// Handles the exchange of features.
+    fn exchange_features(&mut self, effect: FeatureEffect, cx: &mut impl LinkContext) {
+        match effect {
+            FeatureEffect::Exchanged { is_scaled } => {
+                self.receiver.fix_limits(is_scaled);
+                self.begin_round(cx);
+            }
+            FeatureEffect::Acknowledge => self.begin_round(cx),
+            FeatureEffect::Nothing => {}
+        }
+    }
+
+    /// Starts a round of the DLLPs that tell features or limits.
+    fn begin_round(&mut self, cx: &mut impl LinkContext) {
         self.handshake.begin_round();
         self.set(LinkTimer::UpdateCredit, cx.now() + INIT_FC_INTERVAL, cx);
     }
@@ -369,24 +427,27 @@ impl LinkEnd {
     #[inline]
     fn receive_traffic(&mut self, cx: &mut impl LinkContext) {
         if self.handshake.receive_traffic() {
-            cx.observe(Observation::Up { port: cx.port() });
+            self.come_up(cx);
         }
     }
 
+    #[cold]
+    fn come_up(&mut self, cx: &mut impl LinkContext) {
+        cx.observe(Observation::Up { port: cx.port() });
+        self.alarms.update.clear();
+        self.refresh_credit(cx);
+    }
+
     fn receive_init_fc(&mut self, credit: &Credit, second: bool, cx: &mut impl LinkContext) {
+        let effect = self.handshake.end_features();
+        self.exchange_features(effect, cx);
         match self.handshake.receive(credit, second) {
             InitFcEffect::Limit => self.transmitter.open(credit),
             InitFcEffect::LastLimit => {
                 self.transmitter.open(credit);
-                self.send_init_fc(cx);
+                self.begin_round(cx);
             }
-            InitFcEffect::Done => {
-                cx.observe(Observation::Up { port: cx.port() });
-                self.alarms.update.clear();
-                if self.receiver.has_errors() {
-                    self.update_by(cx.now() + self.update_interval, cx);
-                }
-            }
+            InitFcEffect::Done => self.come_up(cx),
             InitFcEffect::Nothing => {}
         }
     }
@@ -424,6 +485,11 @@ impl LinkEnd {
     #[inline(never)]
     fn use_wire(&mut self, now: Time, cx: &mut impl LinkContext) {
         let mut at = self.transmitter.next_slot(now);
+        if at > now && at == self.transmitter.busy_until {
+            // Frames that arrive during the ordered sets may change what is sent after them.
+            self.set(LinkTimer::Wire, at, cx);
+            return;
+        }
         while let Some(dllp) = self.next_dllp(at, cx) {
             self.transmitter.send_dllp(at, dllp, cx);
             at = self.transmitter.busy_until;
@@ -456,28 +522,30 @@ impl LinkEnd {
     }
 
     fn has_work(&self) -> bool {
-        self.handshake.has_init_fc()
+        self.handshake.has_dllp()
             || self.acknowledge_now
             || self.refuse_now
             || self.receiver.has_pending_updates()
             || self.transmitter.has_work()
     }
 
-    fn next_dllp(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Dllp> {
-        if let Some(init_fc) = self
+    /// The next DLLP to send at `at`, and whether it tells the far end anything new.
+    fn next_dllp(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<(Dllp, bool)> {
+        if let Some(dllp) = self
             .handshake
-            .next(|channel, class| self.receiver.grant(channel, class))
+            .next(|channel, class| self.receiver.grant(channel, class, at))
         {
-            return Some(init_fc);
+            return Some((dllp, true));
         }
         if self.refuse_now && self.alarms.acknowledge.is_set() {
             // The bad packet is still arriving. Its Nak is sent after its end.
-            return self.receiver.next_update();
+            return self.next_update(at, cx.now());
         }
         if self.refuse_now || self.acknowledge_now {
             let sequence = self.receiver.acknowledgeable(at);
             let nak = std::mem::replace(&mut self.refuse_now, false);
             self.acknowledge_now = false;
+            self.unacknowledged = 0;
             self.alarms.acknowledge.clear();
             if let Some(complete) = self.receiver.incomplete_at(at) {
                 self.set(
@@ -486,19 +554,39 @@ impl LinkEnd {
                     cx,
                 );
             }
-            return Some(if nak {
+            let dllp = if nak {
                 Dllp::Nak { sequence }
             } else {
                 Dllp::Ack { sequence }
-            });
+            };
+            return Some((dllp, true));
         }
-        self.receiver.next_update()
+        self.next_update(at, cx.now())
+    }
+
+    /// The next UpdateFC. On a wire with bit errors the last one may have been lost, so that each may be new.
+    #[inline]
+    fn next_update(&mut self, at: Time, now: Time) -> Option<(Dllp, bool)> {
+        if !self.receiver.has_pending_updates() {
+            return None;
+        }
+        self.receiver.settle(now);
+        let (update, is_new) = self.receiver.next_update(at)?;
+        Some((update, is_new || self.receiver.has_errors()))
     }
 
     #[inline(always)]
     fn set(&mut self, timer: LinkTimer, deadline: Time, cx: &mut impl LinkContext) {
         let now = cx.now();
         if let Some(after) = self.alarms.of(timer).set(now, deadline) {
+            self.wake(timer, after, cx);
+        }
+    }
+
+    fn wake(&self, timer: LinkTimer, after: Span, cx: &mut impl LinkContext) {
+        if timer == LinkTimer::RefreshCredit && !self.receiver.has_errors() {
+            cx.wake_in_background(timer, after);
+        } else {
             cx.wake(timer, after);
         }
     }

@@ -1,4 +1,5 @@
-//! Flow-control initialisation: both ends announce their buffer sizes before any TLP is sent (PCIe Base 3.4).
+//! Flow-control initialisation: both ends tell their features (PCIe Base 3.2.1, `DL_Feature`), then announce their buffer sizes
+//! before any TLP is sent (3.4).
 
 use protocol::{Class, Credit, Dllp};
 
@@ -7,12 +8,16 @@ use protocol::{Class, Credit, Dllp};
 pub(crate) struct Handshake {
     phase: Phase,
     channels: usize,
-    /// The number of InitFC DLLPs left to send in this round.
+    /// The number of DLLPs left to send in this round.
     left: usize,
+    /// Whether the far end's features have arrived, which this end's Feature DLLPs acknowledge.
+    has_far_features: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
+    /// `DL_Feature`, the exchange of features.
+    Feature,
     /// `FC_INIT1`, with a bit for each class whose limits have been received.
     First(u32),
     /// The state `FC_INIT2`.
@@ -32,12 +37,30 @@ pub(crate) enum InitFcEffect {
     Nothing,
 }
 
+/// The effect of a Feature DLLP, or of a DLLP that ends the exchange of features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FeatureEffect {
+    /// The exchange has ended. Both ends support scaled flow control, or not.
+    Exchanged {
+        is_scaled: bool,
+    },
+    /// The far end does not know this end's features yet.
+    Acknowledge,
+    Nothing,
+}
+
 impl Handshake {
-    pub(crate) fn new(channels: usize) -> Self {
+    /// The handshake of an end that has features to tell, or none.
+    pub(crate) fn new(channels: usize, has_features: bool) -> Self {
         Handshake {
-            phase: Phase::First(0),
+            phase: if has_features {
+                Phase::Feature
+            } else {
+                Phase::First(0)
+            },
             channels,
             left: 0,
+            has_far_features: false,
         }
     }
 
@@ -46,34 +69,69 @@ impl Handshake {
         self.phase == Phase::Done
     }
 
+    /// Whether a DLLP of the handshake is to be sent.
     #[inline]
-    pub(crate) fn has_init_fc(&self) -> bool {
+    pub(crate) fn has_dllp(&self) -> bool {
         self.left > 0
     }
 
-    /// Starts a round that sends the limits of every class of every channel.
+    /// Starts a round that sends the features, or the limits of every class of every channel.
     pub(crate) fn begin_round(&mut self) {
-        self.left = self.classes();
+        self.left = match self.phase {
+            Phase::Feature => 1,
+            Phase::First(_) | Phase::Second | Phase::Done => self.classes(),
+        };
     }
 
     fn classes(&self) -> usize {
         Class::ALL.len() * self.channels
     }
 
-    /// Returns the next InitFC DLLP to send, with the limits from `grant`.
+    /// Returns the next DLLP to send, with the limits from `grant`.
     #[inline]
     pub(crate) fn next(&mut self, grant: impl FnOnce(usize, Class) -> Credit) -> Option<Dllp> {
         let left = self.left.checked_sub(1)?;
-        let index = self.classes() - self.left;
+        let index = self.classes() - self.left.min(self.classes());
         self.left = left;
+        if self.phase == Phase::Feature {
+            return Some(Dllp::Feature {
+                acknowledges: self.has_far_features,
+                scaled_flow_control: true,
+            });
+        }
         let credit = grant(
             index / Class::ALL.len(),
             Class::ALL[index % Class::ALL.len()],
         );
         Some(match self.phase {
-            Phase::First(_) => Dllp::InitFc1(credit),
+            Phase::First(_) | Phase::Feature => Dllp::InitFc1(credit),
             Phase::Second | Phase::Done => Dllp::InitFc2(credit),
         })
+    }
+
+    /// Handles a Feature DLLP. Only an end that has features itself knows it.
+    pub(crate) fn receive_feature(&mut self, acknowledges: bool, is_scaled: bool) -> FeatureEffect {
+        if self.phase != Phase::Feature {
+            return FeatureEffect::Nothing;
+        }
+        self.has_far_features = true;
+        if acknowledges {
+            self.phase = Phase::First(0);
+            return FeatureEffect::Exchanged { is_scaled };
+        }
+        FeatureEffect::Acknowledge
+    }
+
+    /// Handles an InitFC DLLP of a far end that has ended the exchange of features, or never began one.
+    pub(crate) fn end_features(&mut self) -> FeatureEffect {
+        if self.phase != Phase::Feature {
+            return FeatureEffect::Nothing;
+        }
+        self.phase = Phase::First(0);
+        // A far end that has features sends InitFC only after it has got an acknowledgement of its own.
+        FeatureEffect::Exchanged {
+            is_scaled: self.has_far_features,
+        }
     }
 
     /// Handles an `InitFC1` DLLP, or an `InitFC2` DLLP if `second`.
@@ -94,7 +152,7 @@ impl Handshake {
                 self.phase = Phase::Done;
                 InitFcEffect::Done
             }
-            Phase::Second | Phase::Done => InitFcEffect::Nothing,
+            Phase::Second | Phase::Done | Phase::Feature => InitFcEffect::Nothing,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Parameters of PCI Express ports, and named profiles of them.
 
 use kernel::{Bytes, Parameters, Span, Value};
+use protocol::Generation;
 
 kernel::parameters! {
     /// A port: its buffers, acknowledgement and flow control.
@@ -11,29 +12,100 @@ kernel::parameters! {
             from "common among switches and FPGA cores";
         /// Delay of an Ack, as a fraction of the specification's ACK transmission latency limit.
         ack_limit_fraction: f64 = 1.0, within 0.0..=1.0, from "PCIe Base 3.6.3.1: the limit itself";
+        /// Number of packets after which an Ack is sent without further delay; 0 for no such number.
+        ack_packets: u32 = 0, within 0..=1024, from "our choice: the delay alone";
         /// An UpdateFC is sent at once when the freed credit reaches this share of the buffer; 0 sends one for each packet.
         update_fc_share: f64 = 0.25, within 0.0..=1.0, from "our choice: a quarter of the buffer";
-        /// Longest time until freed credit is announced by an UpdateFC.
-        update_fc_interval: Span = Span::from_us(30), within Span::from_ns(100)..=Span::from_us(1_000_000), from "PCIe Base 2.6.1.2: 30 us";
+        /// Number of freed packets of a class after which an UpdateFC is sent at once; 0 for no such number.
+        update_fc_packets: u32 = 0, within 0..=2032, from "our choice: the share and the delay alone";
+        /// Longest time from freeing credit to its UpdateFC.
+        update_fc_delay: Option<Span> = None, within None..=Some(Span::from_us(1_000_000)), from "PCIe Base 2.6.1.2: the guideline for the link's rate and width and the max payload size";
+        /// Time after which a limit is sent again, although nothing was freed.
+        update_fc_refresh: Span = Span::from_us(30), within Span::from_us(1)..=Span::from_us(1_000_000), from "PCIe Base 2.6.1.2: 30 us to 45 us; 120 us to 180 us with Extended Synch";
+        /// Whether the port supports scaled flow control, with which it can announce buffers of more than 127 headers and 2047 data
+        /// credits. It is used if both ends of the link support it.
+        scaled_flow_control: Option<bool> = None, from "PCIe Base 3.4.2: from 16 GT/s on, where downstream ports must support it";
         /// Header credits for posted requests; 0 is infinite.
-        posted_headers: u32 = 64, within 0..=127, from "typical of switch ports";
+        posted_headers: Option<u32> = None, within None..=Some(2032), from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
         /// Buffer for data of posted requests; 0 is infinite.
-        posted_data: Bytes = Bytes(16 * 1024), within Bytes(0)..=Bytes(32752), from "typical of switch ports";
+        posted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 1456, in proportion; 16 KiB at least";
         /// Header credits for non-posted requests; 0 is infinite.
-        nonposted_headers: u32 = 64, within 0..=127, from "typical of switch ports";
+        nonposted_headers: Option<u32> = None, within None..=Some(2032), from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 784, in proportion; 64 at least";
         /// Buffer for data of non-posted requests; 0 is infinite.
-        nonposted_data: Bytes = Bytes(1024), within Bytes(0)..=Bytes(32752), from "typical of switch ports";
+        nonposted_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), from "by rate and width: R-Tile user guide, credits advertised at 32 GT/s x16: 392, in proportion; 1 KiB at least";
         /// Header credits for completions, unless the port has infinite credit for completions by rule.
-        completion_headers: u32 = 64, within 0..=127, from "typical of switch ports";
+        completion_headers: Option<u32> = None, within None..=Some(2032), from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 1024 headers, in proportion; 64 at least";
         /// Buffer for data of completions, unless the port has infinite credit for completions by rule.
-        completion_data: Bytes = Bytes(16 * 1024), within Bytes(0)..=Bytes(32752), from "typical of switch ports";
+        completion_data: Option<Bytes> = None, within None..=Some(Bytes(32752 * 16)), from "by rate and width: R-Tile user guide, completion buffer at 32 GT/s x16: 2048 words of 32 B, in proportion; 16 KiB at least";
         /// Size of the replay buffer; no new packet is sent while it is full.
-        replay_buffer: Bytes = Bytes(32 * 1024), from "typical of switch ports";
+        replay_buffer: Option<Bytes> = None, from "our choice, by rate and width: 64 KiB at 32 GT/s x16, in proportion; 32 KiB at least";
+        /// Time from the pins to the data link layer and the receive buffer, through the PHY and the pipeline behind it. It applies
+        /// to DLLPs, too.
+        receive_pipeline: Span = Span::ZERO, within Span::ZERO..=Span::from_us(10), from "our choice: in the latency of the device";
+        /// Part of the receive pipeline in cycles of the link's symbol clock.
+        receive_pipeline_symbols: u32 = 0, within 0..=1000, from "our choice: in the latency of the device";
+        /// Time from the data link layer to the pins, through the pipeline before the PHY and the PHY. It applies to DLLPs, too.
+        transmit_pipeline: Span = Span::ZERO, within Span::ZERO..=Span::from_us(10), from "our choice: in the latency of the device";
+        /// Part of the transmit pipeline in cycles of the link's symbol clock.
+        transmit_pipeline_symbols: u32 = 0, within 0..=1000, from "our choice: in the latency of the device";
         /// The replay timer, as a multiple of the specification's limit.
         replay_timer_factor: f64 = 2.0, within 1.0..=2.0, from "PCIe Base 3.6.2.1: -0 % / +100 %";
         /// Position of skip ordered sets within their permitted interval, from 0 (earliest) to 1 (latest).
         skip_position: f64 = 0.5, within 0.0..=1.0, from "our choice: the middle";
     }
+}
+
+/// The buffers of a port, with the sizes that its link and its parameters give them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    /// Header credits by class; 0 is infinite.
+    pub headers: [u32; 3],
+    /// Bytes of data by class; 0 is infinite.
+    pub data: [Bytes; 3],
+    /// The replay buffer.
+    pub replay: Bytes,
+}
+
+impl PortParameters {
+    /// The buffers of the port at a link.
+    pub fn buffers(&self, generation: Generation, lanes: u8) -> Buffers {
+        // A share of the rate of a 32 GT/s link of 16 lanes.
+        let fastest = Generation::Gen5.lane_byte_fs_x64() * u64::from(lanes);
+        let whole = generation.lane_byte_fs_x64() * 16;
+        let share = |most: u64, least: u64| (most * fastest).div_ceil(whole).max(least);
+        let headers = |set: Option<u32>, most| set.unwrap_or_else(|| share(most, 64) as u32);
+        let data = |set: Option<Bytes>, most, least| {
+            set.unwrap_or_else(|| Bytes(share(most, least).next_multiple_of(16)))
+        };
+        Buffers {
+            headers: [
+                headers(self.posted_headers, 784),
+                headers(self.nonposted_headers, 784),
+                headers(self.completion_headers, 1024),
+            ],
+            data: [
+                data(self.posted_data, 1456 * 16, 16 << 10),
+                data(self.nonposted_data, 392 * 16, 1 << 10),
+                data(self.completion_data, 2048 * 32, 16 << 10),
+            ],
+            replay: data(self.replay_buffer, 64 << 10, 32 << 10),
+        }
+    }
+
+    /// Time from the pins to the data link layer.
+    pub fn receive_pipeline(&self, generation: Generation) -> Span {
+        self.receive_pipeline + symbols(generation, self.receive_pipeline_symbols)
+    }
+
+    /// Time from the data link layer to the pins.
+    pub fn transmit_pipeline(&self, generation: Generation) -> Span {
+        self.transmit_pipeline + symbols(generation, self.transmit_pipeline_symbols)
+    }
+}
+
+/// The time of `count` cycles of a link's symbol clock.
+fn symbols(generation: Generation, count: u32) -> Span {
+    Span::from_fs(generation.lane_byte_fs_x64() * u64::from(count) / 64)
 }
 
 /// A named set of port parameters.
@@ -121,6 +193,151 @@ const PROFILES: &[Profile] = &[
         ],
     },
     Profile {
+        name: "xilinx-ultrascale-plus",
+        help: "Integrated block for PCI Express of AMD UltraScale+ FPGAs, up to 16 GT/s.",
+        settings: &[
+            (
+                "max_payload_supported",
+                "1024 B",
+                "AMD PG213, Completion Space: capability max payload sizes to 1024 bytes",
+            ),
+            (
+                "completion_headers",
+                "128",
+                "AMD PG213, table Receiver-Buffer Completion Space, performance level Extreme: CPH 128",
+            ),
+            (
+                "completion_data",
+                "32768 B",
+                "AMD PG213, table Receiver-Buffer Completion Space, performance level Extreme: CPD 32,768 B",
+            ),
+        ],
+    },
+    Profile {
+        name: "intel-h-tile",
+        help: "L- and H-tile hard IP for PCI Express of Intel Stratix 10 FPGAs, up to 8 GT/s.",
+        settings: &[
+            (
+                "posted_headers",
+                "127",
+                "Intel 683111, table Flow Control Credit Allocation: posted headers 127 credits",
+            ),
+            (
+                "posted_data",
+                "12000 B",
+                "Intel 683111, table Flow Control Credit Allocation: posted data 750 credits",
+            ),
+            (
+                "nonposted_headers",
+                "115",
+                "Intel 683111, table Flow Control Credit Allocation: non-posted headers 115 credits",
+            ),
+            (
+                "nonposted_data",
+                "3680 B",
+                "Intel 683111, table Flow Control Credit Allocation: non-posted data 230 credits",
+            ),
+            (
+                "completion_headers",
+                "770",
+                "Intel 683111, table Flow Control Credit Allocation: completion headers 770 credits",
+            ),
+            (
+                "completion_data",
+                "40000 B",
+                "Intel 683111, table Flow Control Credit Allocation: completion data 2500 credits",
+            ),
+        ],
+    },
+    Profile {
+        name: "intel-p-tile",
+        help: "P-tile hard IP for PCI Express of Intel FPGAs, port 0, up to 16 GT/s; its completion buffer.",
+        settings: &[
+            (
+                "completion_headers",
+                "1144",
+                "Intel 790711, P-Tile Completion Buffer Size: port 0 header depth 1144",
+            ),
+            (
+                "completion_data",
+                "46208 B",
+                "Intel 790711, P-Tile Completion Buffer Size: port 0 data depth 1444 of 256 bits",
+            ),
+        ],
+    },
+    Profile {
+        name: "intel-gts",
+        help: "GTS hard IP for PCI Express of Intel Agilex 5 FPGAs, 16 GT/s x4.",
+        settings: &[
+            (
+                "posted_headers",
+                "224",
+                "Intel 813754, table Credit Advertised: 127 without scaled flow control, 56 with factor 4",
+            ),
+            (
+                "posted_data",
+                "7104 B",
+                "Intel 813754, table Credit Advertised: posted data 444",
+            ),
+            (
+                "nonposted_headers",
+                "224",
+                "Intel 813754, table Credit Advertised: 127 without scaled flow control, 56 with factor 4",
+            ),
+            (
+                "nonposted_data",
+                "1792 B",
+                "Intel 813754, table Credit Advertised: non-posted data 112",
+            ),
+            (
+                "completion_headers",
+                "286",
+                "Intel 813754, table Completion Buffer Size: port 0 header depth 286",
+            ),
+            (
+                "completion_data",
+                "13840 B",
+                "Intel 813754, table Completion Buffer Size: port 0 data depth 1730 of 64 bits",
+            ),
+        ],
+    },
+    Profile {
+        name: "intel-r-tile",
+        help: "R-tile hard IP for PCI Express of Intel FPGAs, port 0, up to 32 GT/s.",
+        settings: &[
+            (
+                "posted_headers",
+                "784",
+                "Intel 683501, table Credits Advertised: port 0 posted headers 784",
+            ),
+            (
+                "posted_data",
+                "23296 B",
+                "Intel 683501, table Credits Advertised: port 0 posted data 1456",
+            ),
+            (
+                "nonposted_headers",
+                "784",
+                "Intel 683501, table Credits Advertised: port 0 non-posted headers 784",
+            ),
+            (
+                "nonposted_data",
+                "6272 B",
+                "Intel 683501, table Credits Advertised: port 0 non-posted data 392",
+            ),
+            (
+                "completion_headers",
+                "1024",
+                "Intel 790711, R-Tile Completion Buffer Size: port 0 header depth 1024",
+            ),
+            (
+                "completion_data",
+                "65536 B",
+                "Intel 790711, R-Tile Completion Buffer Size: port 0 data depth 2048 of 256 bits",
+            ),
+        ],
+    },
+    Profile {
         name: "plx",
         help: "PCI Express Gen3 switches of PLX Technology.",
         settings: &[
@@ -141,6 +358,21 @@ const PROFILES: &[Profile] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// R-Tile user guide, table of advertised credits: 784 headers and 1456 data credits at 32 GT/s x16.
+    #[test]
+    fn buffers_grow_with_the_rate_of_the_link() {
+        let port = PortParameters::default();
+        let posted = |generation, lanes| {
+            let buffers = port.buffers(generation, lanes);
+            (buffers.headers[0], buffers.data[0].0 / 16)
+        };
+        assert_eq!(posted(Generation::Gen5, 16), (784, 1456));
+        assert_eq!(posted(Generation::Gen4, 16), (392, 1024));
+        assert_eq!(posted(Generation::Gen3, 16), (196, 1024));
+        assert_eq!(posted(Generation::Gen3, 8), (98, 1024));
+        assert_eq!(posted(Generation::Gen2, 4), (64, 1024));
+    }
 
     #[test]
     fn every_profile_sets_only_what_a_port_has() {

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use kernel::Time;
+use kernel::{Span, Time};
 use protocol::{Class, Credit, Dllp, lcrc};
 
-use crate::credit::{ClassBuffers, ReceiveBuffer};
+use crate::credit::{ClassBuffers, UpdatePolicy};
 use crate::parameters::PortParameters;
 use crate::transmitter::SEQUENCES;
-use crate::{BitErrors, LinkConfig};
+use crate::{BitErrors, LinkConfig, WireTiming};
 use packet::{Charge, PacketId, Packets, TlpFrame};
 
 /// A received TLP, as the component sees it.
@@ -46,11 +46,14 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     errors: Option<BitErrors>,
+    /// The time at which the last frame was complete.
+    received_until: Time,
     expected: u16,
     /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
     nak_scheduled: bool,
     channels: Vec<[ClassBuffers; 3]>,
+    policy: UpdatePolicy,
     /// Packets that are scheduled to leave the buffer, earliest first.
     leaving: VecDeque<Leaving>,
     /// Classes with a pending UpdateFC, as bits `channel * 3 + class`.
@@ -59,47 +62,39 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
+        let sizes = parameters.buffers(config.generation, config.lanes);
         let LinkConfig {
             infinite_completions,
             channels,
             errors,
             ..
         } = config;
-        let share = parameters.update_fc_share;
         let largest = config.max_payload.div_ceil(16);
-        let data_credits = |bytes: u64| {
-            bytes
-                .div_ceil(16)
-                .min(u64::from(ReceiveBuffer::<12>::LARGEST)) as u16
+        let credits = |bytes: u64| bytes.div_ceil(16).min(u64::from(u16::MAX)) as u16;
+        let buffer = |class: Class| {
+            let (headers, data) = match class {
+                Class::Completion if infinite_completions => (0, 0),
+                _ => (sizes.headers[class.index()], sizes.data[class.index()].0),
+            };
+            let packet = if class == Class::NonPosted {
+                1
+            } else {
+                largest
+            };
+            ClassBuffers::new((headers as u16, credits(data)), packet)
         };
-        let buffer = |headers: u32, data: u64, packet: u16| ClassBuffers {
-            headers: ReceiveBuffer::new(
-                headers.min(u32::from(ReceiveBuffer::<8>::LARGEST)) as u16,
-                share,
-                1,
-            ),
-            data: ReceiveBuffer::new(data_credits(data), share, packet),
-        };
-        let completions = if infinite_completions {
-            buffer(0, 0, largest)
-        } else {
-            buffer(
-                parameters.completion_headers,
-                parameters.completion_data.0,
-                largest,
-            )
-        };
-        let buffers = [
-            buffer(parameters.posted_headers, parameters.posted_data.0, largest),
-            buffer(parameters.nonposted_headers, parameters.nonposted_data.0, 1),
-            completions,
-        ];
+        let buffers = Class::ALL.map(buffer);
         Receiver {
             errors,
+            received_until: Time::ZERO,
             expected: 0,
             newest_complete: Time::ZERO,
             nak_scheduled: false,
             channels: vec![buffers; channels],
+            policy: UpdatePolicy {
+                share: parameters.update_fc_share,
+                packets: parameters.update_fc_packets as u16,
+            },
             leaving: VecDeque::new(),
             pending_updates: 0,
         }
@@ -109,15 +104,16 @@ impl Receiver {
         self.channels.len()
     }
 
-    /// The initial limits of a class.
-    pub(crate) fn grant(&self, channel: usize, class: Class) -> Credit {
-        let buffer = &self.channels[channel][class.index()];
-        Credit {
-            channel: channel as u8,
-            class,
-            headers: buffer.headers.size() as u8,
-            data: buffer.data.size(),
+    /// Fixes the initial limits of all classes, with or without scaled flow control.
+    pub(crate) fn fix_limits(&mut self, is_scaled: bool) {
+        for buffers in self.channels.iter_mut().flatten() {
+            buffers.fix_limits(is_scaled, self.policy);
         }
+    }
+
+    /// The initial limits of a class, to be sent at `at`.
+    pub(crate) fn grant(&mut self, channel: usize, class: Class, at: Time) -> Credit {
+        self.channels[channel][class.index()].announce(channel as u8, class, at)
     }
 
     /// Whether `sequence` is the expected sequence number.
@@ -125,12 +121,24 @@ impl Receiver {
         sequence == self.expected
     }
 
-    /// Returns the positions of bit errors in the next `bytes` bytes from the wire.
+    /// Returns the bits of a frame that bit errors damaged, which was on the line from `start` until `end`; bits of the coding are
+    /// beyond its bytes. Also returns whether the idle symbols or ordered sets before it were damaged.
     #[inline]
-    pub(crate) fn wrong_bits(&mut self, bytes: u32) -> Vec<u64> {
-        self.errors
-            .as_mut()
-            .map_or_else(Vec::new, |errors| errors.wrong_bits(u64::from(bytes) * 8))
+    pub(crate) fn wrong_bits(
+        &mut self,
+        timing: &WireTiming,
+        start: Time,
+        end: Time,
+    ) -> (Vec<u64>, bool) {
+        let Some(errors) = &mut self.errors else {
+            return (Vec::new(), false);
+        };
+        let idle = timing.line_bits(self.received_until, start);
+        let is_idle_damaged = errors.any_wrong(idle);
+        let wrong = errors.wrong_bits(timing.line_bits(start.max(self.received_until), end));
+        self.received_until = end;
+        let wrong = wrong.into_iter().map(|bit| timing.damaged_bit(bit));
+        (wrong.collect(), is_idle_damaged)
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -242,12 +250,12 @@ impl Receiver {
                 channel, charge, ..
             } = left;
             self.channels[usize::from(channel)][charge.class.index()].end_release(charge.data);
-            let _ = self.free(usize::from(channel), charge);
+            let _ = self.free(usize::from(channel), charge, left.due);
         }
     }
 
-    /// Returns the time at which a scheduled release makes an UpdateFC due, and whether any release is scheduled.
-    pub(crate) fn next_due_update(&self) -> (Option<Time>, bool) {
+    /// Returns the time at which a scheduled release makes an UpdateFC due, and the time of the first scheduled release.
+    pub(crate) fn next_due_update(&self) -> (Option<Time>, Option<Time>) {
         let mut buffers = self.channels.clone();
         for buffer in buffers.iter_mut().flatten() {
             buffer.forget_releases();
@@ -257,15 +265,19 @@ impl Receiver {
             buffer.begin_release(leaving.charge.data);
             buffer.will_update_be_due()
         });
-        (due.map(|leaving| leaving.due), !self.leaving.is_empty())
+        let first = self.leaving.front();
+        (
+            due.map(|leaving| leaving.due),
+            first.map(|leaving| leaving.due),
+        )
     }
 
-    /// Frees a packet's credit. Returns whether an UpdateFC is due now, later, or not at all.
+    /// Frees a packet's credit at `at`. Returns whether an UpdateFC is due now, later, or not at all.
     #[inline]
-    pub(crate) fn free(&mut self, channel: usize, charge: Charge) -> PendingUpdate {
+    pub(crate) fn free(&mut self, channel: usize, charge: Charge, at: Time) -> PendingUpdate {
         let index = charge.class.index();
         let buffer = &mut self.channels[channel][index];
-        buffer.free(charge.data);
+        buffer.free(charge.data, at);
         if buffer.is_update_due() {
             self.pending_updates |= 1 << (channel * 3 + index);
             PendingUpdate::Now
@@ -276,16 +288,39 @@ impl Receiver {
         }
     }
 
-    /// Makes an UpdateFC pending for every class with unannounced credit; with `even_old`, for every class with finite credit.
-    pub(crate) fn request_updates(&mut self, even_old: bool) {
+    /// Makes an UpdateFC pending for every class with credit that was freed `delay` before `now` and is not announced. Returns the
+    /// time since which one of the others has unannounced credit.
+    pub(crate) fn request_updates(&mut self, now: Time, delay: Span) -> Option<Time> {
+        let mut oldest = None;
         for (channel, buffers) in self.channels.iter().enumerate() {
             for class in Class::ALL {
-                let buffer = &buffers[class.index()];
-                if buffer.has_unannounced() || even_old && buffer.is_limited() {
+                let since = buffers[class.index()].unannounced_since;
+                if since != Time::NEVER && since + delay <= now {
                     self.pending_updates |= 1 << (channel * 3 + class.index());
+                } else if since < oldest.unwrap_or(Time::NEVER) {
+                    oldest = Some(since);
                 }
             }
         }
+        oldest
+    }
+
+    /// Makes an UpdateFC pending for every limit that was last sent `interval` before `now`. Returns the time at which the oldest
+    /// of the others was last sent.
+    pub(crate) fn refresh(&mut self, now: Time, interval: Span) -> Option<Time> {
+        let mut oldest = None;
+        for (channel, buffers) in self.channels.iter().enumerate() {
+            for class in Class::ALL {
+                let buffers = &buffers[class.index()];
+                if !buffers.is_limited() {
+                } else if buffers.announced_at + interval <= now {
+                    self.pending_updates |= 1 << (channel * 3 + class.index());
+                } else if oldest.is_none_or(|oldest| buffers.announced_at < oldest) {
+                    oldest = Some(buffers.announced_at);
+                }
+            }
+        }
+        oldest
     }
 
     #[inline]
@@ -293,22 +328,19 @@ impl Receiver {
         self.pending_updates != 0
     }
 
-    /// Returns the next pending UpdateFC.
+    /// Returns the next pending UpdateFC, to be sent at `at`, and whether its limits are new.
     #[inline]
-    pub(crate) fn next_update(&mut self) -> Option<Dllp> {
+    pub(crate) fn next_update(&mut self, at: Time) -> Option<(Dllp, bool)> {
         if self.pending_updates == 0 {
             return None;
         }
         let index = self.pending_updates.trailing_zeros() as usize;
         self.pending_updates &= self.pending_updates - 1;
         let (channel, class) = (index / 3, Class::ALL[index % 3]);
-        let (headers, data) = self.channels[channel][class.index()].announce();
-        Some(Dllp::UpdateFc(Credit {
-            channel: channel as u8,
-            class,
-            headers,
-            data,
-        }))
+        let buffers = &mut self.channels[channel][class.index()];
+        let is_new = buffers.has_unannounced();
+        let update = Dllp::UpdateFc(buffers.announce(channel as u8, class, at));
+        Some((update, is_new))
     }
 }
 
@@ -344,7 +376,6 @@ fn is_seen(mut image: Vec<u8>, wrong: &[u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kernel::Span;
     use protocol::Generation;
 
     fn receiver(expected: u16) -> Receiver {
@@ -360,7 +391,8 @@ mod tests {
             infinite_completions: false,
             report_finished: false,
             own: None,
-            flight: Span::ZERO,
+            transmit_pipeline: Span::ZERO,
+            round_trip: Span::ZERO,
             errors: None,
             fails_at: Time::NEVER,
         };

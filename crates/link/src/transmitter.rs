@@ -60,6 +60,8 @@ struct Kept {
 pub(crate) struct Transmitter {
     pub(crate) counters: Counters,
     timing: WireTiming,
+    /// The time from here to the pins.
+    pipeline: Span,
     skips: Skips,
     /// Whether the far end is a cut-through port.
     cut_through: bool,
@@ -110,6 +112,7 @@ impl Transmitter {
         Transmitter {
             counters: Counters::default(),
             timing,
+            pipeline: config.transmit_pipeline,
             skips: Skips::new(&timing),
             cut_through: config.far_cut_through,
             busy_until: Time::ZERO,
@@ -174,16 +177,14 @@ impl Transmitter {
     /// Sets the initial limits of a class.
     pub(crate) fn open(&mut self, credit: &Credit) {
         if let Some(budget) = self.budget(credit) {
-            budget.headers.open(u16::from(credit.headers));
-            budget.data.open(credit.data);
+            budget.open(credit);
         }
     }
 
     /// Sets later limits of a class.
     pub(crate) fn raise(&mut self, credit: &Credit) {
         if let Some(budget) = self.budget(credit) {
-            budget.headers.raise(u16::from(credit.headers));
-            budget.data.raise(credit.data);
+            budget.raise(credit);
         }
     }
 
@@ -209,20 +210,30 @@ impl Transmitter {
         free
     }
 
-    /// Sends a DLLP.
-    pub(crate) fn send_dllp(&mut self, at: Time, dllp: Dllp, cx: &mut impl LinkContext) {
+    /// Sends a DLLP; in the background, if it tells the far end nothing new.
+    pub(crate) fn send_dllp(
+        &mut self,
+        at: Time,
+        (dllp, is_new): (Dllp, bool),
+        cx: &mut impl LinkContext,
+    ) {
         let bytes = dllp.emit();
         if cx.watched() {
             cx.observe(Observation::Dllp {
                 port: cx.port(),
                 bytes,
-                start: at,
+                start: at + self.pipeline,
             });
         }
         let length = self.timing.length(DLLP_BYTES);
         self.counters.dllp_bytes += u64::from(DLLP_BYTES);
         self.occupy(at, length);
-        cx.send(Frame::Dllp(bytes), self.busy_until.since(cx.now()));
+        let after = self.busy_until.since(cx.now());
+        if is_new {
+            cx.send(Frame::Dllp(bytes), after);
+        } else {
+            cx.send_in_background(Frame::Dllp(bytes), after);
+        }
     }
 
     /// Uses the wire, which is free at `at`, to replay a packet or to send the next packet of the queues.
@@ -347,7 +358,7 @@ impl Transmitter {
                 packet,
                 replay,
                 nullified,
-                start: at,
+                start: at + self.pipeline,
                 length,
             });
         }

@@ -10,8 +10,15 @@ pub struct WireTiming {
     byte_fs_x65536: u64,
     symbol: Span,
     skip_interval: Span,
+    /// The time of a skip ordered set, without the token before it.
     skip_length: Span,
+    /// The time of the EDS token before an ordered set.
+    token_length: Span,
     skip_bytes: u32,
+    /// Ordered sets begin at multiples of this time: at a symbol, or at a block.
+    alignment: Span,
+    generation: Generation,
+    lanes: u8,
 }
 
 impl WireTiming {
@@ -20,7 +27,9 @@ impl WireTiming {
     pub fn new(generation: Generation, lanes: u8, skip_position: f64) -> Self {
         let skip = generation.skp();
         let (first, last) = (*skip.interval_symbols.start(), *skip.interval_symbols.end());
-        let interval = first + (f64::from(last - first) * skip_position).round() as u32;
+        let alignment = generation.ordered_set_alignment();
+        let choices = (last - first) / alignment;
+        let interval = first + (f64::from(choices) * skip_position).round() as u32 * alignment;
         let skip_bytes = skip.symbols * u32::from(lanes) + skip.token_bytes;
         let byte_fs_x64 = generation.lane_byte_fs_x64();
         let symbols = |count: u32| Span::from_fs(byte_fs_x64 * u64::from(count) / 64);
@@ -28,8 +37,14 @@ impl WireTiming {
             byte_fs_x65536: (byte_fs_x64 * 1024 + u64::from(lanes) / 2) / u64::from(lanes),
             symbol: symbols(1),
             skip_interval: symbols(interval),
-            skip_length: Span::from_fs(generation.transmission_fs(u64::from(skip_bytes), lanes)),
+            skip_length: symbols(skip.symbols),
+            token_length: Span::from_fs(
+                generation.transmission_fs(u64::from(skip.token_bytes), lanes),
+            ),
             skip_bytes,
+            alignment: symbols(alignment),
+            generation,
+            lanes,
         }
     }
 
@@ -39,10 +54,26 @@ impl WireTiming {
         Span::from_fs((self.byte_fs_x65536 * u64::from(bytes) + (1 << 15)) >> 16)
     }
 
-    /// The time of one skip ordered set, and its bytes over all lanes.
+    /// The time of one skip ordered set with its token, and its bytes over all lanes.
     #[inline]
     pub fn skip(&self) -> (Span, u32) {
-        (self.skip_length, self.skip_bytes)
+        (self.skip_length + self.token_length, self.skip_bytes)
+    }
+
+    /// The bits of all lanes that the line carries from `from` until `until`, those of the coding included.
+    pub fn line_bits(&self, from: Time, until: Time) -> u64 {
+        let unit = self.generation.unit_interval_fs();
+        let bits = |time: Time| {
+            (u128::from(time.as_fs()) * u128::from(self.lanes) / u128::from(unit)) as u64
+        };
+        bits(until).saturating_sub(bits(from))
+    }
+
+    /// The bit of the bytes of a frame that bit `position` of its time on the line damages. Bits of sync headers are beyond the
+    /// bytes.
+    pub fn damaged_bit(&self, position: u64) -> u64 {
+        let per_byte = self.generation.bits_per_byte();
+        position / per_byte * 8 + position % per_byte % 8
     }
 
     /// The time of one symbol: a byte on every lane.
@@ -81,11 +112,13 @@ impl Skips {
         };
         let (due, queued) = (due_by(at), due_by(busy_until));
         let last = self.next + timing.skip_interval * (due - 1);
-        // Ordered sets that became due during a packet are sent after it; the others are sent when they are due.
+        // Ordered sets that became due during a packet are sent after it, at the next symbol, or at the next block that has the EDS
+        // token before it; the others are sent when they are due.
         let end = if due > queued {
             last + timing.skip_length
         } else {
-            busy_until + timing.skip_length * queued
+            let first = (busy_until + timing.token_length).round_up(timing.alignment);
+            first + timing.skip_length * queued
         };
         self.next = last + timing.skip_interval;
         (at.max(end), due)
@@ -106,6 +139,17 @@ impl BitErrors {
     pub fn new(rate: f64, mut stream: Stream) -> Self {
         let gap = stream.failures_before_success(rate);
         BitErrors { rate, stream, gap }
+    }
+
+    /// Whether any of the next `bits` bits is wrong. This takes no longer for more bits.
+    pub(crate) fn any_wrong(&mut self, bits: u64) -> bool {
+        if self.gap >= bits {
+            self.gap -= bits;
+            return false;
+        }
+        // The bits after these do not depend on the errors among these.
+        self.gap = self.stream.failures_before_success(self.rate);
+        true
     }
 
     /// Returns the positions of the wrong bits among the next `bits` bits.
@@ -156,6 +200,23 @@ mod tests {
         );
     }
 
+    /// PCIe Base 3.0 4.2.2.3.1: an EDS token is in the last dword of a block, and an ordered set is a block of its own.
+    #[test]
+    fn a_skip_ordered_set_of_8_gt_is_a_block_after_the_block_with_its_token() {
+        let wire = WireTiming::new(Generation::Gen3, 4, 0.0);
+        let block = wire.symbol() * 16;
+        let due = Time::ZERO + block * 370;
+        let after = |busy_until: Time| {
+            let (free, sets) = Skips::new(&wire).pass(busy_until, busy_until, &wire);
+            assert_eq!(sets, 1);
+            free.since(due)
+        };
+        // A dword on four lanes takes one symbol.
+        assert_eq!(after(due + wire.symbol() * 15), block * 2);
+        assert_eq!(after(due + wire.symbol() * 16), block * 3);
+        assert_eq!(after(due + wire.symbol()), block * 2);
+    }
+
     #[test]
     fn an_idle_wire_has_sent_its_skips_before_the_next_packet() {
         let wire = WireTiming::new(Generation::Gen1, 1, 0.0);
@@ -170,5 +231,8 @@ mod tests {
         let mut errors = BitErrors::new(1e-3, Stream::named(3, "wire"));
         let wrong: usize = (0..10_000).map(|_| errors.wrong_bits(1000).len()).sum();
         assert!((9_500..10_500).contains(&wrong), "{wrong}");
+        // The chance that none of 1000 bits is wrong is 1/e.
+        let any = (0..10_000).filter(|_| errors.any_wrong(1000)).count();
+        assert!((6_170..6_470).contains(&any), "{any}");
     }
 }

@@ -26,19 +26,75 @@ pub enum Dllp {
     InitFc2(Credit),
     /// New credit limits.
     UpdateFc(Credit),
+    /// The features of the data link layer, exchanged before flow-control initialization (PCIe Base 3.2.1, 3.5.1).
+    Feature {
+        /// Whether the far end's Feature DLLP has arrived.
+        acknowledges: bool,
+        /// Whether the sender supports scaled flow control. The other features are not modelled.
+        scaled_flow_control: bool,
+    },
 }
 
-/// Credit of one class on one virtual channel, unscaled (PCIe Base 2.6.1).
+/// Credit of one class on one virtual channel (PCIe Base 2.6.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Credit {
     /// Virtual channel, 0..=7.
     pub channel: u8,
     /// Flow-control class.
     pub class: Class,
-    /// Header credits, modulo 256.
+    /// Header credits in units of `header_scale`, modulo 256.
     pub headers: u8,
-    /// Data credits of 16 bytes, modulo 4096.
+    /// Data credits of 16 bytes in units of `data_scale`, modulo 4096.
     pub data: u16,
+    /// Credits of a unit of `headers`.
+    pub header_scale: Scale,
+    /// Credits of a unit of `data`.
+    pub data_scale: Scale,
+}
+
+/// A scaling factor of credit (PCIe Base 3.4.2, table 3-2). The value is the encoding of HdrScale and `DataScale`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Scale {
+    /// Scaled flow control is not active.
+    #[default]
+    Unscaled,
+    /// Scaled flow control is active with factor 1.
+    One,
+    /// Factor 4.
+    Four,
+    /// Factor 16.
+    Sixteen,
+}
+
+impl Scale {
+    /// The smallest factor by which a counter that has `bits` bits without scaling can announce `credits` credits.
+    pub const fn for_credits(credits: u32, bits: u32) -> Self {
+        let largest = (1 << (bits - 1)) - 1;
+        match credits {
+            _ if credits <= largest => Self::One,
+            _ if credits <= largest * 4 => Self::Four,
+            _ => Self::Sixteen,
+        }
+    }
+
+    /// The bits that a counter has beyond its field: log2 of the factor.
+    #[inline]
+    pub const fn shift(self) -> u32 {
+        match self {
+            Self::Unscaled | Self::One => 0,
+            Self::Four => 2,
+            Self::Sixteen => 4,
+        }
+    }
+
+    const fn from_bits(bits: u32) -> Self {
+        match bits & 3 {
+            0 => Self::Unscaled,
+            1 => Self::One,
+            2 => Self::Four,
+            _ => Self::Sixteen,
+        }
+    }
 }
 
 impl Dllp {
@@ -51,6 +107,14 @@ impl Dllp {
             Self::InitFc1(credit) => credit.emit(INIT_FC1),
             Self::InitFc2(credit) => credit.emit(INIT_FC2),
             Self::UpdateFc(credit) => credit.emit(UPDATE_FC),
+            Self::Feature {
+                acknowledges,
+                scaled_flow_control,
+            } => {
+                (FEATURE as u32) << 24
+                    | (acknowledges as u32) << FEATURE_ACK
+                    | scaled_flow_control as u32
+            }
         }
         .to_be_bytes();
         let [low, high] = dllp_crc(body).to_le_bytes();
@@ -69,6 +133,12 @@ impl Dllp {
         match a {
             ACK => return Ok(Self::Ack { sequence }),
             NAK => return Ok(Self::Nak { sequence }),
+            FEATURE => {
+                return Ok(Self::Feature {
+                    acknowledges: word >> FEATURE_ACK & 1 == 1,
+                    scaled_flow_control: word & 1 == 1,
+                });
+            }
             _ => {}
         }
         let class = match a >> 4 & 3 {
@@ -84,9 +154,6 @@ impl Dllp {
             UPDATE_FC => Self::UpdateFc(credit),
             _ => return Err(DllpError::Unsupported(a)),
         };
-        if word & BEYOND_SCALE_1 != 0 {
-            return Err(DllpError::Scaled);
-        }
         Ok(dllp)
     }
 }
@@ -95,7 +162,8 @@ impl Credit {
     #[inline]
     const fn emit(self, stage: u8) -> u32 {
         let kind = stage | (self.class.index() as u8) << 4 | self.channel & 7;
-        (kind as u32) << 24 | (self.headers as u32) << 14 | self.data as u32 & 0xfff
+        let scales = (self.header_scale as u32) << 22 | (self.data_scale as u32) << 12;
+        (kind as u32) << 24 | (self.headers as u32) << 14 | scales | self.data as u32 & 0xfff
     }
 
     #[inline]
@@ -105,6 +173,8 @@ impl Credit {
             class,
             headers: (word >> 14) as u8,
             data: word as u16 & 0xfff,
+            header_scale: Scale::from_bits(word >> 22),
+            data_scale: Scale::from_bits(word >> 12),
         }
     }
 }
@@ -116,13 +186,10 @@ pub enum DllpError {
     #[error("the CRC-16 of the DLLP does not match its four bytes")]
     Checksum,
     /// A DLLP type that a receiver discards without an error (PCIe Base 3.6.2.2).
-    #[error("DLLP type {0:#04x} is not modelled; Ack, Nak, InitFC1, InitFC2 and UpdateFC are")]
-    Unsupported(u8),
-    /// HdrScale or DataScale is above 1, which only scaled flow control has (PCIe Base 3.4.2).
     #[error(
-        "the credit of the DLLP is scaled (HdrScale or DataScale above 1); only unscaled flow control is modelled"
+        "DLLP type {0:#04x} is not modelled; Ack, Nak, Data Link Feature, InitFC1, InitFC2 and UpdateFC are"
     )]
-    Scaled,
+    Unsupported(u8),
 }
 
 #[inline]
@@ -131,14 +198,15 @@ const fn acknowledgement(kind: u8, sequence: u16) -> u32 {
 }
 
 const ACK: u8 = 0x00;
+const FEATURE: u8 = 0x02;
 const NAK: u8 = 0x10;
 const INIT_FC1: u8 = 0x40;
 const UPDATE_FC: u8 = 0x80;
 const INIT_FC2: u8 = 0xc0;
 /// The bits of the DLLP type that contain neither class nor channel.
 const STAGE: u8 = 0b1100_1000;
-/// The high bits of HdrScale and `DataScale`: scale factors 4 and 16.
-const BEYOND_SCALE_1: u32 = 1 << 23 | 1 << 13;
+/// The bit of Feature Ack. The bits below it tell the supported features.
+const FEATURE_ACK: u32 = 23;
 
 #[cfg(test)]
 mod tests {
@@ -152,14 +220,17 @@ mod tests {
 
     fn credit() -> impl Strategy<Value = Credit> {
         let class = prop::sample::select(&Class::ALL);
-        (0..8_u8, class, any::<u8>(), 0..4096_u16).prop_map(|(channel, class, headers, data)| {
-            Credit {
+        let scales = prop::array::uniform2((0..4_u32).prop_map(Scale::from_bits));
+        (0..8_u8, class, any::<u8>(), 0..4096_u16, scales).prop_map(
+            |(channel, class, headers, data, [header_scale, data_scale])| Credit {
                 channel,
                 class,
                 headers,
                 data,
-            }
-        })
+                header_scale,
+                data_scale,
+            },
+        )
     }
 
     fn dllp() -> impl Strategy<Value = Dllp> {
@@ -169,6 +240,10 @@ mod tests {
             credit().prop_map(Dllp::InitFc1),
             credit().prop_map(Dllp::InitFc2),
             credit().prop_map(Dllp::UpdateFc),
+            any::<(bool, bool)>().prop_map(|(acknowledges, scaled_flow_control)| Dllp::Feature {
+                acknowledges,
+                scaled_flow_control,
+            }),
         ]
     }
 
@@ -179,8 +254,36 @@ mod tests {
             class: Class::Completion,
             headers: 0xff,
             data: 0x801,
+            header_scale: Scale::Unscaled,
+            data_scale: Scale::Sixteen,
         });
-        assert_eq!(update.emit()[..4], [0xa3, 0x3f, 0xc8, 0x01]);
+        assert_eq!(update.emit()[..4], [0xa3, 0x3f, 0xf8, 0x01]);
+    }
+
+    #[test]
+    fn a_feature_dllp_has_its_acknowledgement_above_its_features() {
+        let feature = |acknowledges, scaled_flow_control| Dllp::Feature {
+            acknowledges,
+            scaled_flow_control,
+        };
+        assert_eq!(feature(false, true).emit()[..4], [0x02, 0, 0, 1]);
+        assert_eq!(feature(true, false).emit()[..4], [0x02, 0x80, 0, 0]);
+    }
+
+    /// PCIe Base 3.4.2, table 3-2: at most 127, 508 or 2032 headers and 2047, 8188 or 32752 data credits.
+    #[test]
+    fn a_larger_buffer_needs_a_larger_factor() {
+        let headers = [127, 128, 508, 509, 2032].map(|credits| Scale::for_credits(credits, 8));
+        let data = [2047, 2048, 8188, 8189, 32752].map(|credits| Scale::for_credits(credits, 12));
+        let right = [
+            Scale::One,
+            Scale::Four,
+            Scale::Four,
+            Scale::Sixteen,
+            Scale::Sixteen,
+        ];
+        assert_eq!(headers, right);
+        assert_eq!(data, right);
     }
 
     #[test]
@@ -194,15 +297,6 @@ mod tests {
             Dllp::parse(&[0x31, 0, 0, 0, 0, 0]),
             Err(DllpError::Checksum)
         );
-    }
-
-    #[test]
-    fn credit_scaled_by_more_than_1_is_refused() {
-        assert_eq!(
-            Dllp::parse(&signed([0x80, 0x80, 0, 0])),
-            Err(DllpError::Scaled)
-        );
-        assert!(Dllp::parse(&signed([0x80, 0x40, 0x10, 0])).is_ok());
     }
 
     #[test]
@@ -222,7 +316,8 @@ mod tests {
             if let Ok(dllp) = Dllp::parse(&signed(body)) {
                 let used = match dllp {
                     Dllp::Ack { .. } | Dllp::Nak { .. } => 0xff00_0fff,
-                    _ => 0xff3f_cfff_u32,
+                    Dllp::Feature { .. } => 0xff80_0001,
+                    _ => u32::MAX,
                 };
                 let kept = u32::from_be_bytes(body) & used;
                 prop_assert_eq!(dllp.emit(), signed(kept.to_be_bytes()));

@@ -86,6 +86,31 @@ impl Generation {
         self.row().lane_byte_fs_x64
     }
 
+    /// Unit interval: the time of one bit on a lane, in femtoseconds.
+    pub const fn unit_interval_fs(self) -> u64 {
+        let bits_x8 = match self.row().coding {
+            Coding::Symbols => 10 * 8,
+            Coding::Blocks => 65,
+        };
+        self.lane_byte_fs_x64() / bits_x8 / 8
+    }
+
+    /// Bits of a symbol on a lane that a wrong bit can damage together: a code group of 8b/10b, or the bit alone.
+    pub const fn bits_per_byte(self) -> u64 {
+        match self.row().coding {
+            Coding::Symbols => 10,
+            Coding::Blocks => 8,
+        }
+    }
+
+    /// The symbols of a lane to which ordered sets are aligned: one, or a block of 128b/130b.
+    pub const fn ordered_set_alignment(self) -> u32 {
+        match self.row().coding {
+            Coding::Symbols => 1,
+            Coding::Blocks => 16,
+        }
+    }
+
     /// Time of `bytes` distributed over `lanes`, rounded to the nearest femtosecond.
     #[inline]
     pub const fn transmission_fs(self, bytes: u64, lanes: u8) -> u64 {
@@ -310,6 +335,19 @@ mod tests {
             assert_eq!(
                 generation.lane_byte_fs_x64() * megatransfers * carried,
                 64 * 8 * sent * 1_000_000_000,
+                "{generation:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_unit_interval_is_the_inverse_of_the_rate() {
+        let extended = [Generation::Gen4At20, Generation::Gen4At25];
+        for generation in Generation::ALL.into_iter().chain(extended) {
+            let per_second = 1e15 / generation.unit_interval_fs() as f64;
+            assert_eq!(
+                per_second,
+                generation.gigatransfers() * 1e9,
                 "{generation:?}"
             );
         }

@@ -32,7 +32,7 @@ pub use config::{
     SrIov, UncorrectableError, VirtualBar, WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, lcrc};
-pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError};
+pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};
 pub use envelope::{Content, Envelope, EnvelopeError};
 pub use error::TlpError;
 pub use generation::{Generation, SIMPLIFIED_REPLAY_TIMER, SkipOrderedSet, lanes_exist};

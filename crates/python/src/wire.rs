@@ -4,7 +4,7 @@ mod translation;
 
 use protocol::{
     AtomicOperation, Attributes, Class, Completion, ConfigKind, ConfigRequest, Credit, Dllp,
-    FunctionId, Header, Kind, Status, Tag, TrafficClass,
+    FunctionId, Header, Kind, Scale, Status, Tag, TrafficClass,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -53,6 +53,10 @@ enum Description {
     InitFc1(Limits),
     InitFc2(Limits),
     UpdateFc(Limits),
+    Feature {
+        acknowledges: bool,
+        scaled_flow_control: bool,
+    },
 }
 
 #[derive(Deserialize)]
@@ -76,6 +80,9 @@ struct Limits {
     class: String,
     headers: u8,
     data: u16,
+    /// Scaling factors of headers and data, 1, 4 or 16; absent without scaled flow control.
+    #[serde(default)]
+    scale: Option<[u32; 2]>,
 }
 
 /// The fields that every TLP has.
@@ -176,6 +183,16 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
         Description::Nak { sequence } => return Ok(Dllp::Nak { sequence }.emit().to_vec()),
         Description::InitFc1(limits) => return Ok(Dllp::InitFc1(limits.credit()?).emit().to_vec()),
         Description::InitFc2(limits) => return Ok(Dllp::InitFc2(limits.credit()?).emit().to_vec()),
+        Description::Feature {
+            acknowledges,
+            scaled_flow_control,
+        } => {
+            let feature = Dllp::Feature {
+                acknowledges,
+                scaled_flow_control,
+            };
+            return Ok(feature.emit().to_vec());
+        }
         Description::UpdateFc(limits) => {
             return Ok(Dllp::UpdateFc(limits.credit()?).emit().to_vec());
         }
@@ -242,12 +259,27 @@ impl Limits {
                 ));
             }
         };
+        let [header_scale, data_scale] = match self.scale {
+            None => [Scale::Unscaled; 2],
+            Some([headers, data]) => [scale(headers)?, scale(data)?],
+        };
         Ok(Credit {
             channel: self.channel,
             class,
             headers: self.headers,
             data: self.data,
+            header_scale,
+            data_scale,
         })
+    }
+}
+
+fn scale(factor: u32) -> Result<Scale, String> {
+    match factor {
+        1 => Ok(Scale::One),
+        4 => Ok(Scale::Four),
+        16 => Ok(Scale::Sixteen),
+        other => Err(format!("{other} is not a scaling factor; write 1, 4 or 16")),
     }
 }
 

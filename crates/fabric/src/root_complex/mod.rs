@@ -185,6 +185,10 @@ impl<C: Cpu> RootComplex<C> {
             translation,
             cpu,
         } = config;
+        let parameters = match coherence {
+            Some(_) => parameters,
+            None => parameters.behind_ports(),
+        };
         let mut memory = MemoryController::new(&parameters, jitter);
         let mut root = RootComplex {
             functions,

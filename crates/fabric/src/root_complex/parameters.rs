@@ -23,6 +23,9 @@ kernel::parameters! {
         /// Time from the last bit of a packet at a root port to the memory controller, and from the memory controller to a root
         /// port.
         latency: Span = Span::from_ns(100), from "our choice: half of the rest of common round trips";
+        /// Part of the latency in the PHY and the pipeline of a root port; a packet holds its receive buffer during the rest. DLLPs
+        /// pass the port, too. None in a coherent host: the latencies of its home agent begin and end at the pins.
+        port_latency: Option<Span> = None, from "our choice: half of the latency";
         /// Latency of a read in the memory, after its lines are served.
         memory_read_latency: Span = Span::from_ns(80), from "common for DDR3 and DDR4";
         /// Largest random addition to the latency of a read, uniformly distributed.
@@ -57,6 +60,23 @@ const PAGE: u64 = 4096;
 pub(crate) const MOST_SOCKETS: usize = 8;
 
 impl RootComplexParameters {
+    /// Latency of the PHY and the pipeline of a root port in each direction.
+    pub fn port_latency(&self) -> Span {
+        let half = |latency: Span| Span::from_fs(latency.as_fs() / 2);
+        self.port_latency
+            .unwrap_or_else(|| half(self.latency.min(self.peer_latency)))
+    }
+
+    /// The parameters with latencies that begin and end at the receive buffers instead of the pins.
+    pub(crate) fn behind_ports(self) -> Self {
+        let port = self.port_latency();
+        RootComplexParameters {
+            latency: self.latency.saturating_sub(port),
+            peer_latency: self.peer_latency.saturating_sub(port * 2),
+            ..self
+        }
+    }
+
     /// The first address of the memory.
     pub fn memory_base(&self) -> u64 {
         if self.memory_address_bits == 64 {

@@ -400,7 +400,7 @@ impl OpticalEnd {
             LinkTimer::Wire => self.wire.ring(cx.now()),
             LinkTimer::Replay => self.again.ring(cx.now()),
             LinkTimer::UpdateCredit => self.count_alarm.ring(cx.now()),
-            LinkTimer::Acknowledge => Ring::Due,
+            LinkTimer::Acknowledge | LinkTimer::RefreshCredit => Ring::Due,
         };
         match ring {
             Ring::Due => {}
@@ -422,6 +422,8 @@ impl OpticalEnd {
                 OpticalEvent::Nothing
             }
             LinkTimer::Acknowledge => self.give_up_fibre(),
+            // Only links of PCI Express set this timer.
+            LinkTimer::RefreshCredit => OpticalEvent::Nothing,
         }
     }
 

@@ -284,7 +284,7 @@ fn clean_links_replay_nothing_however_busy_they_are() {
 fn a_full_replay_buffer_stops_the_sender_until_an_acknowledgement() {
     let setup = Setup {
         parameters: PortParameters {
-            replay_buffer: Bytes(3 * 148),
+            replay_buffer: Some(Bytes(3 * 148)),
             ..PortParameters::default()
         },
         ..Setup::default()
@@ -344,9 +344,9 @@ fn time_passes_between_two_packets_only_for_what_else_takes_the_wire() {
 fn never_more_than_half_of_the_sequence_numbers_are_unacknowledged() {
     let setup = Setup {
         parameters: PortParameters {
-            replay_buffer: Bytes(1 << 30),
-            posted_headers: 0,
-            posted_data: Bytes(0),
+            replay_buffer: Some(Bytes(1 << 30)),
+            posted_headers: Some(0),
+            posted_data: Some(Bytes(0)),
             ..PortParameters::default()
         },
         ..Setup::default()

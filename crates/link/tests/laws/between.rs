@@ -68,8 +68,10 @@ pub type Wish = Box<dyn FnMut(Side, &Frame) -> Fate>;
 pub struct Shared {
     pub now: Time,
     pub queue: EventQueue<Happening>,
-    /// The number of events scheduled so far, which is the rank of the next event.
+    /// The number of events scheduled so far. An event's rank is twice this number, and one more in the background.
     pub scheduled: u64,
+    /// The number of events in the queue that are not in the background.
+    pub foreground: u64,
     pub packets: Packets,
     pub passed: Vec<Passed>,
     pub delay: Span,
@@ -78,7 +80,13 @@ pub struct Shared {
 
 impl Shared {
     pub fn schedule(&mut self, time: Time, what: Happening) {
-        self.queue.push(time, self.scheduled, what);
+        self.queue.push(time, self.scheduled * 2, what);
+        self.scheduled += 1;
+        self.foreground += 1;
+    }
+
+    pub fn schedule_in_background(&mut self, time: Time, what: Happening) {
+        self.queue.push(time, self.scheduled * 2 + 1, what);
         self.scheduled += 1;
     }
 }
@@ -118,6 +126,18 @@ impl LinkContext for Context<'_> {
         let time = self.world.now + after;
         self.world
             .schedule(time, Happening::Expire(self.side, timer));
+    }
+    fn send_in_background(&mut self, frame: Frame, after: Span) {
+        let time = self.world.now + after + self.world.delay;
+        let arrival = Happening::Arrive(self.side.far(), frame);
+        if (self.world.wish)(self.side, &frame) == Fate::Pass {
+            self.world.schedule_in_background(time, arrival);
+        }
+    }
+    fn wake_in_background(&mut self, timer: LinkTimer, after: Span) {
+        let time = self.world.now + after;
+        let expiry = Happening::Expire(self.side, timer);
+        self.world.schedule_in_background(time, expiry);
     }
     fn watched(&self) -> bool {
         true

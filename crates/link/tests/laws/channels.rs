@@ -10,7 +10,7 @@ fn setup() -> Setup {
     Setup {
         channels: 2,
         parameters: PortParameters {
-            posted_headers: 1,
+            posted_headers: Some(1),
             update_fc_share: 0.0,
             ..PortParameters::default()
         },

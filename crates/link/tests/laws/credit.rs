@@ -17,7 +17,7 @@ fn with(change: impl FnOnce(&mut PortParameters)) -> Setup {
 #[test]
 fn a_sender_without_header_credit_waits_and_goes_on_after_the_update() {
     let mut pair = Pair::ready(&with(|port| {
-        port.posted_headers = 2;
+        port.posted_headers = Some(2);
         port.update_fc_share = 0.0;
     }));
     pair.appetite = [Appetite::Never; 2];
@@ -36,7 +36,7 @@ fn a_sender_without_header_credit_waits_and_goes_on_after_the_update() {
 #[test]
 fn a_sender_without_data_credit_waits_though_it_has_header_credit() {
     let mut pair = Pair::ready(&with(|port| {
-        port.posted_data = Bytes(128 + 16);
+        port.posted_data = Some(Bytes(128 + 16));
         port.update_fc_share = 0.0;
     }));
     pair.appetite = [Appetite::Never; 2];
@@ -52,7 +52,7 @@ fn a_sender_without_data_credit_waits_though_it_has_header_credit() {
 #[test]
 fn the_wait_for_credit_is_counted_and_no_other_wait_is() {
     let mut pair = Pair::ready(&with(|port| {
-        port.posted_headers = 1;
+        port.posted_headers = Some(1);
         port.update_fc_share = 0.0;
     }));
     pair.appetite = [Appetite::Never; 2];
@@ -73,7 +73,7 @@ fn credit_that_is_not_worth_telling_is_told_within_the_interval() {
     let interval = Span::from_us(7);
     let mut pair = Pair::ready(&with(|port| {
         port.update_fc_share = 1.0;
-        port.update_fc_interval = interval;
+        port.update_fc_delay = Some(interval);
     }));
     pair.send(Left, write(128));
     pair.run();
@@ -123,11 +123,11 @@ fn infinite_credit_is_never_updated_and_never_runs_out() {
 #[test]
 fn the_smallest_buffers_that_hold_one_packet_let_traffic_flow() {
     let mut pair = Pair::ready(&with(|port| {
-        port.posted_headers = 1;
-        port.posted_data = Bytes(128);
-        port.nonposted_headers = 1;
-        port.completion_headers = 1;
-        port.completion_data = Bytes(64);
+        port.posted_headers = Some(1);
+        port.posted_data = Some(Bytes(128));
+        port.nonposted_headers = Some(1);
+        port.completion_headers = Some(1);
+        port.completion_data = Some(Bytes(64));
     }));
     for _ in 0..50 {
         pair.send(Left, write(128));
@@ -145,7 +145,7 @@ fn credit_that_will_be_free_is_told_no_earlier_and_no_later_than_credit_that_is(
         let updates = |appetite| {
             let mut pair = Pair::ready(&with(|port| {
                 port.update_fc_share = share;
-                port.posted_headers = 8;
+                port.posted_headers = Some(8);
             }));
             pair.appetite = [appetite; 2];
             for number in 0..200 {
@@ -188,11 +188,9 @@ struct Ledger {
 }
 
 fn ledger(port: &PortParameters) -> Ledger {
-    let size = [
-        (port.posted_headers, port.posted_data.0),
-        (port.nonposted_headers, port.nonposted_data.0),
-        (port.completion_headers, port.completion_data.0),
-    ];
+    let setup = Setup::default();
+    let buffers = port.buffers(setup.generation, setup.lanes);
+    let size = [0, 1, 2].map(|class| (buffers.headers[class], buffers.data[class].0));
     Ledger {
         limit: size.map(|(headers, data)| (headers as u8, data.div_ceil(16) as u16)),
         used: [(0, 0); 3],
@@ -228,11 +226,11 @@ proptest! {
         foreseen in any::<bool>(),
     ) {
         let setup = with(|port| {
-            port.posted_headers = headers;
-            port.nonposted_headers = headers.div_ceil(3);
-            port.completion_headers = headers.div_ceil(2);
-            port.posted_data = Bytes(data * 16);
-            port.completion_data = Bytes(data * 16);
+            port.posted_headers = Some(headers);
+            port.nonposted_headers = Some(headers.div_ceil(3));
+            port.completion_headers = Some(headers.div_ceil(2));
+            port.posted_data = Some(Bytes(data * 16));
+            port.completion_data = Some(Bytes(data * 16));
             port.update_fc_share = share;
         });
         let mut pair = Pair::ready(&setup);

@@ -2,6 +2,7 @@
 
 use kernel::{Span, Stream};
 use proptest::prelude::*;
+use protocol::Generation;
 
 use crate::cases::cases;
 use crate::pair::*;
@@ -97,4 +98,45 @@ fn the_same_seed_strikes_the_same_bits() {
     };
     assert_eq!(run(5), run(5));
     assert_ne!(run(5), run(6));
+}
+
+/// PCIe Base 4.2.1.3 and 4.2.2.3: idle symbols and ordered sets are decoded, too.
+#[test]
+fn damage_to_an_idle_wire_is_a_receiver_error_and_stops_nothing() {
+    for generation in [Generation::Gen1, Generation::Gen3] {
+        let mut pair = Pair::new(&Setup {
+            generation,
+            bit_error_rate: 1e-7,
+            ..Setup::default()
+        });
+        pair.run_for(Span::from_us(10_000));
+        pair.send(Left, write(128));
+        pair.run_for(Span::from_us(100));
+        assert_eq!(pair.repaired(Right) & 1, 1, "{generation:?}");
+        assert_eq!(pair.numbers(Right), [0]);
+    }
+}
+
+/// A byte is ten bits of 8b/10b on the line, and 8.125 of 128b/130b.
+#[test]
+fn the_bits_of_the_coding_are_damaged_as_often_as_others() {
+    let naks = |generation| {
+        let mut pair = Pair::ready(&Setup {
+            generation,
+            bit_error_rate: 2e-5,
+            ..Setup::default()
+        });
+        // One after the other, since after a Nak nothing else is refused until the replay.
+        for _ in 0..20_000 {
+            pair.send(Left, write(128));
+            pair.run_for(Span::from_us(1));
+        }
+        let passed = pair.tlps(Left).len() as f64;
+        pair.naks(Right).len() as f64 / passed
+    };
+    let chance = |bits: f64| 1.0 - (1.0 - 2e-5_f64).powf(148.0 * bits);
+    for (generation, bits) in [(Generation::Gen2, 10.0), (Generation::Gen3, 8.125)] {
+        let (seen, expected) = (naks(generation), chance(bits));
+        assert!((seen / expected - 1.0).abs() < 0.12, "{seen} {expected}");
+    }
 }

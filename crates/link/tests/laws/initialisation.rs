@@ -68,8 +68,9 @@ fn the_first_limits_are_the_sizes_of_the_buffers() {
             _ => None,
         })
         .expect("posted credit is granted");
-    assert_eq!(u32::from(granted.headers), setup.parameters.posted_headers);
-    assert_eq!(u64::from(granted.data) * 16, setup.parameters.posted_data.0);
+    let buffers = setup.parameters.buffers(setup.generation, setup.lanes);
+    assert_eq!(u32::from(granted.headers), buffers.headers[0]);
+    assert_eq!(u64::from(granted.data) * 16, buffers.data[0].0);
 }
 
 #[test]

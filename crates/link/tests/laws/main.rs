@@ -11,4 +11,6 @@ mod initialisation;
 mod optical;
 mod ordering;
 mod pair;
+mod refresh;
+mod scaled_credit;
 mod wire;

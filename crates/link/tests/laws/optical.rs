@@ -79,6 +79,12 @@ impl LinkContext for Side<'_> {
         let after = after + self.glass.flight;
         self.glass.put(1 - self.side, after, What::Arrives(frame));
     }
+    fn send_in_background(&mut self, frame: Frame, after: Span) {
+        self.send(frame, after);
+    }
+    fn wake_in_background(&mut self, timer: LinkTimer, after: Span) {
+        self.wake(timer, after);
+    }
     fn wake(&mut self, timer: LinkTimer, after: Span) {
         self.glass.put(self.side, after, What::Expires(timer));
     }

@@ -11,9 +11,9 @@ use crate::pair::*;
 /// A far end with buffer space for these numbers of packets of each class. It keeps all packets.
 fn narrow(posted: u32, nonposted: u32, completions: u32) -> Pair {
     let parameters = PortParameters {
-        posted_headers: posted,
-        nonposted_headers: nonposted,
-        completion_headers: completions,
+        posted_headers: Some(posted),
+        nonposted_headers: Some(nonposted),
+        completion_headers: Some(completions),
         update_fc_share: 0.0,
         ..PortParameters::default()
     };
@@ -77,7 +77,7 @@ fn a_read_behind_a_blocked_completion_may_go() {
 fn a_write_does_not_pass_an_older_blocked_write_that_is_larger() {
     let mut pair = Pair::ready(&Setup {
         parameters: PortParameters {
-            posted_data: kernel::Bytes(160),
+            posted_data: Some(kernel::Bytes(160)),
             ..PortParameters::default()
         },
         ..Setup::default()
@@ -182,7 +182,7 @@ fn a_source_sends_its_weight_in_a_row_while_others_wait() {
 #[test]
 fn a_source_without_credit_does_not_hold_up_another_class_of_another_source() {
     let parameters = PortParameters {
-        nonposted_headers: 1,
+        nonposted_headers: Some(1),
         update_fc_share: 0.0,
         ..PortParameters::default()
     };

@@ -51,7 +51,11 @@ impl Default for Setup {
             sources: 1,
             weights: Vec::new(),
             delay: Span::from_ns(1),
-            parameters: PortParameters::default(),
+            parameters: PortParameters {
+                // Refreshes have tests of their own.
+                update_fc_refresh: Span::from_us(1_000_000),
+                ..PortParameters::default()
+            },
             cut_through: false,
             infinite_completions: false,
             bit_error_rate: 0.0,
@@ -91,7 +95,24 @@ impl Pair {
 
     /// Creates a pair whose wire treats each frame as `wish` says, and starts it.
     pub fn with_wire(setup: &Setup, wish: impl FnMut(Side, &Frame) -> Fate + 'static) -> Self {
-        let end = |name: &str| {
+        Self::with_ends(setup, [&setup.parameters; 2], wish)
+    }
+
+    /// Creates a pair in which the end at `side` has other parameters, and starts it.
+    pub fn with_parameters(setup: &Setup, side: Side, other: &PortParameters) -> Self {
+        let parameters = match side {
+            Left => [other, &setup.parameters],
+            Right => [&setup.parameters, other],
+        };
+        Self::with_ends(setup, parameters, |_, _| Fate::Pass)
+    }
+
+    fn with_ends(
+        setup: &Setup,
+        [left, right]: [&PortParameters; 2],
+        wish: impl FnMut(Side, &Frame) -> Fate + 'static,
+    ) -> Self {
+        let end = |name: &str, parameters: &PortParameters| {
             let stream = Stream::named(setup.seed, name);
             let config = LinkConfig {
                 generation: setup.generation,
@@ -105,19 +126,21 @@ impl Pair {
                 infinite_completions: setup.infinite_completions,
                 report_finished: true,
                 own: None,
-                flight: Span::ZERO,
+                transmit_pipeline: Span::ZERO,
+                round_trip: setup.delay * 2,
                 errors: (setup.bit_error_rate > 0.0)
                     .then(|| BitErrors::new(setup.bit_error_rate, stream)),
                 fails_at: Time::NEVER,
             };
-            LinkEnd::new(config, &setup.parameters)
+            LinkEnd::new(config, parameters)
         };
         let mut pair = Pair {
-            ends: [end("left"), end("right")],
+            ends: [end("left", left), end("right", right)],
             world: Shared {
                 now: Time::ZERO,
                 queue: EventQueue::default(),
                 scheduled: 0,
+                foreground: 0,
                 packets: Packets::default(),
                 passed: Vec::new(),
                 delay: setup.delay,
@@ -249,6 +272,7 @@ impl Pair {
             return false;
         };
         self.world.now = event.time;
+        self.world.foreground -= 1 - event.rank % 2;
         match event.payload {
             Happening::Arrive(side, frame) => self.arrive(side, frame),
             Happening::Expire(side, timer) => {
@@ -300,7 +324,7 @@ impl Pair {
 
     /// Processes all events.
     pub fn run(&mut self) {
-        while self.step() {}
+        while self.world.foreground > 0 && self.step() {}
     }
 
     /// Processes all events that are due within `span`.

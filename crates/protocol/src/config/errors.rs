@@ -46,6 +46,8 @@ pub enum UncorrectableError {
 /// A correctable error, which the link repairs; its number is its bit of the status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CorrectableError {
+    /// The physical layer received symbols that it did not expect (PCIe Base 4.2.1.3, 4.2.2.3).
+    ReceiverError = 0,
     /// The LCRC, the framing or the sequence number of a TLP is wrong.
     BadTlp = 6,
     /// The CRC of a DLLP is wrong.

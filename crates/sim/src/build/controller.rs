@@ -2,10 +2,12 @@
 
 use device::{EndpointConfig, Nic, NicConfig, NicParameters};
 use fabric::{Controller, ControllerConfig, Plane};
-use kernel::Stream;
+use kernel::{Span, Stream};
 use link::{BitErrors, LinkConfig, LinkEnd};
 
-use crate::plan::Plan;
+use crate::plan::{CablePlan, FabricPlan, Plan};
+
+use super::pipeline::Pipeline;
 
 /// Builds the network interface controller at node `index`.
 pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &NicParameters) -> Nic {
@@ -60,6 +62,15 @@ pub fn controller(plan: &Plan, number: usize) -> Controller {
     })
 }
 
+/// The delays of a cable's wire in both directions.
+pub fn delays(plan: &FabricPlan, cable: &CablePlan) -> [Span; 2] {
+    let generation = cable.link.generation.0;
+    let [one, other] = cable
+        .ends
+        .map(|(number, _)| Pipeline::of_port(&plan.controllers[number].port, generation));
+    one.delays(other, cable.link.delay)
+}
+
 /// Builds the end of a cable at a controller.
 fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
     let own = &plan.controllers[controller];
@@ -72,6 +83,7 @@ fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
     let link = &cable.link;
     let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", cable.id));
     let errors = (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()));
+    let [there, back] = delays(plan, cable);
     let config = LinkConfig {
         generation: link.generation.0,
         lanes: link.lanes.0,
@@ -84,7 +96,8 @@ fn cable_end(plan: &Plan, controller: usize, cable: usize) -> LinkEnd {
         infinite_completions: false,
         report_finished: true,
         own: None,
-        flight: link.delay,
+        transmit_pipeline: Pipeline::of_port(&own.port, link.generation.0).transmit,
+        round_trip: there + back,
         errors,
         fails_at: link.failure(),
     };

@@ -4,6 +4,7 @@ pub mod controller;
 mod device;
 pub mod migration;
 pub mod network;
+mod pipeline;
 pub mod sharing;
 
 use std::iter;
@@ -24,13 +25,17 @@ use crate::workload::Workload;
 
 use controller::controller;
 use network::{OpticalPort, optical_ends};
+use pipeline::Pipeline;
 
 /// Builds the components of `plan`, first those of nodes, by index, then controllers, and the world that connects them.
 pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
     let mut world = World::default();
     for link in &plan.links {
         let (upstream, downstream) = ends(plan, link);
-        world.connect(upstream, downstream, link.delay);
+        let [above, below] = [link.upstream.0, link.downstream.0]
+            .map(|node| Pipeline::of_node(&plan.nodes[node], link.generation));
+        let delays = above.delays(below, link.delay);
+        world.connect_unequally(upstream, downstream, delays);
     }
     for fibre in &plan.fibres {
         let [one, other] = fibre
@@ -48,7 +53,8 @@ pub fn fabric(plan: &Plan) -> (Vec<Model>, World<Pcie>) {
     }
     for cable in &plan.cables {
         let [one, other] = cable.ends.map(|end| cable_end(plan, end));
-        world.connect(one, other, cable.link.delay);
+        let delays = controller::delays(plan, cable);
+        world.connect_unequally(one, other, delays);
     }
     let patterns = patterns(plan);
     let models = optical_ends(plan).into_iter().enumerate();
@@ -200,6 +206,8 @@ fn link_end(
     let stream = || Stream::named(plan.seed, &format!("errors {} {direction}", link.id));
     let errors = (link.bit_error_rate > 0.0).then(|| BitErrors::new(link.bit_error_rate, stream()));
     let below = node.downstream.len();
+    let [near, other] = [node, far].map(|node| Pipeline::of_node(node, link.generation));
+    let [there, back] = near.delays(other, link.delay);
     let config = LinkConfig {
         generation: link.generation,
         lanes: link.lanes,
@@ -212,7 +220,8 @@ fn link_end(
         infinite_completions: false,
         report_finished: true,
         own: None,
-        flight: link.delay,
+        transmit_pipeline: near.transmit,
+        round_trip: there + back,
         errors,
         fails_at: link.fails_at,
     };

@@ -7,11 +7,11 @@ use std::ops::Range;
 use kernel::{ComponentId, Observed, World};
 use packet::{Block, FibreFrame};
 use packet::{Carried, Observation, Packet, Packets, Pcie};
-use protocol::coherence;
 use protocol::{
     AddressType, AtomicOperation, Class, Dllp, Header, Kind, MemoryRequest, Message,
     MessageRouting, PacketType, Status,
 };
+use protocol::{Scale, coherence};
 use serde::Serialize;
 use transaction::messages;
 
@@ -58,6 +58,14 @@ enum What {
         channel: u8,
         headers: u8,
         data: u16,
+        /// Scaling factors of headers and data, if scaled flow control is active.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        scale: Option<[u8; 2]>,
+    },
+    Feature {
+        dllp: &'static str,
+        acknowledges: bool,
+        scaled_flow_control: bool,
     },
     Fibre {
         frame: FibreLine,
@@ -473,6 +481,8 @@ fn data_link(dllp: &Dllp) -> What {
         channel: credit.channel,
         headers: credit.headers,
         data: credit.data,
+        scale: (credit.header_scale != Scale::Unscaled)
+            .then(|| [credit.header_scale, credit.data_scale].map(|scale| 1 << scale.shift())),
     };
     match dllp {
         Dllp::Ack { sequence } => What::Acknowledge {
@@ -486,6 +496,14 @@ fn data_link(dllp: &Dllp) -> What {
         Dllp::InitFc1(limits) => credit("InitFC1", limits),
         Dllp::InitFc2(limits) => credit("InitFC2", limits),
         Dllp::UpdateFc(limits) => credit("UpdateFC", limits),
+        Dllp::Feature {
+            acknowledges,
+            scaled_flow_control,
+        } => What::Feature {
+            dllp: "Feature",
+            acknowledges: *acknowledges,
+            scaled_flow_control: *scaled_flow_control,
+        },
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn check_buffers(
         ("replay_buffer", node.port.replay_buffer),
     ];
     for (key, size) in buffers {
+        let Some(size) = size else { continue };
         if size < least && (size.0 > 0 || key == "replay_buffer") {
             let message = format!(
                 "{}.{key}: {} does not hold one packet of the max payload size; write {} at least",

@@ -1,7 +1,8 @@
 //! Checks that the largest packets fit every buffer between controllers: a packet that does not fit would wait for ever.
 
 use kernel::{Bytes, Quantity};
-use protocol::NetworkHeader;
+use link::PortParameters;
+use protocol::{Generation, NetworkHeader};
 
 use crate::scenario::{Node, Scenario, ScenarioError};
 
@@ -55,7 +56,7 @@ pub(crate) fn for_messages(
             } = controller;
             let crossbar =
                 RouteBuffer::new(name, "channel_buffer", parameters.channel_buffer, HEADER);
-            let cable = RouteBuffer::new(name, "posted_data", port.posted_data, 0);
+            let cable = RouteBuffer::new(name, "posted_data", cable_data(port)[0], 0);
             let nics = members(&controllers.attachments, index).filter_map(|node| {
                 let node = &scenario.nodes[node];
                 let size = nic(node)?.receive_buffer;
@@ -87,6 +88,11 @@ pub(crate) fn for_messages(
     Ok(())
 }
 
+/// The least buffers for data that a port has at any cable: they grow with its rate.
+fn cable_data(port: &PortParameters) -> [Bytes; 3] {
+    port.buffers(Generation::Gen1, 1).data
+}
+
 /// Checks the buffers for loads and stores. A packet carries at most the max payload size of the node at the controller.
 pub(crate) fn for_loads(
     scenario: &Scenario,
@@ -103,9 +109,10 @@ pub(crate) fn for_loads(
                 ..
             } = controller;
             let crossbar = RouteBuffer::new(name, "io_buffer", parameters.io_buffer, HEADER);
+            let [posted, _, completions] = cable_data(port);
             let cable = [
-                RouteBuffer::new(name, "posted_data", port.posted_data, 0),
-                RouteBuffer::new(name, "completion_data", port.completion_data, 0),
+                RouteBuffer::new(name, "posted_data", posted, 0),
+                RouteBuffer::new(name, "completion_data", completions, 0),
             ];
             let cable = (!cables.is_empty()).then_some(cable);
             [crossbar]

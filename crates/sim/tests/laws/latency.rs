@@ -101,9 +101,10 @@ fn the_memory_of_a_device_answers_after_its_own_latency() {
     let text = format!(
         "{LINKS}{HOST}[devices.a]\nupstream = \"h0\"\nread_latency = \"300 ns\"\nreceive_latency = \"40 ns\"\nsend_latency = \"60 ns\"\n[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"a\"\ndirection = \"read\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"10 us\"\n"
     );
-    // 100 ns from the CPU to the root port, 11 ns of wire, and what the device is told; at the host it is counted on arrival.
+    // 100 ns from the CPU to the root port, 11 ns of wire, and what the device is told; the host counts it after the 50 ns of the
+    // root port's pipeline.
     let out = 100.0 + 11.0 + 40.0 + 300.0 + 60.0;
-    ns(&text, out + 1.0 + 42.0 + 1.0);
+    ns(&text, out + 1.0 + 42.0 + 1.0 + 50.0);
 }
 
 const TWO_BELOW_A_SWITCH: &str = r#"

@@ -252,7 +252,10 @@ fn profiles_build_on_each_other_in_any_order() {
         "[profiles.a]\nbase = \"b\"\nposted_headers = 9\n[profiles.b]\nack_limit_fraction = 0.25\n[hosts.h0]\nprofile = \"a\"\nposted_headers = 10",
     );
     let port = &plan.nodes[0].port;
-    assert_eq!((port.ack_limit_fraction, port.posted_headers), (0.25, 10));
+    assert_eq!(
+        (port.ack_limit_fraction, port.posted_headers),
+        (0.25, Some(10))
+    );
 }
 
 #[test]

@@ -125,7 +125,8 @@ fn end(
         infinite_completions: false,
         report_finished: finished,
         own: None,
-        flight: Span::ZERO,
+        transmit_pipeline: Span::ZERO,
+        round_trip: Span::ZERO,
         errors,
         fails_at: Time::NEVER,
     };
@@ -400,11 +401,11 @@ fn pass<C: Component<Traffic = Pcie>>(it: &mut C, action: Action<Frame>, fx: &mu
 
 pub fn buffers(headers: [u32; 3], data: u64) -> PortParameters {
     PortParameters {
-        posted_headers: headers[0],
-        nonposted_headers: headers[1],
-        completion_headers: headers[2],
-        posted_data: kernel::Bytes(data),
-        completion_data: kernel::Bytes(data),
+        posted_headers: Some(headers[0]),
+        nonposted_headers: Some(headers[1]),
+        completion_headers: Some(headers[2]),
+        posted_data: Some(kernel::Bytes(data)),
+        completion_data: Some(kernel::Bytes(data)),
         ..PortParameters::default()
     }
 }

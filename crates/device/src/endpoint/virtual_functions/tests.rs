@@ -135,7 +135,8 @@ fn endpoint() -> Endpoint {
         infinite_completions: true,
         report_finished: false,
         own: Some(0),
-        flight: Span::ZERO,
+        transmit_pipeline: Span::ZERO,
+        round_trip: Span::ZERO,
         errors: None,
         fails_at: Time::NEVER,
     };

@@ -106,7 +106,7 @@ fn a_round_trip_to_something_that_does_not_reflect_is_refused() {
 
 #[test]
 fn a_flow_from_a_device_that_makes_no_requests_of_flows_is_refused() {
-    for model in ["reflector", "block-dma", "fpga-card", "accelerator"] {
+    for model in ["reflector", "block-dma", "fpga-card"] {
         let lines = "[[flows]]\nfrom = \"b\"\nto = \"a\"\ncount = 1";
         let message = pair(&format!("model = {model:?}\n{lines}"));
         let wanted = format!(
