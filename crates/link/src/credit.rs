@@ -166,6 +166,14 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         }
     }
 
+    /// The credits of packets in the buffer that are not scheduled to leave.
+    fn held(&self) -> u16 {
+        match self.size {
+            0 => 0,
+            _ => self.used - self.releasing,
+        }
+    }
+
     /// Freed credits that the far end does not know of.
     #[inline]
     fn unannounced(&self) -> u16 {
@@ -295,6 +303,11 @@ impl ClassBuffers {
     #[inline]
     pub(crate) fn starves_without(&self, data: u16) -> bool {
         self.headers.starves_without(1) || self.data.starves_without(data)
+    }
+
+    /// The header credits and the data credits of packets that are in the buffers and not scheduled to leave.
+    pub(crate) fn held(&self) -> u32 {
+        u32::from(self.headers.held()) + u32::from(self.data.held())
     }
 
     pub(crate) fn is_limited(&self) -> bool {

@@ -126,6 +126,11 @@ impl LinkEnd {
         self.transmitter.waiting_of(channel, source, charge.class)
     }
 
+    /// The header credits and the data credits of packets that are in this end's receive buffers and not scheduled to leave.
+    pub fn credits_held(&self) -> u32 {
+        self.receiver.credits_held()
+    }
+
     /// Whether flow-control initialisation is complete.
     pub fn is_up(&self) -> bool {
         self.handshake.is_done()

@@ -104,6 +104,11 @@ impl Receiver {
         self.channels.len()
     }
 
+    /// The header credits and the data credits of packets that are in the buffers and not scheduled to leave.
+    pub(crate) fn credits_held(&self) -> u32 {
+        self.channels.iter().flatten().map(ClassBuffers::held).sum()
+    }
+
     /// Fixes the initial limits of all classes, with or without scaled flow control.
     pub(crate) fn fix_limits(&mut self, is_scaled: bool) {
         for buffers in self.channels.iter_mut().flatten() {

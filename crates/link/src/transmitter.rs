@@ -419,7 +419,8 @@ impl Transmitter {
         self.replaying = None;
     }
 
-    /// Drops a waiting packet and returns its credits. If they need not be reported, drops all waiting packets.
+    /// Drops a waiting packet and returns its credits. If they need not be reported, drops all waiting packets. A corrupt packet has
+    /// no credits to report, because it never was in the receive buffer of its ingress.
     pub(crate) fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         loop {
             let mut channels = self.channels.iter_mut();
@@ -427,7 +428,7 @@ impl Transmitter {
             self.waiting -= 1;
             cx.packets().release(waiting.packet);
             let charge = waiting.charge;
-            if self.report_finished {
+            if self.report_finished && !waiting.corrupt {
                 return Some(Finished { source, charge });
             }
         }

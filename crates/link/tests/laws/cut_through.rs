@@ -1,7 +1,7 @@
 //! A cut-through end receives a packet at its header.
 
-use kernel::Span;
-use packet::Frame;
+use kernel::{Span, Time};
+use packet::{Charge, Frame};
 
 use crate::pair::*;
 
@@ -73,4 +73,21 @@ fn a_nullified_packet_is_passed_on_as_corrupt() {
     assert_eq!(pair.given[Right as usize].len(), 1);
     assert!(pair.given[Right as usize][0].corrupt);
     assert!(pair.naks(Right).is_empty());
+}
+
+/// A corrupt packet was never in the sender's receive buffer, so its end must not free credit there.
+#[test]
+fn a_failed_link_reports_the_end_of_every_packet_but_corrupt_ones() {
+    let mut pair = Pair::ready(&Setup {
+        fails_at: Time::ZERO + READY,
+        ..setup()
+    });
+    pair.send(Left, write(64));
+    pair.send_corrupt(Left, write(128));
+    pair.send(Left, read());
+    pair.run();
+    let ended = pair.finished[Left as usize].iter();
+    let ended: Vec<Charge> = ended.map(|finished| finished.charge).collect();
+    assert_eq!(ended, [Charge::of(&write(64)), Charge::of(&read())]);
+    assert_eq!((pair.waiting(Left), pair.packets_in_use()), (0, 0));
 }

@@ -38,6 +38,7 @@ pub struct Setup {
     pub cut_through: bool,
     pub infinite_completions: bool,
     pub bit_error_rate: f64,
+    pub fails_at: Time,
     pub seed: u64,
 }
 
@@ -59,6 +60,7 @@ impl Default for Setup {
             cut_through: false,
             infinite_completions: false,
             bit_error_rate: 0.0,
+            fails_at: Time::NEVER,
             seed: 1,
         }
     }
@@ -81,6 +83,8 @@ pub struct Pair {
     ends: [LinkEnd; 2],
     world: Shared,
     pub given: [Vec<Given>; 2],
+    /// The packets whose end each end has reported to its sender.
+    pub finished: [Vec<Finished>; 2],
     pub appetite: [Appetite; 2],
     held: [VecDeque<Charge>; 2],
     /// The source and the charge of each packet, by number.
@@ -130,7 +134,7 @@ impl Pair {
                 round_trip: setup.delay * 2,
                 errors: (setup.bit_error_rate > 0.0)
                     .then(|| BitErrors::new(setup.bit_error_rate, stream)),
-                fails_at: Time::NEVER,
+                fails_at: setup.fails_at,
             };
             LinkEnd::new(config, parameters)
         };
@@ -147,6 +151,7 @@ impl Pair {
                 wish: Box::new(wish),
             },
             given: [Vec::new(), Vec::new()],
+            finished: [Vec::new(), Vec::new()],
             appetite: [Appetite::After(Span::ZERO); 2],
             held: [VecDeque::new(), VecDeque::new()],
             sent: Vec::new(),
@@ -204,7 +209,9 @@ impl Pair {
             world: &mut self.world,
             side,
         };
-        act(&mut self.ends[side as usize], &mut cx).0
+        let (value, finished) = act(&mut self.ends[side as usize], &mut cx);
+        self.finished[side as usize].extend(finished);
+        value
     }
 
     /// Sends a packet with `header` from the end at `side`, and returns its number.
@@ -215,12 +222,27 @@ impl Pair {
 
     /// Sends a packet of one of several sources, not before `ready`, and returns its number.
     pub fn send_at(&mut self, side: Side, source: u16, header: Header, ready: Time) -> u64 {
+        let (number, waiting) = self.waiting_packet(source, header, ready);
+        self.at(side, |end, cx| ((), end.enqueue(source, waiting, cx)));
+        number
+    }
+
+    /// Sends a packet that was found corrupt while it was forwarded.
+    pub fn send_corrupt(&mut self, side: Side, header: Header) {
+        let now = self.now();
+        let (_, waiting) = self.waiting_packet(0, header, now);
+        let waiting = Waiting {
+            corrupt: true,
+            ..waiting
+        };
+        self.at(side, |end, cx| ((), end.enqueue(0, waiting, cx)));
+    }
+
+    fn waiting_packet(&mut self, source: u16, header: Header, ready: Time) -> (u64, Waiting) {
         let number = self.sent.len() as u64;
         self.sent.push((source, Charge::of(&header)));
         let packet = self.claim(header, number);
-        let waiting = Waiting::new(packet, &self.world.packets, ready);
-        self.at(side, |end, cx| ((), end.enqueue(source, waiting, cx)));
-        number
+        (number, Waiting::new(packet, &self.world.packets, ready))
     }
 
     fn claim(&mut self, header: Header, number: u64) -> PacketId {

@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 
 use device::Router;
 use kernel::{ComponentId, Occurrence, Span, Time, World};
+use link::LinkEnd;
 use packet::{Frame, Observation, Pcie};
 use protocol::QueuePairId;
 
@@ -127,6 +128,14 @@ impl Simulation {
     /// Number of packets in use: zero when everything is delivered and acknowledged.
     pub fn packets_in_use(&self) -> usize {
         self.world.store.in_use()
+    }
+
+    /// Header credits and data credits of packets in the receive buffers of all links: zero when every packet has left.
+    pub fn credits_held(&self) -> u32 {
+        let ends = self.plan.links.iter();
+        let ends = ends.flat_map(|link| [link.upstream, link.downstream]);
+        let links = ends.filter_map(|(node, port)| self.models[node].link(port as usize));
+        links.map(LinkEnd::credits_held).sum()
     }
 
     /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` gets the share of the bytes that

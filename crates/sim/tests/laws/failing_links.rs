@@ -1,5 +1,10 @@
 //! What a link that fails takes with it, and what it does not.
 
+use kernel::{Span, Time};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::cases::cases;
 use crate::fixture::{Ask, HOST, run, simulation};
 
 /// Two DMA engines below the host, the link of the first of which fails; a flow of each.
@@ -80,4 +85,103 @@ fn a_link_that_fails_before_it_is_up_lets_the_run_end() {
             .iter()
             .all(|flow| flow.bytes == 0 && !flow.completed)
     );
+}
+
+/// A corrupt packet that a cut-through switch has begun to forward was never in its receive buffer: when the link that it waits for
+/// fails, it frees no credit.
+#[test]
+fn a_corrupt_packet_that_a_failed_link_drops_frees_no_credit() {
+    for seed in 0..4 {
+        let text = format!(
+            "seed = {seed}\n[hosts.h]\n[switches.s]\nupstream = {{ to = \"h\", fails_at = \"2 us\" }}\n[devices.d]\nupstream = {{ to = \"s\", bit_error_rate = 1e-4 }}\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h\"\nsize = \"64 KiB\"\n"
+        );
+        assert!(!run(&text).flow("f").completed);
+    }
+}
+
+/// A fabric with bit errors on every link, in which the upstream link of `failing` fails.
+///
+/// `a` and `b` are below switch `t` below switch `s`, `c` is below `s`, `d` below a second root port. Of each link some flow crosses
+/// both directions, and every egress carries packets of several sources.
+fn wrecked(failing: &str, (seed, rate, fails_at): (u32, f64, u32), cut_through: bool) -> String {
+    let link = |node: &str, above: &str| {
+        let failure = if node == failing {
+            format!(", fails_at = \"{fails_at} ns\"")
+        } else {
+            String::new()
+        };
+        format!("upstream = {{ to = \"{above}\"{failure} }}\n")
+    };
+    // With so many errors, a read takes longer than the least timeout.
+    let mut text = format!(
+        "seed = {seed}\n[links]\ngeneration = 3\nlanes = 4\nbit_error_rate = {rate:e}\n[hosts.h0]\ncompletion_timeout = \"1000 us\"\n"
+    );
+    for (node, above) in [("s", "h0"), ("t", "s")] {
+        text += &format!("[switches.{node}]\n{}", link(node, above));
+        text += &format!("cut_through = {cut_through}\n");
+    }
+    for (node, above) in [("a", "t"), ("b", "t"), ("c", "s"), ("d", "h0")] {
+        text += &format!("[devices.{node}]\n{}", link(node, above));
+        text += "bar = \"256 KiB\"\ncompletion_timeout = \"1000 us\"\n";
+    }
+    let pairs = [
+        ("a", "h0"),
+        ("d", "h0"),
+        ("h0", "c"),
+        ("b", "a"),
+        ("c", "b"),
+        ("d", "a"),
+    ];
+    for (from, to) in pairs {
+        for direction in ["write", "read"] {
+            text += &format!(
+                "[[flows]]\nid = \"{from}-{to}-{direction}\"\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"16 KiB\"\nrequest_size = \"64 B\"\n"
+            );
+        }
+    }
+    text
+}
+
+/// Whether a flow of [`wrecked`] crosses the upstream link of `failing`.
+fn crosses(flow: &str, failing: &str) -> bool {
+    let path = |node: &str| match node {
+        "a" => vec!["a", "t", "s"],
+        "b" => vec!["b", "t", "s"],
+        "c" => vec!["c", "s"],
+        "d" => vec!["d"],
+        _ => vec![],
+    };
+    let mut ends = flow.split('-');
+    let [from, to] = [ends.next(), ends.next()].map(|end| path(end.unwrap_or_default()));
+    let both = from.iter().filter(|node| to.contains(node)).count();
+    let below_both = |path: &[&str]| path[..path.len() - both].contains(&failing);
+    below_both(&from) || below_both(&to)
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+    /// Whichever link fails, with bit errors on all links: no packet and no credit stays behind, and what does not cross the failed
+    /// link arrives.
+    #[test]
+    fn bit_errors_and_a_failed_link_leave_no_packet_and_no_credit_behind(
+        failing in select(&["s", "t", "a", "b", "c", "d"][..]),
+        seed in 0_u32..1000,
+        rate in select(&[1e-5, 1e-4, 3e-4][..]),
+        fails_at in 1_000_u32..30_000,
+        cut_through in any::<bool>(),
+    ) {
+        let text = wrecked(failing, (seed, rate, fails_at), cut_through);
+        let mut simulation = simulation(&text);
+        prop_assert!(simulation.run(&mut |_| true));
+        let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(1000).as_fs());
+        simulation.run_until(rest, &mut || true);
+        prop_assert_eq!(simulation.packets_in_use(), 0);
+        prop_assert_eq!(simulation.credits_held(), 0);
+        let result = simulation.result();
+        for flow in &result.flows {
+            if !crosses(&flow.id, failing) {
+                prop_assert!(flow.completed && flow.intact, "{:?}", flow);
+            }
+        }
+    }
 }
