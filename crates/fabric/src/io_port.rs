@@ -298,10 +298,12 @@ impl IoPort {
         let due = fx.now() + self.latency;
         let header = *fx.store()[frame.packet].header();
         let side = self.side();
+        let is_down = self.link.has_failed(fx.now());
         let is_over = match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request)
-                if !self.may_reach(&header, request) =>
+                if is_down || !self.may_reach(&header, request) =>
             {
+                // A port whose link is down refuses all requests for it (PCIe Base 2.9.1).
                 let own = self.bridge.global_id();
                 let answer = refuse(frame.packet, own, Refusal::UnsupportedRequest, fx);
                 if let Some(answer) = answer {

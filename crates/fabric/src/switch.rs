@@ -205,6 +205,9 @@ impl Switch {
             };
             return self.refuse(from, delivery, why, fx);
         };
+        if self.link(to).has_failed(fx.now()) {
+            return self.end_at_failed_link((from, to), delivery, corrupt, fx);
+        }
         let Delivery { packet, complete } = delivery;
         let ready = self.ready(to, complete, wire_len, fx.now());
         let waiting = Waiting {
@@ -214,6 +217,31 @@ impl Switch {
         };
         let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
         self.settle(finished, fx);
+    }
+
+    /// Ends a packet whose egress link is down (PCIe Base 2.9.1). The downstream port answers a non-posted request with Unsupported
+    /// Request, and reports a posted request as that; completions are discarded. An upstream port whose link is down has reset the
+    /// switch, which discards everything.
+    #[cold]
+    fn end_at_failed_link(
+        &mut self,
+        (from, to): (Port, Port),
+        delivery: Delivery,
+        corrupt: bool,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let Delivery { packet, complete } = delivery;
+        if corrupt {
+            return fx.store().release(packet);
+        }
+        let charge = fx.store()[packet].charge();
+        if to != UPSTREAM && charge.class != Class::Completion {
+            let why = Refusal::UnsupportedRequest;
+            return self.refuse_at(place(to), from, delivery, why, fx);
+        }
+        fx.store().release(packet);
+        self.link(from)
+            .free_later(charge, complete, &mut At::new(fx, from));
     }
 
     /// The earliest time at which a packet with a complete header may leave: after the latency, and late enough that a faster
@@ -276,9 +304,12 @@ impl Switch {
         match reach {
             Reach::Nobody => self.refuse(from, delivery, Refusal::UnsupportedRequest, fx),
             Reach::Below(index, kind) => {
+                let to = Port(index as u16 + 1);
+                if self.link(to).has_failed(fx.now()) {
+                    return self.end_at_failed_link((from, to), delivery, false, fx);
+                }
                 let packet = retype(packet, kind, fx.store());
                 let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
-                let to = Port(index as u16 + 1);
                 let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
                 self.settle(finished, fx);
             }
@@ -300,11 +331,24 @@ impl Switch {
         }
     }
 
-    /// Refuses a packet: frees its buffer, reports it, and answers it if it is a non-posted request.
+    /// Refuses a packet at the port that received it.
     fn refuse(&mut self, from: Port, delivery: Delivery, why: Refusal, fx: &mut Effects<'_, Self>) {
+        self.refuse_at(place(from), from, delivery, why, fx);
+    }
+
+    /// Refuses a packet from `from` at the function at `place`: frees its buffer, reports it, and answers it if it is a non-posted
+    /// request.
+    fn refuse_at(
+        &mut self,
+        place: FunctionPlace,
+        from: Port,
+        delivery: Delivery,
+        why: Refusal,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let Delivery { packet, complete } = delivery;
         let charge = fx.store()[packet].charge();
-        let answer = self.functions.refuse(place(from), packet, why, fx);
+        let answer = self.functions.refuse(place, packet, why, fx);
         self.link(from)
             .free_later(charge, complete, &mut At::new(fx, from));
         if let Some(answer) = answer {

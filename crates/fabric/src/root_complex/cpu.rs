@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use kernel::Time;
-use packet::{FlowId, Packets};
+use kernel::{Port, Time};
+use packet::{FlowId, PacketId, Packets};
 use protocol::{Completion, MemoryRequest};
 use transaction::{Next, Taken};
 
@@ -48,6 +48,8 @@ pub(super) enum Notice {
     Interrupt(u32),
     /// A write of so many bytes to an address.
     Written(u64, u32),
+    /// A request of the CPU that has reached a root port whose link is down.
+    Undeliverable(Port, PacketId),
 }
 
 /// Most requests of the CPU that may wait for the wires.

@@ -315,6 +315,9 @@ impl<C: Cpu> RootComplex<C> {
         let header = inbound.header;
         match (self.routes.of(header), &header.kind) {
             (Route::Down(to), _) if self.allows_peer(header) => {
+                if self.ports.is_down(to, fx.now()) {
+                    return self.end_at_failed_link(inbound, to, fx);
+                }
                 let ready = fx.now() + self.parameters.peer_latency;
                 let way = (inbound.port, to);
                 let sent = self.ports.forward(way, inbound.packet, ready, fx);
@@ -375,9 +378,30 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Refuses a packet: frees its buffer, reports it, and answers it if it is a non-posted request.
+    /// Ends a packet that is routed to root port `to`, whose link is down (PCIe Base 2.9.1): the port answers a non-posted request
+    /// with Unsupported Request, and reports a posted request as that, which is optional at a root port. Completions are discarded.
+    #[cold]
+    fn end_at_failed_link(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
+        if inbound.header.class() == Class::Completion {
+            return self.finish(inbound, fx);
+        }
+        self.refuse_at(to, inbound, Refusal::UnsupportedRequest, fx);
+    }
+
+    /// Refuses a packet at the root port that received it.
     fn refuse(&mut self, inbound: Inbound<'_>, why: Refusal, fx: &mut Effects<'_, Self>) {
-        let place = FunctionPlace::Port(inbound.port.index());
+        self.refuse_at(inbound.port, inbound, why, fx);
+    }
+
+    /// Refuses a packet at root port `at`: frees its buffer, reports it, and answers it if it is a non-posted request.
+    fn refuse_at(
+        &mut self,
+        at: Port,
+        inbound: Inbound<'_>,
+        why: Refusal,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let place = FunctionPlace::Port(at.index());
         let answer = self.functions.refuse(place, inbound.packet, why, fx);
         self.free(inbound, fx);
         if let Some(answer) = answer {
@@ -540,7 +564,7 @@ impl<C: Cpu> RootComplex<C> {
                     let header = *fx.store()[packet].header();
                     self.route(Inbound::new(port, packet, &header), fx);
                 }
-                Crossing::Down(port) => self.put_down(port, packet, fx),
+                Crossing::Down(port) => self.put_request_down(port, packet, fx),
                 Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
                 Crossing::Store => {
                     self.requests.leave();
@@ -629,8 +653,31 @@ impl<C: Cpu> RootComplex<C> {
     fn send_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.requests.enter();
         if !self.crosses(Crossing::Down(port), self.socket_of(port), packet, fx) {
-            self.put_down(port, packet, fx);
+            self.put_request_down(port, packet, fx);
         }
+    }
+
+    /// Enqueues a request of the CPU at a root port of its socket.
+    fn put_request_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        if self.ports.is_down(port, fx.now()) {
+            let due = fx.now() + self.parameters.latency;
+            return self.notify(due, Notice::Undeliverable(port, packet), fx);
+        }
+        self.put_down(port, packet, fx);
+    }
+
+    /// Ends a request of the CPU at a root port whose link is down (PCIe Base 2.9.1). As for requests of devices, a posted request
+    /// is reported, too.
+    fn end_request(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        let (place, why) = (
+            FunctionPlace::Port(port.index()),
+            Refusal::UnsupportedRequest,
+        );
+        if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
+            self.take_answer(answer, fx);
+            fx.store().release(answer);
+        }
+        self.requests.leave();
     }
 
     /// Enqueues a packet of the CPU or the memory at a root port of its socket.
@@ -715,6 +762,7 @@ impl<C: Cpu> RootComplex<C> {
             match notice {
                 Notice::Interrupt(message) => self.cpu.interrupt(message),
                 Notice::Written(address, len) => self.cpu.written(address, len),
+                Notice::Undeliverable(port, packet) => self.end_request(port, packet, fx),
             }
         }
         self.ask(fx);

@@ -64,6 +64,12 @@ impl RootPorts {
         }
     }
 
+    /// Whether the link of `port` has failed by `now`.
+    #[inline]
+    pub(super) fn is_down(&self, port: Port, now: Time) -> bool {
+        self.0[port.index()].link.has_failed(now)
+    }
+
     pub(super) fn max_payload(&self, port: Port) -> u32 {
         self.0[port.index()].max_payload
     }

@@ -185,3 +185,101 @@ proptest! {
         }
     }
 }
+
+/// A device `a`, and a device `b` whose link fails at 20 us: below a switch, or at root ports of the host.
+fn peers(above: &str, direction: &str) -> String {
+    let mut text = format!("[links]\ngeneration = 3\nlanes = 8\n{HOST}");
+    if above == "s" {
+        text += "[switches.s]\nupstream = \"h0\"\n";
+    }
+    text += &format!("[devices.a]\nupstream = \"{above}\"\n");
+    text += &format!(
+        "[devices.b]\nupstream = {{ to = \"{above}\", fails_at = \"20 us\" }}\nbar = \"256 KiB\"\n"
+    );
+    text += &format!(
+        "[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\ndirection = \"{direction}\"\nsize = \"256 KiB\"\nrequest_size = \"256 B\"\n"
+    );
+    text
+}
+
+/// PCIe Base 2.9.1: non-posted requests that arrive at a port whose link is down are answered, so that only those already sent time
+/// out; posted requests are discarded and reported.
+#[test]
+fn a_port_whose_link_is_down_refuses_requests_for_it() {
+    for above in ["s", "h0"] {
+        for direction in ["read", "write"] {
+            let mut simulation = simulation(&peers(above, direction));
+            assert!(simulation.run(&mut |_| true));
+            let result = simulation.result();
+            let flow = result.flow("f");
+            let refused = result.errors(above, "unsupported request");
+            let timeouts = result.errors("a", "completion timeout");
+            assert!(flow.bytes > 0 && refused > 100, "{flow:?} {refused}");
+            // What was on its way when the link failed.
+            let lost = 256 * 1024 - flow.bytes - 256 * refused;
+            assert!(lost < 64 * 256, "{lost}");
+            if direction == "read" {
+                assert!(flow.completed && timeouts == lost / 256 && timeouts <= 32);
+                assert!(simulation.now() < Time::ZERO + Span::from_us(11_000));
+            } else {
+                assert_eq!(timeouts, 0);
+            }
+            // A read that is answered is an advisory error (PCIe Base 6.2.3.2.4.1).
+            let (status, bit) = match direction {
+                "read" => (protocol::register::AER + 4, 1 << 13),
+                _ => (protocol::register::AER + 1, 1 << 20),
+            };
+            let functions = simulation.functions(above).expect("a node");
+            let ports: Vec<u32> = functions
+                .ports()
+                .map(|space| space.read(status) & bit)
+                .collect();
+            assert_eq!(ports, [0, bit]);
+            assert_eq!(simulation.packets_in_use(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_host_is_told_that_a_device_below_a_failed_link_is_gone() {
+    for (above, switch) in [("h0", ""), ("s", "[switches.s]\nupstream = \"h0\"\n")] {
+        let text = format!(
+            "{HOST}{switch}[devices.d]\nupstream = {{ to = \"{above}\", fails_at = \"20 us\" }}\nbar = \"4 KiB\"\n"
+        );
+        let mut simulation = simulation(&text);
+        simulation.run_until(Time::ZERO + Span::from_us(10), &mut || true);
+        let device = simulation
+            .plan()
+            .nodes
+            .last()
+            .expect("a device")
+            .functions
+            .id();
+        let id = |simulation: &mut sim::Simulation| {
+            simulation.config_read("h0", device, 0, 4, &mut || true)
+        };
+        assert_ne!(id(&mut simulation), Ok(u32::MAX));
+        let down = Time::ZERO + Span::from_us(21);
+        simulation.run_until(down, &mut || true);
+        assert_eq!(id(&mut simulation), Ok(u32::MAX));
+        assert!(
+            simulation
+                .read_back("h0", 0xc000_0000, 4, &mut || true)
+                .is_err()
+        );
+        assert!(simulation.now() < down + Span::from_us(10));
+        simulation.run_until(down + Span::from_us(100), &mut || true);
+        assert_eq!(simulation.packets_in_use(), 0);
+    }
+}
+
+/// Software that does not notice writes on, at no end of one time.
+#[test]
+fn a_host_that_writes_on_to_a_failed_link_comes_to_an_end() {
+    let text = format!(
+        "{HOST}[devices.d]\nupstream = {{ to = \"h0\", fails_at = \"20 us\" }}\nbar = \"4 KiB\"\n[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"d\"\nwindow = \"4 KiB\"\nduration = \"50 us\"\n"
+    );
+    let result = run(&text);
+    assert!(result.flow("f").bytes > 0);
+    assert!(result.errors("h0", "unsupported request") > 0);
+}
