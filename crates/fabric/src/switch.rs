@@ -142,9 +142,39 @@ impl Switch {
         switch
     }
 
-    /// The functions of the switch's ports.
-    pub fn functions(&self) -> &Functions {
-        &self.functions
+    /// The functions of the switch's ports at `now`, with what their links have recorded. The failure of its upstream link resets a
+    /// switch (PCIe Base 2.9.1).
+    pub fn functions(&self, now: Time) -> Functions {
+        let mut functions = self.functions.clone();
+        for (index, port) in self.ports.iter().enumerate() {
+            let place = place(Port(index as u16));
+            functions.record_correctable(place, port.link.repaired());
+            if self.fails_alone(port, now) {
+                functions.record_surprise_down(place);
+            }
+        }
+        if self.ports[UPSTREAM.index()].link.has_failed(now) {
+            functions.hot_reset();
+        }
+        functions
+    }
+
+    /// Whether the link of a downstream port has failed by `now`, and was not taken down by a reset of the switch.
+    fn fails_alone(&self, port: &SwitchPort, now: Time) -> bool {
+        let reset_at = self.ports[UPSTREAM.index()].link.fails_at();
+        port.link.has_failed(now) && port.link.fails_at() < reset_at
+    }
+
+    /// Records what the links of the ports have detected.
+    fn record_links(&mut self, now: Time) {
+        for index in 0..self.ports.len() {
+            let place = place(Port(index as u16));
+            let repaired = self.ports[index].link.take_repaired();
+            self.functions.record_correctable(place, repaired);
+            if self.fails_alone(&self.ports[index], now) {
+                self.functions.record_surprise_down(place);
+            }
+        }
     }
 
     /// Applies the registers.
@@ -236,6 +266,7 @@ impl Switch {
         }
         let charge = fx.store()[packet].charge();
         if to != UPSTREAM && charge.class != Class::Completion {
+            self.record_links(fx.now());
             let why = Refusal::UnsupportedRequest;
             return self.refuse_at(place(to), from, delivery, why, fx);
         }
@@ -314,11 +345,7 @@ impl Switch {
                 self.settle(finished, fx);
             }
             Reach::Here(place) => {
-                for index in 0..self.ports.len() {
-                    let repaired = self.ports[index].link.take_repaired();
-                    let port = self::place(Port(index as u16));
-                    self.functions.record_correctable(port, repaired);
-                }
+                self.record_links(fx.now());
                 let charge = fx.store()[packet].charge();
                 let served = self.functions.serve(place, packet, fx.store());
                 if served.written {

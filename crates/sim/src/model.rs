@@ -4,10 +4,10 @@ use std::any::Any;
 
 use device::{AnyLeaf, Leaf};
 use host::Host;
-use kernel::{Action, Component, ComponentId, Label, Occurrence, World};
+use kernel::{Action, Component, ComponentId, Label, Occurrence, Time, World};
 use link::LinkEnd;
 use packet::{Frame, Pcie};
-use transaction::{Flow, Functions, Memory, Requester};
+use transaction::{Flow, FunctionPlace, Functions, Memory, Requester};
 
 use crate::registry::registry;
 
@@ -103,12 +103,12 @@ impl Model {
         }
     }
 
-    /// The component's functions with their current registers and the correctable errors of its links.
-    pub fn functions(&self) -> Functions {
+    /// The component's functions with their registers at `now`, and what its links have recorded.
+    pub fn functions(&self, now: Time) -> Functions {
         let (functions, links): (_, Vec<&LinkEnd>) = match self {
             Model::Host(host) => (host.functions(), host.links().collect()),
             Model::IoPort(port) => (port.functions(), vec![port.link()]),
-            Model::Switch(switch) => (switch.functions(), switch.links().collect()),
+            Model::Switch(switch) => return switch.functions(now),
             _ => {
                 let endpoint = self.leaf().expect("no host sees a controller").endpoint();
                 (endpoint.functions(), vec![endpoint.link()])
@@ -119,6 +119,9 @@ impl Model {
         let own = usize::from(matches!(self, Model::Host(_) | Model::IoPort(_)));
         for (place, link) in functions.places().skip(own).zip(links) {
             functions.record_correctable(place, link.repaired());
+            if matches!(place, FunctionPlace::Port(_)) && link.has_failed(now) {
+                functions.record_surprise_down(place);
+            }
         }
         functions
     }

@@ -337,6 +337,21 @@ impl Functions {
         self.space_mut(place).record_master_abort();
     }
 
+    /// Records that the link below the port at `place` has failed, if that was not recorded yet.
+    pub fn record_surprise_down(&mut self, place: FunctionPlace) {
+        self.space_mut(place).record_surprise_down();
+    }
+
+    /// A hot reset of a switch: its registers return to their values after reset, except sticky ones, and the links of its downstream
+    /// ports go down (PCIe Base 6.6.1).
+    pub fn hot_reset(&mut self) {
+        self.id = FunctionId::default();
+        self.own.hot_reset();
+        for port in &mut self.ports {
+            port.space.hot_reset();
+        }
+    }
+
     /// Records errors that the link of the function at `place` has corrected.
     pub fn record_correctable(&mut self, place: FunctionPlace, bits: u32) {
         self.space_mut(place).record_correctable(bits);

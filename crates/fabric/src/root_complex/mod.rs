@@ -385,6 +385,7 @@ impl<C: Cpu> RootComplex<C> {
         if inbound.header.class() == Class::Completion {
             return self.finish(inbound, fx);
         }
+        self.ports.record_links(&mut self.functions, fx.now());
         self.refuse_at(to, inbound, Refusal::UnsupportedRequest, fx);
     }
 
@@ -669,6 +670,7 @@ impl<C: Cpu> RootComplex<C> {
     /// Ends a request of the CPU at a root port whose link is down (PCIe Base 2.9.1). As for requests of devices, a posted request
     /// is reported, too.
     fn end_request(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+        self.ports.record_links(&mut self.functions, fx.now());
         let (place, why) = (
             FunctionPlace::Port(port.index()),
             Refusal::UnsupportedRequest,
@@ -782,7 +784,7 @@ impl<C: Cpu> RootComplex<C> {
         match self.functions.reach(&request) {
             Reach::Nobody => self.configuration.answer(None),
             Reach::Here(place) => {
-                self.ports.record_repaired(&mut self.functions);
+                self.ports.record_links(&mut self.functions, fx.now());
                 let value = self.functions.access(place, &request, access.action);
                 if access.action != Action::Read {
                     self.apply_registers();

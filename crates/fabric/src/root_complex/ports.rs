@@ -79,11 +79,14 @@ impl RootPorts {
         self.0.iter().map(|port| port.max_payload).min()
     }
 
-    /// Records the errors that the links have corrected.
-    pub(super) fn record_repaired(&mut self, functions: &mut Functions) {
+    /// Records what the links have detected: corrected errors, and their failure.
+    pub(super) fn record_links(&mut self, functions: &mut Functions, now: Time) {
         for (index, port) in self.0.iter_mut().enumerate() {
-            let repaired = port.link.take_repaired();
-            functions.record_correctable(FunctionPlace::Port(index), repaired);
+            let place = FunctionPlace::Port(index);
+            functions.record_correctable(place, port.link.take_repaired());
+            if port.link.has_failed(now) {
+                functions.record_surprise_down(place);
+            }
         }
     }
 

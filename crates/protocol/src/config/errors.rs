@@ -1,6 +1,6 @@
 //! Advanced Error Reporting (PCIe Base 7.8.4), and the recording of errors (PCIe Base 6.2).
 
-use super::ConfigSpace;
+use super::{ConfigSpace, PortType};
 
 /// The register of the capability's header.
 pub const AER: u16 = AER_BYTES / 4;
@@ -23,6 +23,8 @@ const ROOT_STATUS: u16 = AER + 12;
 const FIRST_ERROR_POINTER: u32 = 0x1f;
 /// Data link protocol, flow control protocol, receiver overflow and malformed TLP are fatal (PCIe Base 7.8.4.4).
 const SEVERITY_RESET: u32 = 0x0006_2010;
+/// Surprise down is fatal as well, at a port that reports it.
+const SURPRISE_DOWN: u32 = 1 << UncorrectableError::SurpriseDown as u32;
 const ADVISORY_NON_FATAL: u32 = 1 << 13;
 
 const CORRECTABLE_DETECTED: u32 = 1;
@@ -33,6 +35,8 @@ const UNSUPPORTED_REQUEST_DETECTED: u32 = 1 << 3;
 /// An uncorrectable error; its number is its bit of the status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncorrectableError {
+    /// The link below the port went down unexpectedly.
+    SurpriseDown = 5,
     /// No completion arrived in time.
     CompletionTimeout = 14,
     /// A completion arrived that answers no outstanding request.
@@ -86,17 +90,23 @@ pub struct ErrorControl {
 }
 
 impl ConfigSpace {
-    /// Declares the capability; that of a root port also has the root error registers.
-    pub(super) fn declare_errors(&mut self, root_port: bool) {
+    /// Declares the capability of a port. A port with its link below it reports surprise down; a root port also has the root error
+    /// registers.
+    pub(super) fn declare_errors(&mut self, port: PortType) {
         let uncorrectable = [
             UncorrectableError::CompletionTimeout,
             UncorrectableError::UnexpectedCompletion,
             UncorrectableError::MalformedTlp,
             UncorrectableError::UnsupportedRequest,
         ];
+        let surprise_down = if port.is_downstream() {
+            SURPRISE_DOWN
+        } else {
+            0
+        };
         let modelled = uncorrectable
             .iter()
-            .fold(0, |bits, error| bits | 1 << *error as u32);
+            .fold(surprise_down, |bits, error| bits | 1 << *error as u32);
         let correctable = CorrectableError::BadTlp.bit()
             | CorrectableError::BadDllp.bit()
             | CorrectableError::ReplayNumRollover.bit()
@@ -104,10 +114,18 @@ impl ConfigSpace {
             | ADVISORY_NON_FATAL;
         self.declare(UNCORRECTABLE_STATUS, 0, 0, modelled);
         self.declare(UNCORRECTABLE_MASK, 0, modelled, 0);
-        self.declare(UNCORRECTABLE_SEVERITY, SEVERITY_RESET, modelled, 0);
+        self.declare(
+            UNCORRECTABLE_SEVERITY,
+            SEVERITY_RESET | surprise_down,
+            modelled,
+            0,
+        );
         self.declare(CORRECTABLE_STATUS, 0, 0, correctable);
         self.declare(CORRECTABLE_MASK, ADVISORY_NON_FATAL, correctable, 0);
-        if root_port {
+        for register in UNCORRECTABLE_STATUS..=CORRECTABLE_MASK {
+            self.declare_sticky(register);
+        }
+        if port == PortType::RootPort {
             self.declare(ROOT_COMMAND, 0, 0x7, 0);
             self.declare(ROOT_STATUS, 0, 0, 0x7f);
         }
@@ -160,6 +178,28 @@ impl ConfigSpace {
         }
     }
 
+    /// Records that the link of this downstream port has failed: the link is no longer active, which is a Surprise Down error (PCIe
+    /// Base 3.2.1). A link that is down already does not fail again.
+    pub fn record_surprise_down(&mut self) {
+        if !self.link_active() {
+            return;
+        }
+        self.clear_link_active();
+        let record = ErrorRecord {
+            error: UncorrectableError::SurpriseDown,
+            header: None,
+            advisory: false,
+        };
+        let control = self.error_control();
+        self.record(&record, control);
+    }
+
+    /// A hot reset of the function (PCIe Base 6.6.1). The link of a downstream port goes down with it, which is no error.
+    pub fn hot_reset(&mut self) {
+        self.reset();
+        self.clear_link_active();
+    }
+
     /// Records correctable errors; `bits` are bits of Correctable Error Status.
     pub fn record_correctable(&mut self, bits: u32) {
         if bits == 0 {
@@ -202,7 +242,7 @@ mod tests {
     fn space() -> ConfigSpace {
         let mut space = ConfigSpace::empty();
         space.declare_extended(None, AER_BYTES, ID, 2);
-        space.declare_errors(false);
+        space.declare_errors(PortType::Endpoint);
         space
     }
 

@@ -41,6 +41,7 @@ const DEVICE_CONTROL_RESET: u32 = 1 << 4 | 1 << 11 | 2 << MRRS;
 const DEVICE_STATUS_CLEARED: u32 = 0xf << 16;
 const MPS: u32 = 5;
 const MRRS: u32 = 12;
+const SURPRISE_DOWN_REPORTING: u32 = 1 << 19;
 const LINK_ACTIVE_REPORTING: u32 = 1 << 20;
 /// Writable bits of Link Control: common clock configuration and extended synch, which have no effect in the model.
 const LINK_CONTROL_BITS: u32 = 0x00c0;
@@ -149,7 +150,7 @@ impl ConfigSpace {
         let speed = u32::from(generation.number());
         let link = speed | u32::from(lanes) << 4;
         let (reporting, active) = if port.is_downstream() {
-            (LINK_ACTIVE_REPORTING, LINK_ACTIVE)
+            (LINK_ACTIVE_REPORTING | SURPRISE_DOWN_REPORTING, LINK_ACTIVE)
         } else {
             (0, 0)
         };
@@ -196,6 +197,7 @@ impl ConfigSpace {
         let speeds = (1_u32 << speed) - 1;
         self.declare(LINK_CAPABILITIES_2, speeds << 1, 0, 0);
         self.declare(LINK_CONTROL_2, speed, 0xf, 0);
+        self.declare_sticky(LINK_CONTROL_2);
     }
 
     /// Declares the capability of a virtual function. The sizes, the tags and the link of its physical function apply to it (PCIe
@@ -239,6 +241,15 @@ impl ConfigSpace {
         } else {
             32
         }
+    }
+
+    /// Whether a downstream port says that its link is up: Data Link Layer Link Active in Link Status.
+    pub fn link_active(&self) -> bool {
+        self.read(LINK_CONTROL) & LINK_ACTIVE != 0
+    }
+
+    pub(super) fn clear_link_active(&mut self) {
+        self.update(LINK_CONTROL, LINK_ACTIVE, 0);
     }
 
     /// Sets error bits in Device Status.

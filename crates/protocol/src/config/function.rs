@@ -1,6 +1,6 @@
 //! Configuration spaces of complete functions: a host bridge, an endpoint and a bridge, with headers and capabilities.
 
-use super::{Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, PortType, SrIov};
+use super::{Ats, Bar, ConfigSpace, Express, Identity, MsixTable, PageRequests, SrIov};
 use super::{acs, ats, errors, express, interrupts, page_requests, power, sriov};
 
 /// The function of an endpoint, with its virtual functions.
@@ -148,7 +148,7 @@ impl ConfigSpace {
         self.declare_capability(Some(last), express::EXPRESS_BYTES, express::ID);
         self.declare_express(port);
         self.declare_extended(None, errors::AER_BYTES, errors::ID, 2);
-        self.declare_errors(port.port == PortType::RootPort);
+        self.declare_errors(port.port);
     }
 }
 
@@ -156,6 +156,7 @@ impl ConfigSpace {
 mod tests {
     use super::*;
     use crate::Generation;
+    use crate::config::PortType;
     use crate::config::register::{BARS, CAPABILITIES, HEADER_TYPE, ID};
 
     const IDENTITY: Identity = Identity {

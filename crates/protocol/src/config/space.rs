@@ -17,6 +17,10 @@ struct Field {
     writable: u32,
     /// Bits that writing a one clears (RW1C).
     cleared: u32,
+    /// The register's value after reset.
+    reset: u32,
+    /// Whether a hot reset leaves the register as it is.
+    sticky: bool,
 }
 
 impl ConfigSpace {
@@ -74,6 +78,7 @@ impl ConfigSpace {
     /// writing a one to a bit of `cleared` clears it.
     pub(super) fn declare(&mut self, register: u16, value: u32, writable: u32, cleared: u32) {
         self.dwords[usize::from(register)] |= value;
+        let reset = self.dwords[usize::from(register)];
         if writable | cleared == 0 {
             return;
         }
@@ -84,6 +89,7 @@ impl ConfigSpace {
             Ok(index) => {
                 self.fields[index].writable |= writable;
                 self.fields[index].cleared |= cleared;
+                self.fields[index].reset = reset;
             }
             Err(index) => self.fields.insert(
                 index,
@@ -91,8 +97,27 @@ impl ConfigSpace {
                     register,
                     writable,
                     cleared,
+                    reset,
+                    sticky: false,
                 },
             ),
+        }
+    }
+
+    /// Declares that a hot reset leaves the declared `register` as it is: its fields are sticky (PCIe Base 7.4).
+    pub(super) fn declare_sticky(&mut self, register: u16) {
+        let fields = self.fields.iter_mut();
+        for field in fields.filter(|field| field.register == register) {
+            field.sticky = true;
+        }
+    }
+
+    /// A hot reset: all bits that software or hardware has changed return to their values after reset, except sticky ones.
+    pub(super) fn reset(&mut self) {
+        for field in self.fields.iter().filter(|field| !field.sticky) {
+            let changed = field.writable | field.cleared;
+            let dword = &mut self.dwords[usize::from(field.register)];
+            *dword = *dword & !changed | field.reset & changed;
         }
     }
 
@@ -150,6 +175,21 @@ mod tests {
         let mut space = ConfigSpace::empty();
         space.write(1023, u32::MAX, 0xf);
         assert_eq!((space.read(1023), space.read(1024)), (0, 0));
+    }
+
+    #[test]
+    fn a_reset_returns_what_was_written_but_not_what_is_sticky() {
+        let mut space = ConfigSpace::empty();
+        for register in [3, 4] {
+            space.declare(register, 0x10, 0xff, 0xff00);
+        }
+        space.declare_sticky(4);
+        for register in [3, 4] {
+            space.write(register, 0x22, 0xf);
+            space.raise(register, 0x100);
+        }
+        space.reset();
+        assert_eq!((space.read(3), space.read(4)), (0x10, 0x122));
     }
 
     proptest! {

@@ -271,13 +271,16 @@ fn links(
             let message = format!("two links are called {id:?}; write names with fewer hyphens");
             return Err(scenario.error(node.name.line, message));
         }
+        // The failure of its upstream link resets a switch, which takes down the links below it (PCIe Base 2.9.1, 6.6.1).
+        let link_above = tree.upstream_link(above).map(|link| &links[link]);
+        let above_fails_at = link_above.map_or(Time::NEVER, |link: &LinkPlan| link.fails_at);
         links.push(LinkPlan {
             id,
             generation: upstream.link.generation.0,
             lanes: upstream.link.lanes.0,
             delay: upstream.link.delay,
             bit_error_rate: upstream.link.bit_error_rate,
-            fails_at: upstream.link.failure(),
+            fails_at: upstream.link.failure().min(above_fails_at),
             arbitration_weight: upstream.link.arbitration_weight,
             socket: socket(&scenario.nodes[above], upstream),
             upstream: (above, port),

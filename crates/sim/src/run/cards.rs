@@ -63,7 +63,7 @@ impl Simulation {
     fn card_at(&self, number: usize) -> Option<CardPlace> {
         let node = &self.plan.nodes[number];
         let card = node.kind.device::<FpgaCardParameters>()?;
-        let functions = self.models[number].functions();
+        let functions = self.models[number].functions(self.world.now());
         let space = functions.space(FunctionPlace::Own);
         let [management, port] = BARS.map(|bar| space.bar_base(bar));
         let ids = [0, SUBSYSTEM].map(|register| space.read(register));

@@ -106,7 +106,7 @@ impl Simulation {
 
     /// The current functions of the node `name`.
     pub fn functions(&self, name: &str) -> Result<Functions, AccessError> {
-        Ok(self.models[self.node(name)?].functions())
+        Ok(self.models[self.node(name)?].functions(self.world.now()))
     }
 
     /// Dump of all configuration spaces that the hosts can reach, in the format of `lspci -xxxx`: a PCI domain for each host.
@@ -128,7 +128,10 @@ impl Simulation {
         let mut all = Vec::new();
         let mut open = vec![(host, FunctionId::default())];
         while let Some((node, id)) = open.pop() {
-            let (functions, name) = (self.models[node].functions(), &self.plan().nodes[node].name);
+            let (functions, name) = (
+                self.models[node].functions(self.world.now()),
+                &self.plan().nodes[node].name,
+            );
             let bytes = |space: &ConfigSpace| space.bytes().clone();
             let own = functions.space(FunctionPlace::Own);
             all.push((id, bytes(own), name.clone()));
@@ -150,7 +153,8 @@ impl Simulation {
                     bytes(space),
                     port_name,
                 ));
-                if space.secondary_bus() != 0 {
+                let is_up = self.plan().links[port.link].fails_at > self.world.now();
+                if is_up && space.secondary_bus() != 0 {
                     let below = FunctionId::new(space.secondary_bus(), 0, 0);
                     open.push((child(self.plan(), port.link), below));
                 }

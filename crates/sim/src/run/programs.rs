@@ -99,7 +99,7 @@ impl Simulation {
 
     /// The message that the function of `device` writes to interrupt its host; `None` while it may not.
     pub fn interrupt_message(&self, device: &str, vector: u8) -> Result<Option<u32>, AccessError> {
-        let functions = self.models[self.node(device)?].functions();
+        let functions = self.models[self.node(device)?].functions(self.world.now());
         let message = functions.space(transaction::FunctionPlace::Own).msi(vector);
         Ok(message.map(|(_, message)| message))
     }

@@ -80,7 +80,8 @@ kernel::parameters! {
         delay: Span = Span::from_ns(1), from "some 15 cm of board trace";
         /// Probability that a bit arrives wrong, in each direction.
         bit_error_rate: f64 = 0.0, within 0.0..=0.5, from "a link without errors";
-        /// Time from the start of the run until the link fails, if ever; a failed link delivers nothing and does not come up again.
+        /// Time from the start of the run until the link fails, if ever; a failed link delivers nothing and does not come up again. A
+        /// switch below it is reset, and the links below that fail as well. A device below it is not reset: what it sends is lost.
         fails_at: Option<Span> = None, from "it holds";
         /// Packets that this link may send in a row through an upper port that it shares with others (weighted round robin).
         arbitration_weight: u32 = 1, within 1..=128, from "PCIe Base 6.3.3.4: round robin is the default";

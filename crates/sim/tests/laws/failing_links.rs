@@ -142,26 +142,22 @@ fn wrecked(failing: &str, (seed, rate, fails_at): (u32, f64, u32), cut_through: 
     text
 }
 
-/// Whether a flow of [`wrecked`] crosses the upstream link of `failing`.
-fn crosses(flow: &str, failing: &str) -> bool {
-    let path = |node: &str| match node {
+/// Whether an end of a flow of [`wrecked`] is below the upstream link of `failing`: a switch between two devices is reset with it.
+fn is_hit(flow: &str, failing: &str) -> bool {
+    let above = |node: &str| match node {
         "a" => vec!["a", "t", "s"],
         "b" => vec!["b", "t", "s"],
         "c" => vec!["c", "s"],
         "d" => vec!["d"],
         _ => vec![],
     };
-    let mut ends = flow.split('-');
-    let [from, to] = [ends.next(), ends.next()].map(|end| path(end.unwrap_or_default()));
-    let both = from.iter().filter(|node| to.contains(node)).count();
-    let below_both = |path: &[&str]| path[..path.len() - both].contains(&failing);
-    below_both(&from) || below_both(&to)
+    flow.split('-').any(|end| above(end).contains(&failing))
 }
 
 proptest! {
     #![proptest_config(cases(24))]
-    /// Whichever link fails, with bit errors on all links: no packet and no credit stays behind, and what does not cross the failed
-    /// link arrives.
+    /// Whichever link fails, with bit errors on all links: no packet and no credit stays behind, and flows that it does not
+    /// concern arrive.
     #[test]
     fn bit_errors_and_a_failed_link_leave_no_packet_and_no_credit_behind(
         failing in select(&["s", "t", "a", "b", "c", "d"][..]),
@@ -179,7 +175,7 @@ proptest! {
         prop_assert_eq!(simulation.credits_held(), 0);
         let result = simulation.result();
         for flow in &result.flows {
-            if !crosses(&flow.id, failing) {
+            if !is_hit(&flow.id, failing) {
                 prop_assert!(flow.completed && flow.intact, "{:?}", flow);
             }
         }
@@ -282,4 +278,91 @@ fn a_host_that_writes_on_to_a_failed_link_comes_to_an_end() {
     let result = run(&text);
     assert!(result.flow("f").bytes > 0);
     assert!(result.errors("h0", "unsupported request") > 0);
+}
+
+/// A chain of two switches below the host: `a` below `t` below `s`, `b` below `s`.
+fn chain(s: &str, t: &str, a: &str) -> String {
+    let link = |to: &str, fails_at: &str| match fails_at {
+        "" => format!("upstream = \"{to}\"\n"),
+        time => format!("upstream = {{ to = \"{to}\", fails_at = \"{time}\" }}\n"),
+    };
+    format!(
+        "{HOST}[switches.s]\n{}[switches.t]\n{}[devices.a]\n{}[devices.b]\nupstream = \"s\"\n",
+        link("h0", s),
+        link("s", t),
+        link("t", a)
+    )
+}
+
+/// Uncorrectable Error Status, and whether the link below is active, of each downstream port of a node.
+fn ports(simulation: &sim::Simulation, node: &str) -> Vec<(u32, bool)> {
+    let functions = simulation.functions(node).expect("a node");
+    let port = |space: &protocol::ConfigSpace| {
+        (space.read(protocol::register::AER + 1), space.link_active())
+    };
+    functions.ports().map(port).collect()
+}
+
+const SURPRISE_DOWN: u32 = 1 << 5;
+
+#[test]
+fn the_port_above_a_failed_link_records_surprise_down() {
+    let mut simulation = simulation(&chain("", "", "20 us"));
+    simulation.run_until(Time::ZERO + Span::from_us(19), &mut || true);
+    assert_eq!(ports(&simulation, "t"), [(0, true)]);
+    simulation.run_until(Time::ZERO + Span::from_us(21), &mut || true);
+    assert_eq!(ports(&simulation, "t"), [(SURPRISE_DOWN, false)]);
+    assert_eq!(ports(&simulation, "s"), [(0, true), (0, true)]);
+    assert_eq!(ports(&simulation, "h0"), [(0, true)]);
+    // Software sees it, and clears it for good.
+    let port = simulation.functions("t").expect("a switch");
+    let port = port.id_of(transaction::FunctionPlace::Port(0));
+    for expected in [SURPRISE_DOWN, 0] {
+        let status = simulation.config_read("h0", port, 0x104, 4, &mut || true);
+        assert_eq!(status, Ok(expected));
+        simulation
+            .config_write("h0", port, (0x104, 4), expected, &mut || true)
+            .expect("a host");
+    }
+    assert!(!simulation.lspci().contains("\n0000:04:00.0 a"));
+}
+
+/// PCIe Base 2.9.1 and 6.6.1: the switch loses its configuration, and what is below it its link.
+#[test]
+fn a_switch_whose_upstream_link_fails_is_reset_with_all_below() {
+    let mut simulation = simulation(&chain("20 us", "", "10 us"));
+    let before = simulation.functions("s").expect("a switch");
+    assert_ne!(
+        before.space(transaction::FunctionPlace::Own).buses(),
+        (0, 0)
+    );
+    simulation.run_until(Time::ZERO + Span::from_us(21), &mut || true);
+    assert_eq!(ports(&simulation, "h0"), [(SURPRISE_DOWN, false)]);
+    // A link that goes down by a hot reset is no error; an error from before is kept, because the status is sticky.
+    assert_eq!(ports(&simulation, "s"), [(0, false), (0, false)]);
+    assert_eq!(ports(&simulation, "t"), [(SURPRISE_DOWN, false)]);
+    for switch in ["s", "t"] {
+        let functions = simulation.functions(switch).expect("a switch");
+        for place in functions.places() {
+            let space = functions.space(place);
+            assert_eq!(space.secondary_bus(), 0);
+            assert!(!space.memory_enable() && !space.bus_master_enable());
+            assert_eq!(space.max_payload(), 128);
+        }
+    }
+}
+
+/// What crosses no link to the host ends, too: the switch between is reset.
+#[test]
+fn a_switch_that_is_reset_forwards_nothing() {
+    let text = chain("20 us", "", "")
+        + "[[flows]]\nid = \"f\"\nfrom = \"b\"\nto = \"a\"\nsize = \"1 MiB\"\nwindow = \"64 KiB\"\n";
+    let mut simulation = simulation(&text);
+    assert!(simulation.run(&mut |_| true));
+    let result = simulation.result();
+    assert!(result.flow("f").bytes > 0 && !result.flow("f").completed);
+    assert_eq!(
+        (simulation.packets_in_use(), simulation.credits_held()),
+        (0, 0)
+    );
 }
