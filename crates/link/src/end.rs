@@ -231,6 +231,7 @@ impl LinkEnd {
                     if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
                         *byte ^= 1 << (bit % 8);
                     } else {
+                        self.report_framing_error();
                         return (None, None);
                     }
                 }
@@ -291,6 +292,10 @@ impl LinkEnd {
                 self.refuse_now = true;
                 self.alarms.acknowledge.clear();
             }
+            Verdict::Unframed => {
+                self.report_framing_error();
+                return None;
+            }
             Verdict::Nullified | Verdict::Ignore => {}
         }
         // A cut-through port does not start to forward a packet that is out of sequence.
@@ -310,6 +315,14 @@ impl LinkEnd {
             self.repaired |= CorrectableError::ReceiverError.bit();
         }
         wrong
+    }
+
+    /// Records a framing error, which is a Receiver Error at Gen3 and later (PCIe Base 4.2.2.3). The link should go to Recovery; this
+    /// is not modelled, and only what was struck is lost.
+    fn report_framing_error(&mut self) {
+        if self.receiver.has_tokens() {
+            self.repaired |= CorrectableError::ReceiverError.bit();
+        }
     }
 
     fn receive_dllp(&mut self, dllp: Dllp, cx: &mut impl LinkContext) -> Option<Finished> {

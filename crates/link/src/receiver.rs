@@ -41,6 +41,8 @@ pub(crate) enum Verdict {
     Nullified,
     /// A bad TLP after a Nak was already sent: discard it.
     Ignore,
+    /// A framing error at Gen3 and later: no packet is recognised, so there is none to acknowledge (PCIe Base 4.2.2.3).
+    Unframed,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +50,8 @@ pub(crate) struct Receiver {
     errors: Option<BitErrors>,
     /// The time at which the last frame was complete.
     received_until: Time,
+    /// Whether packets begin with tokens, which protect their own fields: Gen3 and later.
+    has_tokens: bool,
     expected: u16,
     /// The time at which the last bit of the newest accepted packet arrives.
     newest_complete: Time,
@@ -64,6 +68,7 @@ impl Receiver {
     pub(crate) fn new(parameters: &PortParameters, config: LinkConfig) -> Self {
         let sizes = parameters.buffers(config.generation, config.lanes);
         let LinkConfig {
+            generation,
             infinite_completions,
             channels,
             errors,
@@ -87,6 +92,7 @@ impl Receiver {
         Receiver {
             errors,
             received_until: Time::ZERO,
+            has_tokens: generation.number() >= 3,
             expected: 0,
             newest_complete: Time::ZERO,
             nak_scheduled: false,
@@ -146,6 +152,11 @@ impl Receiver {
         (wrong.collect(), is_idle_damaged)
     }
 
+    /// Whether a damaged framing byte of a DLLP is a framing error that the receiver reports: SDP is a token at Gen3 and later.
+    pub(crate) fn has_tokens(&self) -> bool {
+        self.has_tokens
+    }
+
     pub(crate) fn has_errors(&self) -> bool {
         self.errors.is_some()
     }
@@ -160,8 +171,14 @@ impl Receiver {
             nullified,
             ..
         } = *frame;
-        if !wrong.is_empty() && is_seen(frame.image(packets), wrong) {
-            return self.refuse();
+        if !wrong.is_empty() {
+            let image = frame.image(packets);
+            if self.has_tokens && damages_token(image.len(), wrong) {
+                return Verdict::Unframed;
+            }
+            if is_seen(image, wrong) {
+                return self.refuse();
+            }
         }
         if nullified {
             return Verdict::Nullified;
@@ -378,6 +395,14 @@ fn is_seen(mut image: Vec<u8>, wrong: &[u64]) -> bool {
     framing || sequence >= SEQUENCES || lcrc(sequence, &covered[2..]).to_le_bytes() != *carried
 }
 
+/// Whether the bit errors `wrong` damage the STP token of a packet whose image has `len` bytes. Of the token's 32 bits the image has
+/// the sequence number, which only the LCRC protects; the others are the four bits before it and the 16 bits after the image: STP,
+/// length, parity and CRC of the token.
+fn damages_token(len: usize, wrong: &[u64]) -> bool {
+    let end = len as u64 * 8;
+    wrong.iter().any(|bit| (4..8).contains(bit) || *bit >= end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +429,28 @@ mod tests {
         let mut receiver = Receiver::new(&PortParameters::default(), config);
         receiver.expected = expected;
         receiver
+    }
+
+    /// PCIe Base 4.2.2.3: length, parity and CRC of the STP token are checked before there is a packet; the LCRC covers the rest.
+    #[test]
+    fn a_damaged_token_is_a_framing_error_and_other_damage_a_bad_packet() {
+        let mut packets = Packets::default();
+        let packet = packets.claim();
+        let frame = TlpFrame {
+            sequence: 0,
+            nullified: false,
+            packet,
+        };
+        let header = protocol::Header::memory_write(protocol::FunctionId(0), 0, 4);
+        packets[packet].write(header.expect("a legal write"), packet::Stamp::default());
+        let wire_len = u64::from(packets[packet].wire_len());
+        let unframed = (0..8 * wire_len).filter(|bit| {
+            let verdict = receiver(0).judge(&frame, &[*bit], &packets);
+            assert!(matches!(verdict, Verdict::Unframed | Verdict::Bad), "{bit}");
+            matches!(verdict, Verdict::Unframed)
+        });
+        // A token of 32 bits with 12 bits of sequence number.
+        assert_eq!(unframed.count(), 20);
     }
 
     /// PCIe Base 3.6.3.1: (`NEXT_RCV_SEQ` - sequence number) mod 4096 <= 2048.

@@ -117,7 +117,7 @@ fn damage_to_an_idle_wire_is_a_receiver_error_and_stops_nothing() {
     }
 }
 
-/// A byte is ten bits of 8b/10b on the line, and 8.125 of 128b/130b.
+/// A byte is ten bits of 8b/10b on the line. Tokens and sync headers of 128b/130b cause no Nak.
 #[test]
 fn the_bits_of_the_coding_are_damaged_as_often_as_others() {
     let naks = |generation| {
@@ -134,9 +134,28 @@ fn the_bits_of_the_coding_are_damaged_as_often_as_others() {
         let passed = pair.tlps(Left).len() as f64;
         pair.naks(Right).len() as f64 / passed
     };
-    let chance = |bits: f64| 1.0 - (1.0 - 2e-5_f64).powf(148.0 * bits);
-    for (generation, bits) in [(Generation::Gen2, 10.0), (Generation::Gen3, 8.125)] {
+    let chance = |bits: f64| 1.0 - (1.0 - 2e-5_f64).powf(bits);
+    let cases = [
+        (Generation::Gen2, 148.0 * 10.0),
+        (Generation::Gen3, 144.0 * 8.0),
+    ];
+    for (generation, bits) in cases {
         let (seen, expected) = (naks(generation), chance(bits));
         assert!((seen / expected - 1.0).abs() < 0.12, "{seen} {expected}");
     }
+}
+
+/// PCIe Base 4.2.2.3: at Gen3 and later a damaged token is a Receiver Error. Its packet is missed, and no Nak is for it: the receiver
+/// learns of it by the next sequence number, or the sender by its replay timer.
+#[test]
+fn framing_errors_of_tokens_are_receiver_errors() {
+    const RECEIVER_ERROR: u32 = 1;
+    let setup = Setup {
+        generation: Generation::Gen3,
+        bit_error_rate: 1e-4,
+        ..Setup::default()
+    };
+    let pair = exchange(&setup, 1000);
+    assert_eq!(pair.repaired(Right) & RECEIVER_ERROR, RECEIVER_ERROR);
+    check(&pair, 1000).expect("everything arrives");
 }

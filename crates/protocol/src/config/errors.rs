@@ -107,7 +107,8 @@ impl ConfigSpace {
         let modelled = uncorrectable
             .iter()
             .fold(surprise_down, |bits, error| bits | 1 << *error as u32);
-        let correctable = CorrectableError::BadTlp.bit()
+        let correctable = CorrectableError::ReceiverError.bit()
+            | CorrectableError::BadTlp.bit()
             | CorrectableError::BadDllp.bit()
             | CorrectableError::ReplayNumRollover.bit()
             | CorrectableError::ReplayTimerTimeout.bit()
