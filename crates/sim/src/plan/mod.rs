@@ -87,6 +87,7 @@ impl Plan {
             payload::check_packet(scenario, node, planned.max_payload)?;
         }
         room::for_loads(scenario, &nodes, &controllers)?;
+        room::for_replays(scenario, &nodes, &controllers)?;
         let links = links(scenario, &tree, &nodes)?;
         let mut networks = tree.networks;
         let io_ports = io_port::plan(scenario, &nodes, &controllers.all)?;

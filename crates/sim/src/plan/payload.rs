@@ -54,8 +54,29 @@ pub(crate) fn check_buffers(
             return Err(scenario.error(node.lines.of(key), message));
         }
     }
-    Ok(())
+    check_operands(scenario, node)
 }
+
+/// Checks that a port that routes or completes atomic operations holds the largest operands, the two of a compare and swap of 16 bytes
+/// (PCIe Base 2.6.1, minimum initial credit).
+fn check_operands(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+    let Some(size) = node.port.nonposted_data else {
+        return Ok(());
+    };
+    let has_atomics = matches!(node.kind, NodeKind::Host(..) | NodeKind::Switch(_));
+    if !has_atomics || size.0 == 0 || size >= LARGEST_OPERANDS {
+        return Ok(());
+    }
+    let message = format!(
+        "{}.nonposted_data: {} does not hold the operands of an atomic operation; write {} at least",
+        node.name.value,
+        size.show(),
+        LARGEST_OPERANDS.show()
+    );
+    Err(scenario.error(node.lines.of("nonposted_data"), message))
+}
+
+const LARGEST_OPERANDS: Bytes = Bytes(32);
 
 /// Checks that a router's packet holds a whole payload from PCI Express, as each payload goes on as one packet.
 pub(crate) fn check_packet(

@@ -4,7 +4,7 @@ use kernel::{Bytes, Quantity};
 use link::PortParameters;
 use protocol::{Generation, NetworkHeader};
 
-use crate::scenario::{Node, Scenario, ScenarioError};
+use crate::scenario::{Flow, Node, NodeKind, Scenario, ScenarioError, Target};
 
 use super::NodePlan;
 use super::address::show;
@@ -57,16 +57,8 @@ pub(crate) fn for_messages(
             let crossbar =
                 RouteBuffer::new(name, "channel_buffer", parameters.channel_buffer, HEADER);
             let cable = RouteBuffer::new(name, "posted_data", cable_data(port)[0], 0);
-            let nics = members(&controllers.attachments, index).filter_map(|node| {
-                let node = &scenario.nodes[node];
-                let size = nic(node)?.receive_buffer;
-                Some(RouteBuffer::new(
-                    &node.name.value,
-                    "receive_buffer",
-                    size,
-                    HEADER,
-                ))
-            });
+            let nics = members(&controllers.attachments, index);
+            let nics = nics.filter_map(|node| receive_buffer(&scenario.nodes[node]));
             let cable = (!cables.is_empty()).then_some(cable);
             [crossbar].into_iter().chain(cable).chain(nics).collect()
         });
@@ -100,7 +92,8 @@ pub(crate) fn for_loads(
     controllers: &Controllers,
 ) -> Result<(), ScenarioError> {
     for number in 0..controllers.all.len() {
-        let narrowest = narrowest(&controllers.all, number, |_, controller| {
+        let takes_loads = has_loads(scenario, &controllers.all, number);
+        let narrowest = narrowest(&controllers.all, number, |index, controller| {
             let ControllerPlan {
                 name,
                 port,
@@ -115,9 +108,11 @@ pub(crate) fn for_loads(
                 RouteBuffer::new(name, "completion_data", completions, 0),
             ];
             let cable = (!cables.is_empty()).then_some(cable);
+            let nics = members(&controllers.attachments, index).filter(|_| takes_loads);
             [crossbar]
                 .into_iter()
                 .chain(cable.into_iter().flatten())
+                .chain(nics.filter_map(|node| receive_buffer(&scenario.nodes[node])))
                 .collect()
         });
         let nics = members(&controllers.attachments, number);
@@ -133,6 +128,66 @@ pub(crate) fn for_loads(
         }
     }
     Ok(())
+}
+
+/// Checks that the replay buffer of each controller with a cable holds its largest packet: a sender without room for it would wait for
+/// ever.
+pub(crate) fn for_replays(
+    scenario: &Scenario,
+    nodes: &[NodePlan],
+    controllers: &Controllers,
+) -> Result<(), ScenarioError> {
+    for (controller, plan) in scenario.controllers.iter().zip(&controllers.all) {
+        let joined = controllers.all.iter().enumerate();
+        let joined = joined.filter(|(_, other)| other.group == plan.group);
+        let all = joined.flat_map(|(number, _)| {
+            members(&controllers.attachments, number).chain(members(&controllers.io_ports, number))
+        });
+        let largest = all.map(|node| {
+            let packets = nic(&scenario.nodes[node]).map_or(Bytes(0), |nic| nic.network_payload);
+            packets.max(Bytes(nodes[node].max_payload.into()))
+        });
+        let Some(largest) = largest.max().filter(|_| !plan.cables.is_empty()) else {
+            continue;
+        };
+        if let Some(size) = plan.port.replay_buffer
+            && size < largest
+        {
+            let message = format!(
+                "{}.replay_buffer: {} does not hold the largest packet on its cables; write {} at least",
+                plan.name,
+                size.show(),
+                largest.show()
+            );
+            return Err(scenario.error(controller.lines.of("replay_buffer"), message));
+        }
+    }
+    Ok(())
+}
+
+/// The buffer of a network interface controller for packets from its crossbar.
+fn receive_buffer(node: &Node) -> Option<RouteBuffer> {
+    let size = nic(node)?.receive_buffer;
+    let name = &node.name.value;
+    Some(RouteBuffer::new(name, "receive_buffer", size, HEADER))
+}
+
+/// Whether loads and stores, and not only messages, cross a controller or one that cables join to it: those of an endpoint at an I/O
+/// port, or those of flows between hosts.
+fn has_loads(scenario: &Scenario, all: &[ControllerPlan], number: usize) -> bool {
+    let is_host = |name: &str| {
+        let mut nodes = scenario.nodes.iter();
+        nodes.any(|node| node.name.value == name && matches!(node.kind, NodeKind::Host(..)))
+    };
+    let between_hosts = |flow: &Flow| {
+        let to = match &flow.to.value {
+            Target::Node(name) => is_host(name) && *name != flow.from.value,
+            Target::Address(_) => false,
+        };
+        to && is_host(&flow.from.value)
+    };
+    let mut joined = all.iter().filter(|other| other.group == all[number].group);
+    joined.any(|other| !other.io_ports.is_empty()) || scenario.flows.iter().any(between_hosts)
 }
 
 /// The smallest buffer of a controller and of all controllers that cables join to it.

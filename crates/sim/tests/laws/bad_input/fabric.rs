@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{flow, pair, refusal};
+use super::{PAIR, flow, pair, refusal};
 
 #[test]
 fn an_unknown_key_is_offered_the_nearest() {
@@ -415,4 +415,22 @@ fn a_value_of_the_wrong_shape_is_refused() {
     assert!(refusal("[flows]\nfrom = \"a\"").contains("begin each table with [[flows]]"));
     assert!(refusal("name = 3\n[hosts.h0]").contains("name: 3 is not a text; write it in quotes"));
     assert!(refusal("seed = 99999999999999999999999").contains("too large"));
+}
+
+#[test]
+fn a_buffer_holds_the_largest_packet_of_its_class() {
+    let with =
+        |line: &str| refusal(&PAIR.replace("[switches.s0]", &format!("[switches.s0]\n{line}")));
+    for key in ["posted_data", "completion_data", "replay_buffer"] {
+        assert_eq!(
+            with(&format!("{key} = \"128 B\"")),
+            format!(
+                "bad.toml:3: s0.{key}: 128 B does not hold one packet of the max payload size; write 512 B at least"
+            )
+        );
+    }
+    assert_eq!(
+        with("nonposted_data = \"16 B\""),
+        "bad.toml:3: s0.nonposted_data: 16 B does not hold the operands of an atomic operation; write 32 B at least"
+    );
 }

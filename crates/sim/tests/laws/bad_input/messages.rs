@@ -1,5 +1,7 @@
 //! What can be wrong with controllers, and with messages through them.
 
+use sim::plan::Plan;
+
 use super::refusal;
 
 /// Two hosts with a `nic` each: `a` on line 5, and `b`, which ends on line 10.
@@ -263,6 +265,44 @@ fn the_largest_packet_has_room_wherever_it_waits() {
         );
         assert!(said.ends_with(&wanted), "{said}");
     }
+}
+
+/// Loads and stores between hosts, or of an endpoint below an I/O port, wait where messages wait, too.
+#[test]
+fn the_largest_load_has_room_in_the_receive_buffers() {
+    let narrow = "[devices.b]\nreceive_buffer = \"512 B\"";
+    let narrow = joined().replace("[devices.b]", narrow);
+    let said = refusal(&format!(
+        "{narrow}[[flows]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"1 B\"\n"
+    ));
+    let wanted = "a.max_payload: 512 B with 16 B of header do not fit into b.receive_buffer (512 B); write 528 B there at least, or a smaller max_payload";
+    assert!(said.ends_with(wanted), "{said}");
+    let port =
+        "[io_ports.p]\ncontroller = \"c\"\nowners = [\"h0\"]\n[devices.e]\nupstream = \"p\"\n";
+    let said = refusal(&format!("{narrow}{port}"));
+    assert!(said.ends_with(wanted), "{said}");
+    // Messages have packets of a size of their own.
+    assert!(Plan::read(&narrow, "bad.toml").is_ok());
+}
+
+#[test]
+fn the_replay_buffer_of_a_cable_holds_its_largest_packet() {
+    let of = |size: &str| {
+        let settings = format!("[controllers.d]\nreplay_buffer = \"{size}\"");
+        joined().replace("[controllers.d]", &settings)
+    };
+    for size in ["0 B", "511 B"] {
+        assert_eq!(
+            refusal(&of(size)),
+            format!(
+                "bad.toml:5: d.replay_buffer: {size} does not hold the largest packet on its cables; write 512 B at least"
+            )
+        );
+    }
+    assert!(Plan::read(&of("512 B"), "bad.toml").is_ok());
+    // A controller without cables has no use for it.
+    let alone = HOSTS.replace("ports = 2", "ports = 2\nreplay_buffer = \"0 B\"");
+    assert!(Plan::read(&alone, "bad.toml").is_ok());
 }
 
 #[test]
