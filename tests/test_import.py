@@ -158,7 +158,8 @@ class TestServer:
         text = edited(SERVER, ("AtomicOpsCtl: ReqEn-", "AtomicOpsCtl: ReqEn-\n\t\t\t 10BitTagReq+"))
         tags = re.findall(r"^tags = (\d+)", imported(text), re.MULTILINE)
         assert tags == ["768"] * 4
-        assert "acs_redirect = true  # only by port 0, here by all" in imported(SERVER.read_bytes())
+        for key in ("acs_redirect", "acs_upstream_forwarding"):
+            assert f"{key} = true  # only by port 0, here by all" in imported(SERVER.read_bytes())
 
     def test_a_link_below_what_its_ends_can_says_so(self) -> None:
         line = next(

@@ -20,8 +20,13 @@ kernel::parameters! {
         core_latency: Option<Span> = None, from "our choice: a third of the latency";
         /// Whether a packet is forwarded as soon as its header has arrived (cut-through), or only when it is complete.
         cut_through: bool = true, from "as switches of this kind do";
-        /// Whether requests between downstream ports are redirected to the root: P2P Request Redirect in ACS Control.
+        /// Whether requests from one downstream port to another are redirected to the root: P2P Request Redirect in ACS Control of the
+        /// downstream ports. A switch above needs acs_upstream_forwarding for redirected requests between ports of this one.
         acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
+        /// Whether requests from below that are routed back to the downstream port that they came in by go upstream: Upstream
+        /// Forwarding in ACS Control of the downstream ports. Such requests were redirected by a switch below; without it they end in
+        /// Unsupported Request.
+        acs_upstream_forwarding: bool = false, from "PCIe Base 6.12: off after reset";
     }
 }
 
@@ -185,7 +190,8 @@ impl Switch {
             let place = place(Port(index as u16));
             let space = self.functions.space(place);
             port.max_payload = space.max_payload();
-            let holds = !up || !space.bus_master_enable() || space.redirects_peer_requests();
+            let has_services = space.redirects_peer_requests() || space.forwards_upstream();
+            let holds = !up || !space.bus_master_enable() || has_services;
             port.restricts = place != FunctionPlace::Own && holds;
         }
     }
@@ -303,7 +309,8 @@ impl Switch {
         }
     }
 
-    /// The egress port of a request from below, at a port that may block or redirect requests.
+    /// The egress port of a request from below, at a port that may block or redirect requests. P2P Request Redirect is for requests
+    /// between two downstream ports, Upstream Forwarding for those routed to the port that they came in by (PCIe Base 6.12.1.1).
     #[cold]
     fn restricted(&self, from: Port, route: Route) -> Option<Port> {
         let space = self.functions.space(place(from));
@@ -312,10 +319,18 @@ impl Switch {
         match route {
             Route::Nowhere | Route::Configuration => None,
             _ if !space.bus_master_enable() => None,
-            Route::Down(port) | Route::Across(port) if !space.redirects_peer_requests() => {
-                (port != from).then_some(port)
+            Route::Down(port) | Route::Across(port) => {
+                let goes_up = if port == from {
+                    space.forwards_upstream()
+                } else {
+                    space.redirects_peer_requests()
+                };
+                match goes_up {
+                    true => up.then_some(UPSTREAM),
+                    false => (port != from).then_some(port),
+                }
             }
-            Route::Down(_) | Route::Across(_) | Route::Elsewhere => up.then_some(UPSTREAM),
+            Route::Elsewhere => up.then_some(UPSTREAM),
         }
     }
 

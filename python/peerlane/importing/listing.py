@@ -109,7 +109,9 @@ class Buses:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One record of a listing; `redirects` is ACS P2P Request Redirect."""
+    """One record of a listing; `redirects` and `forwards` are ACS P2P Request Redirect and Upstream
+    Forwarding.
+    """
 
     line: int
     slot: Slot
@@ -120,6 +122,7 @@ class Function:
     memory_enabled: bool = True
     bus_master: bool = True
     redirects: bool = False
+    forwards: bool = False
     readable: bool = True
 
 

@@ -169,6 +169,7 @@ def _slot(head: re.Match[str]) -> Slot:
 
 _BUSES = re.compile(r"Bus: primary=[0-9a-f]{2}, secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")
 _REDIRECT = re.compile(r"ACSCtl:.* ReqRedir\+")
+_FORWARD = re.compile(r"ACSCtl:.* UpstreamFwd\+")
 _PCI_BRIDGE = re.compile(r"PCI bridge|0604\b")
 _HOST_BRIDGE = re.compile(r"Host bridge|0600\b")
 
@@ -206,6 +207,7 @@ def _function(record: _Record) -> Function:
         memory_enabled="Mem-" not in control,
         bus_master="BusMaster-" not in control,
         redirects=any(_REDIRECT.match(text) for _, text in record.details),
+        forwards=any(_FORWARD.match(text) for _, text in record.details),
     )
 
 

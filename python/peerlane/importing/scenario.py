@@ -138,12 +138,20 @@ def _switch(switch: Switch, upstream: str, names: _Names, chosen: int) -> Iterat
 
 
 def _redirection(ports: dict[int, Port]) -> Iterator[str]:
-    """Whether requests between downstream ports go up to the root: one key for all ports."""
-    redirecting = [number for number, port in ports.items() if port.function.redirects]
-    if redirecting:
-        some = f"only by port {', '.join(map(str, redirecting))}, here by all"
-        note = some if len(redirecting) < len(ports) else ""
-        yield f"acs_redirect = true{_noted(note)}"
+    """Whether requests between downstream ports go up to the root, and redirected ones pass: one key
+    each for all ports.
+    """
+    services = {
+        "acs_redirect": [number for number, port in ports.items() if port.function.redirects],
+        "acs_upstream_forwarding": [
+            number for number, port in ports.items() if port.function.forwards
+        ],
+    }
+    for key, having in services.items():
+        if having:
+            some = f"only by port {', '.join(map(str, having))}, here by all"
+            note = some if len(having) < len(ports) else ""
+            yield f"{key} = true{_noted(note)}"
 
 
 def _device(

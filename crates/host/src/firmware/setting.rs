@@ -17,6 +17,8 @@ pub enum Setting {
     MemoryEnable(bool),
     /// P2P Request Redirect of Access Control Services.
     RedirectPeerRequests(bool),
+    /// Upstream Forwarding of Access Control Services.
+    ForwardUpstream(bool),
 }
 
 /// A program that makes each change, in order, if the function has the capability.
@@ -35,7 +37,7 @@ impl Registers {
             }
             Setting::MemoryEnable(_) => Some(register::COMMAND),
             // The control register is in an extended capability, above the header's capabilities.
-            Setting::RedirectPeerRequests(_) => self
+            Setting::RedirectPeerRequests(_) | Setting::ForwardUpstream(_) => self
                 .extended(function, register::ACS_ID)
                 .await
                 .map(|at| at + 1),
@@ -45,6 +47,7 @@ impl Registers {
             Setting::MaxReadRequest(bytes) => Express::max_read_request_field(bytes),
             Setting::MemoryEnable(on) => flag(register::MEMORY_SPACE, on),
             Setting::RedirectPeerRequests(on) => flag(register::P2P_REQUEST_REDIRECT, on),
+            Setting::ForwardUpstream(on) => flag(register::UPSTREAM_FORWARDING, on),
         };
         if let Some(register) = register {
             self.replace(function, register, field).await;

@@ -361,17 +361,14 @@ fn a_setting_is_made_after_enumeration() {
             FunctionId::new(0, 1, 0),
             Setting::RedirectPeerRequests(true),
         ),
+        (FunctionId::new(0, 1, 0), Setting::ForwardUpstream(true)),
     ];
     Coroutine::new(|desk| apply(desk, settings)).run(|access| tree.answer(access));
     let own = tree.own(1);
     assert_eq!((own.max_payload(), own.max_read_request()), (128, 4096));
     assert!(!own.memory_enable() && own.bus_master_enable());
-    assert!(
-        tree.nodes[0]
-            .0
-            .space(FunctionPlace::Port(0))
-            .redirects_peer_requests()
-    );
+    let port = tree.nodes[0].0.space(FunctionPlace::Port(0));
+    assert!(port.redirects_peer_requests() && port.forwards_upstream());
 }
 
 fn any_bars(sizes: std::ops::Range<u32>) -> impl Strategy<Value = Vec<Bar>> {

@@ -125,15 +125,23 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
         settings.extend(all().map(|id| (id, Setting::MemoryEnable(false))));
     }
     match &node.kind {
-        NodeKind::Switch(switch) if switch.acs_redirect => {
-            let ports = all().skip(1);
-            settings.extend(ports.map(|id| (id, Setting::RedirectPeerRequests(true))));
+        NodeKind::Switch(switch) => {
+            let services = [
+                (switch.acs_redirect, Setting::RedirectPeerRequests(true)),
+                (
+                    switch.acs_upstream_forwarding,
+                    Setting::ForwardUpstream(true),
+                ),
+            ];
+            for (_, setting) in services.iter().filter(|(is_set, _)| *is_set) {
+                settings.extend(all().skip(1).map(|id| (id, *setting)));
+            }
         }
         NodeKind::Device(endpoint, _) => {
             let size = endpoint.max_read_request.0 as u32;
             settings.extend(all().map(|id| (id, Setting::MaxReadRequest(size))));
         }
-        NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Switch(_) => {}
+        NodeKind::Host(..) | NodeKind::IoPort(_) => {}
     }
     settings
 }

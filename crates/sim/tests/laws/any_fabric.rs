@@ -278,7 +278,7 @@ fn host() -> impl Strategy<Value = Host> {
 fn switch(acs_redirect: bool) -> impl Strategy<Value = Switch> {
     let lines = weighted(0.25, Just(())).prop_map(move |stores| {
         format!(
-            "cut_through = {}\nacs_redirect = {acs_redirect}\n",
+            "cut_through = {}\nacs_redirect = {acs_redirect}\nacs_upstream_forwarding = {acs_redirect}\n",
             stores.is_none()
         )
     });

@@ -171,14 +171,46 @@ fn acs_redirect_of_requests_leaves_completions_alone() {
     assert_eq!((wires("MRd"), wires("CplD")), (4, 2));
 }
 
+/// `TWO_BELOW_A_SWITCH`, with a switch above that one, and what each of the two says of ACS.
+fn nested(below: &str, above: &str) -> String {
+    format!("{TWO_BELOW_A_SWITCH}{below}\n[switches.top]\nupstream = \"h0\"\n{above}\n").replace(
+        "[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"",
+        "[switches.s]\nlatency = \"150 ns\"\nupstream = \"top\"",
+    )
+}
+
 #[test]
-fn acs_redirect_takes_a_peer_write_through_every_switch_above() {
-    let text = format!("{TWO_BELOW_A_SWITCH}acs_redirect = true\n[switches.top]\nupstream = \"h0\"\nacs_redirect = true\n")
-        .replace("[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"", "[switches.s]\nlatency = \"150 ns\"\nupstream = \"top\"");
+fn a_redirected_peer_write_passes_switches_above_that_forward_upstream() {
+    for above in ["", "acs_redirect = true\n"] {
+        let above = format!("{above}acs_upstream_forwarding = true");
+        let (result, lines) = trace(&nested("acs_redirect = true", &above));
+        result.all_intact();
+        let writes = lines.iter().filter(|line| line["tlp"] == "MWr");
+        assert_eq!(writes.count(), 6);
+    }
+}
+
+/// PCIe Base 6.12.1.1: P2P Request Redirect is for requests from one port to another, not for those that come back to their port.
+#[test]
+fn a_redirected_peer_write_ends_at_a_switch_above_that_does_not_forward_upstream() {
+    for above in ["", "acs_redirect = true"] {
+        let (result, lines) = trace(&nested("acs_redirect = true", above));
+        assert_eq!(result.errors("top", "unsupported request"), 1);
+        let writes = lines.iter().filter(|line| line["tlp"] == "MWr");
+        assert_eq!(writes.count(), 2);
+    }
+}
+
+#[test]
+fn upstream_forwarding_redirects_nothing() {
+    let text = nested(
+        "acs_upstream_forwarding = true",
+        "acs_upstream_forwarding = true",
+    );
     let (result, lines) = trace(&text);
     result.all_intact();
     let writes = lines.iter().filter(|line| line["tlp"] == "MWr");
-    assert_eq!(writes.count(), 6);
+    assert_eq!(writes.count(), 2);
 }
 
 #[test]
