@@ -2,6 +2,7 @@
 
 mod crossbar;
 mod io_port;
+mod output_queues;
 mod root_complex;
 mod routes;
 mod switch;

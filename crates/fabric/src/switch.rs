@@ -1,11 +1,12 @@
 //! A switch: a link end for each port, a non-blocking core between them, and the routing of its bridges.
 
-use kernel::{Component, Effects, Label, Port, Span, Time};
+use kernel::{Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};
-use packet::{Frame, PacketId, Pcie, Refusal};
+use packet::{Charge, Frame, PacketId, Pcie, Refusal};
 use protocol::{Class, ConfigRequest, Header, Kind};
 use transaction::{FunctionPlace, Functions, Reach, retype};
 
+use crate::output_queues::OutputQueues;
 use crate::{Route, Routes};
 
 kernel::parameters! {
@@ -13,13 +14,19 @@ kernel::parameters! {
     pub struct SwitchParameters {
         /// Number of ports, with the upstream port.
         ports: u32 = 64, within 2..=64, from "the largest switch the arbiter serves";
-        /// Time from a packet's header at the ingress to its header at the egress, without contention.
+        /// Time from a packet's header at the ingress to its header at the egress, without contention, between links of one speed. From
+        /// a slower to a faster link the header leaves later, so that the faster link does not run empty within the packet. With
+        /// store-and-forward the time begins with the packet's last bit.
         latency: Span = Span::from_ns(150), from "PLX Technology's figure for its Gen2 and Gen3 switches";
         /// Part of the latency in which a packet is in the core and holds its ingress buffer. The PHYs and pipelines of the two ports
         /// have equal parts of the rest; DLLPs pass these, too.
         core_latency: Option<Span> = None, from "our choice: a third of the latency";
         /// Whether a packet is forwarded as soon as its header has arrived (cut-through), or only when it is complete.
         cut_through: bool = true, from "as switches of this kind do";
+        /// Size of a queue for packets of one class from one port to one output, beside the receive buffers (virtual output queues);
+        /// 0 is none. A packet moves there from the receive buffer as soon as it has space, so that packets for a slow output do not
+        /// use up the credit of all others.
+        output_queue: Bytes = Bytes(0), from "our choice: none, so that packets wait in the receive buffers";
         /// Whether requests from one downstream port to another are redirected to the root: P2P Request Redirect in ACS Control of the
         /// downstream ports. A switch above needs acs_upstream_forwarding for redirected requests between ports of this one.
         acs_redirect: bool = false, from "PCIe Base 6.12: off after reset";
@@ -62,6 +69,8 @@ pub struct Switch {
     latency: Span,
     routes: Routes,
     ports: Vec<SwitchPort>,
+    /// None where packets wait in the receive buffers.
+    output_queues: Option<OutputQueues>,
 }
 
 #[derive(Clone, Debug)]
@@ -105,14 +114,15 @@ impl Component for Switch {
 
     fn start(&mut self, fx: &mut Effects<'_, Self>) {
         for port in 0..self.ports.len() as u16 {
-            let finished = self.link(Port(port)).start(&mut At::new(fx, Port(port)));
-            self.settle(finished, fx);
+            let port = Port(port);
+            let finished = self.link(port).start(&mut At::new(fx, port));
+            self.settle(port, finished, fx);
         }
     }
 
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         let (arrival, finished) = self.link(port).receive(frame, &mut At::new(fx, port));
-        self.settle(finished, fx);
+        self.settle(port, finished, fx);
         match arrival {
             Some(Arrival::Packet(delivery)) => self.forward(port, delivery, false, fx),
             Some(Arrival::Corrupt(delivery)) => self.forward(port, delivery, true, fx),
@@ -122,7 +132,7 @@ impl Component for Switch {
 
     fn expire(&mut self, PortTimer(port, timer): PortTimer, fx: &mut Effects<'_, Self>) {
         let finished = self.link(port).expire(timer, &mut At::new(fx, port));
-        self.settle(finished, fx);
+        self.settle(port, finished, fx);
     }
 }
 
@@ -140,6 +150,7 @@ impl Switch {
         let mut switch = Switch {
             functions: config.functions,
             latency: config.parameters.latency - config.parameters.port_latency() * 2,
+            output_queues: OutputQueues::new(config.parameters.output_queue),
             routes: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
         };
@@ -205,14 +216,51 @@ impl Switch {
         &mut self.ports[port.index()].link
     }
 
-    /// Frees the ingress buffer of a packet that has left the switch.
-    fn settle(&mut self, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
-        if let Some(Finished { source, charge }) = finished
-            && let Some(ingress) = self.ports.get_mut(usize::from(source))
-        {
-            let next = ingress.link.free(charge, &mut At::new(fx, Port(source)));
-            self.settle(next, fx);
+    /// Frees the space of a packet that has left the switch by `egress`.
+    fn settle(&mut self, egress: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
+        let Some(Finished { source, charge }) = finished else {
+            return;
+        };
+        // Packets of the switch itself were in no receive buffer.
+        if usize::from(source) >= self.ports.len() {
+            return;
         }
+        let ingress = Port(source);
+        let Some(queues) = &mut self.output_queues else {
+            return self.free(ingress, charge, fx);
+        };
+        let mut freed = queues.leave((ingress, egress), charge);
+        while let Some(charge) = freed {
+            self.free(ingress, charge, fx);
+            let queues = self.output_queues.as_mut();
+            freed = queues.and_then(|queues| queues.move_next((ingress, egress), charge));
+        }
+    }
+
+    /// Frees the receive buffer of a packet that came in at `ingress`.
+    fn free(&mut self, ingress: Port, charge: Charge, fx: &mut Effects<'_, Self>) {
+        let finished = self.link(ingress).free(charge, &mut At::new(fx, ingress));
+        self.settle(ingress, finished, fx);
+    }
+
+    /// Passes a packet from `from` to the wire of `to`.
+    #[inline]
+    fn pass_on(
+        &mut self,
+        (from, to): (Port, Port),
+        waiting: Waiting,
+        complete: Time,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        if let Some(queues) = &mut self.output_queues
+            && !waiting.corrupt
+            && queues.enter((from, to), waiting.charge)
+        {
+            self.link(from)
+                .free_later(waiting.charge, complete, &mut At::new(fx, from));
+        }
+        let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
+        self.settle(to, finished, fx);
     }
 
     fn forward(
@@ -251,8 +299,7 @@ impl Switch {
             complete,
             ..Waiting::new(packet, fx.store(), ready)
         };
-        let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
-        self.settle(finished, fx);
+        self.pass_on((from, to), waiting, complete, fx);
     }
 
     /// Ends a packet whose egress link is down (PCIe Base 2.9.1). The downstream port answers a non-posted request with Unsupported
@@ -356,8 +403,7 @@ impl Switch {
                 }
                 let packet = retype(packet, kind, fx.store());
                 let waiting = Waiting::new(packet, fx.store(), complete + self.latency);
-                let finished = self.link(to).enqueue(from.0, waiting, &mut At::new(fx, to));
-                self.settle(finished, fx);
+                self.pass_on((from, to), waiting, complete, fx);
             }
             Reach::Here(place) => {
                 self.record_links(fx.now());
@@ -404,7 +450,7 @@ impl Switch {
         // The answer is in no ingress buffer: the source after the last port is the switch itself.
         let own = self.ports.len() as u16;
         let finished = self.link(to).enqueue(own, waiting, &mut At::new(fx, to));
-        self.settle(finished, fx);
+        self.settle(to, finished, fx);
     }
 }
 

@@ -103,7 +103,11 @@ fn a_corrupt_packet_that_a_failed_link_drops_frees_no_credit() {
 ///
 /// `a` and `b` are below switch `t` below switch `s`, `c` is below `s`, `d` below a second root port. Of each link some flow crosses
 /// both directions, and every egress carries packets of several sources.
-fn wrecked(failing: &str, (seed, rate, fails_at): (u32, f64, u32), cut_through: bool) -> String {
+fn wrecked(
+    failing: &str,
+    (seed, rate, fails_at): (u32, f64, u32),
+    (cut_through, output_queue): (bool, u32),
+) -> String {
     let link = |node: &str, above: &str| {
         let failure = if node == failing {
             format!(", fails_at = \"{fails_at} ns\"")
@@ -118,7 +122,7 @@ fn wrecked(failing: &str, (seed, rate, fails_at): (u32, f64, u32), cut_through: 
     );
     for (node, above) in [("s", "h0"), ("t", "s")] {
         text += &format!("[switches.{node}]\n{}", link(node, above));
-        text += &format!("cut_through = {cut_through}\n");
+        text += &format!("cut_through = {cut_through}\noutput_queue = \"{output_queue} B\"\n");
     }
     for (node, above) in [("a", "t"), ("b", "t"), ("c", "s"), ("d", "h0")] {
         text += &format!("[devices.{node}]\n{}", link(node, above));
@@ -165,8 +169,9 @@ proptest! {
         rate in select(&[1e-5, 1e-4, 3e-4][..]),
         fails_at in 1_000_u32..30_000,
         cut_through in any::<bool>(),
+        output_queue in select(&[0, 0, 256, 65536][..]),
     ) {
-        let text = wrecked(failing, (seed, rate, fails_at), cut_through);
+        let text = wrecked(failing, (seed, rate, fails_at), (cut_through, output_queue));
         let mut simulation = simulation(&text);
         prop_assert!(simulation.run(&mut |_| true));
         let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(1000).as_fs());

@@ -58,6 +58,19 @@ fn a_store_and_forward_switch_waits_for_the_last_bit() {
     ns(&text, 226.0 + 74.0 + 1.0 + 105.0);
 }
 
+/// A write from a Gen1 x1 link, where a byte takes 4 ns, to the Gen2 x4 link above the switch.
+fn from_a_slow_link(switch: &str) -> String {
+    format!(
+        "{LINKS}{HOST}[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"\n{switch}\n[devices.a]\nupstream = {{ to = \"s\", generation = 1, lanes = 1 }}\n{ONE_WRITE}"
+    )
+}
+
+#[test]
+fn from_a_slow_to_a_fast_link_the_latency_is_that_of_the_last_bit() {
+    // The last bit is in at 593 ns and would be out at 743 ns: the header leaves 74 ns before, at the next symbol.
+    ns(&from_a_slow_link(""), 670.0 + 74.0 + 1.0 + 105.0);
+}
+
 #[test]
 fn a_cut_through_switch_does_not_let_a_faster_egress_run_dry() {
     let text = format!(

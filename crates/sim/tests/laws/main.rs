@@ -31,5 +31,6 @@ mod sg_dma;
 mod sockets;
 mod star;
 mod start;
+mod unequal_readers;
 mod virtual_functions;
 mod wires;

@@ -1,0 +1,170 @@
+//! The virtual output queues of a switch: space for packets between the receive buffer of their ingress and the wire of their egress.
+//!
+//! Packets of one class that go from one port to another leave in order, so that a count of those in the queue says where each is: the
+//! oldest are in the queue, the others in the receive buffer.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use kernel::{Bytes, Port};
+use packet::Charge;
+
+/// The queues of all pairs of ports.
+#[derive(Clone, Debug)]
+pub(crate) struct OutputQueues {
+    /// The size of each queue in flow-control units of 16 bytes.
+    size: u64,
+    queues: BTreeMap<(Port, Port, u8, usize), OutputQueue>,
+}
+
+/// The queue of one class from one port to another.
+#[derive(Clone, Debug, Default)]
+struct OutputQueue {
+    used: u64,
+    /// The number of packets in the queue.
+    inside: usize,
+    /// The packets behind them, which are still in the receive buffer.
+    behind: VecDeque<Charge>,
+}
+
+impl OutputQueues {
+    /// Queues of `size` each; none if the size is 0.
+    pub(crate) fn new(size: Bytes) -> Option<Self> {
+        let queues = OutputQueues {
+            size: size.0 / UNIT,
+            queues: BTreeMap::new(),
+        };
+        (size.0 > 0).then_some(queues)
+    }
+
+    /// Adds a packet that goes from the first to the second port. True if it moves to the queue at once.
+    pub(crate) fn enter(&mut self, ports: (Port, Port), charge: Charge) -> bool {
+        let size = self.size;
+        let queue = self.queue(ports, charge);
+        let moves = queue.behind.is_empty() && queue.used + units(charge) <= size;
+        if moves {
+            queue.take(charge);
+        } else {
+            queue.behind.push_back(charge);
+        }
+        moves
+    }
+
+    /// Removes the oldest packet. Returns the charge of a packet that leaves the receive buffer by that: the packet itself, or one that
+    /// moves to its space.
+    pub(crate) fn leave(&mut self, ports: (Port, Port), charge: Charge) -> Option<Charge> {
+        let queue = self.queue(ports, charge);
+        if queue.inside == 0 {
+            return queue.behind.pop_front();
+        }
+        queue.inside -= 1;
+        queue.used -= units(charge);
+        self.move_next(ports, charge)
+    }
+
+    /// Moves the next packet like `charge` from the receive buffer to the queue, if there is one that has space.
+    pub(crate) fn move_next(&mut self, ports: (Port, Port), charge: Charge) -> Option<Charge> {
+        let size = self.size;
+        let queue = self.queue(ports, charge);
+        let used = queue.used;
+        let next = queue
+            .behind
+            .pop_front_if(|next| used + units(*next) <= size)?;
+        queue.take(next);
+        Some(next)
+    }
+
+    fn queue(&mut self, (from, to): (Port, Port), charge: Charge) -> &mut OutputQueue {
+        let key = (
+            from,
+            to,
+            charge.traffic_class.number(),
+            charge.class.index(),
+        );
+        self.queues.entry(key).or_default()
+    }
+}
+
+impl OutputQueue {
+    fn take(&mut self, charge: Charge) {
+        self.inside += 1;
+        self.used += units(charge);
+    }
+}
+
+/// Bytes of a unit of flow control.
+const UNIT: u64 = 16;
+
+/// The space that a packet takes: a unit for its header, and its data credits.
+fn units(charge: Charge) -> u64 {
+    1 + u64::from(charge.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use protocol::{Class, TrafficClass};
+
+    const PORTS: (Port, Port) = (Port(0), Port(1));
+
+    fn charge(data: u16) -> Charge {
+        Charge {
+            traffic_class: TrafficClass::default(),
+            class: Class::Completion,
+            data,
+        }
+    }
+
+    #[test]
+    fn a_packet_moves_to_the_queue_when_there_is_space_behind_all_before_it() {
+        let mut queues = OutputQueues::new(Bytes(80)).expect("a size");
+        assert!(queues.enter(PORTS, charge(3)));
+        assert!(!queues.enter(PORTS, charge(1)));
+        // It would fit, but is behind one that does not.
+        assert!(!queues.enter(PORTS, charge(0)));
+        assert_eq!(queues.leave(PORTS, charge(3)), Some(charge(1)));
+        assert_eq!(queues.move_next(PORTS, charge(3)), Some(charge(0)));
+        assert_eq!(queues.move_next(PORTS, charge(3)), None);
+        // Other outputs and classes have queues of their own.
+        assert!(queues.enter((Port(0), Port(2)), charge(3)));
+    }
+
+    #[test]
+    fn a_packet_larger_than_the_queue_leaves_from_the_receive_buffer() {
+        let mut queues = OutputQueues::new(Bytes(32)).expect("a size");
+        assert!(!queues.enter(PORTS, charge(8)));
+        assert!(!queues.enter(PORTS, charge(1)));
+        assert_eq!(queues.leave(PORTS, charge(8)), Some(charge(8)));
+        assert_eq!(queues.move_next(PORTS, charge(8)), Some(charge(1)));
+        assert_eq!(queues.leave(PORTS, charge(1)), None);
+    }
+
+    proptest! {
+        /// The credit of each packet is freed once, in order, and not after it has left.
+        #[test]
+        fn every_packet_leaves_the_receive_buffer_once(size in 1_u64..400, steps in prop::collection::vec((any::<bool>(), 0_u16..12), 1..300)) {
+            let mut queues = OutputQueues::new(Bytes(size)).expect("a size");
+            let (mut sent, mut left, mut freed) = (Vec::new(), 0, Vec::new());
+            for (enters, data) in steps {
+                if enters {
+                    sent.push(charge(data));
+                    if queues.enter(PORTS, charge(data)) {
+                        freed.push(charge(data));
+                    }
+                } else if left < sent.len() {
+                    let gone = sent[left];
+                    left += 1;
+                    let mut next = queues.leave(PORTS, gone);
+                    while let Some(charge) = next {
+                        freed.push(charge);
+                        next = queues.move_next(PORTS, charge);
+                    }
+                }
+                prop_assert!(freed.len() >= left);
+                prop_assert_eq!(&freed[..], &sent[..freed.len()]);
+                let inside: u64 = sent[left..freed.len()].iter().copied().map(units).sum();
+                prop_assert!(inside <= size / 16);
+            }
+        }
+    }
+}
