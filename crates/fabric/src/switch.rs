@@ -23,6 +23,8 @@ kernel::parameters! {
         core_latency: Option<Span> = None, from "our choice: a third of the latency";
         /// Whether a packet is forwarded as soon as its header has arrived (cut-through), or only when it is complete.
         cut_through: bool = true, from "as switches of this kind do";
+        /// Whether a cut-through switch forwards a packet only when it is complete if the egress link is faster than the ingress link.
+        store_for_faster_links: bool = false, from "our choice: switches differ; cut-through adds the least latency";
         /// Size of a queue for packets of one class from one port to one output, beside the receive buffers (virtual output queues);
         /// 0 is none. A packet moves there from the receive buffer as soon as it has space, so that packets for a slow output do not
         /// use up the credit of all others.
@@ -67,6 +69,7 @@ pub struct Switch {
     functions: Functions,
     /// Latency of the core.
     latency: Span,
+    stores_for_faster_links: bool,
     routes: Routes,
     ports: Vec<SwitchPort>,
     /// None where packets wait in the receive buffers.
@@ -150,6 +153,7 @@ impl Switch {
         let mut switch = Switch {
             functions: config.functions,
             latency: config.parameters.latency - config.parameters.port_latency() * 2,
+            stores_for_faster_links: config.parameters.store_for_faster_links,
             output_queues: OutputQueues::new(config.parameters.output_queue),
             routes: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
@@ -293,7 +297,7 @@ impl Switch {
             return self.end_at_failed_link((from, to), delivery, corrupt, fx);
         }
         let Delivery { packet, complete } = delivery;
-        let ready = self.ready(to, complete, wire_len, fx.now());
+        let ready = self.ready((from, to), complete, wire_len, fx.now());
         let waiting = Waiting {
             corrupt,
             complete,
@@ -330,12 +334,16 @@ impl Switch {
 
     /// The earliest time at which a packet with a complete header may leave: after the latency, and late enough that a faster
     /// egress does not run empty.
-    fn ready(&self, to: Port, complete: Time, wire_len: u32, now: Time) -> Time {
+    fn ready(&self, (from, to): (Port, Port), complete: Time, wire_len: u32, now: Time) -> Time {
         let earliest = now + self.latency;
         let last_bit = complete + self.latency;
-        let length = self.ports[to.index()].link.timing().length(wire_len);
+        let length = |port: Port| self.ports[port.index()].link.timing().length(wire_len);
+        let length_out = length(to);
+        if self.stores_for_faster_links && length_out < length(from) {
+            return last_bit;
+        }
         earliest.max(Time::from_fs(
-            last_bit.as_fs().saturating_sub(length.as_fs()),
+            last_bit.as_fs().saturating_sub(length_out.as_fs()),
         ))
     }
 

@@ -277,10 +277,14 @@ fn host() -> impl Strategy<Value = Host> {
 
 fn switch(acs_redirect: bool) -> impl Strategy<Value = Switch> {
     let queue = &[r#""0 B""#, r#""100 B""#, r#""1 KiB""#, r#""64 KiB""#];
-    let lines = (weighted(0.25, Just(())), setting("output_queue", queue));
-    let lines = lines.prop_map(move |(stores, queue)| {
+    let lines = (
+        weighted(0.25, Just(())),
+        setting("store_for_faster_links", &["false", "true"]),
+        setting("output_queue", queue),
+    );
+    let lines = lines.prop_map(move |(stores, faster, queue)| {
         format!(
-            "cut_through = {}\nacs_redirect = {acs_redirect}\nacs_upstream_forwarding = {acs_redirect}\n{queue}",
+            "cut_through = {}\nacs_redirect = {acs_redirect}\nacs_upstream_forwarding = {acs_redirect}\n{faster}{queue}",
             stores.is_none()
         )
     });

@@ -72,6 +72,17 @@ fn from_a_slow_to_a_fast_link_the_latency_is_that_of_the_last_bit() {
 }
 
 #[test]
+fn a_switch_may_store_what_goes_from_a_slow_to_a_fast_link() {
+    let text = from_a_slow_link("store_for_faster_links = true");
+    ns(&text, 744.0 + 74.0 + 1.0 + 105.0);
+    // What goes to a link that is no faster is not stored.
+    let text = format!(
+        "{LINKS}{HOST}[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"\nstore_for_faster_links = true\n[devices.a]\nupstream = \"s\"\n{ONE_WRITE}"
+    );
+    ns(&text, 160.0 + 74.0 + 1.0 + 105.0);
+}
+
+#[test]
 fn a_cut_through_switch_does_not_let_a_faster_egress_run_dry() {
     let text = format!(
         "{LINKS}{HOST}[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"\n[devices.a]\nupstream = {{ to = \"s\", lanes = 1 }}\n{ONE_WRITE}"
