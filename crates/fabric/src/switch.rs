@@ -380,9 +380,10 @@ impl Switch {
                 } else {
                     space.redirects_peer_requests()
                 };
-                match goes_up {
-                    true => up.then_some(UPSTREAM),
-                    false => (port != from).then_some(port),
+                if goes_up {
+                    up.then_some(UPSTREAM)
+                } else {
+                    (port != from).then_some(port)
                 }
             }
             Route::Elsewhere => up.then_some(UPSTREAM),
