@@ -72,8 +72,8 @@ pub struct Switch {
     stores_for_faster_links: bool,
     routes: Routes,
     ports: Vec<SwitchPort>,
-    /// None where packets wait in the receive buffers.
-    output_queues: Option<OutputQueues>,
+    /// None where packets wait in the receive buffers; boxed, because few switches have them.
+    output_queues: Option<Box<OutputQueues>>,
 }
 
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ impl Switch {
             functions: config.functions,
             latency: config.parameters.latency - config.parameters.port_latency() * 2,
             stores_for_faster_links: config.parameters.store_for_faster_links,
-            output_queues: OutputQueues::new(config.parameters.output_queue),
+            output_queues: OutputQueues::new(config.parameters.output_queue).map(Box::new),
             routes: Routes::default(),
             ports: config.links.into_iter().map(port).collect(),
         };

@@ -116,18 +116,31 @@ fn wrecked(
         };
         format!("upstream = {{ to = \"{above}\"{failure} }}\n")
     };
+    let switch = |(node, above): (&str, &str)| {
+        format!(
+            "[switches.{node}]\n{}cut_through = {cut_through}\noutput_queue = \"{output_queue} B\"\n",
+            link(node, above)
+        )
+    };
+    let device = |(node, above): (&str, &str)| {
+        format!(
+            "[devices.{node}]\n{}bar = \"256 KiB\"\ncompletion_timeout = \"1000 us\"\n",
+            link(node, above)
+        )
+    };
+    let flows = |(from, to): (&str, &str)| {
+        ["write", "read"].map(|direction| {
+            format!(
+                "[[flows]]\nid = \"{from}-{to}-{direction}\"\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"16 KiB\"\nrequest_size = \"64 B\"\n"
+            )
+        })
+    };
     // With so many errors, a read takes longer than the least timeout.
-    let mut text = format!(
+    let head = format!(
         "seed = {seed}\n[links]\ngeneration = 3\nlanes = 4\nbit_error_rate = {rate:e}\n[hosts.h0]\ncompletion_timeout = \"1000 us\"\n"
     );
-    for (node, above) in [("s", "h0"), ("t", "s")] {
-        text += &format!("[switches.{node}]\n{}", link(node, above));
-        text += &format!("cut_through = {cut_through}\noutput_queue = \"{output_queue} B\"\n");
-    }
-    for (node, above) in [("a", "t"), ("b", "t"), ("c", "s"), ("d", "h0")] {
-        text += &format!("[devices.{node}]\n{}", link(node, above));
-        text += "bar = \"256 KiB\"\ncompletion_timeout = \"1000 us\"\n";
-    }
+    let switches = [("s", "h0"), ("t", "s")].map(switch);
+    let devices = [("a", "t"), ("b", "t"), ("c", "s"), ("d", "h0")].map(device);
     let pairs = [
         ("a", "h0"),
         ("d", "h0"),
@@ -136,14 +149,7 @@ fn wrecked(
         ("c", "b"),
         ("d", "a"),
     ];
-    for (from, to) in pairs {
-        for direction in ["write", "read"] {
-            text += &format!(
-                "[[flows]]\nid = \"{from}-{to}-{direction}\"\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"16 KiB\"\nrequest_size = \"64 B\"\n"
-            );
-        }
-    }
-    text
+    head + &switches.concat() + &devices.concat() + &pairs.map(flows).concat().concat()
 }
 
 /// Whether an end of a flow of [`wrecked`] is below the upstream link of `failing`: a switch between two devices is reset with it.
@@ -189,18 +195,13 @@ proptest! {
 
 /// A device `a`, and a device `b` whose link fails at 20 us: below a switch, or at root ports of the host.
 fn peers(above: &str, direction: &str) -> String {
-    let mut text = format!("[links]\ngeneration = 3\nlanes = 8\n{HOST}");
-    if above == "s" {
-        text += "[switches.s]\nupstream = \"h0\"\n";
-    }
-    text += &format!("[devices.a]\nupstream = \"{above}\"\n");
-    text += &format!(
-        "[devices.b]\nupstream = {{ to = \"{above}\", fails_at = \"20 us\" }}\nbar = \"256 KiB\"\n"
-    );
-    text += &format!(
-        "[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\ndirection = \"{direction}\"\nsize = \"256 KiB\"\nrequest_size = \"256 B\"\n"
-    );
-    text
+    let switch = match above {
+        "s" => "[switches.s]\nupstream = \"h0\"\n",
+        _ => "",
+    };
+    format!(
+        "[links]\ngeneration = 3\nlanes = 8\n{HOST}{switch}[devices.a]\nupstream = \"{above}\"\n[devices.b]\nupstream = {{ to = \"{above}\", fails_at = \"20 us\" }}\nbar = \"256 KiB\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\ndirection = \"{direction}\"\nsize = \"256 KiB\"\nrequest_size = \"256 B\"\n"
+    )
 }
 
 /// PCIe Base 2.9.1: non-posted requests that arrive at a port whose link is down are answered, so that only those already sent time

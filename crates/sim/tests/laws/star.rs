@@ -93,7 +93,7 @@ impl Stub {
 
 /// What stands between the stubs.
 enum Middle {
-    Switch(Switch),
+    Switch(Box<Switch>),
     Root(Box<Host>),
 }
 
@@ -266,14 +266,14 @@ impl Star {
                 parameters,
             })))
         } else {
-            Middle::Switch(Switch::new(SwitchConfig {
+            Middle::Switch(Box::new(Switch::new(SwitchConfig {
                 parameters: SwitchParameters {
                     cut_through,
                     ..SwitchParameters::default()
                 },
                 functions,
                 links,
-            }))
+            })))
         };
         let mut world = World::default();
         let hub = ComponentId(stubs as u32);
@@ -315,7 +315,9 @@ impl Star {
                 pass(stub, what.action(), &mut self.world.effects(id));
             } else {
                 match &mut self.middle {
-                    Middle::Switch(it) => pass(it, what.action(), &mut self.world.effects(id)),
+                    Middle::Switch(it) => {
+                        pass(&mut **it, what.action(), &mut self.world.effects(id));
+                    }
                     Middle::Root(it) => pass(&mut **it, what.action(), &mut self.world.effects(id)),
                 }
             }
