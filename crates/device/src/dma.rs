@@ -71,12 +71,13 @@ impl Leaf for Dma {
 impl Dma {
     /// A DMA engine without flows.
     pub fn new(config: EndpointConfig, parameters: &DmaParameters) -> Self {
+        let timeout = parameters.completion_timeout;
+        let outstanding = config.parameters.outstanding(parameters.tags, timeout);
         let endpoint = Endpoint::new(config);
         let limits = RequesterLimits {
             max_payload: endpoint.max_payload(),
             max_read_request: endpoint.max_read_request(),
-            tags: parameters.tags as u16,
-            completion_timeout: parameters.completion_timeout,
+            outstanding,
         };
         let functions = 1 + endpoint.functions().virtual_places().count();
         let mut dma = Dma {

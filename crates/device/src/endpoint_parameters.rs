@@ -2,6 +2,7 @@
 
 use kernel::{Bytes, Frequency, Span};
 use protocol::{Bar, MsixTable, SrIov};
+use transaction::OutstandingLimits;
 
 kernel::parameters! {
     /// The parameters of a device's PCI Express core.
@@ -22,6 +23,9 @@ kernel::parameters! {
         msix_vectors: u32 = 0, within 0..=128, from "our choice: MSI only";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
+        /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected
+        /// instead of the answer to another request.
+        tag_quarantine: Span = Span::from_us(10_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 6.6.2, on stale completions: the completion timeout once more";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
         /// Bytes that the datapath transfers each cycle; "0 B" for no limit.
@@ -41,6 +45,15 @@ kernel::parameters! {
 }
 
 impl EndpointParameters {
+    /// The limits of outstanding non-posted requests of an engine with so many tags.
+    pub(crate) fn outstanding(&self, tags: u32, completion_timeout: Span) -> OutstandingLimits {
+        OutstandingLimits {
+            tags: tags as u16,
+            completion_timeout,
+            tag_quarantine: self.tag_quarantine,
+        }
+    }
+
     /// BAR 0, if there is one.
     pub fn bar(&self) -> Option<Bar> {
         let Bytes(size) = self.bar;

@@ -10,7 +10,8 @@ use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
 use transaction::{
-    AnsweredPart, Bridge, BridgeConfig, BridgeSide, FunctionPlace, Functions, Outstanding, refuse,
+    AnsweredPart, Bridge, BridgeConfig, BridgeSide, FunctionPlace, Functions, Outstanding,
+    OutstandingLimits, refuse,
 };
 
 kernel::parameters! {
@@ -28,6 +29,9 @@ kernel::parameters! {
         tags: u32 = 32, within 1..=256, from "PCIe Base 2.2.6.2: 32 without extended tags";
         /// Completion timeout of these loads.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
+        /// Time after its timeout in which the tag of a request is not used again, so that its late completion is unexpected
+        /// instead of the answer to another request.
+        tag_quarantine: Span = Span::from_us(10_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 6.6.2, on stale completions: the completion timeout once more";
     }
 }
 
@@ -165,14 +169,17 @@ impl IoPort {
     /// A port in its initial state.
     pub fn new(config: IoPortConfig) -> Self {
         let parameters = config.parameters;
-        let timeout = parameters.completion_timeout;
+        let limits = |tags: u32| OutstandingLimits {
+            tags: tags as u16,
+            completion_timeout: parameters.completion_timeout,
+            tag_quarantine: parameters.tag_quarantine,
+        };
         let bridge = BridgeConfig {
             processor: config.processor,
             space: config.processor_space,
             words: config.io_buffer / 16,
             cycle: config.cycle,
-            loads: parameters.loads as u16,
-            timeout,
+            loads: limits(parameters.loads),
         };
         Self {
             functions: config.functions,
@@ -181,7 +188,7 @@ impl IoPort {
             space: config.processor_space,
             latency: config.cycle * u64::from(parameters.window_cycles),
             owned: config.owned,
-            outstanding: Outstanding::new(parameters.tags as u16, timeout),
+            outstanding: Outstanding::new(limits(parameters.tags)),
             refusals: VecDeque::new(),
             turn: 0,
             wake: Time::NEVER,
@@ -371,7 +378,7 @@ impl IoPort {
         }
         let now = fx.now();
         let due = self.bridge.due_after(now, fx.store());
-        let due = due.min(self.outstanding.oldest_deadline());
+        let due = due.min(self.outstanding.next_change(now));
         if due < self.wake {
             self.wake = due;
             fx.wake(IoPortTimer::Due, due.since(now));
@@ -405,7 +412,7 @@ impl IoPort {
     }
 
     fn next_load(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        if !self.outstanding.is_open() {
+        if !self.outstanding.is_open(fx.now()) {
             return None;
         }
         let load = self.bridge.next_load(fx.now(), LARGEST_LOAD)?;

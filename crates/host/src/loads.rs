@@ -35,7 +35,7 @@ impl Loads {
         Self {
             id: FunctionId::new(id.bus(), id.device(), PHANTOM),
             waiting: VecDeque::new(),
-            open: Outstanding::new(limits.tags, limits.completion_timeout),
+            open: Outstanding::new(limits.outstanding),
         }
     }
 
@@ -46,7 +46,7 @@ impl Loads {
 
     /// Returns the next read request, if a tag is free.
     pub(crate) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
-        let (thread, address, len) = self.waiting.pop_front_if(|_| self.open.is_open())?;
+        let (thread, address, len) = self.waiting.pop_front_if(|_| self.open.is_open(now))?;
         let tag = self.open.begin(thread, len, now);
         let header = Header::memory_read(self.id, tag, address, len)
             .expect("a load of a program is within a page");
@@ -78,8 +78,8 @@ impl Loads {
         self.open.give_up(now).map(|part| part.what)
     }
 
-    /// The timeout of the oldest load.
-    pub(crate) fn deadline(&mut self) -> Time {
-        self.open.oldest_deadline()
+    /// The next time after `now` at which a load times out, or may be sent because a tag is free again.
+    pub(crate) fn next_change(&mut self, now: Time) -> Time {
+        self.open.next_change(now)
     }
 }

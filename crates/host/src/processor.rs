@@ -374,7 +374,7 @@ impl Cpu for Processor {
         if let Some(packet) = self.loads.next(now, packets) {
             return Next::Packet(packet);
         }
-        let earliest = threads.min(self.loads.deadline());
+        let earliest = threads.min(self.loads.next_change(now));
         match self.requester.next(now, packets) {
             Next::NotBefore(time) => Next::NotBefore(time.min(earliest)),
             Next::Nothing if earliest < Time::NEVER => Next::NotBefore(earliest),

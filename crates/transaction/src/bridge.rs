@@ -12,7 +12,7 @@ use kernel::{Span, Time};
 use packet::{BusFrame, Charge, PacketId, Packets, ReturnedSpace, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, MemoryRequest, Status, Tag};
 
-use crate::{AnsweredPart, Completions, Outstanding, writes, written};
+use crate::{AnsweredPart, Completions, Outstanding, OutstandingLimits, writes, written};
 use outgoing::{Outgoing, Waiting, words};
 
 /// A non-transparent bridge.
@@ -43,10 +43,8 @@ pub struct BridgeConfig {
     pub words: u32,
     /// The transmission time of one word.
     pub cycle: Span,
-    /// The largest number of outstanding loads of this side.
-    pub loads: u16,
-    /// The completion timeout of these loads.
-    pub timeout: Span,
+    /// The limits of outstanding loads of this side.
+    pub loads: OutstandingLimits,
 }
 
 /// The requester of the requests that a bridge makes on its side, and their size limit.
@@ -112,7 +110,7 @@ impl Bridge {
     pub fn new(config: BridgeConfig) -> Self {
         Self {
             outgoing: Outgoing::new(config.words),
-            asked: Outstanding::new(config.loads, config.timeout),
+            asked: Outstanding::new(config.loads),
             stores: VecDeque::new(),
             loads: BTreeMap::new(),
             turns: VecDeque::new(),
@@ -140,7 +138,7 @@ impl Bridge {
         let coming = stores.into_iter().chain(loads).chain(answers);
         let all = coming.chain(self.outgoing.due(packets));
         let later = all.filter(|due| *due > now).min().unwrap_or(Time::NEVER);
-        later.min(self.asked.oldest_deadline())
+        later.min(self.asked.next_change(now))
     }
 
     /// The bridge's requester and completer ID in the global address space.
@@ -182,7 +180,7 @@ impl Bridge {
         packets: &mut Packets,
     ) -> Option<(BusFrame, Option<Charge>)> {
         let asked = &self.asked;
-        let may = |class| class != Class::NonPosted.index() || asked.is_open();
+        let may = |class| class != Class::NonPosted.index() || asked.is_open(now);
         let class = self.outgoing.next(now, packets, may)?;
         let waiting = self.outgoing.take(class)?;
         let packet = if class == Class::NonPosted.index() {

@@ -39,7 +39,7 @@ pub use locked::{
 };
 pub use memory::{Backing, Memory};
 pub use outbox::{Outbox, Packing, messages};
-pub use outstanding::{AnsweredPart, Outstanding};
+pub use outstanding::{AnsweredPart, Outstanding, OutstandingLimits};
 pub use page::{Mapping, Misaligned, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;

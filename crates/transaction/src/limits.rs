@@ -1,6 +1,6 @@
 //! The limits on the requests of a function.
 
-use kernel::Span;
+use crate::OutstandingLimits;
 
 /// The limits on the requests of a function.
 #[derive(Clone, Copy, Debug)]
@@ -9,8 +9,6 @@ pub struct RequesterLimits {
     pub max_payload: u32,
     /// Max read request size in bytes.
     pub max_read_request: u32,
-    /// The number of outstanding non-posted requests.
-    pub tags: u16,
-    /// The completion timeout.
-    pub completion_timeout: Span,
+    /// The limits of outstanding non-posted requests.
+    pub outstanding: OutstandingLimits,
 }

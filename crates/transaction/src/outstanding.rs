@@ -6,19 +6,40 @@ use std::ops::Range;
 use kernel::{Span, Time};
 use protocol::{Completion, Status, Tag};
 
+/// The limits of a function's outstanding requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutstandingLimits {
+    /// The number of outstanding requests.
+    pub tags: u16,
+    /// The completion timeout of each request (PCIe Base 2.8).
+    pub completion_timeout: Span,
+    /// The time after its timeout in which the tag of a request is not used again: a completion that comes in this time is
+    /// unexpected, instead of the answer to another request.
+    pub tag_quarantine: Span,
+}
+
 /// Outstanding requests by tag. `T` is the requester's data about each request.
 #[derive(Clone, Debug)]
 pub struct Outstanding<T> {
-    timeout: Span,
-    /// The largest number of outstanding requests that the function supports.
-    most: u16,
+    /// The limits that the function supports.
+    limits: OutstandingLimits,
     /// The tags in use by the current configuration.
     tags: Range<u16>,
     /// The free tags. The last one is used next.
     free: Vec<u16>,
-    waiting: Vec<Option<Waiting<T>>>,
+    slots: Vec<Slot<T>>,
     /// The deadline of each request, oldest first. Requests that have completed are still listed.
     deadlines: VecDeque<(Time, u16)>,
+    /// The tags in quarantine, each with the end of its quarantine, in the order of these times.
+    quarantined: VecDeque<(Time, u16)>,
+}
+
+/// The state of a tag.
+#[derive(Clone, Copy, Debug)]
+enum Slot<T> {
+    Free,
+    Waiting(Waiting<T>),
+    Quarantined,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,46 +64,48 @@ pub struct AnsweredPart<T> {
 }
 
 impl<T: Copy> Outstanding<T> {
-    /// Creates an empty set for at most `tags` requests, each with the timeout `timeout`.
-    pub fn new(tags: u16, timeout: Span) -> Self {
+    /// Creates an empty set of requests.
+    pub fn new(limits: OutstandingLimits) -> Self {
         let mut outstanding = Outstanding {
-            timeout,
-            most: tags,
+            limits,
             tags: 0..0,
             free: Vec::new(),
-            waiting: Vec::new(),
+            slots: Vec::new(),
             deadlines: VecDeque::new(),
+            quarantined: VecDeque::new(),
         };
-        outstanding.allow(tags);
+        outstanding.allow(limits.tags);
         outstanding
     }
 
     /// Limits the number of tags for new requests. Outstanding requests keep their tags.
     pub fn allow(&mut self, tags: u16) {
-        let tags = tags.min(self.most);
+        let tags = tags.min(self.limits.tags);
         // A 10-bit tag has nonzero upper bits, so that it is never mistaken for an 8-bit tag (PCIe Base 2.2.6.2).
         let first = if tags > 256 { 256 } else { 0 };
         let tags = first..first + tags;
         if self.tags == tags {
             return;
         }
-        let known = self.waiting.len().max(usize::from(tags.end));
-        self.waiting.resize(known, None);
-        let is_free = |tag: &u16| self.waiting[usize::from(*tag)].is_none();
+        let known = self.slots.len().max(usize::from(tags.end));
+        self.slots.resize(known, Slot::Free);
+        let is_free = |tag: &u16| matches!(self.slots[usize::from(*tag)], Slot::Free);
         self.free = tags.clone().rev().filter(is_free).collect();
         self.tags = tags;
     }
 
-    /// Whether a tag is free.
-    pub fn is_open(&self) -> bool {
-        !self.free.is_empty()
+    /// Whether a tag is free at `now`.
+    pub fn is_open(&self, now: Time) -> bool {
+        let mut released = self.quarantined.iter().take_while(|(end, _)| *end <= now);
+        !self.free.is_empty() || released.any(|(_, tag)| self.tags.contains(tag))
     }
 
     /// Adds a request for `len` bytes and returns its tag. A tag must be free.
     pub fn begin(&mut self, what: T, len: u32, now: Time) -> Tag {
+        self.release(now);
         let tag = self.free.pop().expect("a request needs a free tag");
-        let deadline = now + self.timeout;
-        self.waiting[usize::from(tag)] = Some(Waiting {
+        let deadline = now + self.limits.completion_timeout;
+        self.slots[usize::from(tag)] = Slot::Waiting(Waiting {
             what,
             len,
             received: 0,
@@ -94,8 +117,10 @@ impl<T: Copy> Outstanding<T> {
 
     /// Returns the part of the request that `completion` answers, or `None` if the completion is unexpected.
     pub fn take(&mut self, completion: &Completion) -> Option<AnsweredPart<T>> {
-        let slot = self.waiting.get_mut(usize::from(completion.tag.0))?;
-        let waiting = slot.as_mut()?;
+        let slot = self.slots.get_mut(usize::from(completion.tag.0))?;
+        let Slot::Waiting(waiting) = slot else {
+            return None;
+        };
         let left = waiting.len - waiting.received;
         let len = if completion.status == Status::Successful {
             completion.byte_len().min(left)
@@ -110,7 +135,7 @@ impl<T: Copy> Outstanding<T> {
         };
         waiting.received += len;
         if part.last {
-            *slot = None;
+            *slot = Slot::Free;
             if self.tags.contains(&completion.tag.0) {
                 self.free.push(completion.tag.0);
             }
@@ -118,14 +143,21 @@ impl<T: Copy> Outstanding<T> {
         Some(part)
     }
 
+    /// The next time after `now` at which a request times out or, while no tag is free, at which a tag leaves its quarantine.
+    pub fn next_change(&mut self, now: Time) -> Time {
+        self.release(now);
+        let released = match self.quarantined.front() {
+            Some((end, _)) if self.free.is_empty() => *end,
+            _ => Time::NEVER,
+        };
+        self.oldest_deadline().min(released)
+    }
+
     /// The deadline of the oldest outstanding request.
-    pub fn oldest_deadline(&mut self) -> Time {
+    fn oldest_deadline(&mut self) -> Time {
         while let Some((deadline, tag)) = self.deadlines.front() {
-            let waiting = &self.waiting[usize::from(*tag)];
-            if waiting
-                .as_ref()
-                .is_some_and(|waiting| waiting.deadline == *deadline)
-            {
+            let slot = &self.slots[usize::from(*tag)];
+            if matches!(slot, Slot::Waiting(waiting) if waiting.deadline == *deadline) {
                 return *deadline;
             }
             self.deadlines.pop_front();
@@ -133,17 +165,29 @@ impl<T: Copy> Outstanding<T> {
         Time::NEVER
     }
 
-    /// Removes the oldest request if its deadline is not after `now`, and returns its missing part (PCIe Base 2.8). Its tag is
-    /// reused last, because a late completion may still arrive.
+    /// Frees the tags whose quarantine is over. They are used after all others.
+    fn release(&mut self, now: Time) {
+        while let Some((_, tag)) = self.quarantined.pop_front_if(|(end, _)| *end <= now) {
+            self.slots[usize::from(tag)] = Slot::Free;
+            if self.tags.contains(&tag) {
+                self.free.insert(0, tag);
+            }
+        }
+    }
+
+    /// Removes the oldest request if its deadline is not after `now`, and returns its missing part (PCIe Base 2.8). Its tag goes into
+    /// quarantine, because a late completion may still arrive.
     pub fn give_up(&mut self, now: Time) -> Option<AnsweredPart<T>> {
         if self.oldest_deadline() > now {
             return None;
         }
         let (_, tag) = self.deadlines.pop_front()?;
-        let waiting = self.waiting[usize::from(tag)].take()?;
-        if self.tags.contains(&tag) {
-            self.free.insert(0, tag);
-        }
+        let slot = &mut self.slots[usize::from(tag)];
+        let Slot::Waiting(waiting) = std::mem::replace(slot, Slot::Quarantined) else {
+            panic!("{TIMED_OUT}");
+        };
+        self.quarantined
+            .push_back((now + self.limits.tag_quarantine, tag));
         Some(AnsweredPart {
             what: waiting.what,
             offset: waiting.received,
@@ -153,12 +197,25 @@ impl<T: Copy> Outstanding<T> {
     }
 }
 
+const TIMED_OUT: &str = "the oldest deadline is that of an outstanding request";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
     use protocol::FunctionId;
 
     const TIMEOUT: Span = Span::from_us(50);
+    const QUARANTINE: Span = Span::from_us(20);
+
+    fn outstanding<T: Copy>(tags: u16) -> Outstanding<T> {
+        Outstanding::new(OutstandingLimits {
+            tags,
+            completion_timeout: TIMEOUT,
+            tag_quarantine: QUARANTINE,
+        })
+    }
 
     fn answer(tag: Tag, left: u16, len: u16, status: Status) -> Completion {
         Completion {
@@ -174,9 +231,9 @@ mod tests {
 
     #[test]
     fn the_parts_of_an_answer_follow_each_other_and_the_last_frees_the_tag() {
-        let mut outstanding = Outstanding::new(1, TIMEOUT);
+        let mut outstanding = outstanding(1);
         let tag = outstanding.begin('a', 96, Time::ZERO);
-        assert!(!outstanding.is_open());
+        assert!(!outstanding.is_open(Time::ZERO));
         let first = outstanding.take(&answer(tag, 96, 64, Status::Successful));
         let second = outstanding.take(&answer(tag, 32, 32, Status::Successful));
         let part = |offset, len, last| {
@@ -188,7 +245,7 @@ mod tests {
             })
         };
         assert_eq!((first, second), (part(0, 64, false), part(64, 32, true)));
-        assert!(outstanding.is_open());
+        assert!(outstanding.is_open(Time::ZERO));
         assert_eq!(
             outstanding.take(&answer(tag, 32, 32, Status::Successful)),
             None
@@ -197,7 +254,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_the_whole_request() {
-        let mut outstanding = Outstanding::new(1, TIMEOUT);
+        let mut outstanding = outstanding(1);
         let tag = outstanding.begin('a', 96, Time::ZERO);
         let part = outstanding.take(&answer(tag, 96, 0, Status::UnsupportedRequest));
         assert_eq!(
@@ -208,53 +265,120 @@ mod tests {
 
     #[test]
     fn a_request_is_given_up_when_its_time_is_over_and_not_before() {
-        let mut outstanding = Outstanding::new(2, TIMEOUT);
+        let mut outstanding = outstanding(2);
         let answered = outstanding.begin('a', 4, Time::ZERO);
         outstanding.begin('b', 8, Time::ZERO + Span::from_ns(1));
         outstanding.take(&answer(answered, 4, 4, Status::Successful));
         assert_eq!(outstanding.give_up(Time::ZERO + TIMEOUT), None);
         let late = Time::ZERO + TIMEOUT + Span::from_ns(1);
-        assert_eq!(outstanding.oldest_deadline(), late);
+        assert_eq!(outstanding.next_change(Time::ZERO), late);
         assert_eq!(
             outstanding.give_up(late).map(|part| (part.what, part.len)),
             Some(('b', 8))
         );
-        assert_eq!(outstanding.oldest_deadline(), Time::NEVER);
+        assert_eq!(outstanding.next_change(late), Time::NEVER);
     }
 
     #[test]
-    fn a_tag_that_was_given_up_is_used_again_after_all_others() {
-        let mut outstanding = Outstanding::new(3, TIMEOUT);
+    fn a_tag_that_was_given_up_is_used_again_after_its_quarantine_and_after_all_others() {
+        let mut outstanding = outstanding(3);
         let lost = outstanding.begin((), 4, Time::ZERO);
         let late = Time::ZERO + TIMEOUT;
         assert!(outstanding.give_up(late).is_some());
-        assert_ne!(outstanding.begin((), 4, late), lost);
-        assert_ne!(outstanding.begin((), 4, late), lost);
-        assert_eq!(outstanding.begin((), 4, late), lost);
+        let end = late + QUARANTINE;
+        assert!(outstanding.is_open(end));
+        assert_ne!(outstanding.begin((), 4, end), lost);
+        assert_ne!(outstanding.begin((), 4, end), lost);
+        assert_eq!(outstanding.begin((), 4, end), lost);
+    }
+
+    #[test]
+    fn a_requester_with_one_tag_waits_for_the_end_of_its_quarantine() {
+        let mut outstanding = outstanding(1);
+        let lost = outstanding.begin('a', 4, Time::ZERO);
+        let late = Time::ZERO + TIMEOUT;
+        assert!(outstanding.give_up(late).is_some());
+        let (end, before) = (late + QUARANTINE, late + (QUARANTINE - Span::from_fs(1)));
+        assert_eq!(outstanding.next_change(late), end);
+        assert!(!outstanding.is_open(before));
+        assert_eq!(
+            outstanding.take(&answer(lost, 4, 4, Status::Successful)),
+            None
+        );
+        assert!(!outstanding.is_open(before) && outstanding.is_open(end));
+        assert_eq!(outstanding.begin('b', 4, end), lost);
+    }
+
+    #[test]
+    fn a_change_of_the_tags_ends_no_quarantine() {
+        let mut outstanding = outstanding(2);
+        let lost = outstanding.begin((), 4, Time::ZERO);
+        let late = Time::ZERO + TIMEOUT;
+        assert!(outstanding.give_up(late).is_some());
+        outstanding.allow(1);
+        assert_eq!(lost, Tag(0));
+        assert!(!outstanding.is_open(late));
+        assert_eq!(outstanding.next_change(late), late + QUARANTINE);
+        outstanding.allow(2);
+        assert_eq!(outstanding.begin((), 4, late), Tag(1));
     }
 
     #[test]
     fn more_than_256_requests_take_ten_bit_tags_alone() {
-        let mut outstanding = Outstanding::new(768, TIMEOUT);
+        let mut outstanding = outstanding(768);
         for _ in 0..768 {
             assert!((256..1024).contains(&outstanding.begin((), 4, Time::ZERO).0));
         }
-        assert!(!outstanding.is_open());
+        assert!(!outstanding.is_open(Time::ZERO));
     }
 
     #[test]
     fn requests_that_wait_keep_tags_that_are_allowed_no_more() {
-        let mut outstanding = Outstanding::new(300, TIMEOUT);
+        let mut outstanding = outstanding(300);
         let wide = outstanding.begin('a', 4, Time::ZERO);
         assert_eq!(wide, Tag(256));
         outstanding.allow(1);
         let narrow = outstanding.begin('b', 4, Time::ZERO);
         assert_eq!(narrow, Tag(0));
-        assert!(!outstanding.is_open());
+        assert!(!outstanding.is_open(Time::ZERO));
         let part = outstanding.take(&answer(wide, 4, 4, Status::Successful));
         assert_eq!(part.map(|part| part.what), Some('a'));
-        assert!(!outstanding.is_open());
+        assert!(!outstanding.is_open(Time::ZERO));
         outstanding.take(&answer(narrow, 4, 4, Status::Successful));
-        assert!(outstanding.is_open());
+        assert!(outstanding.is_open(Time::ZERO));
+    }
+
+    proptest! {
+        /// Answers that come before the end of the quarantine of their tags reach their own requests, or nobody.
+        #[test]
+        fn no_completion_answers_another_request(
+            tags in 1_u16..4,
+            requests in vec((0_u64..40, 1_u64..70), 1..60),
+        ) {
+            let mut outstanding = outstanding(tags);
+            let mut answers: Vec<(Time, Tag, usize)> = Vec::new();
+            let mut now = Time::ZERO;
+            for (number, (pause, latency)) in requests.into_iter().enumerate() {
+                now += Span::from_us(pause);
+                loop {
+                    while outstanding.give_up(now).is_some() {}
+                    let open = outstanding.is_open(now);
+                    let next = outstanding.next_change(now);
+                    prop_assert!(next > now);
+                    let due = if open { now } else { next };
+                    answers.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
+                    while let Some((_, tag, of)) = answers.pop_if(|(at, ..)| *at <= due) {
+                        let taken = outstanding.take(&answer(tag, 4, 4, Status::Successful));
+                        prop_assert!(taken.is_none_or(|part| part.what == of));
+                    }
+                    if open {
+                        break;
+                    }
+                    now = due;
+                }
+                let tag = outstanding.begin(number, 4, now);
+                answers.push((now + Span::from_us(latency), tag, number));
+            }
+        }
     }
 }

@@ -76,7 +76,7 @@ impl Requester {
             flows: Vec::new(),
             live: Vec::new(),
             turn: 0,
-            reads: Outstanding::new(limits.tags, limits.completion_timeout),
+            reads: Outstanding::new(limits.outstanding),
         }
     }
 
@@ -139,7 +139,7 @@ impl Requester {
             running.answered(lost.what.request, lost.len);
             return Next::TimedOut(running.flow.id, lost.len);
         }
-        let mut earliest = self.reads.oldest_deadline();
+        let mut earliest = self.reads.next_change(now);
         let live = if self.is_bus_master {
             self.live.len()
         } else {
@@ -158,7 +158,7 @@ impl Requester {
             }
             if running.next_at() > now {
                 earliest = earliest.min(running.next_at());
-            } else if running.flow.direction != Direction::Read || self.reads.is_open() {
+            } else if running.flow.direction != Direction::Read || self.reads.is_open(now) {
                 self.turn = if place + 1 == live { 0 } else { place + 1 };
                 return Next::Packet(self.issue(index, now, packets));
             }
@@ -277,15 +277,18 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Extent, Pattern};
+    use crate::{Extent, OutstandingLimits, Pattern};
     use kernel::Span;
     use protocol::{Kind, Tag};
 
     const LIMITS: RequesterLimits = RequesterLimits {
         max_payload: 128,
         max_read_request: 512,
-        tags: 2,
-        completion_timeout: Span::from_us(50),
+        outstanding: OutstandingLimits {
+            tags: 2,
+            completion_timeout: Span::from_us(50),
+            tag_quarantine: Span::from_us(20),
+        },
     };
 
     fn flow(direction: Direction, address: u64, bytes: u64) -> Flow {
@@ -363,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_without_answer_is_given_up_and_its_tag_used_again() {
+    fn a_read_without_answer_is_given_up_and_its_tag_used_again_after_its_quarantine() {
         let mut packets = Packets::default();
         let mut requester = requester(flow(Direction::Read, 0, 4096));
         assert_eq!(drain(&mut requester, &mut packets).len(), 2);
@@ -380,10 +383,9 @@ mod tests {
             requester.next(late, &mut packets),
             Next::TimedOut(FlowId(0), 512)
         ));
-        assert!(matches!(
-            requester.next(late, &mut packets),
-            Next::Packet(_)
-        ));
+        let end = late + Span::from_us(20);
+        assert!(matches!(requester.next(late, &mut packets), Next::NotBefore(at) if at == end));
+        assert!(matches!(requester.next(end, &mut packets), Next::Packet(_)));
     }
 
     #[test]

@@ -174,11 +174,16 @@ impl Accelerator {
             packing,
         } = config;
         let send_latency = endpoint.parameters.send_latency;
+        let timeout = parameters.completion_timeout;
+        let limits = endpoint
+            .parameters
+            .outstanding(parameters.translation_requests, timeout);
         let endpoint = Endpoint::new(endpoint);
         let virtual_addresses = parameters.virtual_addresses;
         let mut accelerator = Accelerator {
             lines: Lines::new(agent, packing, send_latency, &parameters),
-            translations: virtual_addresses.then(|| Translations::new(endpoint.id(), &parameters)),
+            translations: virtual_addresses
+                .then(|| Translations::new(endpoint.id(), &parameters, limits)),
             endpoint,
             works: Vec::new(),
             engines: Vec::new(),

@@ -8,7 +8,7 @@ use protocol::{
     Access, Completion, CompletionCount, FunctionId, Header, InvalidateTag, Message, Page,
     PageGroup, PageRange, PageRequest, PageResponse, Status, Translation,
 };
-use transaction::{Mapping, Outstanding, PageSize, Rights, TranslationCache};
+use transaction::{Mapping, Outstanding, OutstandingLimits, PageSize, Rights, TranslationCache};
 
 use super::AcceleratorParameters;
 
@@ -69,13 +69,16 @@ pub(super) enum Resolution {
 }
 
 impl Translations {
-    pub(super) fn new(id: FunctionId, parameters: &AcceleratorParameters) -> Self {
+    pub(super) fn new(
+        id: FunctionId,
+        parameters: &AcceleratorParameters,
+        limits: OutstandingLimits,
+    ) -> Self {
         let cache = parameters.translation_cache();
-        let requests = parameters.translation_requests as u16;
         Translations {
             id,
             cache: cache.expect("a plan has valid cache geometries"),
-            outstanding: Outstanding::new(requests, parameters.completion_timeout),
+            outstanding: Outstanding::new(limits),
             missing: Vec::new(),
             half: Span::from_fs(parameters.translation_latency.as_fs() / 2),
             round_trips: RoundTrips::default(),
@@ -237,7 +240,7 @@ impl Translations {
         let is_due = |stage: &Stage| matches!(*stage, Stage::Missed(due) if due <= now);
         let (page, stage) = missing
             .find(|(_, stage)| is_due(stage))
-            .filter(|_| self.outstanding.is_open())?;
+            .filter(|_| self.outstanding.is_open(now))?;
         *stage = Stage::Requested(now, true);
         let tag = self
             .outstanding
@@ -311,7 +314,7 @@ impl Translations {
             .min();
         first
             .unwrap_or(Time::NEVER)
-            .min(self.outstanding.oldest_deadline())
+            .min(self.outstanding.next_change(now))
     }
 }
 
@@ -344,7 +347,15 @@ mod tests {
     #[test]
     fn an_answer_on_its_way_while_its_page_is_to_be_forgotten_is_not_used() {
         let parameters = AcceleratorParameters::default();
-        let mut translations = Translations::new(ID, &parameters);
+        let mut translations = Translations::new(
+            ID,
+            &parameters,
+            OutstandingLimits {
+                tags: 16,
+                completion_timeout: Span::from_us(50),
+                tag_quarantine: Span::from_us(50),
+            },
+        );
         translations.allow(true, 0);
         let (mut packets, now) = (Packets::default(), Time::ZERO);
         assert_eq!(translations.find(0x5000, now), Resolution::Pending);

@@ -99,10 +99,11 @@ impl Leaf for BlockDma {
 impl BlockDma {
     /// An engine without work.
     pub fn new(config: EndpointConfig, parameters: &BlockDmaParameters) -> Self {
-        let tags = parameters.tags as u16;
+        let timeout = parameters.completion_timeout;
+        let limits = config.parameters.outstanding(parameters.tags, timeout);
         let mut engine = BlockDma {
             endpoint: Endpoint::new(config),
-            outstanding: Outstanding::new(tags, parameters.completion_timeout),
+            outstanding: Outstanding::new(limits),
             start_latency: parameters.start_latency,
             end_latency: parameters.end_latency,
             request_interval: parameters.request_interval,
@@ -199,10 +200,10 @@ impl BlockDma {
         let what = &self.works[transfer.work()].what;
         let (may, has_tag) = match what.kind {
             AccessKind::Write => (self.endpoint.is_bus_master(), true),
-            AccessKind::Read => (self.endpoint.is_bus_master(), self.outstanding.is_open()),
+            AccessKind::Read => (self.endpoint.is_bus_master(), self.outstanding.is_open(now)),
             AccessKind::Atomic(_) => (
                 self.endpoint.is_atomic_requester(),
-                self.outstanding.is_open(),
+                self.outstanding.is_open(now),
             ),
         };
         if self.next_request > now || !may || !has_tag || !self.endpoint.is_open(fx) {
@@ -257,7 +258,7 @@ impl BlockDma {
                 first.map(|start| start.max(self.free))
             }
         };
-        let deadline = self.outstanding.oldest_deadline();
+        let deadline = self.outstanding.next_change(now);
         let all = next.into_iter().chain([deadline]);
         if let Some(next) = all.filter(|time| *time > now && *time < Time::NEVER).min() {
             self.endpoint.wake_engine(next, fx);

@@ -171,6 +171,7 @@ mod tests {
     use packet::FlowId;
     use protocol::{Kind, Tag};
     use transaction::AccessOrder;
+    use transaction::OutstandingLimits;
 
     const LIMITS: Limits = Limits {
         id: FunctionId(0x100),
@@ -200,7 +201,11 @@ mod tests {
     fn requests(what: &Accesses) -> (Transfer, Vec<(Header, Vec<u8>)>) {
         let one = AccessLoop::new(what.clone()).begin(Time::ZERO);
         let mut transfer = Transfer::new(0, one, what);
-        let mut outstanding = Outstanding::new(32, Span::from_us(50));
+        let mut outstanding = Outstanding::new(OutstandingLimits {
+            tags: 32,
+            completion_timeout: Span::from_us(50),
+            tag_quarantine: Span::from_us(50),
+        });
         let mut packets = Packets::default();
         let mut all = Vec::new();
         while !transfer.is_asked() {

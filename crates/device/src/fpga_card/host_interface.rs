@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use kernel::{Span, Time};
+use kernel::Time;
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
-use transaction::{AnsweredPart, Outstanding};
+use transaction::{AnsweredPart, Outstanding, OutstandingLimits};
 
 use super::ReadError;
 use super::misuse::Misuse;
@@ -110,7 +110,11 @@ const WRITES: usize = 1;
 
 impl HostInterface {
     /// An interface with at most `reads` outstanding reads and `writes` waiting writes.
-    pub(super) fn new(limits: Limits, timeout: Span, (reads, writes): (u32, u32)) -> Self {
+    pub(super) fn new(
+        limits: Limits,
+        outstanding: OutstandingLimits,
+        (reads, writes): (u32, u32),
+    ) -> Self {
         let read = || Read {
             tag: 0,
             address: 0,
@@ -121,7 +125,7 @@ impl HostInterface {
             data: vec![0; LONGEST],
         };
         HostInterface {
-            outstanding: Outstanding::new(limits.tags, timeout),
+            outstanding: Outstanding::new(outstanding),
             limits,
             unanswered: 0,
             reads: (0..reads).map(|_| read()).collect(),
@@ -226,7 +230,7 @@ impl HostInterface {
 
     /// The next item to send; reads and writes take turns.
     pub(super) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<Outgoing> {
-        let read = !self.to_ask.is_empty() && self.outstanding.is_open();
+        let read = !self.to_ask.is_empty() && self.outstanding.is_open(now);
         if read && (!self.read_last || self.posted.is_empty()) {
             self.read_last = true;
             return self.ask(now, packets);
@@ -322,9 +326,9 @@ impl HostInterface {
         })
     }
 
-    /// The time at which the oldest request times out.
-    pub(super) fn deadline(&mut self) -> Time {
-        self.outstanding.oldest_deadline()
+    /// The next time after `now` at which a request times out, or a tag is free again.
+    pub(super) fn next_change(&mut self, now: Time) -> Time {
+        self.outstanding.next_change(now)
     }
 
     /// Whether no answer is outstanding.

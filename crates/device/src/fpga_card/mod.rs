@@ -173,16 +173,16 @@ impl FpgaCard {
     /// A card with the configuration of its parameters.
     pub fn new(mut config: EndpointConfig, parameters: &FpgaCardParameters) -> Self {
         config.parameters.bar = Bytes(BAR_SIZE);
+        let timeout = parameters.completion_timeout;
+        let outstanding = config.parameters.outstanding(parameters.tags, timeout);
         let endpoint = Endpoint::new(config);
         let limits = limits(&endpoint);
-        let tags = parameters.tags as u16;
-        let at_most = Limits { tags, ..limits };
         let requests = (parameters.outstanding_reads, parameters.waiting_writes);
         let mut card = FpgaCard {
             management: Management::default(),
             port: PortRegisters::default(),
             slot: Slot::of(parameters.afu.make()),
-            host: HostInterface::new(at_most, parameters.completion_timeout, requests),
+            host: HostInterface::new(limits, outstanding, requests),
             memory: LocalMemory::new(
                 parameters.memory.0,
                 parameters.memory_channels,
@@ -348,7 +348,7 @@ impl FpgaCard {
 
     /// Schedules wake-ups for the next events, unless they are scheduled already.
     fn arm(&mut self, fx: &mut Effects<'_, Self>) {
-        let due = [self.host.alarm, self.host.deadline()];
+        let due = [self.host.alarm, self.host.next_change(fx.now())];
         for (armed, due) in self.armed.iter_mut().zip(due) {
             let is_on_its_way = *armed > fx.now() && *armed <= due;
             if due < Time::NEVER && !is_on_its_way {

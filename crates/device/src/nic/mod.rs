@@ -237,13 +237,14 @@ impl Nic {
             io_buffer,
         } = config;
         let cycle = endpoint.parameters.clock.period();
+        let timeout = parameters.completion_timeout;
+        let limits = |tags| endpoint.parameters.outstanding(tags, timeout);
         let bridge = BridgeConfig {
             processor,
             space: processor_space,
             words: io_buffer / 16,
             cycle,
-            loads: parameters.loads as u16,
-            timeout: parameters.completion_timeout,
+            loads: limits(parameters.loads),
         };
         let bus = Bus::new(
             channels,
@@ -253,7 +254,7 @@ impl Nic {
         );
         let mut nic = Nic {
             doorbells: Doorbells::new(parameters.arbiter, parameters.doorbell_fifo),
-            reads: Reads::new(&parameters, cycle),
+            reads: Reads::new(&parameters, limits(parameters.tags), cycle),
             sender: Sender::new(&parameters, largest),
             receiver: Receiver::default(),
             window: Window::new(bridge, reach),
@@ -449,7 +450,7 @@ impl Nic {
         let read = match source {
             Source::Stores => return self.window.next_store(fx),
             Source::Uploads => return self.shared.next_upload(fx),
-            _ if !self.reads.is_open() => return None,
+            _ if !self.reads.is_open(fx.now()) => return None,
             Source::Loads => return self.window.next_load(&self.shared, &mut self.reads, fx),
             Source::Buffers => {
                 let most = u64::from(self.shared.parameters().buffer_prefetch);

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, QueuePairId, Status, Tag};
-use transaction::{AnsweredPart, Outstanding};
+use transaction::{AnsweredPart, Outstanding, OutstandingLimits};
 
 use super::NicParameters;
 use super::descriptor::Item;
@@ -53,9 +53,9 @@ struct Completed {
 }
 
 impl Reads {
-    pub(super) fn new(parameters: &NicParameters, cycle: Span) -> Self {
+    pub(super) fn new(parameters: &NicParameters, limits: OutstandingLimits, cycle: Span) -> Self {
         Self {
-            outstanding: Outstanding::new(parameters.tags as u16, parameters.completion_timeout),
+            outstanding: Outstanding::new(limits),
             cycle,
             handling_cycles: parameters.handling_cycles,
             reorder_latency: cycle * u64::from(parameters.reorder_cycles),
@@ -71,8 +71,8 @@ impl Reads {
     }
 
     /// Whether a tag is free for another request.
-    pub(super) fn is_open(&self) -> bool {
-        self.outstanding.is_open()
+    pub(super) fn is_open(&self, now: Time) -> bool {
+        self.outstanding.is_open(now)
     }
 
     /// Takes a tag for a request of `len` bytes.
@@ -162,6 +162,6 @@ impl Reads {
         let later = firsts.filter(|due| *due > now).min();
         later
             .unwrap_or(Time::NEVER)
-            .min(self.outstanding.oldest_deadline())
+            .min(self.outstanding.next_change(now))
     }
 }

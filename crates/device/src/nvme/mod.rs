@@ -186,7 +186,7 @@ impl Leaf for Nvme {
         let access = self.accesses.peek().map(|Reverse((time, _))| *time);
         let next = access
             .into_iter()
-            .chain([self.outstanding.oldest_deadline()]);
+            .chain([self.outstanding.next_change(fx.now())]);
         if let Some(next) = next.filter(|time| *time < Time::NEVER).min() {
             self.endpoint.wake_engine(next, fx);
         }
@@ -197,7 +197,9 @@ impl Nvme {
     /// A disabled controller, with blocks of zeros.
     pub fn new(mut config: EndpointConfig, parameters: &NvmeParameters) -> Self {
         config.parameters.bar = Bytes(registers::SIZE);
-        let (tags, slots) = (parameters.tags as u16, parameters.commands as usize);
+        let slots = parameters.commands as usize;
+        let timeout = parameters.completion_timeout;
+        let limits = config.parameters.outstanding(parameters.tags, timeout);
         let mut drive = Nvme {
             endpoint: Endpoint::new(config),
             media: Media::new(parameters.capacity.0, parameters.media_bandwidth),
@@ -206,7 +208,7 @@ impl Nvme {
             queues: None,
             works: vec![None; slots],
             free_slots: (0..slots).rev().collect(),
-            outstanding: Outstanding::new(tags, parameters.completion_timeout),
+            outstanding: Outstanding::new(limits),
             resets: 0,
             to_read: VecDeque::new(),
             entries: Vec::new(),
@@ -587,7 +589,7 @@ impl Nvme {
         if self.posted.is_empty() {
             self.post_page(fx);
         }
-        let can_read = self.outstanding.is_open() && !self.to_read.is_empty();
+        let can_read = self.outstanding.is_open(fx.now()) && !self.to_read.is_empty();
         let reads = can_read && (self.is_turn_of_reads || self.posted.is_empty());
         let packet = if reads {
             self.next_read(fx)

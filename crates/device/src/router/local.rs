@@ -8,7 +8,8 @@ use link::optical::OpticalParameters;
 use packet::{Carried, Observation, PacketId, Packets, Refusal, Route};
 use protocol::{Header, Kind, aurora};
 use transaction::{
-    CallNote, Flow, Next, Pattern, Requester, RequesterLimits, arrived, deliver, writes, written,
+    CallNote, Flow, Next, OutstandingLimits, Pattern, Requester, RequesterLimits, arrived, deliver,
+    writes, written,
 };
 
 use crate::reflector::reflected;
@@ -57,8 +58,11 @@ impl Local {
         let limits = RequesterLimits {
             max_payload: optical.packet_size.0 as u32,
             max_read_request: 0,
-            tags: 0,
-            completion_timeout: Span::from_us(1),
+            outstanding: OutstandingLimits {
+                tags: 0,
+                completion_timeout: Span::from_us(1),
+                tag_quarantine: Span::ZERO,
+            },
         };
         Local {
             window,

@@ -140,6 +140,8 @@ impl SgDma {
     pub fn new(config: EndpointConfig, parameters: &SgDmaParameters) -> Self {
         let cycle = config.parameters.clock.period();
         let patterns = config.patterns.clone();
+        let timeout = parameters.completion_timeout;
+        let limits = config.parameters.outstanding(parameters.tags, timeout);
         let endpoint = Endpoint::new(config);
         let mut registers = Registers::new();
         registers.set(CROSSED, parameters.crossed.into());
@@ -148,7 +150,7 @@ impl SgDma {
             lookup: cycle * u64::from(parameters.descriptor_cycles),
             registers,
             user: Box::new(User::new(parameters.user, parameters.fifo.0 as usize)),
-            outstanding: Outstanding::new(parameters.tags as u16, parameters.completion_timeout),
+            outstanding: Outstanding::new(limits),
             reader: None,
             writer: None,
             peer: None,

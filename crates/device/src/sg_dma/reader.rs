@@ -98,7 +98,7 @@ impl Reader {
         let address = range.address;
         let take = range.first_request(limits.max_read_request.min(fifo.size() as u32));
         let room = fifo.room() - self.reserved >= take as usize;
-        if !room || self.awaited.len() >= limits.requests || !outstanding.is_open() {
+        if !room || self.awaited.len() >= limits.requests || !outstanding.is_open(now) {
             return Offer::Nothing;
         }
         let stamp = Stamp {

@@ -44,7 +44,7 @@ impl SgDma {
             return true;
         }
         let now = fx.now();
-        let mut earliest = self.outstanding.oldest_deadline();
+        let mut earliest = self.outstanding.next_change(now);
         for place in (self.turn..TURNS.len()).chain(0..self.turn) {
             match self.offer(TURNS[place], now, fx.store()) {
                 Offer::Packet(packet) => {
@@ -73,7 +73,7 @@ impl SgDma {
             self.end(Unit::Read, &ended, fx);
             return true;
         }
-        let deadline = self.outstanding.oldest_deadline();
+        let deadline = self.outstanding.next_change(fx.now());
         self.wake_for(deadline, fx);
         false
     }
@@ -123,7 +123,7 @@ impl SgDma {
             .endpoint
             .max_read_request()
             .min(self.parameters.fetch_size.0 as u32);
-        if !self.outstanding.is_open() {
+        if !self.outstanding.is_open(now) {
             return Offer::Nothing;
         }
         let Some((address, len)) = self.list(unit).and_then(|list| list.fetch(largest)) else {

@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, ConfigRequest, FunctionId, Kind, Status};
-use transaction::{Action, Outstanding};
+use transaction::{Action, Outstanding, OutstandingLimits};
 
 /// The CPU's current access, and the outstanding requests of this and earlier accesses. The requester is the root port that sends
 /// the request, so these tags are separate from those of the CPU's memory requests.
@@ -19,22 +19,28 @@ pub(super) struct Configuration {
 enum Progress {
     /// There is no access.
     Idle,
+    /// A request below this root port waits for a tag.
+    Waiting(usize, ConfigRequest, Action),
     /// A request was sent below a root port; this is the requester.
     Sent(FunctionId),
     /// The access is complete, with the value, or none if it failed.
     Answered(Option<u32>),
 }
 
-/// The tags of a function without extended tags (PCIe Base 2.2.6.2): an access needs one, and requests that timed out may occupy
-/// others.
+/// The tags of a function without extended tags (PCIe Base 2.2.6.2): an access needs one, and those of requests that timed out are in
+/// quarantine.
 const TAGS: u16 = 32;
 
 impl Configuration {
-    /// No access yet; each request will have the completion timeout `timeout`.
-    pub(super) fn new(timeout: Span) -> Self {
+    /// No access yet; each request will have the completion timeout `completion_timeout`, and its tag this quarantine.
+    pub(super) fn new(completion_timeout: Span, tag_quarantine: Span) -> Self {
         Configuration {
             progress: Progress::Idle,
-            requests: Outstanding::new(TAGS, timeout),
+            requests: Outstanding::new(OutstandingLimits {
+                tags: TAGS,
+                completion_timeout,
+                tag_quarantine,
+            }),
         }
     }
 
@@ -48,16 +54,23 @@ impl Configuration {
         self.progress = Progress::Answered(result);
     }
 
-    /// Begins an access to a function below root port `port`, which is its requester; returns the request, and the time at which it
-    /// times out.
-    pub(super) fn begin(
+    /// Begins an access to a function below root port `port`, which is its requester.
+    pub(super) fn begin(&mut self, port: usize, request: ConfigRequest, action: Action) {
+        self.progress = Progress::Waiting(port, request, action);
+    }
+
+    /// The request of the access and its root port, if it waits to be sent and a tag is free.
+    pub(super) fn next_request(
         &mut self,
-        port: usize,
-        mut request: ConfigRequest,
-        action: Action,
         now: Time,
         packets: &mut Packets,
-    ) -> (PacketId, Time) {
+    ) -> Option<(usize, PacketId)> {
+        let Progress::Waiting(port, mut request, action) = self.progress else {
+            return None;
+        };
+        if !self.requests.is_open(now) {
+            return None;
+        }
         let awaited = match action {
             Action::Read => 4,
             Action::Write { .. } => 0,
@@ -76,7 +89,12 @@ impl Configuration {
                 payload.copy_from_slice(&value.to_le_bytes());
             }
         }
-        (packet, self.requests.oldest_deadline())
+        Some((port, packet))
+    }
+
+    /// The next time after `now` at which a request times out, or a tag is free again.
+    pub(super) fn next_change(&mut self, now: Time) -> Time {
+        self.requests.next_change(now)
     }
 
     /// Whether the access is complete.
@@ -88,7 +106,7 @@ impl Configuration {
     pub(super) fn take_result(&mut self) -> Option<u32> {
         match std::mem::replace(&mut self.progress, Progress::Idle) {
             Progress::Answered(result) => result,
-            Progress::Idle | Progress::Sent(_) => None,
+            Progress::Idle | Progress::Waiting(..) | Progress::Sent(_) => None,
         }
     }
 

@@ -100,6 +100,7 @@ pub struct RootComplex<C> {
     notices: Notices,
     /// The CPU's access to a configuration space. Boxed, because few packets need it.
     configuration: Box<Configuration>,
+    configuration_wake: WakeUp,
 }
 
 /// A packet that came in by a root port.
@@ -157,7 +158,10 @@ impl<C: Cpu> Component for RootComplex<C> {
                 self.ask(fx);
             }
             RootTimer::Notice => self.deliver_notices(fx),
-            RootTimer::Configuration => self.give_up_configuration(fx),
+            RootTimer::Configuration => {
+                self.configuration_wake.expire(fx.now());
+                self.advance_configuration(fx);
+            }
             RootTimer::Across => self.finish_crossings(fx),
             RootTimer::Coherence => self.advance_coherence(fx),
             RootTimer::Translation => self.advance_translation(fx),
@@ -203,7 +207,11 @@ impl<C: Cpu> RootComplex<C> {
             requests: RequestWindow::default(),
             cpu_wake: WakeUp::default(),
             notices: Notices::default(),
-            configuration: Box::new(Configuration::new(parameters.completion_timeout)),
+            configuration: Box::new(Configuration::new(
+                parameters.completion_timeout,
+                parameters.tag_quarantine,
+            )),
+            configuration_wake: WakeUp::default(),
             parameters,
         };
         root.apply_registers();
@@ -794,12 +802,8 @@ impl<C: Cpu> RootComplex<C> {
             Reach::Below(port, kind) => {
                 request.kind = kind;
                 request.requester = self.functions.id_of(FunctionPlace::Port(port));
-                let now = fx.now();
-                let (packet, deadline) =
-                    self.configuration
-                        .begin(port, request, access.action, now, fx.store());
-                fx.wake(RootTimer::Configuration, deadline.since(now));
-                self.send_down(Port(port as u16), packet, fx);
+                self.configuration.begin(port, request, access.action);
+                self.advance_configuration(fx);
             }
         }
     }
@@ -811,7 +815,8 @@ impl<C: Cpu> RootComplex<C> {
         is_complete.then(|| self.configuration.take_result())
     }
 
-    fn give_up_configuration(&mut self, fx: &mut Effects<'_, Self>) {
+    /// Ends the access if its request has timed out, or sends its request once a tag is free.
+    fn advance_configuration(&mut self, fx: &mut Effects<'_, Self>) {
         if let Some(port) = self.configuration.give_up(fx.now()) {
             self.functions.record_timeout(FunctionPlace::Port(port));
             fx.observe(Observation::Refused {
@@ -819,6 +824,15 @@ impl<C: Cpu> RootComplex<C> {
                 flow: None,
                 bytes: 0,
             });
+        }
+        let now = fx.now();
+        let request = self.configuration.next_request(now, fx.store());
+        let next = self.configuration.next_change(now);
+        if next < Time::NEVER && self.configuration_wake.schedule(next) {
+            fx.wake(RootTimer::Configuration, next.since(now));
+        }
+        if let Some((port, packet)) = request {
+            self.send_down(Port(port as u16), packet, fx);
         }
     }
 }

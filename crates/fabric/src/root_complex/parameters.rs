@@ -1,7 +1,7 @@
 //! Parameters of a root complex and its memory.
 
 use kernel::{Bandwidth, Bytes, Span};
-use transaction::RequesterLimits;
+use transaction::{OutstandingLimits, RequesterLimits};
 
 kernel::parameters! {
     /// The parameters of a host.
@@ -49,6 +49,9 @@ kernel::parameters! {
         tags: u32 = 32, within 1..=256, from "our choice";
         /// Completion timeout of non-posted requests.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
+        /// Time after its timeout in which the tag of a request is not used again, so that its late completion is unexpected
+        /// instead of the answer to another request.
+        tag_quarantine: Span = Span::from_us(10_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 6.6.2, on stale completions: the completion timeout once more";
         /// Largest read request of the CPU.
         max_read_request: Bytes = Bytes(64), among [Bytes(4), Bytes(8), Bytes(16), Bytes(32), Bytes(64), Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)], from "a cache line";
     }
@@ -98,8 +101,11 @@ impl RootComplexParameters {
         RequesterLimits {
             max_payload,
             max_read_request: self.max_read_request.0 as u32,
-            tags: self.tags as u16,
-            completion_timeout: self.completion_timeout,
+            outstanding: OutstandingLimits {
+                tags: self.tags as u16,
+                completion_timeout: self.completion_timeout,
+                tag_quarantine: self.tag_quarantine,
+            },
         }
     }
 }

@@ -3,13 +3,16 @@
 use super::*;
 use kernel::Span;
 use packet::Observation;
-use transaction::{CallNote, Memory};
+use transaction::{CallNote, Memory, OutstandingLimits};
 
 const LIMITS: RequesterLimits = RequesterLimits {
     max_payload: 128,
     max_read_request: 64,
-    tags: 8,
-    completion_timeout: Span::from_us(50),
+    outstanding: OutstandingLimits {
+        tags: 8,
+        completion_timeout: Span::from_us(50),
+        tag_quarantine: Span::from_us(50),
+    },
 };
 
 fn processor(cores: u32) -> Processor {

@@ -14,6 +14,7 @@ mod failing_links;
 mod fixture;
 mod fpga_card;
 mod host_thread;
+mod late_completions;
 mod latency;
 mod limits;
 mod locks;
