@@ -155,6 +155,33 @@ offset = "32 KiB"
 """
 
 
+LATE = """
+[hosts.h0]
+memory_read_latency = "60 us"
+[devices.a]
+upstream = "h0"
+tags = 1
+completion_timeout = "50 us"
+[[flows]]
+from = "a"
+to = "h0"
+direction = "read"
+count = 4
+"""
+
+
+def test_completions_that_come_too_late_are_warned_of(peerlane: Run, tmp_path: Path) -> None:
+    (path := tmp_path / "late.toml").write_text(LATE, encoding="utf-8")
+    ran = peerlane("run", path)
+    assert ran.status == 1
+    warning, error = ran.err.splitlines()
+    assert warning == (
+        "warning: a: 3 completions matched no outstanding request and were dropped, perhaps because"
+        " they came after the completion timeout; write a longer completion_timeout there"
+    )
+    assert error.startswith("error: a: unexpected completion (3 times); a: completion timeout (4")
+
+
 def test_data_that_was_lost_is_not_data_that_differs(peerlane: Run, scenario: Write) -> None:
     lost = peerlane("run", scenario(('to = "b"', 'to = "0xdead0000"')))
     assert re.search(r"a-to-b .* incomplete", lost.out)

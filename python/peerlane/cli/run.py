@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from peerlane import Simulation
-from peerlane.cli.console import complain, emit, progress
+from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.options import FAILED, JsonTo, Scenario, writable
 from peerlane.cli.tables.run import run as tables
 
@@ -112,6 +112,8 @@ def run(
     with progress(f"running {Path(file).name}") as bar:
         result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
     emit(result.to_json(), tables(result, simulation.tree()), json_to)
+    for warning in result.warnings:
+        warn(warning)
     if failures := result.failures:
         more = len(failures) - MOST_FAILURES
         shown = failures if more <= 0 else [*failures[:MOST_FAILURES], f"and {more} more"]

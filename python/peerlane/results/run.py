@@ -73,6 +73,18 @@ class RunResult(Document):
         return self.flows.to_pandas()
 
     @property
+    def warnings(self) -> list[str]:
+        """What makes the figures of this run doubtful, and what to write instead."""
+        timed_out = {e.where for e in self.errors if e.what == "completion timeout"}
+        return [
+            f"{e.where}: {e.count} completions matched no outstanding request and were dropped,"
+            " perhaps because they came after the completion timeout; write a longer"
+            " completion_timeout there"
+            for e in self.errors
+            if e.what == "unexpected completion" and e.where in timed_out
+        ]
+
+    @property
     def failures(self) -> list[str]:
         """The reasons why this run failed; empty if it succeeded."""
         faults = [
