@@ -2,6 +2,7 @@
 //!
 //! An engine receives packets after the receive path, and sends packets into the send path.
 
+mod datapath;
 mod service;
 mod timer;
 mod virtual_functions;
@@ -9,13 +10,14 @@ mod virtual_functions;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kernel::{Component, Effects, Port, Span, Time};
+use kernel::{Component, Effects, Port, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
 use transaction::{FunctionPlace, Functions, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
+use datapath::Datapath;
 pub use timer::EndpointTimer;
 use virtual_functions::VirtualMemory;
 
@@ -47,9 +49,10 @@ pub struct Endpoint {
     /// Boxed, because few endpoints have it.
     virtual_memory: Option<Box<VirtualMemory>>,
     patterns: Arc<[Pattern]>,
-    cycle: Span,
-    /// The time at which the datapath can take the engine's next packet.
-    datapath_free: Time,
+    /// The datapath from the engine.
+    sending: Datapath,
+    /// The datapath to the engine.
+    receiving: Datapath,
     /// The time at which each packet leaves the send path, where the datapath limits their number.
     outbound: VecDeque<Time>,
     /// Packets in the receive path, with the time at which they reach the engine.
@@ -94,8 +97,18 @@ impl Endpoint {
             bar: Memory::new(parameters.bar.0),
             virtual_memory: VirtualMemory::of(&parameters),
             patterns,
-            cycle: parameters.clock.period(),
-            datapath_free: Time::ZERO,
+            sending: Datapath::new(
+                parameters.clock.period(),
+                parameters.datapath.0,
+                parameters.idle_cycles,
+                parameters.straddling.0,
+            ),
+            receiving: Datapath::new(
+                parameters.clock.period(),
+                parameters.receive_datapath.0,
+                parameters.receive_idle_cycles,
+                parameters.receive_straddling.0,
+            ),
             outbound: VecDeque::new(),
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
@@ -196,10 +209,14 @@ impl Endpoint {
     pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) -> bool {
         let (arrival, _) = self.link.receive(frame, &mut At::new(fx, PORT));
         if let Some(Arrival::Packet(delivery)) = arrival {
-            let after = self.parameters.receive_latency;
-            self.inbound.push_back((fx.now() + after, delivery.packet));
-            if after > Span::ZERO {
-                fx.wake(EndpointTimer::Inbound.into(), after);
+            let mut due = fx.now() + self.parameters.receive_latency;
+            if !self.receiving.is_unlimited() {
+                let bytes = fx.store()[delivery.packet].bytes().len() as u64;
+                due = self.receiving.pass(due, bytes);
+            }
+            self.inbound.push_back((due, delivery.packet));
+            if due > fx.now() {
+                fx.wake(EndpointTimer::Inbound.into(), due.since(fx.now()));
                 return false;
             }
         }
@@ -273,8 +290,8 @@ impl Endpoint {
                 // The next departure on the link runs the engine again.
                 return false;
             }
-            if self.datapath_free > fx.now() {
-                self.wake_engine(self.datapath_free, fx);
+            if self.sending.opens() > fx.now() {
+                self.wake_engine(self.sending.opens(), fx);
                 return false;
             }
             match self.answers.front().copied() {
@@ -338,7 +355,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends a packet by the datapath, which must be [open](Endpoint::is_open); returns the time at which the datapath is free.
+    /// Sends a packet by the datapath, which must be [open](Endpoint::is_open); returns the time at which its last beat has passed.
     pub(crate) fn hand_over<C: Device>(
         &mut self,
         packet: PacketId,
@@ -346,16 +363,14 @@ impl Endpoint {
     ) -> Time {
         let now = fx.now();
         let ready = now + self.parameters.send_latency;
-        if ready > now && self.parameters.datapath.0 > 0 {
+        if ready > now && !self.sending.is_unlimited() {
             self.outbound.push_back(ready);
         }
         let waiting = Waiting::new(packet, fx.store(), ready);
         let mut passed = now;
-        if self.parameters.datapath.0 > 0 {
-            let beats =
-                (fx.store()[packet].bytes().len() as u64).div_ceil(self.parameters.datapath.0);
-            passed = now + self.cycle * beats;
-            self.datapath_free = passed + self.cycle * u64::from(self.parameters.idle_cycles);
+        if !self.sending.is_unlimited() {
+            let bytes = fx.store()[packet].bytes().len() as u64;
+            passed = self.sending.pass(now, bytes);
         }
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
         passed

@@ -28,13 +28,24 @@ kernel::parameters! {
         tag_quarantine: Span = Span::from_us(10_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 6.6.2, on stale completions: the completion timeout once more";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
-        /// Bytes that the datapath transfers each cycle; "0 B" for no limit.
+        /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
         datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
-        /// Idle cycles of the datapath between two packets.
+        /// Idle cycles of the datapath between two packets of the engine.
         idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
+        /// Distance of the places in a beat of the datapath at which a packet of the engine may begin, when the one before ends in this
+        /// beat; "0 B" if each packet begins with a beat.
+        straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "AMD PG213, 512-bit requester request interface: an option, at bytes 0 and 32";
+        /// Bytes that the datapath gives to the engine each cycle, headers and payloads in whole beats; "0 B" for no limit. A packet
+        /// occupies the receive buffer until its last beat has passed. A key of its own, because the documents from which profiles
+        /// take `datapath` are about sending.
+        receive_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
+        /// Idle cycles of the datapath between two packets for the engine.
+        receive_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
+        /// Distance of the places in a beat at which a packet for the engine may begin, as `straddling` is for sending.
+        receive_straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "AMD PG213, 512-bit requester completion interface: an option, at multiples of 16 bytes";
         /// Time from the engine's transfer of a packet to its first bit on the wire.
         send_latency: Span = Span::ZERO, from "our choice: none";
-        /// Time from a packet's last bit on the wire to its arrival at the engine.
+        /// Time from a packet's last bit on the wire to its arrival at the engine, besides its beats on the receive datapath.
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), from "our choice: a few cycles of an FPGA";
@@ -45,6 +56,43 @@ kernel::parameters! {
 }
 
 impl EndpointParameters {
+    /// The key of a setting of the datapath that contradicts another, with what is wrong and what to write instead.
+    pub fn datapath_contradiction(&self) -> Option<(&'static str, String)> {
+        let ways = [
+            (
+                "straddling",
+                self.straddling,
+                "datapath",
+                self.datapath,
+                "idle_cycles",
+                self.idle_cycles,
+            ),
+            (
+                "receive_straddling",
+                self.receive_straddling,
+                "receive_datapath",
+                self.receive_datapath,
+                "receive_idle_cycles",
+                self.receive_idle_cycles,
+            ),
+        ];
+        ways.into_iter().find_map(|(key, place, datapath, beat, idle_key, idle)| {
+            let (Bytes(place), Bytes(beat)) = (place, beat);
+            let message = if place == 0 {
+                return None;
+            } else if place >= beat || beat % place != 0 {
+                format!(
+                    "{place} B is no part of a beat of {beat} B; write less than {datapath}, which must be a multiple of it"
+                )
+            } else if idle > 0 {
+                format!("no packet begins in the beat of another after idle cycles; write {idle_key} = 0")
+            } else {
+                return None;
+            };
+            Some((key, message))
+        })
+    }
+
     /// The limits of outstanding non-posted requests of an engine with so many tags.
     pub(crate) fn outstanding(&self, tags: u32, completion_timeout: Span) -> OutstandingLimits {
         OutstandingLimits {

@@ -126,6 +126,19 @@ pub(crate) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(),
     }
 }
 
+/// Checks the datapaths of a device.
+pub(crate) fn check_datapath(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+    let NodeKind::Device(endpoint, _) = &node.kind else {
+        return Ok(());
+    };
+    endpoint
+        .datapath_contradiction()
+        .map_or(Ok(()), |(key, wrong)| {
+            let message = format!("{}.{key}: {wrong}", node.name.value);
+            Err(scenario.error(node.lines.of(key), message))
+        })
+}
+
 fn checked(scenario: &Scenario, node: &Node, key: &str, size: Bytes) -> Result<(), ScenarioError> {
     if SIZES.contains(&size.0) && size.0.is_power_of_two() {
         return Ok(());

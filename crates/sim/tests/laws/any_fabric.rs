@@ -305,15 +305,17 @@ fn device() -> impl Strategy<Value = Device> {
             &[r#""512 B""#, r#""128 B""#, r#""4096 B""#],
         ),
         setting("virtual_functions", &["0", "0", "1", "7"]),
+        setting("receive_datapath", &[r#""0 B""#, r#""32 B""#]),
+        setting("receive_idle_cycles", &["0", "2"]),
         latency,
     );
-    (node(), lines, weighted(0.33, engine())).prop_map(|(node, (a, b, c, d, e, f, g), engine)| {
-        Device {
+    (node(), lines, weighted(0.33, engine())).prop_map(
+        |(node, (a, b, c, d, e, f, g, h, i), engine)| Device {
             node,
-            lines: "bar = \"256 KiB\"\n".to_owned() + &[a, b, c, d, e, f, g].concat(),
+            lines: "bar = \"256 KiB\"\n".to_owned() + &[a, b, c, d, e, f, g, h, i].concat(),
             engine,
-        }
-    })
+        },
+    )
 }
 
 fn engine() -> impl Strategy<Value = String> {

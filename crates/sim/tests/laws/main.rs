@@ -9,6 +9,7 @@ mod bytes;
 mod cases;
 mod coherence;
 mod completions;
+mod datapaths;
 mod enumeration;
 mod failing_links;
 mod fixture;

@@ -434,3 +434,19 @@ fn a_buffer_holds_the_largest_packet_of_its_class() {
         "bad.toml:3: s0.nonposted_data: 16 B does not hold the operands of an atomic operation; write 32 B at least"
     );
 }
+
+#[test]
+fn a_place_in_a_beat_is_a_part_of_the_beat() {
+    assert_eq!(
+        pair("datapath = \"32 B\"\nstraddling = \"32 B\""),
+        "bad.toml:9: b.straddling: 32 B is no part of a beat of 32 B; write less than datapath, which must be a multiple of it"
+    );
+    assert_eq!(
+        pair("receive_straddling = \"16 B\""),
+        "bad.toml:8: b.receive_straddling: 16 B is no part of a beat of 0 B; write less than receive_datapath, which must be a multiple of it"
+    );
+    assert_eq!(
+        pair("datapath = \"32 B\"\nstraddling = \"16 B\"\nidle_cycles = 1"),
+        "bad.toml:9: b.straddling: no packet begins in the beat of another after idle cycles; write idle_cycles = 0"
+    );
+}

@@ -1,0 +1,70 @@
+//! The datapath between a device's core and its engine, in both directions: header and payload in whole beats.
+
+use crate::fixture::*;
+
+/// A device `a` at a link that is faster than its datapath of 250 MHz, and a flow of its reads or of the host's writes.
+fn machine(device: &str, flow: &str) -> String {
+    format!(
+        "[links]\ngeneration = 3\nlanes = 16\n{HOST}max_payload_supported = \"128 B\"\n[devices.a]\nupstream = \"h0\"\nmax_payload_supported = \"128 B\"\nclock = \"250 MHz\"\n{device}\n[[flows]]\nid = \"f\"\n{flow}\n"
+    )
+}
+
+const READS: &str = "from = \"a\"\nto = \"h0\"\ndirection = \"read\"\nsize = \"512 KiB\"";
+const WRITES: &str = "from = \"h0\"\nto = \"a\"\nsize = \"512 KiB\"\nwindow = \"32 KiB\"";
+
+fn rate_of(device: &str, flow: &str) -> f64 {
+    rate(run(&machine(device, flow)).all_intact().flow("f"))
+}
+
+#[test]
+fn the_receive_datapath_sets_the_rate_of_reads_where_it_is_slower_than_the_link() {
+    // A completion of 128 bytes has 140, which are 9 beats of 16 bytes.
+    let cycle = 4e-9;
+    let plain = rate_of("receive_datapath = \"16 B\"", READS);
+    close(plain, 128.0 / (9.0 * cycle), 0.5);
+    let idle = "receive_datapath = \"16 B\"\nreceive_idle_cycles = 1";
+    close(rate_of(idle, READS), 128.0 / (10.0 * cycle), 0.5);
+}
+
+#[test]
+fn with_straddling_a_completion_begins_in_the_beat_in_which_the_one_before_ends() {
+    let cycle = 4e-9;
+    // 140 bytes are 5 beats of 32 bytes, or 4 and a half.
+    let plain = rate_of("receive_datapath = \"32 B\"", READS);
+    close(plain, 128.0 / (5.0 * cycle), 0.5);
+    let straddled = "receive_datapath = \"32 B\"\nreceive_straddling = \"16 B\"";
+    close(rate_of(straddled, READS), 128.0 / (4.5 * cycle), 0.5);
+}
+
+#[test]
+fn an_engine_that_sends_may_straddle_too() {
+    let cycle = 4e-9;
+    let writes = "from = \"a\"\nto = \"h0\"\nsize = \"512 KiB\"";
+    close(
+        rate_of("datapath = \"32 B\"", writes),
+        128.0 / (5.0 * cycle),
+        0.5,
+    );
+    let straddled = "datapath = \"32 B\"\nstraddling = \"16 B\"";
+    close(rate_of(straddled, writes), 128.0 / (4.5 * cycle), 0.5);
+}
+
+#[test]
+fn a_packet_occupies_the_receive_buffer_until_its_last_beat_has_passed() {
+    let device = "receive_datapath = \"16 B\"";
+    let result = run(&machine(device, WRITES)).all_intact();
+    assert!(result.link("h0-a", "down").credit_stall_ns > 0.0);
+    let (free, slow) = (rate_of("", WRITES), rate(result.flow("f")));
+    assert!(slow < 4e9 && free > 2.0 * slow, "{free} {slow}");
+    let packet = 128.0 + 12.0;
+    close(slow, 128.0 / (f64::ceil(packet / 16.0) * 4e-9), 1.0);
+}
+
+#[test]
+fn the_beats_of_a_completion_are_part_of_the_latency_of_its_read() {
+    let one = "from = \"a\"\nto = \"h0\"\ndirection = \"read\"\ncount = 1\nrequest_size = \"64 B\"";
+    let free = latency(&machine("", one));
+    let slow = latency(&machine("receive_datapath = \"8 B\"", one));
+    // 76 bytes are 10 beats of 8 bytes.
+    close(slow - free, 40.0, 1e-6);
+}
