@@ -134,9 +134,10 @@ impl Endpoint {
         self.max_payload
     }
 
-    /// Max read request size in Device Control, in bytes.
+    /// Max read request size in Device Control, in bytes, or the largest size of which the completion buffer holds a request.
     pub fn max_read_request(&self) -> u32 {
-        self.functions.space(FunctionPlace::Own).max_read_request()
+        let set = self.functions.space(FunctionPlace::Own).max_read_request();
+        set.min(self.parameters.completion_buffer().largest_request())
     }
 
     /// Number of tags that the engine may use, with the enabled tag width.

@@ -2,7 +2,7 @@
 
 use kernel::{Bytes, Frequency, Span};
 use protocol::{Bar, MsixTable, SrIov};
-use transaction::OutstandingLimits;
+use transaction::{CompletionBuffer, OutstandingLimits};
 
 kernel::parameters! {
     /// The parameters of a device's PCI Express core.
@@ -26,6 +26,12 @@ kernel::parameters! {
         /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected
         /// instead of the answer to another request.
         tag_quarantine: Span = Span::from_us(10_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 6.6.2, on stale completions: the completion timeout once more";
+        /// Bytes of the buffer for completions of each function, which requests no more than fits into it; none for no limit. A request
+        /// takes its space until its completions have reached the engine.
+        completion_buffer: Option<Bytes> = None, within None..=Some(Bytes(1 << 30)), from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1444 entries of 256 bits; AMD PG213, Completion Space: 32,768 B";
+        /// Completions that this buffer holds; none for no limit. A request takes as many as it may be divided into, at multiples of 64
+        /// bytes.
+        completion_buffer_headers: Option<u32> = None, within None..=Some(65536), from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1144; AMD PG213, Completion Space: 128";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "common for FPGA cores";
         /// Bytes that the datapath takes from the engine each cycle, headers and payloads in whole beats; "0 B" for no limit.
@@ -56,41 +62,74 @@ kernel::parameters! {
 }
 
 impl EndpointParameters {
-    /// The key of a setting of the datapath that contradicts another, with what is wrong and what to write instead.
-    pub fn datapath_contradiction(&self) -> Option<(&'static str, String)> {
-        let ways = [
+    /// The key of a setting that cannot work, or that contradicts another, with what is wrong and what to write instead.
+    pub fn contradiction(&self) -> Option<(&'static str, String)> {
+        let places = [
+            ("straddling", self.straddling, "datapath", self.datapath),
+            (
+                "receive_straddling",
+                self.receive_straddling,
+                "receive_datapath",
+                self.receive_datapath,
+            ),
+        ];
+        for (key, Bytes(place), datapath, Bytes(beat)) in places {
+            if place > 0 && (place >= beat || beat % place != 0) {
+                let message = format!(
+                    "{place} B is no part of a beat of {beat} B; write less than {datapath}, which must be a multiple of it"
+                );
+                return Some((key, message));
+            }
+        }
+        let idle = [
             (
                 "straddling",
                 self.straddling,
-                "datapath",
-                self.datapath,
                 "idle_cycles",
                 self.idle_cycles,
             ),
             (
                 "receive_straddling",
                 self.receive_straddling,
-                "receive_datapath",
-                self.receive_datapath,
                 "receive_idle_cycles",
                 self.receive_idle_cycles,
             ),
         ];
-        ways.into_iter().find_map(|(key, place, datapath, beat, idle_key, idle)| {
-            let (Bytes(place), Bytes(beat)) = (place, beat);
-            let message = if place == 0 {
-                return None;
-            } else if place >= beat || beat % place != 0 {
-                format!(
-                    "{place} B is no part of a beat of {beat} B; write less than {datapath}, which must be a multiple of it"
-                )
-            } else if idle > 0 {
-                format!("no packet begins in the beat of another after idle cycles; write {idle_key} = 0")
-            } else {
-                return None;
-            };
-            Some((key, message))
+        let idle = idle
+            .iter()
+            .find(|(_, place, _, idle)| place.0 > 0 && *idle > 0);
+        if let Some((key, _, idle, _)) = idle {
+            let message = format!(
+                "no packet begins in the beat of another after idle cycles; write {idle} = 0"
+            );
+            return Some((key, message));
+        }
+        let buffer = [
+            (
+                "completion_buffer",
+                self.completion_buffer.map(|bytes| bytes.0),
+                SMALLEST_READ,
+                " B",
+            ),
+            (
+                "completion_buffer_headers",
+                self.completion_buffer_headers.map(u64::from),
+                SMALLEST_READ / 64 + 1,
+                "",
+            ),
+        ];
+        buffer.into_iter().find_map(|(key, size, least, unit)| {
+            let size = size.filter(|size| *size < least)?;
+            Some((key, format!("{size}{unit} does not hold the completions of a read request of {SMALLEST_READ} B, the smallest max read request size; write {least}{unit} at least")))
         })
+    }
+
+    /// The buffer for completions.
+    pub(crate) fn completion_buffer(&self) -> CompletionBuffer {
+        CompletionBuffer {
+            bytes: self.completion_buffer.map(|Bytes(bytes)| bytes),
+            headers: self.completion_buffer_headers,
+        }
     }
 
     /// The limits of outstanding non-posted requests of an engine with so many tags.
@@ -99,6 +138,7 @@ impl EndpointParameters {
             tags: tags as u16,
             completion_timeout,
             tag_quarantine: self.tag_quarantine,
+            completion_buffer: self.completion_buffer(),
         }
     }
 
@@ -153,3 +193,6 @@ impl EndpointParameters {
 
 /// Size of the MSI-X table's page at the end of BAR 0.
 const MSIX_BYTES: u64 = 4096;
+
+/// The smallest max read request size, in bytes (PCIe Base 7.5.3.4).
+const SMALLEST_READ: u64 = 128;

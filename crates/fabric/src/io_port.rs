@@ -10,8 +10,8 @@ use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{BusFrame, Charge, Frame, Observation, PacketId, Pcie, Refusal, ReturnedSpace};
 use protocol::{Completion, FunctionId, Header, Kind, MemoryRequest, Status};
 use transaction::{
-    AnsweredPart, Bridge, BridgeConfig, BridgeSide, FunctionPlace, Functions, Outstanding,
-    OutstandingLimits, refuse,
+    AnsweredPart, Bridge, BridgeConfig, BridgeSide, CompletionBuffer, FunctionPlace, Functions,
+    Outstanding, OutstandingLimits, refuse,
 };
 
 kernel::parameters! {
@@ -173,6 +173,7 @@ impl IoPort {
             tags: tags as u16,
             completion_timeout: parameters.completion_timeout,
             tag_quarantine: parameters.tag_quarantine,
+            completion_buffer: CompletionBuffer::default(),
         };
         let bridge = BridgeConfig {
             processor: config.processor,
@@ -419,7 +420,8 @@ impl IoPort {
         if let Some(space) = load.space {
             return_space(space, fx);
         }
-        let tag = self.outstanding.begin(load.number, load.len, fx.now());
+        let range = (load.address, load.len);
+        let tag = self.outstanding.begin(load.number, range, fx.now());
         Some(load.request(self.functions.id(), tag, fx.store()))
     }
 }

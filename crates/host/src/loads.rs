@@ -47,7 +47,7 @@ impl Loads {
     /// Returns the next read request, if a tag is free.
     pub(crate) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<PacketId> {
         let (thread, address, len) = self.waiting.pop_front_if(|_| self.open.is_open(now))?;
-        let tag = self.open.begin(thread, len, now);
+        let tag = self.open.begin(thread, (address, len), now);
         let header = Header::memory_read(self.id, tag, address, len)
             .expect("a load of a program is within a page");
         let packet = packets.claim();

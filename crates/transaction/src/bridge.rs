@@ -208,7 +208,10 @@ impl Bridge {
             return waiting.packet;
         };
         let len = read.byte_len();
-        let tag = self.asked.begin(Asked { request, stamp }, len, now);
+        let tag = {
+            let range = (waiting.address, len);
+            self.asked.begin(Asked { request, stamp }, range, now)
+        };
         let kind = Kind::MemoryRead(request_at(self.global_id(), tag, waiting.address, len));
         packets.rewritten(waiting.packet, Header { kind, ..request })
     }

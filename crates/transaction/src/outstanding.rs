@@ -6,6 +6,9 @@ use std::ops::Range;
 use kernel::{Span, Time};
 use protocol::{Completion, Status, Tag};
 
+use crate::CompletionBuffer;
+use crate::completion_buffer::Space;
+
 /// The limits of a function's outstanding requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutstandingLimits {
@@ -16,6 +19,8 @@ pub struct OutstandingLimits {
     /// The time after its timeout in which the tag of a request is not used again: a completion that comes in this time is
     /// unexpected, instead of the answer to another request.
     pub tag_quarantine: Span,
+    /// The buffer for the completions.
+    pub completion_buffer: CompletionBuffer,
 }
 
 /// Outstanding requests by tag. `T` is the requester's data about each request.
@@ -32,6 +37,8 @@ pub struct Outstanding<T> {
     deadlines: VecDeque<(Time, u16)>,
     /// The tags in quarantine, each with the end of its quarantine, in the order of these times.
     quarantined: VecDeque<(Time, u16)>,
+    /// The space of the completion buffer that outstanding requests, and late completions of tags in quarantine, may need.
+    used: Space,
 }
 
 /// The state of a tag.
@@ -39,7 +46,7 @@ pub struct Outstanding<T> {
 enum Slot<T> {
     Free,
     Waiting(Waiting<T>),
-    Quarantined,
+    Quarantined(Space),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +55,8 @@ struct Waiting<T> {
     len: u32,
     received: u32,
     deadline: Time,
+    /// The space for the completions that have not come.
+    space: Space,
 }
 
 /// The part of a request that a completion answers, or that a timeout ends.
@@ -73,6 +82,7 @@ impl<T: Copy> Outstanding<T> {
             slots: Vec::new(),
             deadlines: VecDeque::new(),
             quarantined: VecDeque::new(),
+            used: Space::default(),
         };
         outstanding.allow(limits.tags);
         outstanding
@@ -100,9 +110,35 @@ impl<T: Copy> Outstanding<T> {
         !self.free.is_empty() || released.any(|(_, tag)| self.tags.contains(tag))
     }
 
-    /// Adds a request for `len` bytes and returns its tag. A tag must be free.
-    pub fn begin(&mut self, what: T, len: u32, now: Time) -> Tag {
+    /// Whether a tag is free at `now`, and the completion buffer has space for a request for `len` bytes at `address`.
+    pub fn fits(&self, address: u64, len: u32, now: Time) -> bool {
+        self.is_open(now) && self.has_space(Space::of(address, len), now)
+    }
+
+    /// Whether a tag is free at `now`, and the completion buffer has space for a request for `len` bytes at any address.
+    pub fn fits_anywhere(&self, len: u32, now: Time) -> bool {
+        self.is_open(now) && self.has_space(Space::anywhere(len), now)
+    }
+
+    fn has_space(&self, more: Space, now: Time) -> bool {
+        let buffer = &self.limits.completion_buffer;
+        if !buffer.is_limited() {
+            return true;
+        }
+        let mut used = self.used;
+        for (_, tag) in self.quarantined.iter().take_while(|(end, _)| *end <= now) {
+            if let Slot::Quarantined(space) = self.slots[usize::from(*tag)] {
+                used.remove(space);
+            }
+        }
+        buffer.fits(used, more)
+    }
+
+    /// Adds a request for `len` bytes at `address` and returns its tag. A tag must be free.
+    pub fn begin(&mut self, what: T, (address, len): (u64, u32), now: Time) -> Tag {
         self.release(now);
+        let space = Space::of(address, len);
+        self.used.add(space);
         let tag = self.free.pop().expect("a request needs a free tag");
         let deadline = now + self.limits.completion_timeout;
         self.slots[usize::from(tag)] = Slot::Waiting(Waiting {
@@ -110,6 +146,7 @@ impl<T: Copy> Outstanding<T> {
             len,
             received: 0,
             deadline,
+            space,
         });
         self.deadlines.push_back((deadline, tag));
         Tag(tag)
@@ -134,6 +171,8 @@ impl<T: Copy> Outstanding<T> {
             last: len == left,
         };
         waiting.received += len;
+        self.used
+            .remove(waiting.space.take_completion(part.len, part.last));
         if part.last {
             *slot = Slot::Free;
             if self.tags.contains(&completion.tag.0) {
@@ -143,11 +182,13 @@ impl<T: Copy> Outstanding<T> {
         Some(part)
     }
 
-    /// The next time after `now` at which a request times out or, while no tag is free, at which a tag leaves its quarantine.
+    /// The next time after `now` at which a request times out or, if a request may have to wait for that, at which a tag leaves its
+    /// quarantine.
     pub fn next_change(&mut self, now: Time) -> Time {
         self.release(now);
+        let is_limited = self.limits.completion_buffer.is_limited();
         let released = match self.quarantined.front() {
-            Some((end, _)) if self.free.is_empty() => *end,
+            Some((end, _)) if self.free.is_empty() || is_limited => *end,
             _ => Time::NEVER,
         };
         self.oldest_deadline().min(released)
@@ -168,7 +209,10 @@ impl<T: Copy> Outstanding<T> {
     /// Frees the tags whose quarantine is over. They are used after all others.
     fn release(&mut self, now: Time) {
         while let Some((_, tag)) = self.quarantined.pop_front_if(|(end, _)| *end <= now) {
-            self.slots[usize::from(tag)] = Slot::Free;
+            let slot = std::mem::replace(&mut self.slots[usize::from(tag)], Slot::Free);
+            if let Slot::Quarantined(space) = slot {
+                self.used.remove(space);
+            }
             if self.tags.contains(&tag) {
                 self.free.insert(0, tag);
             }
@@ -183,9 +227,10 @@ impl<T: Copy> Outstanding<T> {
         }
         let (_, tag) = self.deadlines.pop_front()?;
         let slot = &mut self.slots[usize::from(tag)];
-        let Slot::Waiting(waiting) = std::mem::replace(slot, Slot::Quarantined) else {
+        let Slot::Waiting(waiting) = *slot else {
             panic!("{TIMED_OUT}");
         };
+        *slot = Slot::Quarantined(waiting.space);
         self.quarantined
             .push_back((now + self.limits.tag_quarantine, tag));
         Some(AnsweredPart {
@@ -214,6 +259,7 @@ mod tests {
             tags,
             completion_timeout: TIMEOUT,
             tag_quarantine: QUARANTINE,
+            completion_buffer: CompletionBuffer::default(),
         })
     }
 
@@ -232,7 +278,7 @@ mod tests {
     #[test]
     fn the_parts_of_an_answer_follow_each_other_and_the_last_frees_the_tag() {
         let mut outstanding = outstanding(1);
-        let tag = outstanding.begin('a', 96, Time::ZERO);
+        let tag = outstanding.begin('a', (0, 96), Time::ZERO);
         assert!(!outstanding.is_open(Time::ZERO));
         let first = outstanding.take(&answer(tag, 96, 64, Status::Successful));
         let second = outstanding.take(&answer(tag, 32, 32, Status::Successful));
@@ -255,7 +301,7 @@ mod tests {
     #[test]
     fn an_error_ends_the_whole_request() {
         let mut outstanding = outstanding(1);
-        let tag = outstanding.begin('a', 96, Time::ZERO);
+        let tag = outstanding.begin('a', (0, 96), Time::ZERO);
         let part = outstanding.take(&answer(tag, 96, 0, Status::UnsupportedRequest));
         assert_eq!(
             part.map(|part| (part.offset, part.len, part.last)),
@@ -266,8 +312,8 @@ mod tests {
     #[test]
     fn a_request_is_given_up_when_its_time_is_over_and_not_before() {
         let mut outstanding = outstanding(2);
-        let answered = outstanding.begin('a', 4, Time::ZERO);
-        outstanding.begin('b', 8, Time::ZERO + Span::from_ns(1));
+        let answered = outstanding.begin('a', (0, 4), Time::ZERO);
+        outstanding.begin('b', (0, 8), Time::ZERO + Span::from_ns(1));
         outstanding.take(&answer(answered, 4, 4, Status::Successful));
         assert_eq!(outstanding.give_up(Time::ZERO + TIMEOUT), None);
         let late = Time::ZERO + TIMEOUT + Span::from_ns(1);
@@ -282,20 +328,20 @@ mod tests {
     #[test]
     fn a_tag_that_was_given_up_is_used_again_after_its_quarantine_and_after_all_others() {
         let mut outstanding = outstanding(3);
-        let lost = outstanding.begin((), 4, Time::ZERO);
+        let lost = outstanding.begin((), (0, 4), Time::ZERO);
         let late = Time::ZERO + TIMEOUT;
         assert!(outstanding.give_up(late).is_some());
         let end = late + QUARANTINE;
         assert!(outstanding.is_open(end));
-        assert_ne!(outstanding.begin((), 4, end), lost);
-        assert_ne!(outstanding.begin((), 4, end), lost);
-        assert_eq!(outstanding.begin((), 4, end), lost);
+        assert_ne!(outstanding.begin((), (0, 4), end), lost);
+        assert_ne!(outstanding.begin((), (0, 4), end), lost);
+        assert_eq!(outstanding.begin((), (0, 4), end), lost);
     }
 
     #[test]
     fn a_requester_with_one_tag_waits_for_the_end_of_its_quarantine() {
         let mut outstanding = outstanding(1);
-        let lost = outstanding.begin('a', 4, Time::ZERO);
+        let lost = outstanding.begin('a', (0, 4), Time::ZERO);
         let late = Time::ZERO + TIMEOUT;
         assert!(outstanding.give_up(late).is_some());
         let (end, before) = (late + QUARANTINE, late + (QUARANTINE - Span::from_fs(1)));
@@ -306,13 +352,13 @@ mod tests {
             None
         );
         assert!(!outstanding.is_open(before) && outstanding.is_open(end));
-        assert_eq!(outstanding.begin('b', 4, end), lost);
+        assert_eq!(outstanding.begin('b', (0, 4), end), lost);
     }
 
     #[test]
     fn a_change_of_the_tags_ends_no_quarantine() {
         let mut outstanding = outstanding(2);
-        let lost = outstanding.begin((), 4, Time::ZERO);
+        let lost = outstanding.begin((), (0, 4), Time::ZERO);
         let late = Time::ZERO + TIMEOUT;
         assert!(outstanding.give_up(late).is_some());
         outstanding.allow(1);
@@ -320,14 +366,14 @@ mod tests {
         assert!(!outstanding.is_open(late));
         assert_eq!(outstanding.next_change(late), late + QUARANTINE);
         outstanding.allow(2);
-        assert_eq!(outstanding.begin((), 4, late), Tag(1));
+        assert_eq!(outstanding.begin((), (0, 4), late), Tag(1));
     }
 
     #[test]
     fn more_than_256_requests_take_ten_bit_tags_alone() {
         let mut outstanding = outstanding(768);
         for _ in 0..768 {
-            assert!((256..1024).contains(&outstanding.begin((), 4, Time::ZERO).0));
+            assert!((256..1024).contains(&outstanding.begin((), (0, 4), Time::ZERO).0));
         }
         assert!(!outstanding.is_open(Time::ZERO));
     }
@@ -335,10 +381,10 @@ mod tests {
     #[test]
     fn requests_that_wait_keep_tags_that_are_allowed_no_more() {
         let mut outstanding = outstanding(300);
-        let wide = outstanding.begin('a', 4, Time::ZERO);
+        let wide = outstanding.begin('a', (0, 4), Time::ZERO);
         assert_eq!(wide, Tag(256));
         outstanding.allow(1);
-        let narrow = outstanding.begin('b', 4, Time::ZERO);
+        let narrow = outstanding.begin('b', (0, 4), Time::ZERO);
         assert_eq!(narrow, Tag(0));
         assert!(!outstanding.is_open(Time::ZERO));
         let part = outstanding.take(&answer(wide, 4, 4, Status::Successful));
@@ -346,6 +392,41 @@ mod tests {
         assert!(!outstanding.is_open(Time::ZERO));
         outstanding.take(&answer(narrow, 4, 4, Status::Successful));
         assert!(outstanding.is_open(Time::ZERO));
+    }
+
+    #[test]
+    fn a_request_waits_for_space_for_all_its_completions() {
+        let mut outstanding = Outstanding::new(OutstandingLimits {
+            tags: 8,
+            completion_timeout: TIMEOUT,
+            tag_quarantine: QUARANTINE,
+            completion_buffer: CompletionBuffer {
+                bytes: Some(1024),
+                headers: Some(9),
+            },
+        });
+        let now = Time::ZERO;
+        let first = outstanding.begin('a', (0, 256), now);
+        assert!(outstanding.fits(0, 256, now) && !outstanding.fits(0, 1024, now));
+        let second = outstanding.begin('b', (0, 256), now);
+        // One of nine headers is left, and half of the bytes.
+        assert!(outstanding.fits(0, 64, now) && !outstanding.fits(32, 64, now));
+        assert!(!outstanding.fits_anywhere(64, now));
+        outstanding.take(&answer(first, 256, 64, Status::Successful));
+        assert!(outstanding.fits_anywhere(64, now) && !outstanding.fits_anywhere(128, now));
+        outstanding.take(&answer(first, 192, 192, Status::Successful));
+        assert!(outstanding.fits(0, 320, now));
+        // What has timed out may still come.
+        let late = now + TIMEOUT;
+        assert!(outstanding.give_up(late).is_some());
+        assert!(!outstanding.fits(0, 512, late));
+        let end = outstanding.next_change(late);
+        assert_eq!(end, late + QUARANTINE);
+        assert!(outstanding.fits(0, 512, end));
+        assert_eq!(
+            outstanding.take(&answer(second, 256, 256, Status::Successful)),
+            None
+        );
     }
 
     proptest! {
@@ -376,7 +457,7 @@ mod tests {
                     }
                     now = due;
                 }
-                let tag = outstanding.begin(number, 4, now);
+                let tag = outstanding.begin(number, (0, 4), now);
                 answers.push((now + Span::from_us(latency), tag, number));
             }
         }

@@ -159,8 +159,14 @@ impl Requester {
             if running.next_at() > now {
                 earliest = earliest.min(running.next_at());
             } else if running.flow.direction != Direction::Read || self.reads.is_open(now) {
+                running.begin(now, &self.limits);
+                let (address, len) = running.next_range(&self.limits);
+                let is_read = running.flow.direction == Direction::Read;
+                if is_read && !self.reads.fits(address, len, now) {
+                    continue;
+                }
                 self.turn = if place + 1 == live { 0 } else { place + 1 };
-                return Next::Packet(self.issue(index, now, packets));
+                return Next::Packet(self.issue(index, (address, len), now, packets));
             }
         }
         if earliest == Time::NEVER {
@@ -181,10 +187,15 @@ impl Requester {
         }
     }
 
-    fn issue(&mut self, index: usize, now: Time, packets: &mut Packets) -> PacketId {
+    /// Makes the next packet of the flow at `index`, for this range of addresses.
+    fn issue(
+        &mut self,
+        index: usize,
+        (address, len): (u64, u32),
+        now: Time,
+        packets: &mut Packets,
+    ) -> PacketId {
         let running = &mut self.flows[index];
-        running.begin(now, &self.limits);
-        let (address, len) = running.next_range(&self.limits);
         let (offset, flow, born) = (running.within, &running.flow, running.born);
         let last = u64::from(len) == running.left;
         let stamp = Stamp {
@@ -201,7 +212,7 @@ impl Requester {
                 request: running.request,
                 born,
             };
-            let tag = self.reads.begin(read, len, now);
+            let tag = self.reads.begin(read, (address, len), now);
             let header = Header::memory_read(self.id, tag, address, len).expect(LEGAL);
             packets[id].write(header, stamp);
         } else {
@@ -277,7 +288,7 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Extent, OutstandingLimits, Pattern};
+    use crate::{CompletionBuffer, Extent, OutstandingLimits, Pattern};
     use kernel::Span;
     use protocol::{Kind, Tag};
 
@@ -288,6 +299,10 @@ mod tests {
             tags: 2,
             completion_timeout: Span::from_us(50),
             tag_quarantine: Span::from_us(20),
+            completion_buffer: CompletionBuffer {
+                bytes: None,
+                headers: None,
+            },
         },
     };
 

@@ -240,11 +240,9 @@ impl Translations {
         let is_due = |stage: &Stage| matches!(*stage, Stage::Missed(due) if due <= now);
         let (page, stage) = missing
             .find(|(_, stage)| is_due(stage))
-            .filter(|_| self.outstanding.is_open(now))?;
+            .filter(|_| self.outstanding.fits_anywhere(BYTES, now))?;
         *stage = Stage::Requested(now, true);
-        let tag = self
-            .outstanding
-            .begin(*page, Translation::BYTES as u32, now);
+        let tag = self.outstanding.begin(*page, (page.address(), BYTES), now);
         let header = Header::translation_request(self.id, tag, *page, 1, false);
         let packet = packets.claim();
         packets[packet].write(
@@ -318,6 +316,9 @@ impl Translations {
     }
 }
 
+/// The size of a translation completion's data.
+const BYTES: u32 = Translation::BYTES as u32;
+
 /// The mapping in an entry for a page. A range of an unsupported page size gives the largest supported page within it.
 fn mapping(page: Page, entry: &Translation) -> Option<Mapping> {
     let rights = match entry.access {
@@ -354,6 +355,7 @@ mod tests {
                 tags: 16,
                 completion_timeout: Span::from_us(50),
                 tag_quarantine: Span::from_us(50),
+                completion_buffer: transaction::CompletionBuffer::default(),
             },
         );
         translations.allow(true, 0);

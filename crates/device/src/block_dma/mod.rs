@@ -198,22 +198,20 @@ impl BlockDma {
             return false;
         };
         let what = &self.works[transfer.work()].what;
-        let (may, has_tag) = match what.kind {
-            AccessKind::Write => (self.endpoint.is_bus_master(), true),
-            AccessKind::Read => (self.endpoint.is_bus_master(), self.outstanding.is_open(now)),
-            AccessKind::Atomic(_) => (
-                self.endpoint.is_atomic_requester(),
-                self.outstanding.is_open(now),
-            ),
+        let may = match what.kind {
+            AccessKind::Write | AccessKind::Read => self.endpoint.is_bus_master(),
+            AccessKind::Atomic(_) => self.endpoint.is_atomic_requester(),
         };
-        if self.next_request > now || !may || !has_tag || !self.endpoint.is_open(fx) {
-            return false;
-        }
         let limits = Limits {
             id: self.endpoint.id(),
             max_payload: self.endpoint.max_payload(),
             max_read_request: self.endpoint.max_read_request(),
         };
+        let range = transfer.next_range(what, limits);
+        let fits = range.is_none_or(|(at, len)| self.outstanding.fits(at, len, now));
+        if self.next_request > now || !may || !fits || !self.endpoint.is_open(fx) {
+            return false;
+        }
         let packet = transfer.next(what, limits, &mut self.outstanding, now, fx.store());
         self.endpoint.hand_over(packet, fx);
         self.next_request = now + self.request_interval;

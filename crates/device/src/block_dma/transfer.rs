@@ -104,9 +104,20 @@ impl Transfer {
         packet
     }
 
+    /// The address and the length of the next request, if it is non-posted.
+    pub(super) fn next_range(&self, what: &Accesses, limits: Limits) -> Option<(u64, u32)> {
+        let len = match what.kind {
+            AccessKind::Write => return None,
+            AccessKind::Read => self.room(limits.max_read_request),
+            AccessKind::Atomic(_) => self.size as u32,
+        };
+        Some((self.address + self.issued, len))
+    }
+
     fn begin(&mut self, outstanding: &mut Outstanding<u64>, len: u32, now: Time) -> protocol::Tag {
         self.open += 1;
-        outstanding.begin(self.issued, len, now)
+        let address = self.address + self.issued;
+        outstanding.begin(self.issued, (address, len), now)
     }
 
     /// Size of the next request: at most `largest`, within a page.
@@ -171,7 +182,7 @@ mod tests {
     use packet::FlowId;
     use protocol::{Kind, Tag};
     use transaction::AccessOrder;
-    use transaction::OutstandingLimits;
+    use transaction::{CompletionBuffer, OutstandingLimits};
 
     const LIMITS: Limits = Limits {
         id: FunctionId(0x100),
@@ -205,6 +216,7 @@ mod tests {
             tags: 32,
             completion_timeout: Span::from_us(50),
             tag_quarantine: Span::from_us(50),
+            completion_buffer: CompletionBuffer::default(),
         });
         let mut packets = Packets::default();
         let mut all = Vec::new();

@@ -230,7 +230,8 @@ impl HostInterface {
 
     /// The next item to send; reads and writes take turns.
     pub(super) fn next(&mut self, now: Time, packets: &mut Packets) -> Option<Outgoing> {
-        let read = !self.to_ask.is_empty() && self.outstanding.is_open(now);
+        let range = self.next_range();
+        let read = range.is_some_and(|(at, len)| self.outstanding.fits(at, len, now));
         if read && (!self.read_last || self.posted.is_empty()) {
             self.read_last = true;
             return self.ask(now, packets);
@@ -242,20 +243,26 @@ impl HostInterface {
         })
     }
 
+    /// The address and the length of the next request of the oldest read with requests to send.
+    fn next_range(&self) -> Option<(u64, u32)> {
+        let read = &self.reads[usize::from(*self.to_ask.front()?)];
+        let left = u32::from(read.len - read.asked);
+        let at = read.address + u64::from(read.asked);
+        Some((at, left.min(self.limits.max_read_request)))
+    }
+
     /// The next request of the oldest read with requests to send.
     fn ask(&mut self, now: Time, packets: &mut Packets) -> Option<Outgoing> {
+        let (at, len) = self.next_range()?;
         let number = *self.to_ask.front()?;
         let read = &mut self.reads[usize::from(number)];
-        let left = u32::from(read.len - read.asked);
-        let len = left.min(self.limits.max_read_request);
         let purpose = Purpose {
             epoch: self.epoch,
             read: number,
             offset: read.asked,
         };
-        let tag = self.outstanding.begin(purpose, len, now);
+        let tag = self.outstanding.begin(purpose, (at, len), now);
         self.unanswered += 1;
-        let at = read.address + u64::from(read.asked);
         let header = Header::memory_read(self.limits.id, tag, at, len)
             .expect("the read was checked to stay within its page");
         let packet = packets.claim();

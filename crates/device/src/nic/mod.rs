@@ -447,10 +447,11 @@ impl Nic {
 
     /// The next packet of a source; a read request needs a tag.
     fn next_of(&mut self, source: Source, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        let largest = self.shared.endpoint().max_read_request();
         let read = match source {
             Source::Stores => return self.window.next_store(fx),
             Source::Uploads => return self.shared.next_upload(fx),
-            _ if !self.reads.is_open(fx.now()) => return None,
+            _ if !self.reads.fits(largest, fx.now()) => return None,
             Source::Loads => return self.window.next_load(&self.shared, &mut self.reads, fx),
             Source::Buffers => {
                 let most = u64::from(self.shared.parameters().buffer_prefetch);

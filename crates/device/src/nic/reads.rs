@@ -70,14 +70,14 @@ impl Reads {
         self.outstanding.allow(tags);
     }
 
-    /// Whether a tag is free for another request.
-    pub(super) fn is_open(&self, now: Time) -> bool {
-        self.outstanding.is_open(now)
+    /// Whether there is a tag, and space for the completions, for another request of `len` bytes.
+    pub(super) fn fits(&self, len: u32, now: Time) -> bool {
+        self.outstanding.fits_anywhere(len, now)
     }
 
-    /// Takes a tag for a request of `len` bytes.
-    pub(super) fn begin(&mut self, purpose: Purpose, len: u32, now: Time) -> Tag {
-        self.outstanding.begin(purpose, len, now)
+    /// Takes a tag for a request of an address and a length.
+    pub(super) fn begin(&mut self, purpose: Purpose, range: (u64, u32), now: Time) -> Tag {
+        self.outstanding.begin(purpose, range, now)
     }
 
     /// Makes a read request within a page.
@@ -89,7 +89,7 @@ impl Reads {
         now: Time,
         packets: &mut Packets,
     ) -> PacketId {
-        let tag = self.begin(purpose, range.len, now);
+        let tag = self.begin(purpose, (range.address, range.len), now);
         let header = Header::memory_read(requester, tag, range.address, range.len)
             .expect("a request stays within its page");
         let packet = packets.claim();

@@ -164,7 +164,11 @@ impl Window {
         if let Some(space) = load.space {
             return_space(space, fx);
         }
-        let tag = reads.begin(Purpose::Load(load.number), load.len, fx.now());
+        let tag = reads.begin(
+            Purpose::Load(load.number),
+            (load.address, load.len),
+            fx.now(),
+        );
         Some(load.request(shared.side().id, tag, fx.store()))
     }
 

@@ -589,7 +589,8 @@ impl Nvme {
         if self.posted.is_empty() {
             self.post_page(fx);
         }
-        let can_read = self.outstanding.is_open(fx.now()) && !self.to_read.is_empty();
+        let next = self.next_range();
+        let can_read = next.is_some_and(|(at, len)| self.outstanding.fits(at, len, fx.now()));
         let reads = can_read && (self.is_turn_of_reads || self.posted.is_empty());
         let packet = if reads {
             self.next_read(fx)
@@ -604,14 +605,20 @@ impl Nvme {
         true
     }
 
-    /// The next read request, for which there is a tag.
-    fn next_read(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        let limits = self.parameters.limits();
-        let read = self.to_read.front_mut()?;
+    /// The address and the length of the next read request.
+    fn next_range(&self) -> Option<(u64, u32)> {
+        let read = self.to_read.front()?;
         let largest = self.endpoint.max_read_request() - (read.address % 4) as u32;
         let page = MemoryRequest::room_at(read.address) as u32;
-        let (take, address, purpose) =
-            (read.len.min(largest).min(page), read.address, read.purpose);
+        Some((read.address, read.len.min(largest).min(page)))
+    }
+
+    /// The next read request, for which there is a tag and space for its completions.
+    fn next_read(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        let limits = self.parameters.limits();
+        let (address, take) = self.next_range()?;
+        let read = self.to_read.front_mut()?;
+        let purpose = read.purpose;
         read.address += u64::from(take);
         read.len -= take;
         read.purpose.offset += take;
@@ -624,7 +631,7 @@ impl Nvme {
             }
             _ => Stamp::default(),
         };
-        let tag = self.outstanding.begin(purpose, take, fx.now());
+        let tag = self.outstanding.begin(purpose, (address, take), fx.now());
         let header = Header::memory_read(self.endpoint.id(), tag, address, take)
             .expect("a request stays within its page");
         let packet = fx.store().claim();

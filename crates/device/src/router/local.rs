@@ -8,8 +8,8 @@ use link::optical::OpticalParameters;
 use packet::{Carried, Observation, PacketId, Packets, Refusal, Route};
 use protocol::{Header, Kind, aurora};
 use transaction::{
-    CallNote, Flow, Next, OutstandingLimits, Pattern, Requester, RequesterLimits, arrived, deliver,
-    writes, written,
+    CallNote, CompletionBuffer, Flow, Next, OutstandingLimits, Pattern, Requester, RequesterLimits,
+    arrived, deliver, writes, written,
 };
 
 use crate::reflector::reflected;
@@ -62,6 +62,7 @@ impl Local {
                 tags: 0,
                 completion_timeout: Span::from_us(1),
                 tag_quarantine: Span::ZERO,
+                completion_buffer: CompletionBuffer::default(),
             },
         };
         Local {

@@ -98,7 +98,7 @@ impl Reader {
         let address = range.address;
         let take = range.first_request(limits.max_read_request.min(fifo.size() as u32));
         let room = fifo.room() - self.reserved >= take as usize;
-        if !room || self.awaited.len() >= limits.requests || !outstanding.is_open(now) {
+        if !room || self.awaited.len() >= limits.requests || !outstanding.fits(address, take, now) {
             return Offer::Nothing;
         }
         let stamp = Stamp {
@@ -112,7 +112,7 @@ impl Reader {
             offset: self.asked,
             born: now,
         };
-        let tag = outstanding.begin(purpose, take, now);
+        let tag = outstanding.begin(purpose, (address, take), now);
         let header = Header::memory_read(limits.id, tag, address, take)
             .expect("a request stays within its page");
         let packet = packets.claim();

@@ -123,13 +123,14 @@ impl SgDma {
             .endpoint
             .max_read_request()
             .min(self.parameters.fetch_size.0 as u32);
-        if !self.outstanding.is_open(now) {
+        if !self.outstanding.fits_anywhere(largest, now) {
             return Offer::Nothing;
         }
         let Some((address, len)) = self.list(unit).and_then(|list| list.fetch(largest)) else {
             return Offer::Nothing;
         };
-        let tag = self.outstanding.begin(Purpose::Descriptors(unit), len, now);
+        let purpose = Purpose::Descriptors(unit);
+        let tag = self.outstanding.begin(purpose, (address, len), now);
         let header = Header::memory_read(self.endpoint.id(), tag, address, len)
             .expect("a fetch stays within its page");
         let packet = packets.claim();

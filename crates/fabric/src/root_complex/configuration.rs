@@ -3,7 +3,7 @@
 use kernel::{Span, Time};
 use packet::{PacketId, Packets, Stamp};
 use protocol::{Completion, ConfigRequest, FunctionId, Kind, Status};
-use transaction::{Action, Outstanding, OutstandingLimits};
+use transaction::{Action, CompletionBuffer, Outstanding, OutstandingLimits};
 
 /// The CPU's current access, and the outstanding requests of this and earlier accesses. The requester is the root port that sends
 /// the request, so these tags are separate from those of the CPU's memory requests.
@@ -40,6 +40,7 @@ impl Configuration {
                 tags: TAGS,
                 completion_timeout,
                 tag_quarantine,
+                completion_buffer: CompletionBuffer::default(),
             }),
         }
     }
@@ -75,7 +76,7 @@ impl Configuration {
             Action::Read => 4,
             Action::Write { .. } => 0,
         };
-        request.tag = self.requests.begin(port, awaited, now);
+        request.tag = self.requests.begin(port, (0, awaited), now);
         self.progress = Progress::Sent(request.requester);
         let packet = packets.claim();
         match action {

@@ -1,7 +1,7 @@
 //! Parameters of a root complex and its memory.
 
 use kernel::{Bandwidth, Bytes, Span};
-use transaction::{OutstandingLimits, RequesterLimits};
+use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits};
 
 kernel::parameters! {
     /// The parameters of a host.
@@ -105,6 +105,7 @@ impl RootComplexParameters {
                 tags: self.tags as u16,
                 completion_timeout: self.completion_timeout,
                 tag_quarantine: self.tag_quarantine,
+                completion_buffer: CompletionBuffer::default(),
             },
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use kernel::Span;
 use packet::Observation;
-use transaction::{CallNote, Memory, OutstandingLimits};
+use transaction::{CallNote, CompletionBuffer, Memory, OutstandingLimits};
 
 const LIMITS: RequesterLimits = RequesterLimits {
     max_payload: 128,
@@ -12,6 +12,10 @@ const LIMITS: RequesterLimits = RequesterLimits {
         tags: 8,
         completion_timeout: Span::from_us(50),
         tag_quarantine: Span::from_us(50),
+        completion_buffer: CompletionBuffer {
+            bytes: None,
+            headers: None,
+        },
     },
 };
 

@@ -77,7 +77,7 @@ impl Plan {
             payload::check_sizes(scenario, node)?;
             payload::check_read_request(scenario, node)?;
             payload::check_memory(scenario, node)?;
-            payload::check_datapath(scenario, node)?;
+            payload::check_core(scenario, node)?;
         }
         sharing::check(scenario, &tree)?;
         let mut controllers = Controllers::new(scenario)?;

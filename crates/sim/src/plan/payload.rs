@@ -126,17 +126,15 @@ pub(crate) fn check_read_request(scenario: &Scenario, node: &Node) -> Result<(),
     }
 }
 
-/// Checks the datapaths of a device.
-pub(crate) fn check_datapath(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
+/// Checks the settings of a device's core against each other.
+pub(crate) fn check_core(scenario: &Scenario, node: &Node) -> Result<(), ScenarioError> {
     let NodeKind::Device(endpoint, _) = &node.kind else {
         return Ok(());
     };
-    endpoint
-        .datapath_contradiction()
-        .map_or(Ok(()), |(key, wrong)| {
-            let message = format!("{}.{key}: {wrong}", node.name.value);
-            Err(scenario.error(node.lines.of(key), message))
-        })
+    endpoint.contradiction().map_or(Ok(()), |(key, wrong)| {
+        let message = format!("{}.{key}: {wrong}", node.name.value);
+        Err(scenario.error(node.lines.of(key), message))
+    })
 }
 
 fn checked(scenario: &Scenario, node: &Node, key: &str, size: Bytes) -> Result<(), ScenarioError> {

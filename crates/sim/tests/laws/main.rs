@@ -29,6 +29,7 @@ mod recorded_errors;
 mod refusals;
 mod registers;
 mod repetition;
+mod requesters;
 mod sg_dma;
 mod sockets;
 mod star;

@@ -450,3 +450,15 @@ fn a_place_in_a_beat_is_a_part_of_the_beat() {
         "bad.toml:9: b.straddling: no packet begins in the beat of another after idle cycles; write idle_cycles = 0"
     );
 }
+
+#[test]
+fn a_completion_buffer_holds_the_smallest_read_request() {
+    assert_eq!(
+        pair("completion_buffer = \"64 B\""),
+        "bad.toml:8: b.completion_buffer: 64 B does not hold the completions of a read request of 128 B, the smallest max read request size; write 128 B at least"
+    );
+    assert_eq!(
+        pair("completion_buffer_headers = 2"),
+        "bad.toml:8: b.completion_buffer_headers: 2 does not hold the completions of a read request of 128 B, the smallest max read request size; write 3 at least"
+    );
+}
