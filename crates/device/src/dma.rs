@@ -1,10 +1,10 @@
 //! A generic DMA engine: reads and writes of any number of flows of each of its functions, and memory behind BAR 0 for flows of
 //! other devices.
 
-use kernel::{Effects, Span, Time};
+use kernel::{Bandwidth, Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
-use transaction::{FunctionPlace, Next, Requester, RequesterLimits};
+use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
 
 use crate::leaf::one_port;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
@@ -14,6 +14,15 @@ kernel::parameters! {
     pub struct DmaParameters {
         /// Most outstanding non-posted requests.
         tags: u32 = 32, within 1..=768, from "PCIe Base 2.2.6.2: 32 without extended tags";
+        /// Time from the making of a request in the engine to its tag and its first packet. The engine makes requests so far ahead that
+        /// this is a latency, and no limit to their rate.
+        request_latency: Span = Span::ZERO, from "our choice: none";
+        /// Rate at which the engine collects a whole request of a flow: of a write before its first packet, of a read after its last
+        /// completion; none if packets go on as they come. It collects any number of requests at once, so that this is a latency, and no
+        /// limit to their rate.
+        store_and_forward: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), from "our choice: packets go on as they come";
+        /// Least time between two packets with requests of the engine.
+        request_interval: Span = Span::ZERO, from "our choice: as fast as the datapath takes them";
         /// Completion timeout of non-posted requests.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
     }
@@ -27,6 +36,7 @@ pub struct Dma {
     requesters: Vec<Requester>,
     /// The function that is served next.
     turn: usize,
+    request_interval: Span,
 }
 
 one_port!(Dma);
@@ -78,12 +88,17 @@ impl Dma {
             max_payload: endpoint.max_payload(),
             max_read_request: endpoint.max_read_request(),
             outstanding,
+            staging: Staging {
+                latency: parameters.request_latency,
+                store_and_forward: parameters.store_and_forward,
+            },
         };
         let functions = 1 + endpoint.functions().virtual_places().count();
         let mut dma = Dma {
             requesters: vec![Requester::new(endpoint.id(), limits); functions],
             endpoint,
             turn: 0,
+            request_interval: parameters.request_interval,
         };
         dma.configure_requesters();
         dma
@@ -104,7 +119,14 @@ impl Dma {
         for step in 0..count {
             let number = (self.turn + step) % count;
             match self.requesters[number].next(now, fx.store()) {
-                Next::Packet(packet) => drop(self.endpoint.hand_over(packet, fx)),
+                Next::Packet(packet) => {
+                    self.endpoint.hand_over(packet, fx);
+                    if self.request_interval > Span::ZERO {
+                        let next = now + self.request_interval;
+                        let all = self.requesters.iter_mut();
+                        all.for_each(|requester| requester.hold_until(next));
+                    }
+                }
                 Next::Report(what) => fx.observe(what),
                 Next::Ended(flow, bytes) => fx.observe(Observation::Ended { flow, bytes }),
                 Next::TimedOut(flow, bytes) => {
@@ -141,7 +163,7 @@ impl Dma {
                     .endpoint
                     .refuse(packet, Refusal::UnexpectedCompletion, fx);
             };
-            fx.observe(taken.observation());
+            fx.foresee(fx.now() + taken.collecting, taken.observation());
             return fx.store().release(packet);
         }
         self.endpoint.serve(packet, fx);

@@ -87,6 +87,7 @@ pub(crate) struct Running {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenRead {
     number: u32,
+    len: u64,
     /// Bytes that have not arrived.
     missing: u64,
 }
@@ -121,11 +122,32 @@ impl Running {
     }
 
     /// The earliest time of the next packet.
-    pub(crate) fn next_at(&self) -> Time {
+    pub(crate) fn next_at(&self, limits: &RequesterLimits) -> Time {
         if self.left > 0 {
             Time::ZERO
         } else {
-            self.next_at
+            self.next_at + self.staging(limits)
+        }
+    }
+
+    /// The time from the making of the next request to its first packet.
+    fn staging(&self, limits: &RequesterLimits) -> Span {
+        let staging = &limits.staging;
+        if self.flow.direction == Direction::Read || staging.store_and_forward.is_none() {
+            return staging.latency;
+        }
+        staging.latency + staging.collecting(self.next_len(limits))
+    }
+
+    /// The bytes of the next request.
+    fn next_len(&self, limits: &RequesterLimits) -> u64 {
+        let rest = match self.flow.extent {
+            Extent::Bytes(bytes) => bytes - self.issued,
+            Extent::Lasting(_) => u64::MAX,
+        };
+        match self.flow.request_size {
+            Some(size) => size.min(rest),
+            None => self.range_of(rest, limits).1.into(),
         }
     }
 
@@ -134,26 +156,21 @@ impl Running {
         if self.left > 0 {
             return;
         }
-        let rest = match self.flow.extent {
-            Extent::Bytes(bytes) => bytes - self.issued,
-            Extent::Lasting(_) => u64::MAX,
-        };
+        let made = Time::ZERO + (now.since(Time::ZERO) - self.staging(limits));
         self.request = self.request.wrapping_add(1);
-        self.left = self.flow.request_size.unwrap_or(u64::MAX).min(rest);
-        if self.flow.request_size.is_none() {
-            self.left = u64::from(self.next_range(limits).1);
-        }
+        self.left = self.next_len(limits);
         if let Some(spread) = &mut self.flow.spread {
             self.base = spread.target();
             self.born = self.next_at;
             self.next_at += spread.gap();
         } else {
-            self.born = now;
-            self.next_at = now.max(self.next_at) + self.flow.interval;
+            self.born = made;
+            self.next_at = made.max(self.next_at) + self.flow.interval;
         }
         if self.flow.direction == Direction::Read {
             self.reads.push_back(OpenRead {
                 number: self.request,
+                len: self.left,
                 missing: self.left,
             });
         }
@@ -161,6 +178,11 @@ impl Running {
 
     /// The address and length of the next packet, within the request, the region, the 4 KiB page and the function's limits.
     pub(crate) fn next_range(&self, limits: &RequesterLimits) -> (u64, u32) {
+        self.range_of(self.left, limits)
+    }
+
+    /// The address and length of the next packet of a request with `left` bytes left.
+    fn range_of(&self, left: u64, limits: &RequesterLimits) -> (u64, u32) {
         let flow = &self.flow;
         let address = self.base + self.within;
         let page = MemoryRequest::room_at(address);
@@ -171,11 +193,7 @@ impl Running {
         };
         // An unaligned packet is shorter, so that it has no more dwords than an aligned one.
         let largest = u64::from(largest) - address % 4;
-        let len = self
-            .left
-            .min(largest)
-            .min(page)
-            .min(flow.region - self.within);
+        let len = left.min(largest).min(page).min(flow.region - self.within);
         (address, len as u32)
     }
 
@@ -189,17 +207,14 @@ impl Running {
         }
     }
 
-    /// Records that `bytes` bytes of read `number` have arrived or are lost. Returns whether the read is complete.
-    pub(crate) fn answered(&mut self, number: u32, bytes: u32) -> bool {
-        let Some(position) = self.reads.iter().position(|read| read.number == number) else {
-            return false;
-        };
+    /// Records that `bytes` bytes of read `number` have arrived or are lost. Returns the bytes of the read if it is complete.
+    pub(crate) fn answered(&mut self, number: u32, bytes: u32) -> Option<u64> {
+        let position = self.reads.iter().position(|read| read.number == number)?;
         self.reads[position].missing -= u64::from(bytes);
         if self.reads[position].missing > 0 {
-            return false;
+            return None;
         }
-        self.reads.remove(position);
-        true
+        self.reads.remove(position).map(|read| read.len)
     }
 
     /// Checks that `bytes`, read at `offset`, are as expected. A flow with its own bytes stores them.

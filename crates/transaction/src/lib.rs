@@ -35,7 +35,7 @@ pub use completion_buffer::CompletionBuffer;
 pub use completions::Completions;
 pub use flow::{Content, Direction, Extent, Flow};
 pub use functions::{FunctionPlace, Functions, PortFunction, Reach, Served, retype};
-pub use limits::RequesterLimits;
+pub use limits::{RequesterLimits, Staging};
 pub use locked::{
     Granularity, LockNote, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
 };

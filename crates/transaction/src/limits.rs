@@ -1,5 +1,7 @@
 //! The limits on the requests of a function.
 
+use kernel::{Bandwidth, Span};
+
 use crate::OutstandingLimits;
 
 /// The limits on the requests of a function.
@@ -11,4 +13,25 @@ pub struct RequesterLimits {
     pub max_read_request: u32,
     /// The limits of outstanding non-posted requests.
     pub outstanding: OutstandingLimits,
+    /// The time that requests take in the engine itself.
+    pub staging: Staging,
+}
+
+/// The time that a request takes in an engine, outside the life of its tag. An engine has any number of requests in staging at once,
+/// so that this is a latency, and no limit to the rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Staging {
+    /// The time from the making of a request to its tag and its first packet.
+    pub latency: Span,
+    /// The rate at which a whole request is collected: a write before its first packet, a read after its last completion. `None` if
+    /// packets go on as they come.
+    pub store_and_forward: Option<Bandwidth>,
+}
+
+impl Staging {
+    /// The time to collect a request of `len` bytes.
+    pub(crate) fn collecting(&self, len: u64) -> Span {
+        let rate = self.store_and_forward;
+        rate.map_or(Span::ZERO, |rate| rate.time_of(len))
+    }
 }

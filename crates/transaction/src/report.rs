@@ -61,6 +61,7 @@ impl Taken {
             last,
             intact,
             status,
+            collecting: _,
         } = *self;
         if status == Status::Successful {
             Observation::Delivered {

@@ -1,6 +1,6 @@
 //! A requester: it turns flows into requests and matches completions to requests by their tags.
 
-use kernel::Time;
+use kernel::{Span, Time};
 use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 
@@ -46,6 +46,8 @@ pub struct Taken {
     pub born: Time,
     /// Whether the request is complete.
     pub last: bool,
+    /// The time until the engine has collected the complete request.
+    pub collecting: Span,
     /// Whether the completion has data that is as expected.
     pub intact: bool,
     /// The status of the completion.
@@ -64,6 +66,8 @@ pub struct Requester {
     live: Vec<usize>,
     turn: usize,
     reads: Outstanding<Read>,
+    /// The time until which no request may be sent.
+    held_until: Time,
 }
 
 impl Requester {
@@ -77,6 +81,7 @@ impl Requester {
             live: Vec::new(),
             turn: 0,
             reads: Outstanding::new(limits.outstanding),
+            held_until: Time::ZERO,
         }
     }
 
@@ -98,6 +103,11 @@ impl Requester {
         self.limits.max_read_request = max_read_request;
         self.reads.allow(tags);
         self.is_bus_master = may;
+    }
+
+    /// Holds all requests until `time`.
+    pub fn hold_until(&mut self, time: Time) {
+        self.held_until = time;
     }
 
     /// Sets the largest payload of a packet in bytes.
@@ -156,8 +166,10 @@ impl Requester {
                 self.retire(place);
                 return ended;
             }
-            if running.next_at() > now {
-                earliest = earliest.min(running.next_at());
+            if running.next_at(&self.limits) > now {
+                earliest = earliest.min(running.next_at(&self.limits));
+            } else if self.held_until > now {
+                earliest = earliest.min(self.held_until);
             } else if running.flow.direction != Direction::Read || self.reads.is_open(now) {
                 running.begin(now, &self.limits);
                 let (address, len) = running.next_range(&self.limits);
@@ -246,7 +258,7 @@ impl Requester {
         let (offset, bytes) = (offset + u64::from(part.offset), part.len);
         let good = completion.status == Status::Successful;
         let running = &mut self.flows[flow];
-        let last = running.answered(request, bytes);
+        let whole = running.answered(request, bytes);
         let lead = usize::from(completion.lower_address) % 4;
         let intact = good
             && running.take(
@@ -258,7 +270,8 @@ impl Requester {
             bytes,
             offset,
             born,
-            last,
+            last: whole.is_some(),
+            collecting: whole.map_or(Span::ZERO, |len| self.limits.staging.collecting(len)),
             intact,
             status: completion.status,
         })
@@ -288,8 +301,7 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CompletionBuffer, Extent, OutstandingLimits, Pattern};
-    use kernel::Span;
+    use crate::{CompletionBuffer, Extent, OutstandingLimits, Pattern, Staging};
     use protocol::{Kind, Tag};
 
     const LIMITS: RequesterLimits = RequesterLimits {
@@ -303,6 +315,10 @@ mod tests {
                 bytes: None,
                 headers: None,
             },
+        },
+        staging: Staging {
+            latency: Span::ZERO,
+            store_and_forward: None,
         },
     };
 

@@ -9,7 +9,7 @@ use packet::{Carried, Observation, PacketId, Packets, Refusal, Route};
 use protocol::{Header, Kind, aurora};
 use transaction::{
     CallNote, CompletionBuffer, Flow, Next, OutstandingLimits, Pattern, Requester, RequesterLimits,
-    arrived, deliver, writes, written,
+    Staging, arrived, deliver, writes, written,
 };
 
 use crate::reflector::reflected;
@@ -64,6 +64,7 @@ impl Local {
                 tag_quarantine: Span::ZERO,
                 completion_buffer: CompletionBuffer::default(),
             },
+            staging: Staging::default(),
         };
         Local {
             window,

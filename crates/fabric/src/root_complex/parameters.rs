@@ -1,7 +1,7 @@
 //! Parameters of a root complex and its memory.
 
 use kernel::{Bandwidth, Bytes, Span};
-use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits};
+use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits, Staging};
 
 kernel::parameters! {
     /// The parameters of a host.
@@ -107,6 +107,7 @@ impl RootComplexParameters {
                 tag_quarantine: self.tag_quarantine,
                 completion_buffer: CompletionBuffer::default(),
             },
+            staging: Staging::default(),
         }
     }
 }

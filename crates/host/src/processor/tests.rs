@@ -3,7 +3,7 @@
 use super::*;
 use kernel::Span;
 use packet::Observation;
-use transaction::{CallNote, CompletionBuffer, Memory, OutstandingLimits};
+use transaction::{CallNote, CompletionBuffer, Memory, OutstandingLimits, Staging};
 
 const LIMITS: RequesterLimits = RequesterLimits {
     max_payload: 128,
@@ -16,6 +16,10 @@ const LIMITS: RequesterLimits = RequesterLimits {
             bytes: None,
             headers: None,
         },
+    },
+    staging: Staging {
+        latency: Span::ZERO,
+        store_and_forward: None,
     },
 };
 

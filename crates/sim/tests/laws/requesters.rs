@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use serde_json::Value;
+use sim::result::RunResult;
 
 use crate::cases::cases;
 use crate::fixture::*;
@@ -54,6 +55,77 @@ fn requests_are_no_larger_than_the_completion_buffer() {
         reads
             .map(|line| line["length"].as_u64())
             .all(|length| length == Some(256))
+    );
+}
+
+#[test]
+fn the_latency_of_requests_in_an_engine_is_no_part_of_the_life_of_a_tag() {
+    let with = "tags = 4\nrequest_latency = \"700 ns\"";
+    let (plain, staged) = (run(&machine("tags = 4", READS)), run(&machine(with, READS)));
+    close(rate(staged.flow("f")), rate(plain.flow("f")), 0.2);
+    let max = |result: &RunResult| result.flow("f").latency_ns.as_ref().expect("reads").max;
+    close(max(&staged) - max(&plain), 700.0, 0.2);
+    let one = "direction = \"read\"\ncount = 1\nrequest_size = \"64 B\"";
+    close(
+        latency(&machine(with, one)) - latency(&machine("", one)),
+        700.0,
+        0.2,
+    );
+}
+
+#[test]
+fn a_round_trip_takes_the_latency_of_its_request_each_time() {
+    let round = |device: &str| {
+        let text = format!(
+            "{HOST}[devices.a]\nupstream = \"h0\"\n{device}\n[devices.r]\nmodel = \"reflector\"\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"r\"\ndirection = \"round-trip\"\ncount = 100\n"
+        );
+        let result = run(&text).all_intact();
+        let flow = result.flow("f");
+        let time = flow
+            .last_byte_ns
+            .zip(flow.first_byte_ns)
+            .map(|(last, first)| last - first);
+        (
+            time.expect("a time"),
+            flow.latency_ns.as_ref().expect("trips").min,
+        )
+    };
+    let ((time, trip), (longer, staged)) = (round(""), round("request_latency = \"500 ns\""));
+    close(staged - trip, 500.0, 0.2);
+    // The clock begins with the first bit on the wire, after the first latency.
+    close(longer - time, 99.0 * 500.0, 0.2);
+}
+
+#[test]
+fn a_request_that_is_collected_takes_longer_and_leaves_the_rate_as_it_is() {
+    for direction in ["write", "read"] {
+        let flow = format!("direction = \"{direction}\"\nrequest_size = \"4 KiB\"\ncount = 200");
+        let with = "store_and_forward = \"2 GB/s\"";
+        let one = flow.replace("count = 200", "count = 1");
+        let longer = latency(&machine(with, &one)) - latency(&machine("", &one));
+        close(longer, 4096.0 / 2.0, 0.2);
+        // The end of the last read is later; everything before overlaps.
+        close(
+            rate_of(with, &flow),
+            rate_of("", &flow),
+            if direction == "read" { 8.0 } else { 0.2 },
+        );
+    }
+}
+
+#[test]
+fn an_engine_may_need_a_time_from_one_request_to_the_next() {
+    let device = "virtual_functions = 1\nrequest_interval = \"100 ns\"";
+    let writes = "count = 400\nrequest_size = \"128 B\"";
+    close(rate_of(device, writes), 128.0 / 100e-9, 0.5);
+    // The functions of the device have one engine.
+    let two = machine(device, writes)
+        + "[[flows]]\nid = \"g\"\nfrom = \"a\"\nto = \"h0\"\nfunction = 1\ncount = 400\nrequest_size = \"128 B\"\n";
+    let result = run(&two).all_intact();
+    close(
+        rate(result.flow("f")) + rate(result.flow("g")),
+        128.0 / 100e-9,
+        0.5,
     );
 }
 
