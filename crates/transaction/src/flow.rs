@@ -6,7 +6,7 @@ use kernel::{Span, Time};
 use packet::FlowId;
 use protocol::MemoryRequest;
 
-use crate::{Pattern, RequesterLimits, Spread};
+use crate::{Addresses, Pattern, RequesterLimits, Spread};
 
 /// The direction of a flow's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,10 @@ pub struct Flow {
     pub region: u64,
     /// The end of the flow.
     pub extent: Extent,
+    /// The places in the region at which requests begin. Requests that are not sequential have a size.
+    pub addresses: Addresses,
+    /// The flow of the same requester whose requests these follow, one by one: each is made when the other is sent.
+    pub follows: Option<FlowId>,
     /// The size of a request in bytes, which may need several packets. `None` means one packet for each request.
     pub request_size: Option<u64>,
     /// The start time.
@@ -73,8 +77,8 @@ pub(crate) struct Running {
     pub(crate) within: u64,
     /// The earliest time of the next request.
     pub(crate) next_at: Time,
-    /// The number of the current request, and the bytes left to request.
-    pub(crate) request: u32,
+    /// The number of requests that have begun, and the bytes left to request of the current one.
+    pub(crate) request: u64,
     pub(crate) left: u64,
     pub(crate) born: Time,
     /// Reads that are not fully completed, oldest first.
@@ -86,7 +90,7 @@ pub(crate) struct Running {
 /// A read request of one or more packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenRead {
-    number: u32,
+    number: u64,
     len: u64,
     /// Bytes that have not arrived.
     missing: u64,
@@ -151,14 +155,24 @@ impl Running {
         }
     }
 
+    /// The number of requests that are fully sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.request - u64::from(self.left > 0)
+    }
+
     /// Begins a request, unless one is not fully sent.
     pub(crate) fn begin(&mut self, now: Time, limits: &RequesterLimits) {
         if self.left > 0 {
             return;
         }
         let made = Time::ZERO + (now.since(Time::ZERO) - self.staging(limits));
-        self.request = self.request.wrapping_add(1);
         self.left = self.next_len(limits);
+        let region = self.flow.region;
+        let number = self.request;
+        if let Some(offset) = self.flow.addresses.next(number, self.left, region) {
+            self.within = offset;
+        }
+        self.request += 1;
         if let Some(spread) = &mut self.flow.spread {
             self.base = spread.target();
             self.born = self.next_at;
@@ -208,7 +222,7 @@ impl Running {
     }
 
     /// Records that `bytes` bytes of read `number` have arrived or are lost. Returns the bytes of the read if it is complete.
-    pub(crate) fn answered(&mut self, number: u32, bytes: u32) -> Option<u64> {
+    pub(crate) fn answered(&mut self, number: u64, bytes: u32) -> Option<u64> {
         let position = self.reads.iter().position(|read| read.number == number)?;
         self.reads[position].missing -= u64::from(bytes);
         if self.reads[position].missing > 0 {

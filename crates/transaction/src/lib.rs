@@ -7,6 +7,7 @@
 
 mod access;
 mod accesses;
+mod addresses;
 mod bridge;
 mod call;
 mod completion_buffer;
@@ -29,6 +30,7 @@ mod writes;
 
 pub use access::{Action, ConfigAccess};
 pub use accesses::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, OneAccess};
+pub use addresses::Addresses;
 pub use bridge::{Bridge, BridgeConfig, BridgeSide, BridgedLoad, BridgedStore};
 pub use call::CallNote;
 pub use completion_buffer::CompletionBuffer;

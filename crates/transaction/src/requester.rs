@@ -12,7 +12,7 @@ use crate::{Outstanding, RequesterLimits};
 struct Read {
     flow: usize,
     offset: u64,
-    request: u32,
+    request: u64,
     born: Time,
 }
 
@@ -166,6 +166,11 @@ impl Requester {
                 self.retire(place);
                 return ended;
             }
+            let leader = running.flow.follows.filter(|_| running.left == 0);
+            if leader.is_some_and(|leader| !self.is_ahead(leader, index)) {
+                continue;
+            }
+            let running = &mut self.flows[index];
             if running.next_at(&self.limits) > now {
                 earliest = earliest.min(running.next_at(&self.limits));
             } else if self.held_until > now {
@@ -186,6 +191,13 @@ impl Requester {
         } else {
             Next::NotBefore(earliest)
         }
+    }
+
+    /// Whether flow `leader` has sent more requests than the flow at `index` has begun.
+    fn is_ahead(&self, leader: FlowId, index: usize) -> bool {
+        let mut flows = self.flows.iter();
+        let leader = flows.find(|running| running.flow.id == leader);
+        leader.is_none_or(|leader| leader.sent() > self.flows[index].request)
     }
 
     /// Removes the flow at index `place` of the live flows, because it has sent its last request.
@@ -301,7 +313,7 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CompletionBuffer, Extent, OutstandingLimits, Pattern, Staging};
+    use crate::{Addresses, CompletionBuffer, Extent, OutstandingLimits, Pattern, Staging};
     use protocol::{Kind, Tag};
 
     const LIMITS: RequesterLimits = RequesterLimits {
@@ -329,6 +341,8 @@ mod tests {
             address,
             region: bytes,
             extent: Extent::Bytes(bytes),
+            addresses: Addresses::Sequential,
+            follows: None,
             request_size: None,
             start: Time::ZERO,
             interval: Span::ZERO,

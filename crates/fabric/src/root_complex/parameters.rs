@@ -91,7 +91,7 @@ impl RootComplexParameters {
 
     /// Bytes of memory of each socket; the last socket has the rest. Shares are whole pages, so no request crosses the end of a
     /// share (PCIe Base 2.2.7).
-    pub(crate) fn memory_share(&self) -> u64 {
+    pub fn memory_share(&self) -> u64 {
         let share = self.memory.0.div_ceil(self.sockets.into());
         share.next_multiple_of(PAGE)
     }

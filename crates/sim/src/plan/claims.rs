@@ -1,5 +1,7 @@
 //! Allocated bytes of memories and devices: buffers, flows and messages from the start, drivers' lists from the end.
 
+use std::ops::Range;
+
 use host::driver::PAGE;
 
 use super::Region;
@@ -11,6 +13,8 @@ pub(crate) struct Claims {
     used: Vec<u64>,
     /// Bytes allocated from the end of each host's memory.
     lists: Vec<u64>,
+    /// Ranges allocated in the memories of single sockets, with their nodes.
+    of_sockets: Vec<(usize, Range<u64>)>,
 }
 
 impl Claims {
@@ -19,6 +23,7 @@ impl Claims {
         Claims {
             used: vec![0; nodes],
             lists: vec![0; nodes],
+            of_sockets: Vec::new(),
         }
     }
 
@@ -45,7 +50,7 @@ impl Claims {
 
     /// Allocates `size` bytes of `node` and returns their offset in its `region`; none if too few bytes are left.
     pub(crate) fn claim(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
-        let free = self.taken(node);
+        let free = self.first_free(node, self.taken(node), size);
         if free + size > region.size {
             return None;
         }
@@ -53,19 +58,57 @@ impl Claims {
         Some(free)
     }
 
+    /// Allocates `size` bytes of `node` within `range`, the memory of a socket, and returns their offset in its memory; none if too few
+    /// bytes are left.
+    pub(crate) fn claim_in(&mut self, node: usize, range: Range<u64>, size: u64) -> Option<u64> {
+        let free = self.first_free(node, range.start.max(self.taken(node)), size);
+        if free + size > range.end {
+            return None;
+        }
+        self.of_sockets.push((node, free..free + size));
+        Some(free)
+    }
+
+    /// The first page of `node` from `from` on with `size` bytes after it that no flow to a single socket has.
+    fn first_free(&self, node: usize, from: u64, size: u64) -> u64 {
+        let mut free = from.next_multiple_of(PAGE);
+        let own = |(place, range): &&(usize, Range<u64>)| {
+            *place == node && range.start < free + size && free < range.end
+        };
+        match self.of_sockets.iter().find(own) {
+            Some((_, range)) => {
+                free = range.end;
+                self.first_free(node, free, size)
+            }
+            None => free,
+        }
+    }
+
     /// Allocates `size` bytes for a driver's list and returns their offset in the memory `region` of the host `node`. Lists lie on
     /// pages at the end of memory, where no buffer is unless a scenario puts one there.
     pub(crate) fn keep_list(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
         self.lists[node] += size.next_multiple_of(PAGE);
         let at = (region.size - region.size % PAGE).checked_sub(self.lists[node])?;
-        (at >= self.used[node]).then_some(at)
+        let is_free = self.first_free(node, at, self.lists[node]) == at;
+        (at >= self.used[node] && is_free).then_some(at)
     }
 
     /// The unallocated bytes of `memory` of `node`; none without memory.
     pub(crate) fn spare(&self, node: usize, memory: Option<Region>) -> Option<Region> {
         let memory = memory?;
-        let first = self.taken(node);
-        let end = (memory.size - memory.size % PAGE).saturating_sub(self.lists[node]);
+        let mut first = self.taken(node);
+        let mut end = (memory.size - memory.size % PAGE).saturating_sub(self.lists[node]);
+        for (place, range) in &self.of_sockets {
+            if *place != node || range.end <= first || range.start >= end {
+                continue;
+            }
+            // The larger part, before or after the range, is left.
+            if range.start.saturating_sub(first) > end.saturating_sub(range.end) {
+                end = range.start;
+            } else {
+                first = range.end.next_multiple_of(PAGE);
+            }
+        }
         Some(Region {
             base: memory.base + first,
             size: end.saturating_sub(first),

@@ -4,7 +4,7 @@ use device::{Afu, AfuId, FpgaCard};
 use kernel::{ComponentId, Span};
 use packet::FlowId;
 use thiserror::Error;
-use transaction::{Content, Direction, Extent, Flow};
+use transaction::{Addresses, Content, Direction, Extent, Flow};
 
 use crate::observe::coherence;
 use crate::plan::NodePlan;
@@ -183,6 +183,8 @@ impl Simulation {
                 address,
                 region: len,
                 extent: Extent::Bytes(len),
+                addresses: Addresses::Sequential,
+                follows: None,
                 request_size: None,
                 start: self.world.now(),
                 interval: Span::ZERO,

@@ -31,7 +31,7 @@ pub use crate::workload::collective::section::{
     Algorithm, Collective, CollectiveParameters, Operation,
 };
 pub use crate::workload::flow::section::{
-    Clock, Direction, Flow, FlowParameters, MeasureParameters, Target,
+    AddressOrder, Clock, Direction, Flow, FlowParameters, MeasureParameters, Target,
 };
 pub use crate::workload::lock::section::{
     LockParameters, Locked, LockedParameters, LockedPart, TransactionParameters, UnderWritten,

@@ -13,6 +13,7 @@ mod datapaths;
 mod enumeration;
 mod failing_links;
 mod fixture;
+mod flow_addresses;
 mod fpga_card;
 mod host_thread;
 mod late_completions;

@@ -2,13 +2,14 @@
 
 use device::sg_dma::registers::REPLY;
 use host::{Transfer, driver};
-use transaction::{Content, Direction as Way, Extent, Flow, FunctionPlace, Pattern};
+use kernel::Stream;
+use transaction::{Addresses, Content, Direction as Way, Extent, Flow, FunctionPlace, Pattern};
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
 use crate::scenario::{Direction, NodeKind};
 
-use super::{Amount, FlowPlan, Loading, Own, TransferPlan};
+use super::{Amount, FlowPlan, Loading, Own, Places, TransferPlan};
 
 /// Gives a flow to its requester.
 pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
@@ -30,6 +31,15 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
             direction: *way,
             address: flow.address,
             region: flow.window,
+            addresses: match flow.places {
+                Places::Sequential => Addresses::Sequential,
+                Places::Strided(stride) => Addresses::Strided(stride),
+                Places::Random(alignment) => Addresses::Random {
+                    alignment,
+                    stream: Stream::named(to.plan.seed, &stream_name(flow, *way)),
+                },
+            },
+            follows: (flow.read_after_write && *way == Way::Read).then_some(own.first()),
             extent: match flow.amount {
                 Amount::Bytes(bytes) => Extent::Bytes(bytes),
                 Amount::Requests(count) => Extent::Bytes(count.saturating_mul(request_size)),
@@ -44,6 +54,12 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
         let function = flow.function.filter(|(node, _)| *node == flow.from);
         to.models[flow.from].add_flow(function.map_or(0, |(_, number)| number), part);
     }
+}
+
+/// The name of the random stream of addresses of one way of a flow. Reads that follow writes have the same addresses.
+fn stream_name(flow: &FlowPlan, way: Way) -> String {
+    let reads = way == Way::Read && !flow.read_after_write;
+    format!("{} of {}", if reads { "reads" } else { "writes" }, flow.id)
 }
 
 /// Starts a host thread that makes the call of a flow that a driver moves. Threads that begin at the same time wait at a barrier,

@@ -4,6 +4,7 @@ mod blocks;
 mod load;
 mod passage;
 mod place;
+mod places;
 mod plan;
 mod result;
 pub(crate) mod section;
@@ -21,6 +22,7 @@ use crate::scenario::{Clock, Direction};
 use super::{Kind, Loading, Own, PATIENCE, Progress, Seen, WorkloadResult};
 
 pub use blocks::BlocksPlan;
+pub(super) use places::PLACE_KEYS;
 pub use result::FlowResult;
 pub(super) use result::of as result_of;
 
@@ -33,6 +35,17 @@ pub enum Amount {
     Requests(u64),
     /// Requests for a duration.
     Lasting(Span),
+}
+
+/// Places of the requests of a flow in its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// One after the other.
+    Sequential,
+    /// So many bytes from the beginning of one to the beginning of the next.
+    Strided(u64),
+    /// At random multiples of so many bytes.
+    Random(u64),
 }
 
 /// Plan of one flow.
@@ -56,6 +69,10 @@ pub struct FlowPlan {
     pub reply: Option<u64>,
     /// Direction of the data.
     pub direction: Direction,
+    /// Places of the requests in the window.
+    pub places: Places,
+    /// Whether each read follows the write of its place.
+    pub read_after_write: bool,
     /// Amount of data.
     pub amount: Amount,
     /// Whether requests keep their size wherever they begin; otherwise each is one packet, cut at pages.
@@ -140,7 +157,8 @@ impl Kind for FlowPlan {
         {
             blocks.fill(self, plan, models);
         }
-        if self.direction.reads() {
+        // What is written before it is read shows that it was.
+        if self.direction.reads() && !self.read_after_write {
             load::fill(self, plan, models);
         }
     }

@@ -7,20 +7,21 @@ use crate::scenario::{Flow, ScenarioError, Target};
 use crate::plan::address::{Region, show};
 use crate::plan::planner::Planner;
 
-use super::Amount;
+use super::places::Socket;
+use super::{Amount, Places};
 
 /// Default window of a flow with a duration, in bytes.
 const LASTING_WINDOW: u64 = 1 << 20;
 
 impl Planner<'_> {
     /// Offset of the flow in `region`, and the number of bytes that it uses from there.
-    pub(crate) fn place(
+    pub(super) fn place(
         &mut self,
         flow: &Flow,
-        to: Option<usize>,
-        region: Region,
-        amount: Amount,
-        request: u64,
+        (to, region): (Option<usize>, Region),
+        (amount, request): (Amount, u64),
+        places: Places,
+        socket: Option<&Socket>,
     ) -> Result<(u64, u64), ScenarioError> {
         let written = flow.parameters.offset.map(|Bytes(offset)| offset);
         let begin = written.unwrap_or(0);
@@ -30,7 +31,8 @@ impl Planner<'_> {
                 format!("{offset} is beyond the end of the target; write less than {size}");
             return Err(self.error(flow, "offset", &message));
         }
-        let window = self.window(flow, amount, request, region.size - begin)?;
+        let room = region.size - begin;
+        let window = self.window(flow, (amount, request), places, room)?;
         let from = self.names[flow.from.value.as_str()];
         if let (None, Some(to), Some(_)) = (written, to, self.nodes[from].engine())
             && to == self.nodes[from].root
@@ -41,6 +43,18 @@ impl Planner<'_> {
                 "the flows above leave no {window} in the memory of {name}; write a larger memory, or an offset"
             );
             return Err(self.error(flow, "size", &message));
+        }
+        if let (None, Some(to), Some(socket)) = (written, to, socket) {
+            let range = socket.begin..socket.begin + region.size;
+            let Some(at) = self.claims.claim_in(to, range, window) else {
+                let message = format!(
+                    "the flows above leave no {} in the memory of this socket of {}; write a larger memory there, or an offset",
+                    show(window),
+                    self.nodes[to].name
+                );
+                return Err(self.error(flow, "socket", &message));
+            };
+            return Ok((at - socket.begin, window));
         }
         Ok(match (written, to) {
             (None, Some(to)) => (self.claims.free(to, region, window), window),
@@ -65,8 +79,8 @@ impl Planner<'_> {
     fn window(
         &self,
         flow: &Flow,
-        amount: Amount,
-        request: u64,
+        (amount, request): (Amount, u64),
+        places: Places,
         room: u64,
     ) -> Result<u64, ScenarioError> {
         let (key, once) = match amount {
@@ -76,9 +90,18 @@ impl Planner<'_> {
         };
         let from = self.names[flow.from.value.as_str()];
         let is_router = self.networks.members[from].is_some();
+        // Strided requests use each place once, and the bytes between them are in the window.
+        let once = match (places, once) {
+            (Places::Strided(stride), Some(once)) => {
+                let steps = once.div_ceil(request).saturating_sub(1);
+                Some(steps.saturating_mul(stride).saturating_add(request))
+            }
+            (_, once) => once,
+        };
         let (key, wanted) = match (flow.parameters.window, once) {
             // Messages come one after the other into one place, which a page holds.
             (None, _) if is_router => ("size", request.min(once.unwrap_or(request))),
+            (Some(Bytes(window)), _) if matches!(places, Places::Random(_)) => ("window", window),
             (Some(Bytes(window)), once) => ("window", window.min(once.unwrap_or(window))),
             (None, Some(once)) => (key, once),
             (None, None) => (key, LASTING_WINDOW.min(room)),
@@ -103,6 +126,9 @@ impl Planner<'_> {
             let message = format!("{wanted} holds no request; write {request} at least");
             return Err(self.error(flow, key, &message));
         }
-        Ok(wanted - wanted % request)
+        match places {
+            Places::Sequential => Ok(wanted - wanted % request),
+            Places::Strided(_) | Places::Random(_) => Ok(wanted),
+        }
     }
 }

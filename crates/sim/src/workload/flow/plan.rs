@@ -7,7 +7,7 @@ use crate::plan::NodePlan;
 use crate::plan::address::{Region, show};
 use crate::plan::planner::Planner;
 use crate::plan::tree::known;
-use crate::scenario::{Direction, Flow, NodeKind, ScenarioError, Target};
+use crate::scenario::{AddressOrder, Direction, Flow, NodeKind, ScenarioError, Target};
 use crate::workload::Workload;
 
 use super::{Amount, FlowPlan};
@@ -33,6 +33,8 @@ impl Planner<'_> {
         self.check_driven(flow, &self.nodes[from])?;
         let function = self.function(flow, from)?;
         let (to, region) = self.target(flow, from, function)?;
+        let socket = self.socket(flow, from, to)?;
+        let region = socket.as_ref().map_or(region, |socket| socket.of(region));
         let (write_size, read_size) = self.request_sizes(flow, &self.nodes[from])?;
         let amount = self.amount(flow)?;
         let direction = flow.parameters.direction;
@@ -41,7 +43,14 @@ impl Planner<'_> {
             (true, false) => write_size,
             _ => read_size,
         };
-        let (offset, window) = self.place(flow, to, region, amount, request)?;
+        let places = self.places(flow, request)?;
+        let (offset, window) = self.place(
+            flow,
+            (to, region),
+            (amount, request),
+            places,
+            socket.as_ref(),
+        )?;
         let carried = self.carried(flow, &self.nodes[from], earlier)?;
         let plan = FlowPlan {
             id: flow.id.value.clone(),
@@ -49,12 +58,14 @@ impl Planner<'_> {
             to,
             address: region.base + offset,
             function,
-            offset,
+            offset: socket.map_or(0, |socket| socket.begin) + offset,
             window,
             reply: self.reply(flow, from, write_size)?,
             direction,
+            places,
+            read_after_write: flow.parameters.read_after_write,
             amount,
-            sized: flow.parameters.request_size.is_some() || direction == Direction::RoundTrip,
+            sized: self.is_sized(flow),
             write_size,
             read_size,
             start: Time::from_fs(flow.parameters.start.as_fs()),
@@ -231,6 +242,10 @@ impl Planner<'_> {
     fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {
         let direction = flow.parameters.direction;
         let Some(Bytes(wanted)) = flow.parameters.request_size else {
+            if self.is_sized(flow) && direction == Direction::Both {
+                let size = from.max_payload.min(from.max_read_request).into();
+                return Ok((size, size));
+            }
             let user = self.networks.members[self.names[from.name.as_str()]];
             return Ok(match direction {
                 Direction::Write if let Some((network, _)) = user => {
@@ -290,6 +305,15 @@ impl Planner<'_> {
             return Err(self.error(flow, key, "this moves nothing; write more than 0"));
         }
         Ok(amount)
+    }
+
+    /// Whether the requests of `flow` keep their size wherever they begin.
+    fn is_sized(&self, flow: &Flow) -> bool {
+        let parameters = &flow.parameters;
+        parameters.request_size.is_some()
+            || parameters.direction == Direction::RoundTrip
+            || parameters.addresses != AddressOrder::Sequential
+            || parameters.read_after_write
     }
 
     fn reply(

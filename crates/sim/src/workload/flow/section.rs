@@ -57,7 +57,27 @@ impl Clock {
     ];
 }
 
+/// Order of the addresses of a flow's requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressOrder {
+    /// Each request begins where the one before has ended.
+    Sequential,
+    /// Each request begins at a random place.
+    Random,
+    /// Each request begins a stride after the beginning of the one before.
+    Strided,
+}
+
+impl AddressOrder {
+    const NAMES: [(&str, Self); 3] = [
+        ("sequential", Self::Sequential),
+        ("random", Self::Random),
+        ("strided", Self::Strided),
+    ];
+}
+
 kernel::choices!(Direction);
+kernel::choices!(AddressOrder);
 kernel::choices!(Clock);
 
 kernel::parameters! {
@@ -81,6 +101,19 @@ kernel::parameters! {
         offset: Option<Bytes> = None, from "each flow has a buffer of its own";
         /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration.
         window: Option<Bytes> = None, from "each byte is used once";
+        /// Places in the window at which requests begin: "sequential", each where the one before has ended, "random", or "strided", each
+        /// a stride after the beginning of the one before. After the end of the window requests begin at its start again.
+        addresses: AddressOrder = AddressOrder::Sequential, from "a common choice";
+        /// Bytes from the beginning of one strided request to the beginning of the next.
+        stride: Option<Bytes> = None, from "each flow with strided addresses";
+        /// Bytes of which the places of random requests in the window are multiples; none for the size of a request, 1 B for any place.
+        alignment: Option<Bytes> = None, from "our choice: requests do not overlap in part";
+        /// The socket of the host whose memory is the target, to which offset and window belong; none for the whole memory, from the first
+        /// socket on.
+        socket: Option<u32> = None, within None..=Some(7), from "memory is used from its first address on";
+        /// Whether each read of direction = "both" follows the write of its place: it is made when the write has been sent, and reads
+        /// what was written.
+        read_after_write: bool = false, from "our choice: writes and reads do not wait for each other";
         /// The flow whose bytes this one carries, which reach the engine by its FIFOs, or are in its blocks; none for bytes of its own.
         carries: Option<String> = None, from "each flow has bytes of its own";
         /// The flow whose system call must have returned before this one's is made.

@@ -11,7 +11,7 @@ use crate::plan::planner::Planner;
 use crate::scenario::{Clock, Direction, Flow, ScenarioError};
 use crate::workload::Workload;
 
-use super::{FlowPlan, TransferPlan};
+use super::{FlowPlan, PLACE_KEYS, TransferPlan};
 
 impl Planner<'_> {
     /// Refuses keys for drivers where no driver moves the flow, and keys that a driver cannot serve where one does.
@@ -38,7 +38,8 @@ impl Planner<'_> {
             ("interval", parameters.interval > Span::ZERO),
             ("window", parameters.window.is_some()),
         ];
-        match keys.iter().find(|(_, set)| *set) {
+        let of_places = PLACE_KEYS.map(|key| (key, flow.lines.has(key)));
+        match keys.iter().chain(&of_places).find(|(_, set)| *set) {
             Some((key, _)) => Err(self.error(flow, key, ONE_BUFFER)),
             None => Ok(()),
         }

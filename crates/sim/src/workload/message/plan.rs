@@ -12,7 +12,7 @@ use crate::plan::address::show;
 use crate::plan::planner::Planner;
 use crate::scenario::{Direction, Flow, ScenarioError, Target};
 use crate::workload::Workload;
-use crate::workload::flow::{Amount, FlowPlan};
+use crate::workload::flow::{Amount, FlowPlan, PLACE_KEYS, Places};
 
 use super::MessagePlan;
 
@@ -100,6 +100,8 @@ impl Planner<'_> {
                 Primitive::Get => Direction::Read,
                 _ => Direction::Write,
             },
+            places: Places::Sequential,
+            read_after_write: false,
             amount,
             sized: true,
             write_size: size,
@@ -185,7 +187,7 @@ impl Planner<'_> {
 
     /// Refuses keys that mean nothing to messages.
     fn check_keys(&self, flow: &Flow) -> Result<(), ScenarioError> {
-        for key in ["offset", "carries", "after"] {
+        for key in ["offset", "carries", "after"].iter().chain(&PLACE_KEYS) {
             if flow.lines.has(key) {
                 let message =
                     "messages have buffers of their own, one after the other; leave it out";

@@ -6,7 +6,7 @@ pub(super) mod result;
 use std::sync::Arc;
 
 use kernel::{Span, Stream, Time};
-use transaction::{Arrivals, Content, Direction, Extent, Flow, Spread};
+use transaction::{Addresses, Arrivals, Content, Direction, Extent, Flow, Spread};
 
 use crate::observe::meter::Meter;
 use crate::scenario::TrafficPattern;
@@ -71,6 +71,8 @@ impl Kind for TrafficPlan {
                 direction: Direction::Write,
                 address: source.targets[0],
                 region: self.message,
+                addresses: Addresses::Sequential,
+                follows: None,
                 extent: Extent::Lasting(self.duration),
                 request_size: Some(self.message),
                 start: self.start + to.up,

@@ -135,3 +135,49 @@ fn a_round_trip_from_where_no_answer_can_go_is_refused() {
         r#"bad.toml:13: flow "flow-1", from: b cannot take the answers; give it a larger bar"#
     );
 }
+
+#[test]
+fn places_that_a_flow_cannot_have_are_refused() {
+    let cases = [
+        (
+            "count = 1\nstride = \"64 B\"",
+            "bad.toml:13: flow \"f\", stride: only strided requests have a stride; write addresses = \"strided\", or leave it out",
+        ),
+        (
+            "count = 1\naddresses = \"strided\"",
+            "bad.toml:13: flow \"f\", addresses: strided requests need a stride; write stride = \"4 KiB\"",
+        ),
+        (
+            "count = 1\naddresses = \"strided\"\nstride = \"0 B\"",
+            "bad.toml:14: flow \"f\", stride: 0 B leads nowhere; write 1 B at least",
+        ),
+        (
+            "count = 1\nalignment = \"64 B\"",
+            "bad.toml:13: flow \"f\", alignment: only random requests have an alignment; write addresses = \"random\", or leave it out",
+        ),
+        (
+            "count = 1\naddresses = \"random\"\nalignment = \"0 B\"",
+            "bad.toml:14: flow \"f\", alignment: 0 B is no alignment; write 1 B for any place",
+        ),
+        (
+            "count = 1\nread_after_write = true",
+            "bad.toml:13: flow \"f\", read_after_write: this flow does not write and read; write direction = \"both\", or leave it out",
+        ),
+        (
+            "count = 1\nsocket = 0",
+            "bad.toml:13: flow \"f\", socket: only the memory of the host above has sockets; write it only where the flow goes there",
+        ),
+    ];
+    for (added, message) in cases {
+        assert_eq!(flow(added), message);
+    }
+    let to_host = |more: &str| {
+        pair(&format!(
+            "[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ncount = 1\n{more}"
+        ))
+    };
+    assert_eq!(
+        to_host("socket = 1"),
+        "bad.toml:13: flow \"f\", socket: h0 has no socket 1; write one from 0 to 0, or a larger sockets = there"
+    );
+}

@@ -1,0 +1,118 @@
+//! The places of a flow's requests: their order in the window, and the socket of the memory.
+
+use kernel::Bytes;
+
+use crate::plan::Region;
+use crate::plan::address::show;
+use crate::plan::planner::Planner;
+use crate::scenario::{AddressOrder, Direction, Flow, NodeKind, ScenarioError};
+
+use super::Places;
+
+/// The keys for the places of requests.
+pub(in crate::workload) const PLACE_KEYS: [&str; 5] = [
+    "addresses",
+    "stride",
+    "alignment",
+    "socket",
+    "read_after_write",
+];
+
+/// The memory of one socket of a host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Socket {
+    /// Offset of its first byte in the memory of the host.
+    pub(super) begin: u64,
+    size: u64,
+}
+
+impl Socket {
+    /// The addresses of the socket, where the host's memory is `memory`.
+    pub(super) fn of(&self, memory: Region) -> Region {
+        Region {
+            base: memory.base + self.begin,
+            size: self.size,
+        }
+    }
+}
+
+impl Planner<'_> {
+    /// The places of the requests of `flow`, which are `request` bytes long.
+    pub(super) fn places(&self, flow: &Flow, request: u64) -> Result<Places, ScenarioError> {
+        let parameters = &flow.parameters;
+        let error = |key, message: &str| Err(self.error(flow, key, message));
+        let order = parameters.addresses;
+        if parameters.stride.is_some() && order != AddressOrder::Strided {
+            return error("stride", NOT_STRIDED);
+        }
+        if parameters.alignment.is_some() && order != AddressOrder::Random {
+            return error("alignment", NOT_RANDOM);
+        }
+        if parameters.read_after_write && parameters.direction != Direction::Both {
+            return error("read_after_write", NOT_BOTH);
+        }
+        match order {
+            AddressOrder::Sequential => Ok(Places::Sequential),
+            AddressOrder::Strided => match parameters.stride {
+                None => error("addresses", NO_STRIDE),
+                Some(Bytes(0)) => error("stride", "0 B leads nowhere; write 1 B at least"),
+                Some(Bytes(stride)) => Ok(Places::Strided(stride)),
+            },
+            AddressOrder::Random => match parameters.alignment {
+                None => Ok(Places::Random(request)),
+                Some(Bytes(0)) => {
+                    error("alignment", "0 B is no alignment; write 1 B for any place")
+                }
+                Some(Bytes(alignment)) => Ok(Places::Random(alignment)),
+            },
+        }
+    }
+
+    /// The memory of the socket that `flow` names, if it names one.
+    pub(super) fn socket(
+        &self,
+        flow: &Flow,
+        from: usize,
+        to: Option<usize>,
+    ) -> Result<Option<Socket>, ScenarioError> {
+        let Some(socket) = flow.parameters.socket else {
+            return Ok(None);
+        };
+        let host = to.filter(|to| self.nodes[from].root == *to);
+        let Some((host, NodeKind::Host(parameters, _))) =
+            host.map(|host| (&self.nodes[host], &self.nodes[host].kind))
+        else {
+            return Err(self.error(flow, "socket", NOT_ABOVE));
+        };
+        let begin = parameters.memory_share() * u64::from(socket);
+        let size = parameters.memory.0.saturating_sub(begin);
+        if socket >= parameters.sockets {
+            let message = format!(
+                "{} has no socket {socket}; write one from 0 to {}, or a larger sockets = there",
+                host.name,
+                parameters.sockets - 1
+            );
+            return Err(self.error(flow, "socket", &message));
+        }
+        if size == 0 {
+            let message = format!(
+                "socket {socket} of {} has no share in a memory of {}; write a larger memory there",
+                host.name,
+                show(parameters.memory.0)
+            );
+            return Err(self.error(flow, "socket", &message));
+        }
+        let size = size.min(parameters.memory_share());
+        Ok(Some(Socket { begin, size }))
+    }
+}
+
+const NOT_STRIDED: &str =
+    "only strided requests have a stride; write addresses = \"strided\", or leave it out";
+const NOT_RANDOM: &str =
+    "only random requests have an alignment; write addresses = \"random\", or leave it out";
+const NOT_BOTH: &str =
+    "this flow does not write and read; write direction = \"both\", or leave it out";
+const NO_STRIDE: &str = "strided requests need a stride; write stride = \"4 KiB\"";
+const NOT_ABOVE: &str =
+    "only the memory of the host above has sockets; write it only where the flow goes there";

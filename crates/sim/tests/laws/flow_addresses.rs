@@ -1,0 +1,197 @@
+//! The places at which the requests of a flow begin: their order in the window, and the socket of the memory.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::cases::cases;
+use crate::fixture::*;
+
+/// A device `a` below a host with 1 MiB of memory, and a flow `f` between them.
+fn machine(flow: &str) -> String {
+    format!(
+        "[links]\ngeneration = 3\nlanes = 8\n{HOST}memory = \"1 MiB\"\n[devices.a]\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\n{flow}\n"
+    )
+}
+
+/// The addresses and lengths of all packets of a kind, in the order of the link.
+fn ranges(lines: &[Value], kind: &str) -> Vec<(u64, u64)> {
+    let requests = lines.iter().filter(|line| line["tlp"] == kind);
+    requests
+        .map(|line| {
+            let address = line["address"]
+                .as_str()
+                .and_then(|text| text.strip_prefix("0x"));
+            let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            let length = line["length"].as_u64();
+            address
+                .zip(length)
+                .expect("a request has an address and a length")
+        })
+        .collect()
+}
+
+fn addresses(flow: &str, kind: &str) -> Vec<u64> {
+    let (result, lines) = trace(&machine(flow));
+    result.all_intact();
+    ranges(&lines, kind)
+        .into_iter()
+        .map(|(address, _)| address)
+        .collect()
+}
+
+#[test]
+fn strided_requests_begin_a_stride_apart_and_again_at_the_beginning() {
+    let strided = "addresses = \"strided\"\nstride = \"256 B\"\nrequest_size = \"64 B\"";
+    let once = addresses(&format!("{strided}\ncount = 5"), "MWr");
+    assert_eq!(once, [0, 256, 512, 768, 1024]);
+    let again =
+        format!("{strided}\ncount = 5\nwindow = \"640 B\"\noffset = \"4 B\"\ndirection = \"read\"");
+    assert_eq!(addresses(&again, "MRd"), [4, 260, 516, 4, 260]);
+}
+
+#[test]
+fn a_strided_request_may_have_several_packets() {
+    let flow = "addresses = \"strided\"\nstride = \"2 KiB\"\nrequest_size = \"1 KiB\"\ncount = 2";
+    assert_eq!(addresses(flow, "MWr"), [0, 512, 2048, 2560]);
+}
+
+#[test]
+fn random_addresses_come_from_the_seed() {
+    let flow = "addresses = \"random\"\nrequest_size = \"64 B\"\nwindow = \"64 KiB\"\ncount = 100";
+    let of_seed = |seed: u32| {
+        let (result, lines) = trace(&format!("seed = {seed}\n{}", machine(flow)));
+        result.all_intact();
+        ranges(&lines, "MWr")
+    };
+    let (first, again, other) = (of_seed(1), of_seed(1), of_seed(2));
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+    assert!(
+        first
+            .iter()
+            .all(|(address, length)| address % 64 == 0 && *length == 64)
+    );
+    assert!(first.iter().all(|(address, _)| *address < 64 << 10));
+    let mut lines: Vec<u64> = first.iter().map(|(address, _)| address / 64).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    assert!(lines.len() > 90, "{}", lines.len());
+}
+
+#[test]
+fn each_read_follows_the_write_of_its_place() {
+    for order in [
+        "",
+        "addresses = \"random\"\nwindow = \"8 KiB\"",
+        "addresses = \"strided\"\nstride = \"300 B\"",
+    ] {
+        let flow = format!(
+            "direction = \"both\"\nread_after_write = true\nrequest_size = \"200 B\"\ncount = 60\n{order}"
+        );
+        let (result, lines) = trace(&machine(&flow));
+        // No bytes were there before the flow.
+        result.all_intact();
+        let packets = |kind| {
+            let at = lines.iter().enumerate();
+            let at = at
+                .filter(|(_, line)| line["tlp"] == kind)
+                .map(|(place, _)| place);
+            at.zip(ranges(&lines, kind)).collect::<Vec<_>>()
+        };
+        let (writes, reads) = (whole(&packets("MWr"), true), whole(&packets("MRd"), false));
+        assert_eq!((writes.len(), reads.len()), (60, 60));
+        for ((written, write), (read, range)) in writes.iter().zip(&reads) {
+            assert_eq!(write, range);
+            assert!(written < read, "{range:?}");
+        }
+    }
+}
+
+/// Requests of 200 bytes, each of one or more packets: the line of the last packet, or of the first one, and the range.
+fn whole(packets: &[(usize, (u64, u64))], by_last: bool) -> Vec<(usize, (u64, u64))> {
+    let mut all: Vec<(usize, (u64, u64))> = Vec::new();
+    for (line, (address, length)) in packets {
+        match all.last_mut() {
+            Some((own, (begin, so_far))) if *so_far < 200 => {
+                assert_eq!(*begin + *so_far, *address);
+                *so_far += length;
+                if by_last {
+                    *own = *line;
+                }
+            }
+            _ => all.push((*line, (*address, *length))),
+        }
+    }
+    all
+}
+
+const TWO: &str = "sockets = 2\nsocket_latency = \"1 us\"\n";
+
+fn two_sockets(flows: &str) -> String {
+    format!(
+        "[links]\ngeneration = 3\nlanes = 8\n{HOST}{TWO}memory = \"1 MiB\"\n[devices.a]\nupstream = {{ to = \"h0\", socket = 0 }}\n{flows}\n"
+    )
+}
+
+#[test]
+fn a_flow_uses_the_memory_of_its_socket() {
+    let flow = |id: &str, more: &str| {
+        format!(
+            "[[flows]]\nid = \"{id}\"\nfrom = \"a\"\nto = \"h0\"\nrequest_size = \"64 B\"\ncount = 1\n{more}\n"
+        )
+    };
+    let near = latency(&two_sockets(&flow("f", "socket = 0")));
+    let far = latency(&two_sockets(&flow("f", "socket = 1")));
+    assert!(far > near + 1000.0);
+    let offset = latency(&two_sockets(&flow("f", "offset = \"512 KiB\"")));
+    close(far, offset, 1e-6);
+    // Each flow has a place of its own, also beside flows that name no socket.
+    let many = flow("p", "")
+        + &flow("q", "socket = 1")
+        + &flow("r", "socket = 1")
+        + &flow("s", "socket = 0")
+        + &flow("t", "")
+        + &flow("u", "socket = 1\noffset = \"128 B\"");
+    let (result, lines) = trace(&two_sockets(&many));
+    result.all_intact();
+    let mut begins: Vec<u64> = ranges(&lines, "MWr")
+        .into_iter()
+        .map(|(address, _)| address)
+        .collect();
+    begins.sort_unstable();
+    let half = 512 << 10;
+    assert_eq!(begins, [0, 4096, 8192, half, half + 128, half + 4096]);
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    /// Whatever the order, requests stay in the window and every byte arrives as it was sent.
+    #[test]
+    fn requests_stay_within_the_window(
+        random in any::<bool>(),
+        step in 1_u64..5000,
+        size in 1_u64..3000,
+        window in 3000_u64..60_000,
+        offset in 0_u64..5000,
+        direction in prop::sample::select(&["read", "write", "both"][..]),
+        coupled in any::<bool>(),
+        seed in 0_u64..1000,
+    ) {
+        let order = if random {
+            format!("addresses = \"random\"\nalignment = \"{step} B\"")
+        } else {
+            format!("addresses = \"strided\"\nstride = \"{step} B\"")
+        };
+        let coupled = coupled && direction == "both";
+        let flow = format!("direction = \"{direction}\"\nread_after_write = {coupled}\nrequest_size = \"{size} B\"\nwindow = \"{window} B\"\noffset = \"{offset} B\"\ncount = 30\n{order}");
+        let (result, lines) = trace(&format!("seed = {seed}\n{}", machine(&flow)));
+        let flow = result.flow("f");
+        prop_assert!(flow.completed && flow.intact);
+        for kind in ["MWr", "MRd"] {
+            for (address, length) in ranges(&lines, kind) {
+                prop_assert!(address >= offset && address + length <= offset + window);
+            }
+        }
+    }
+}

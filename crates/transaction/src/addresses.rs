@@ -1,0 +1,65 @@
+//! The places in a flow's region at which its requests begin.
+
+use kernel::Stream;
+
+/// The order of addresses of a flow's requests.
+#[derive(Clone, Debug)]
+pub enum Addresses {
+    /// Each request begins where the one before has ended; after the end of the region, at its beginning again.
+    Sequential,
+    /// Each request begins this many bytes after the beginning of the one before; after the last one that fits into the region, at its
+    /// beginning again.
+    Strided(u64),
+    /// Each request begins at a random multiple of `alignment` bytes in the region, at which it fits.
+    Random {
+        /// The alignment, in bytes.
+        alignment: u64,
+        /// The source of random numbers.
+        stream: Stream,
+    },
+}
+
+impl Addresses {
+    /// The offset in a region of `region` bytes of request number `number`, from 0, which is `len` bytes long. Returns `None` if it
+    /// begins where the request before has ended.
+    pub(crate) fn next(&mut self, number: u64, len: u64, region: u64) -> Option<u64> {
+        let room = region.saturating_sub(len);
+        match self {
+            Addresses::Sequential => None,
+            Addresses::Strided(stride) => Some(number % (room / *stride + 1) * *stride),
+            Addresses::Random { alignment, stream } => {
+                Some(stream.below(room / *alignment + 1) * *alignment)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stride_leads_through_the_region_and_back_to_its_beginning() {
+        let mut addresses = Addresses::Strided(100);
+        let offsets: Vec<u64> = (0..6)
+            .filter_map(|number| addresses.next(number, 64, 400))
+            .collect();
+        assert_eq!(offsets, [0, 100, 200, 300, 0, 100]);
+        assert_eq!(addresses.next(3, 101, 400), Some(0));
+    }
+
+    #[test]
+    fn random_requests_are_aligned_and_within_the_region_and_reach_all_of_it() {
+        let mut addresses = Addresses::Random {
+            alignment: 8,
+            stream: Stream::named(1, "addresses"),
+        };
+        let mut offsets: Vec<u64> = (0..2000)
+            .filter_map(|number| addresses.next(number, 64, 260))
+            .collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        let all: Vec<u64> = (0..=24).map(|place| place * 8).collect();
+        assert_eq!(offsets, all);
+    }
+}
