@@ -65,7 +65,7 @@ impl Planner<'_> {
             places,
             read_after_write: flow.parameters.read_after_write,
             amount,
-            sized: self.is_sized(flow),
+            sized: is_sized(flow),
             write_size,
             read_size,
             start: Time::from_fs(flow.parameters.start.as_fs()),
@@ -242,7 +242,7 @@ impl Planner<'_> {
     fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {
         let direction = flow.parameters.direction;
         let Some(Bytes(wanted)) = flow.parameters.request_size else {
-            if self.is_sized(flow) && direction == Direction::Both {
+            if is_sized(flow) && direction == Direction::Both {
                 let size = from.max_payload.min(from.max_read_request).into();
                 return Ok((size, size));
             }
@@ -307,15 +307,6 @@ impl Planner<'_> {
         Ok(amount)
     }
 
-    /// Whether the requests of `flow` keep their size wherever they begin.
-    fn is_sized(&self, flow: &Flow) -> bool {
-        let parameters = &flow.parameters;
-        parameters.request_size.is_some()
-            || parameters.direction == Direction::RoundTrip
-            || parameters.addresses != AddressOrder::Sequential
-            || parameters.read_after_write
-    }
-
     fn reply(
         &mut self,
         flow: &Flow,
@@ -336,6 +327,15 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// Whether the requests of `flow` keep their size wherever they begin.
+fn is_sized(flow: &Flow) -> bool {
+    let parameters = &flow.parameters;
+    parameters.request_size.is_some()
+        || parameters.direction == Direction::RoundTrip
+        || parameters.addresses != AddressOrder::Sequential
+        || parameters.read_after_write
 }
 
 /// The reason why `source` can make no round trip to a target that is no reflector.
