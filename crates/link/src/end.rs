@@ -211,8 +211,14 @@ impl LinkEnd {
         cx: &mut impl LinkContext,
     ) -> (Option<Arrival>, Option<Finished>) {
         if self.has_failed(cx.now()) {
-            if let Frame::Tlp(frame) = frame {
-                cx.packets().release(frame.packet);
+            match frame {
+                Frame::Tlp(frame) => {
+                    let end = self.complete(&frame, cx);
+                    observe_packet(&frame, packet::Verdict::LinkDown, &[], end, cx);
+                    cx.packets().release(frame.packet);
+                }
+                Frame::Dllp(bytes) => observe_dllp(bytes, packet::Verdict::LinkDown, &[], cx),
+                _ => {}
             }
             return (None, self.drop_next(cx));
         }
@@ -225,21 +231,26 @@ impl LinkEnd {
                 let urgent = self.refuse_now || self.acknowledge_now;
                 (arrival, if urgent { self.pump(cx) } else { None })
             }
-            Frame::Dllp(mut bytes) => {
+            Frame::Dllp(sent) => {
                 let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
-                for bit in self.wrong_bits(cx.now(), length) {
+                let wrong = self.wrong_bits(cx.now(), length);
+                let mut bytes = sent;
+                for bit in &wrong {
                     if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
                         *byte ^= 1 << (bit % 8);
                     } else {
                         self.report_framing_error();
+                        observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
                         return (None, None);
                     }
                 }
                 // A DLLP with a bad CRC is discarded. Its information will be sent again (PCIe Base 3.6.2.2).
                 let Ok(dllp) = Dllp::parse(&bytes) else {
+                    observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
                     self.repaired |= CorrectableError::BadDllp.bit();
                     return (None, None);
                 };
+                observe_dllp(sent, packet::Verdict::Accepted, &wrong, cx);
                 (None, self.receive_dllp(dllp, cx))
             }
             Frame::Fibre(_) | Frame::Block(_) | Frame::Bus(_) | Frame::ReturnedSpace(_) => {
@@ -248,20 +259,28 @@ impl LinkEnd {
         }
     }
 
+    /// The time at which the last bit of a packet that is received now arrives.
+    #[inline]
+    fn complete(&self, frame: &TlpFrame, cx: &mut impl LinkContext) -> Time {
+        if !self.cut_through {
+            return cx.now();
+        }
+        let content = &cx.packets()[frame.packet];
+        let rest = content.wire_len() - content.wire_len_to_header();
+        cx.now() + self.transmitter.timing().length(rest)
+    }
+
     fn receive_packet(&mut self, frame: &TlpFrame, cx: &mut impl LinkContext) -> Option<Arrival> {
         let packet = frame.packet;
         self.receive_traffic(cx);
         let content = &cx.packets()[packet];
         let (wire_len, charge) = (content.wire_len(), content.charge());
-        let complete = if self.cut_through {
-            let to_header = content.wire_len_to_header();
-            cx.now() + self.transmitter.timing().length(wire_len - to_header)
-        } else {
-            cx.now()
-        };
+        let complete = self.complete(frame, cx);
         let wrong = self.wrong_bits(complete, self.transmitter.timing().length(wire_len));
         let expected = self.receiver.expects(frame.sequence);
-        match self.receiver.judge(frame, &wrong, cx.packets()) {
+        let verdict = self.receiver.judge(frame, &wrong, cx.packets());
+        observe_packet(frame, verdict.observed(), &wrong, complete, cx);
+        match verdict {
             Verdict::Accept => {
                 let channel = self.channel_of(charge.traffic_class);
                 if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
@@ -502,7 +521,7 @@ impl LinkEnd {
 
     #[inline(never)]
     fn use_wire(&mut self, now: Time, cx: &mut impl LinkContext) {
-        let mut at = self.transmitter.next_slot(now);
+        let mut at = self.transmitter.next_slot(now, cx);
         if at > now && at == self.transmitter.busy_until {
             // Frames that arrive during the ordered sets may change what is sent after them.
             self.set(LinkTimer::Wire, at, cx);
@@ -607,5 +626,43 @@ impl LinkEnd {
         } else {
             cx.wake(timer, after);
         }
+    }
+}
+
+/// Reports the arrival of a TLP.
+#[inline]
+fn observe_packet(
+    frame: &TlpFrame,
+    verdict: packet::Verdict,
+    wrong: &[u64],
+    end: Time,
+    cx: &mut impl LinkContext,
+) {
+    if cx.watched() {
+        cx.observe(Observation::PacketArrival {
+            port: cx.port(),
+            sequence: frame.sequence,
+            verdict,
+            wrong_bits: wrong.len() as u16,
+            end,
+        });
+    }
+}
+
+/// Reports the arrival of a DLLP.
+#[inline]
+fn observe_dllp(
+    bytes: [u8; 6],
+    verdict: packet::Verdict,
+    wrong: &[u64],
+    cx: &mut impl LinkContext,
+) {
+    if cx.watched() {
+        cx.observe(Observation::DllpArrival {
+            port: cx.port(),
+            bytes,
+            verdict,
+            wrong_bits: wrong.len() as u16,
+        });
     }
 }

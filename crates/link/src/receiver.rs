@@ -45,6 +45,20 @@ pub(crate) enum Verdict {
     Unframed,
 }
 
+impl Verdict {
+    /// The decision, as probes see it.
+    pub(crate) fn observed(&self) -> packet::Verdict {
+        match self {
+            Self::Accept => packet::Verdict::Accepted,
+            Self::Duplicate => packet::Verdict::Duplicate,
+            Self::Bad => packet::Verdict::Nak,
+            Self::Nullified => packet::Verdict::Nullified,
+            Self::Ignore => packet::Verdict::Discarded,
+            Self::Unframed => packet::Verdict::Unframed,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     errors: Option<BitErrors>,

@@ -196,18 +196,41 @@ impl Transmitter {
     /// The time at which the free wire can take the next bits: directly after the last ones, or after idling at the start of a
     /// symbol, and not during ordered sets that are due.
     #[inline]
-    pub(crate) fn next_slot(&mut self, now: Time) -> Time {
+    pub(crate) fn next_slot(&mut self, now: Time, cx: &mut impl LinkContext) -> Time {
         let at = if now == self.busy_until {
             now
         } else {
             now.round_up(self.timing.symbol())
         };
+        if cx.watched() {
+            self.observe_skips(at, cx);
+        }
         let (free, skips) = self.skips.pass(at, self.busy_until, &self.timing);
         if skips > 0 {
             self.counters.skip(skips, &self.timing);
         }
         self.busy_until = self.busy_until.max(free);
         free
+    }
+
+    /// Reports the ordered sets that are sent before a packet that is ready at `at`.
+    #[cold]
+    fn observe_skips(&self, at: Time, cx: &mut impl LinkContext) {
+        let groups = self.skips.groups(at, self.busy_until, &self.timing);
+        let (length, bytes) = self.timing.skip();
+        for (start, count, interval) in groups {
+            if count > 0 {
+                cx.observe(Observation::OrderedSets {
+                    port: cx.port(),
+                    count: count as u32,
+                    bytes: bytes as u16,
+                    token_bytes: self.timing.skip_token_bytes() as u8,
+                    start: start + self.pipeline,
+                    length,
+                    interval,
+                });
+            }
+        }
     }
 
     /// Sends a DLLP; in the background, if it tells the far end nothing new.

@@ -19,6 +19,7 @@ pub struct WireTiming {
     alignment: Span,
     generation: Generation,
     lanes: u8,
+    skip_token_bytes: u32,
 }
 
 impl WireTiming {
@@ -45,6 +46,7 @@ impl WireTiming {
             alignment: symbols(alignment),
             generation,
             lanes,
+            skip_token_bytes: skip.token_bytes,
         }
     }
 
@@ -76,6 +78,11 @@ impl WireTiming {
         position / per_byte * 8 + position % per_byte % 8
     }
 
+    /// The bytes of the EDS token in front of a skip ordered set.
+    pub(crate) fn skip_token_bytes(&self) -> u32 {
+        self.skip_token_bytes
+    }
+
     /// The time of one symbol: a byte on every lane.
     #[inline]
     pub fn symbol(&self) -> Span {
@@ -103,14 +110,7 @@ impl Skips {
         if at < self.next {
             return (at, 0);
         }
-        let due_by = |time: Time| {
-            if time < self.next {
-                0
-            } else {
-                time.since(self.next).as_fs() / timing.skip_interval.as_fs() + 1
-            }
-        };
-        let (due, queued) = (due_by(at), due_by(busy_until));
+        let (due, queued) = (self.due_by(at, timing), self.due_by(busy_until, timing));
         let last = self.next + timing.skip_interval * (due - 1);
         // Ordered sets that became due during a packet are sent after it, at the next symbol, or at the next block that has the EDS
         // token before it; the others are sent when they are due.
@@ -122,6 +122,34 @@ impl Skips {
         };
         self.next = last + timing.skip_interval;
         (at.max(end), due)
+    }
+
+    /// The number of ordered sets that are due by `time`.
+    fn due_by(&self, time: Time, timing: &WireTiming) -> u64 {
+        if time < self.next {
+            0
+        } else {
+            time.since(self.next).as_fs() / timing.skip_interval.as_fs() + 1
+        }
+    }
+
+    /// The ordered sets that [`pass`](Self::pass) with the same arguments sends: those that wait for the end of a packet, and those
+    /// of the idle wire. Each group has its start, the number of its ordered sets, and the time from one to the next.
+    pub(crate) fn groups(
+        &self,
+        at: Time,
+        busy_until: Time,
+        timing: &WireTiming,
+    ) -> [(Time, u64, Span); 2] {
+        let queued = self.due_by(busy_until, timing);
+        let idle = self.due_by(at, timing).saturating_sub(queued);
+        let before = |set: Time| Time::from_fs(set.as_fs() - timing.token_length.as_fs());
+        let first_queued = before((busy_until + timing.token_length).round_up(timing.alignment));
+        let first_idle = self.next + timing.skip_interval * queued;
+        [
+            (first_queued, queued, timing.skip_length),
+            (before(first_idle), idle, timing.skip_interval),
+        ]
     }
 }
 
@@ -224,6 +252,23 @@ mod tests {
         let interval = Span::from_ns(4 * 1180);
         let at = Time::ZERO + interval * 3 + Span::from_ns(100);
         assert_eq!(skips.pass(at, Time::ZERO, &wire), (at, 3));
+    }
+
+    #[test]
+    fn the_groups_of_ordered_sets_are_those_that_pass() {
+        let wire = WireTiming::new(Generation::Gen3, 4, 0.0);
+        let ns = |ns| Time::ZERO + Span::from_ns(ns);
+        for (busy_until, at) in [(0, 5000), (0, 50_000), (13_000, 13_000), (13_000, 30_000)] {
+            let mut skips = Skips::new(&wire);
+            let [queued, idle] = skips.groups(ns(at), ns(busy_until), &wire);
+            let (free, passed) = skips.pass(ns(at), ns(busy_until), &wire);
+            assert_eq!(queued.1 + idle.1, passed);
+            let end = |(start, count, interval): (Time, u64, Span)| match count {
+                0 => Time::ZERO,
+                _ => start + interval * (count - 1) + wire.skip().0,
+            };
+            assert_eq!(free, ns(at).max(end(queued)).max(end(idle)));
+        }
     }
 
     #[test]

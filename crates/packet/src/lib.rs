@@ -17,7 +17,7 @@ pub use bus::{BusFrame, ReturnedSpace};
 pub use fibre::{Block, FibreFrame};
 pub use frame::{Frame, TlpFrame};
 pub use note::{Note, NoteKind, PackedNote};
-pub use observation::Observation;
+pub use observation::{Observation, Verdict};
 pub use packet::{Charge, FlowId, Packet, PacketId, Packets, Stamp};
 pub use refusal::{Fault, Refusal};
 pub use route::{Carried, Route};

@@ -34,6 +34,48 @@ pub enum Observation {
         /// The time at which its first bit leaves.
         start: Time,
     },
+    /// A TLP has arrived at a port, and its receiver has decided on it. Reported only if a probe needs details.
+    PacketArrival {
+        /// The port.
+        port: u16,
+        /// The sequence number, as it was sent.
+        sequence: u16,
+        /// The decision of the receiver.
+        verdict: Verdict,
+        /// The number of bits that arrived wrong.
+        wrong_bits: u16,
+        /// The time at which its last bit arrives. At a cut-through port this is later than the observation.
+        end: Time,
+    },
+    /// A DLLP has arrived at a port. Reported only if a probe needs details.
+    DllpArrival {
+        /// The port.
+        port: u16,
+        /// The bytes of the DLLP, as they were sent.
+        bytes: [u8; 6],
+        /// The decision of the receiver.
+        verdict: Verdict,
+        /// The number of bits that arrived wrong.
+        wrong_bits: u16,
+    },
+    /// SKP ordered sets leave a port at equal distances, each after its EDS token if it has one. An idle wire's ordered sets are
+    /// reported when the wire is used again. Reported only if a probe needs details.
+    OrderedSets {
+        /// The port.
+        port: u16,
+        /// The number of ordered sets.
+        count: u32,
+        /// The bytes of each over all lanes, with the EDS token.
+        bytes: u16,
+        /// The bytes of the EDS token before each.
+        token_bytes: u8,
+        /// The time at which the first one, or its EDS token, begins.
+        start: Time,
+        /// The time that each takes on the wire, with its EDS token.
+        length: Span,
+        /// The time from the beginning of one to the beginning of the next.
+        interval: Span,
+    },
     /// A frame begins to leave an optical port. Reported only if a probe needs details.
     Fibre {
         /// The port.
@@ -117,6 +159,25 @@ pub enum Observation {
         /// The payload lost (write) or not to be expected (read), in bytes.
         bytes: u32,
     },
+}
+
+/// The decision of the data-link layer on a TLP or DLLP that has arrived (PCIe Base 3.6.2.2, 3.6.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Accepted.
+    Accepted,
+    /// A TLP that was accepted before: discarded, and acknowledged again.
+    Duplicate,
+    /// A bad TLP: discarded, and a Nak is scheduled.
+    Nak,
+    /// A TLP that its sender nullified: discarded without a Nak.
+    Nullified,
+    /// A bad DLLP, or a bad TLP after a Nak that is already scheduled: discarded.
+    Discarded,
+    /// A TLP whose token is damaged, which the receiver does not see: no Nak is for it.
+    Unframed,
+    /// The link has failed: nothing arrives.
+    LinkDown,
 }
 
 impl Observation {

@@ -175,6 +175,11 @@ impl Packet {
         &self.bytes
     }
 
+    /// The header as bytes on the wire.
+    pub fn header_bytes(&self) -> &[u8] {
+        &self.bytes[..self.header_len]
+    }
+
     /// The payload, in whole dwords.
     #[inline]
     pub fn payload(&self) -> &[u8] {

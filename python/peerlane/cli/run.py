@@ -38,10 +38,12 @@ def run(
         typer.Option(
             metavar="FILE",
             callback=_trace_file,
-            help="Write one JSON object to FILE for every TLP and DLLP: `ns` is when its first "
-            "bit takes the wire, `length_ns` how long a TLP is there, `length` the bytes that a "
-            "request carries or asks for. The lines of each direction of each link are in the "
-            "order of time; those of different links interleave.",
+            help="Write one JSON object to FILE for every TLP, DLLP and ordered set on a wire and "
+            "for every arrival: `ns` is when its first bit takes the wire (of an arrival, when its "
+            "last bit is there), `length_ns` how long it is there, `length` the bytes that a "
+            "request carries or asks for. What leaves in each direction of each link is in the "
+            "order of time, and so is what arrives; lines of different links interleave. "
+            "docs/reference/trace.md lists all fields.",
         ),
     ] = None,
     check_coherence: Annotated[

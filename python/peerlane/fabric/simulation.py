@@ -85,11 +85,13 @@ class Simulation:
         return Tree.from_json(self._core.tree())
 
     def trace_to(self, path: str | PathLike[str]) -> None:
-        """Writes every TLP and DLLP from now on to `path`, one JSON object a line.
+        """Writes every TLP, DLLP, ordered set and arrival from now on to `path`.
 
-        `ns` is the time of the first bit on the wire, `length_ns` the time that a TLP takes there,
-        and `length` the bytes that a request carries or asks for. The lines of one direction of one
-        link are in the order of time; lines of different links interleave.
+        Each line is a JSON object, and `docs/reference/trace.md` lists its fields. `ns` is the time
+        of the first bit on the wire, of an arrival that of the last bit; `length_ns` is the time on
+        the wire, and `length` the bytes that a request carries or asks for. What leaves in one
+        direction of one link is in the order of time, and so is what arrives; lines of different
+        links interleave. The trace goes on from run to run, and is in the file after each.
         """
         self._core.trace_to(str(path))
 

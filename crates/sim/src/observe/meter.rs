@@ -225,6 +225,9 @@ impl Meter {
             | Observation::Up { .. }
             | Observation::Packet { .. }
             | Observation::Dllp { .. }
+            | Observation::PacketArrival { .. }
+            | Observation::DllpArrival { .. }
+            | Observation::OrderedSets { .. }
             | Observation::Fibre { .. }
             | Observation::Block { .. } => {}
         }

@@ -1,15 +1,16 @@
-//! The packet trace: a JSON object a line for every TLP and DLLP that takes a wire, and every frame and control block on a fibre.
+//! The packet trace: a JSON object a line for every TLP, DLLP and ordered set that takes a wire, every arrival, and every frame and
+//! control block on a fibre. `docs/reference/trace.md` has the fields.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::ops::Range;
 
-use kernel::{ComponentId, Observed, World};
+use kernel::{ComponentId, Observed, Time, World};
 use packet::{Block, FibreFrame};
-use packet::{Carried, Observation, Packet, Packets, Pcie};
+use packet::{Carried, Observation, Packet, Packets, Pcie, Verdict};
 use protocol::{
-    AddressType, AtomicOperation, Class, Dllp, Header, Kind, MemoryRequest, Message,
-    MessageRouting, PacketType, Status,
+    AddressType, AtomicOperation, Attributes, Class, ConfigKind, Dllp, Header, Kind, MemoryRequest,
+    Message, MessageRouting, PacketType, Status,
 };
 use protocol::{Scale, coherence};
 use serde::Serialize;
@@ -22,8 +23,10 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub struct Trace {
     file: BufWriter<File>,
-    /// Link or fibre, and direction of the packets that leave, by component and port.
-    wires: Vec<Vec<(String, String)>>,
+    /// The end of a link or fibre at each port, by component.
+    wires: Vec<Vec<WireEnd>>,
+    /// The name of each component.
+    names: Vec<String>,
     /// The names of the flows, workloads and collectives, by the numbers of their parts.
     flows: Vec<String>,
     /// Lines of the present time: the component of each, and its range in `text`. A line is made while its packet is still held.
@@ -35,22 +38,32 @@ pub struct Trace {
     pub failure: Option<std::io::Error>,
 }
 
+/// One end of a link or fibre.
+#[derive(Clone, Debug, Default)]
+struct WireEnd {
+    link: String,
+    /// The direction of the packets that leave, and of those that arrive.
+    leaves: String,
+    arrives: String,
+}
+
 #[derive(Serialize)]
 struct Line<'a> {
     ns: f64,
     link: &'a str,
     direction: &'a str,
     #[serde(flatten)]
-    what: What,
+    what: What<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum What {
-    Tlp(Tlp),
+enum What<'a> {
+    Tlp(Box<Tlp>),
     Acknowledge {
         dllp: &'static str,
         sequence: u16,
+        raw: String,
     },
     Credit {
         dllp: &'static str,
@@ -61,18 +74,58 @@ enum What {
         /// Scaling factors of headers and data, if scaled flow control is active.
         #[serde(skip_serializing_if = "Option::is_none")]
         scale: Option<[u8; 2]>,
+        raw: String,
     },
     Feature {
         dllp: &'static str,
         acknowledges: bool,
         scaled_flow_control: bool,
+        raw: String,
     },
+    /// A DLLP that has no fields of its own here.
+    Other {
+        dllp: &'static str,
+        raw: String,
+    },
+    OrderedSets(OrderedSets),
+    Arrival(Arrival<'a>),
     Fibre {
         frame: FibreLine,
     },
     Block {
         block: ControlBlock,
     },
+}
+
+/// SKP ordered sets at equal distances.
+#[derive(Serialize)]
+struct OrderedSets {
+    ordered_set: &'static str,
+    /// Whether an EDS token is before each.
+    eds: bool,
+    /// The bytes of each over all lanes, with the EDS token.
+    bytes: u16,
+    length_ns: f64,
+    #[serde(skip_serializing_if = "is_one")]
+    count: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval_ns: Option<f64>,
+}
+
+/// The arrival of a TLP or DLLP, and the decision of the receiver.
+#[derive(Serialize)]
+struct Arrival<'a> {
+    #[serde(rename = "arrival")]
+    kind: &'static str,
+    node: &'a str,
+    port: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw: Option<String>,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "is_zero")]
+    wrong_bits: u16,
 }
 
 /// A frame of user data on a fibre.
@@ -133,6 +186,12 @@ struct Tlp {
     replay: bool,
     nullified: bool,
     class: &'static str,
+    /// Traffic class.
+    tc: u8,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attributes: Vec<&'static str>,
+    #[serde(skip_serializing_if = "is_false")]
+    poisoned: bool,
     requester: String,
     tag: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,9 +204,12 @@ struct Tlp {
     length: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     completer: Option<String>,
-    /// The function that a message is routed to by its ID.
+    /// The function that a configuration request, or a message routed by ID, goes to.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
+    /// The offset of the register of a configuration request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    register: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     /// Coherence messages in the packet.
@@ -162,31 +224,40 @@ struct Tlp {
     length_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<String>,
+    /// The bytes of the header, in hexadecimal.
+    header: String,
 }
 
 impl Trace {
     /// A trace of a run of `plan` into `file`.
     pub fn new(file: File, plan: &Plan) -> Self {
         let mut wires = vec![Vec::new(); plan.nodes.len() + plan.controllers.len()];
-        let mut enter = |(node, port): (usize, usize), link: &str, direction: String| {
+        let mut enter = |(node, port): (usize, usize), link: &str, ways: [String; 2]| {
             let ports: &mut Vec<_> = &mut wires[node];
-            ports.resize(ports.len().max(port + 1), Default::default());
-            ports[port] = (link.to_owned(), direction);
+            ports.resize(ports.len().max(port + 1), WireEnd::default());
+            let [leaves, arrives] = ways;
+            ports[port] = WireEnd {
+                link: link.to_owned(),
+                leaves,
+                arrives,
+            };
         };
         for link in &plan.links {
             let (upstream, downstream) = build::ends(plan, link);
-            for ((node, port), direction) in [(upstream, "down"), (downstream, "up")] {
+            let ends = [(upstream, ["down", "up"]), (downstream, ["up", "down"])];
+            for ((node, port), ways) in ends {
                 let end = (node.0 as usize, port as usize);
-                enter(end, &link.id, direction.to_owned());
+                enter(end, &link.id, ways.map(str::to_owned));
             }
         }
         for fibre in &plan.fibres {
             let [one, other] = fibre.ends;
             for (from, to) in [(one, other), (other, one)] {
                 let name = |(node, _): (usize, u8)| plan.nodes[node].name.as_str();
-                let direction = format!("{}-{}", name(from), name(to));
+                let ways = [(from, to), (to, from)];
+                let ways = ways.map(|(from, to)| format!("{}-{}", name(from), name(to)));
                 let port = build::fibre_port(from.1) as usize;
-                enter((from.0, port), &fibre.id, direction);
+                enter((from.0, port), &fibre.id, ways);
             }
         }
         for cable in &plan.cables {
@@ -194,16 +265,20 @@ impl Trace {
             for (from, to) in [(one, other), (other, one)] {
                 let name =
                     |(controller, _): (usize, u8)| plan.controllers[controller].name.as_str();
-                let direction = format!("{}-{}", name(from), name(to));
+                let ways = [(from, to), (to, from)];
+                let ways = ways.map(|(from, to)| format!("{}-{}", name(from), name(to)));
                 let (node, port) = build::cable_end(plan, from);
-                enter((node.0 as usize, port as usize), &cable.id, direction);
+                enter((node.0 as usize, port as usize), &cable.id, ways);
             }
         }
+        let nodes = plan.nodes.iter().map(|node| &node.name);
+        let controllers = plan.controllers.iter().map(|controller| &controller.name);
         let flows = plan.workloads.iter();
         let flows = flows.flat_map(|one| vec![one.id().to_owned(); one.own.parts.len()]);
         Trace {
             file: BufWriter::new(file),
             wires,
+            names: nodes.chain(controllers).cloned().collect(),
             flows: flows.collect(),
             noted: Vec::new(),
             text: Vec::new(),
@@ -233,7 +308,35 @@ impl Trace {
     }
 
     fn note_one(&mut self, packets: &Packets, told: &Observed<Observation>) {
-        let (port, start, what) = match told.what {
+        let node = told.by.0 as usize;
+        let Some((port, at, what)) = self.line(packets, told) else {
+            return;
+        };
+        let end = &self.wires[node][usize::from(port)];
+        let direction = match what {
+            What::Arrival(_) => &end.arrives,
+            _ => &end.leaves,
+        };
+        let shown = Line {
+            ns: at.as_ns(),
+            link: &end.link,
+            direction,
+            what,
+        };
+        let mut line = serde_json::to_vec(&shown).expect("a line of a trace is valid JSON");
+        line.push(b'\n');
+        let begin = self.text.len();
+        self.text.append(&mut line);
+        self.noted.push((told.by, begin..self.text.len()));
+    }
+
+    /// The port, the time and the content of the line of an observation, if it has one.
+    fn line(
+        &self,
+        packets: &Packets,
+        told: &Observed<Observation>,
+    ) -> Option<(u16, Time, What<'_>)> {
+        Some(match told.what {
             Observation::Packet {
                 port,
                 sequence,
@@ -251,14 +354,60 @@ impl Trace {
                     length_ns: length.as_ns(),
                     flow: self.flow_of(packet),
                     messages: said(packet),
+                    header: hex(packet.header_bytes()),
                     ..tlp(packet.header())
                 };
-                (port, start, What::Tlp(tlp))
+                (port, start, What::Tlp(Box::new(tlp)))
             }
-            Observation::Dllp { port, bytes, start } => match Dllp::parse(&bytes) {
-                Ok(dllp) => (port, start, data_link(&dllp)),
-                Err(_) => return,
-            },
+            Observation::Dllp { port, bytes, start } => (port, start, data_link(&bytes)),
+            Observation::PacketArrival {
+                port,
+                sequence,
+                verdict,
+                wrong_bits,
+                end,
+            } => {
+                let arrival = Arrival {
+                    kind: "tlp",
+                    sequence: Some(sequence),
+                    wrong_bits,
+                    ..self.arrival(told, port, verdict)
+                };
+                (port, end, What::Arrival(arrival))
+            }
+            Observation::DllpArrival {
+                port,
+                bytes,
+                verdict,
+                wrong_bits,
+            } => {
+                let arrival = Arrival {
+                    kind: "dllp",
+                    raw: Some(hex(&bytes)),
+                    wrong_bits,
+                    ..self.arrival(told, port, verdict)
+                };
+                (port, told.at, What::Arrival(arrival))
+            }
+            Observation::OrderedSets {
+                port,
+                count,
+                bytes,
+                token_bytes,
+                start,
+                length,
+                interval,
+            } => {
+                let sets = OrderedSets {
+                    ordered_set: "SKP",
+                    eds: token_bytes > 0,
+                    bytes,
+                    length_ns: length.as_ns(),
+                    count,
+                    interval_ns: (count > 1).then_some(interval.as_ns()),
+                };
+                (port, start, What::OrderedSets(sets))
+            }
             Observation::Fibre {
                 port,
                 frame,
@@ -279,19 +428,21 @@ impl Trace {
                 let block = control_block(block);
                 (port, start, What::Block { block })
             }
-            _ => return,
-        };
-        let (link, direction) = &self.wires[told.by.0 as usize][usize::from(port)];
-        let shown = Line {
-            ns: start.as_ns(),
-            link,
-            direction,
-            what,
-        };
-        let begin = self.text.len();
-        serde_json::to_writer(&mut self.text, &shown).expect("a line of a trace is valid JSON");
-        self.text.push(b'\n');
-        self.noted.push((told.by, begin..self.text.len()));
+            _ => return None,
+        })
+    }
+
+    /// The fields of every arrival at a port.
+    fn arrival(&self, told: &Observed<Observation>, port: u16, verdict: Verdict) -> Arrival<'_> {
+        Arrival {
+            kind: "",
+            node: &self.names[told.by.0 as usize],
+            port,
+            sequence: None,
+            raw: None,
+            verdict: self::verdict(verdict),
+            wrong_bits: 0,
+        }
     }
 
     fn flow_of(&self, packet: &Packet) -> Option<String> {
@@ -310,6 +461,9 @@ impl Trace {
 fn tlp(header: &Header) -> Tlp {
     let common = Tlp {
         class: class(header.class()),
+        tc: header.traffic_class.number(),
+        attributes: attributes(header.attributes),
+        poisoned: header.poisoned,
         requester: header.requester().to_string(),
         tag: header.tag().0,
         bytes: header.payload_len(),
@@ -351,8 +505,20 @@ fn tlp(header: &Header) -> Tlp {
         }
         Kind::Message(request) => return message(&request.message, common),
         Kind::Coherence(_) => ("coherence", None, None),
-        Kind::ConfigRead(_) => ("CfgRd", None, None),
-        Kind::ConfigWrite(_) => ("CfgWr", None, None),
+        Kind::ConfigRead(request) | Kind::ConfigWrite(request) => {
+            let is_read = matches!(header.kind, Kind::ConfigRead(_));
+            return Tlp {
+                kind: match (is_read, request.kind) {
+                    (true, ConfigKind::Type0) => "CfgRd0",
+                    (true, ConfigKind::Type1) => "CfgRd1",
+                    (false, ConfigKind::Type0) => "CfgWr0",
+                    (false, ConfigKind::Type1) => "CfgWr1",
+                },
+                target: Some(request.target.to_string()),
+                register: Some(format!("{:#x}", request.register * 4)),
+                ..common
+            };
+        }
         Kind::Network(network) => {
             let kind = match network.packet_type {
                 PacketType::Nap => "NAP",
@@ -474,8 +640,40 @@ fn status(status: Status) -> &'static str {
     }
 }
 
-fn data_link(dllp: &Dllp) -> What {
-    let credit = |dllp, credit: &protocol::Credit| What::Credit {
+fn data_link(bytes: &[u8; 6]) -> What<'static> {
+    let raw = hex(bytes);
+    let (dllp, credit) = match Dllp::parse(bytes) {
+        Ok(Dllp::Ack { sequence }) => {
+            return What::Acknowledge {
+                dllp: "Ack",
+                sequence,
+                raw,
+            };
+        }
+        Ok(Dllp::Nak { sequence }) => {
+            return What::Acknowledge {
+                dllp: "Nak",
+                sequence,
+                raw,
+            };
+        }
+        Ok(Dllp::InitFc1(credit)) => ("InitFC1", credit),
+        Ok(Dllp::InitFc2(credit)) => ("InitFC2", credit),
+        Ok(Dllp::UpdateFc(credit)) => ("UpdateFC", credit),
+        Ok(Dllp::Feature {
+            acknowledges,
+            scaled_flow_control,
+        }) => {
+            return What::Feature {
+                dllp: "Feature",
+                acknowledges,
+                scaled_flow_control,
+                raw,
+            };
+        }
+        Err(_) => return What::Other { dllp: "other", raw },
+    };
+    What::Credit {
         dllp,
         class: class(credit.class),
         channel: credit.channel,
@@ -483,28 +681,54 @@ fn data_link(dllp: &Dllp) -> What {
         data: credit.data,
         scale: (credit.header_scale != Scale::Unscaled)
             .then(|| [credit.header_scale, credit.data_scale].map(|scale| 1 << scale.shift())),
-    };
-    match dllp {
-        Dllp::Ack { sequence } => What::Acknowledge {
-            dllp: "Ack",
-            sequence: *sequence,
-        },
-        Dllp::Nak { sequence } => What::Acknowledge {
-            dllp: "Nak",
-            sequence: *sequence,
-        },
-        Dllp::InitFc1(limits) => credit("InitFC1", limits),
-        Dllp::InitFc2(limits) => credit("InitFC2", limits),
-        Dllp::UpdateFc(limits) => credit("UpdateFC", limits),
-        Dllp::Feature {
-            acknowledges,
-            scaled_flow_control,
-        } => What::Feature {
-            dllp: "Feature",
-            acknowledges: *acknowledges,
-            scaled_flow_control: *scaled_flow_control,
-        },
+        raw,
     }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Accepted => "accepted",
+        Verdict::Duplicate => "duplicate",
+        Verdict::Nak => "nak",
+        Verdict::Nullified => "nullified",
+        Verdict::Discarded => "discarded",
+        Verdict::Unframed => "unframed",
+        Verdict::LinkDown => "link-down",
+    }
+}
+
+/// The attribute bits that are set, by the specification's abbreviations.
+fn attributes(attributes: Attributes) -> Vec<&'static str> {
+    let all = [
+        (attributes.relaxed_ordering, "RO"),
+        (attributes.id_ordering, "IDO"),
+        (attributes.no_snoop, "NS"),
+    ];
+    let set = all.iter().filter(|(is_set, _)| *is_set);
+    set.map(|(_, name)| *name).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("text takes any bytes");
+        text
+    })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u16) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 fn class(class: Class) -> &'static str {
