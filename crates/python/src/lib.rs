@@ -30,6 +30,14 @@ pyo3::create_exception!(
 #[pyclass(module = "peerlane._core")]
 struct Simulation(sim::Simulation);
 
+impl Simulation {
+    fn flush_trace(&mut self) -> PyResult<()> {
+        self.0
+            .flush_trace()
+            .map_err(|error| PyOSError::new_err(format!("the trace could not be written: {error}")))
+    }
+}
+
 #[pymethods]
 impl Simulation {
     #[new]
@@ -76,9 +84,7 @@ impl Simulation {
                 })
             })
         });
-        self.0.finish_trace().map_err(|error| {
-            PyOSError::new_err(format!("the trace could not be written: {error}"))
-        })?;
+        self.flush_trace()?;
         ran.and_then(|_| self.result())
     }
 
@@ -90,9 +96,11 @@ impl Simulation {
         }
         let until = Time::from_fs((time_ns * 1e6).round() as u64);
         let simulation = &mut self.0;
-        watched(py, |watch| {
+        let ran = watched(py, |watch| {
             simulation.run_until(until, &mut || watch(&|_| Ok(())))
-        })
+        });
+        self.flush_trace()?;
+        ran
     }
 
     fn step(&mut self) -> bool {

@@ -105,14 +105,13 @@ impl Simulation {
         self.trace = Some(Trace::new(file, &self.plan));
     }
 
-    /// Finishes the trace, and reports its first error.
-    pub fn finish_trace(&mut self) -> Result<(), std::io::Error> {
-        let Some(mut trace) = self.trace.take() else {
+    /// Writes the lines of the trace so far to its file, and reports its first error. The trace goes on.
+    pub fn flush_trace(&mut self) -> Result<(), std::io::Error> {
+        let Some(trace) = &mut self.trace else {
             return Ok(());
         };
-        self.world.watched = false;
         trace.flush();
-        trace.failure.map_or(Ok(()), Err)
+        trace.failure.take().map_or(Ok(()), Err)
     }
 
     /// Current simulated time.

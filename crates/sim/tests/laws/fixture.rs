@@ -98,7 +98,7 @@ pub fn trace_bytes(text: &str) -> (RunResult, Vec<u8>) {
     let mut simulation = simulation(text);
     simulation.trace_to(File::create(&path).expect("a file in the temporary folder"));
     assert!(simulation.run(&mut |_| true));
-    simulation.finish_trace().expect("the trace is written");
+    simulation.flush_trace().expect("the trace is written");
     let bytes = std::fs::read(&path).expect("the trace is there");
     std::fs::remove_file(&path).expect("the trace can be removed");
     (simulation.result(), bytes)
