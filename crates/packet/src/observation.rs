@@ -174,7 +174,7 @@ pub enum Verdict {
     Nullified,
     /// A bad DLLP, or a bad TLP after a Nak that is already scheduled: discarded.
     Discarded,
-    /// A TLP whose token is damaged, which the receiver does not see: no Nak is for it.
+    /// A TLP with a framing error, at Gen3 and later: no TLP is recognised, and none is acknowledged (PCIe Base 4.2.2.3).
     Unframed,
     /// The link has failed: nothing arrives.
     LinkDown,

@@ -1,0 +1,227 @@
+"""The data-link layer: sequence numbers, acknowledgement and replay."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from conformance.finding import TOLERANCE_NS, Finding
+from conformance.packets import SEQUENCES
+from conformance.trace import DLLP_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conformance.trace import Sent, Trace, Wire
+
+WAITING_DLLPS = 16
+"""DLLPs that may go before an Ack: each type of UpdateFC on a few channels."""
+
+
+def sequence_numbers(trace: Trace) -> Iterator[Finding]:
+    """3.5.2.1: new TLPs count up from 0; fewer than 2048 are unacknowledged."""
+    for wire in trace.wires.values():
+        for number, (sent, _) in enumerate(wire.first_transmissions):
+            if sent.sequence != number % SEQUENCES:
+                text = f"sequence number {sent.sequence}, not {number % SEQUENCES}"
+                yield Finding("sequence_numbers", wire.name, sent.ns, text)
+                break
+        answers = deque(_acknowledgements_of(wire))
+        oldest = 0
+        for count, (sent, _) in enumerate(wire.first_transmissions, 1):
+            while answers and answers[0][0] <= sent.ns:
+                oldest = max(oldest, _unwrapped(answers.popleft()[1], oldest) + 1)
+            if count - oldest >= SEQUENCES // 2:
+                text = f"{count - oldest} TLPs are unacknowledged"
+                yield Finding("sequence_numbers", wire.name, sent.ns, text)
+                break
+
+
+def replays(trace: Trace) -> Iterator[Finding]:
+    """3.6.2.1: after a Nak or the replay timer, all unacknowledged TLPs go again, oldest first."""
+    for wire in trace.wires.values():
+        buffer = _ReplayBuffer(wire.link.replay_limit_ns)
+        answers = deque(_acknowledgements_of(wire))
+        for sent, _ in wire.tlps:
+            while answers and answers[0][0] <= sent.ns:
+                buffer.acknowledge(*answers.popleft())
+            if sent.nullified:
+                continue
+            wrong = buffer.send_again(sent) if sent.replay else buffer.send_new(sent)
+            if wrong:
+                yield Finding("replays", wire.name, sent.ns, wrong)
+
+
+class _ReplayBuffer:
+    """The unacknowledged TLPs of a transmitter, and how far a replay of them is."""
+
+    def __init__(self, limit_ns: float) -> None:
+        self.limit_ns = limit_ns
+        self.kept: list[int] = []
+        self.ends: dict[int, float] = {}
+        """When each was last sent."""
+        self.following: int | None = None
+        """The TLP that a replay sends next."""
+        self.has_nak = False
+        self.progress_ns = 0.0
+
+    def acknowledge(self, ns: float, sequence: int, kind: str) -> None:
+        kept = [one for one in self.kept if _is_after(one, sequence)]
+        if len(kept) < len(self.kept):
+            self.progress_ns = ns
+        if self.following is not None and self.following not in kept:
+            self.following = kept[0] if kept else None
+        self.kept = kept
+        self.has_nak |= kind == "Nak"
+
+    def send_new(self, sent: Sent) -> str | None:
+        skipped, self.following = self.following, None
+        self.kept.append(sent.sequence)
+        self.ends[sent.sequence] = sent.end_ns
+        if skipped is None:
+            return None
+        return f"TLP {sent.sequence} is new, and the replay has yet to send {skipped}"
+
+    def send_again(self, sent: Sent) -> str | None:
+        sequence = sent.sequence
+        if sequence not in self.kept:
+            # An Ack that arrived while it waited for the wire does not recall it.
+            was_next = self.following is not None
+            return None if was_next else f"TLP {sequence} is replayed, and was acknowledged"
+        wrong = None if sequence == self.following else self._begin(sent)
+        position = self.kept.index(sequence)
+        self.ends[sequence] = sent.end_ns
+        self.following = next(iter(self.kept[position + 1 :]), None)
+        return wrong
+
+    def _begin(self, sent: Sent) -> str | None:
+        """Begins a replay with `sent`."""
+        had_nak, self.has_nak = self.has_nak, False
+        if sent.sequence != self.kept[0]:
+            return f"a replay begins with {sent.sequence}, and {self.kept[0]} is older"
+        waited = sent.ns - max(self.progress_ns, self.ends[sent.sequence])
+        if not had_nak and waited < self.limit_ns - TOLERANCE_NS:
+            return f"a replay without a Nak, {waited:.1f} ns after the last progress"
+        return None
+
+
+def receiver_decisions(trace: Trace) -> Iterator[Finding]:
+    """3.6.3.1: the next TLP is accepted, a duplicate discarded, one Nak scheduled at a time."""
+    for wire in trace.wires.values():
+        following, nak_scheduled = 0, False
+        for sent, _ in wire.tlps:
+            if sent.arrival is None or sent.arrival.verdict == "link-down":
+                continue
+            if (
+                sent.arrival.verdict == "unframed"
+                and not wire.link.is_8b10b
+                and sent.arrival.wrong_bits
+            ):
+                continue  # 4.2.2.3: a framing error, so that there is no TLP to decide on.
+            behind = (following - sent.sequence) % SEQUENCES
+            if sent.arrival.wrong_bits:
+                due = "discarded" if nak_scheduled else "nak"
+            elif sent.nullified:
+                due = "nullified"
+            elif behind == 0:
+                due = "accepted"
+            elif behind <= SEQUENCES // 2:
+                due = "duplicate"
+            else:
+                due = "discarded" if nak_scheduled else "nak"
+            if sent.arrival.verdict != due:
+                text = f"TLP {sent.sequence} is {sent.arrival.verdict}, not {due}"
+                yield Finding("receiver_decisions", wire.name, sent.ns, text)
+                break
+            nak_scheduled = due == "nak" or (nak_scheduled and due != "accepted")
+            following = (following + (due == "accepted")) % SEQUENCES
+
+
+def acknowledgements(trace: Trace) -> Iterator[Finding]:
+    """3.6.3.1: Acks and Naks name the last TLP that arrived; Acks come in time, Naks for cause."""
+    for wire in trace.wires.values():
+        yield from _acknowledged_in_time(wire)
+        yield from _named(wire)
+
+
+def _acknowledged_in_time(wire: Wire) -> Iterator[Finding]:
+    back = wire.other
+    answers = [(sent.ns, d.sequence) for sent, d in back.dllps if d.kind in ("Ack", "Nak")]
+    if not back.sent:
+        return
+    skips = max((end - start for start, end in back.ordered_sets), default=0.0)
+    slack = back.longest_ns + 2 * skips + WAITING_DLLPS * DLLP_BYTES * back.link.byte_ns
+    limit = wire.link.ack_limit_ns + slack + TOLERANCE_NS
+    end_of_trace = max(sent.ns for sent in back.sent)
+    position, acknowledged = 0, -1
+    for number, (sent, _) in enumerate(wire.in_sequence()):
+        assert sent.arrival is not None
+        while position < len(answers) and acknowledged < number:
+            ns, sequence = answers[position]
+            upto = acknowledged + (sequence - acknowledged) % SEQUENCES
+            if upto - acknowledged >= SEQUENCES // 2:
+                upto = acknowledged
+            if upto >= number and ns > sent.arrival.ns + limit:
+                text = f"acknowledged {ns - sent.arrival.ns:.1f} ns after its end"
+                yield Finding("acknowledgements", wire.name, sent.ns, text)
+                return
+            acknowledged = max(acknowledged, upto)
+            position += 1
+        if acknowledged < number and end_of_trace > sent.arrival.ns + limit:
+            text = "it is never acknowledged"
+            yield Finding("acknowledgements", wire.name, sent.ns, text)
+            return
+
+
+def _named(wire: Wire) -> Iterator[Finding]:
+    arrived = [sent for sent, _ in wire.tlps if sent.arrival is not None]
+    arrived = [s for s in arrived if s.arrival and s.arrival.verdict in ("accepted", "nak")]
+    position, last, bad = 0, -1, 0
+    for sent, dllp in wire.other.dllps:
+        if dllp.kind not in ("Ack", "Nak"):
+            continue
+        before = last
+        while position < len(arrived):
+            arrival = arrived[position].arrival
+            assert arrival is not None
+            if arrival.ns > sent.ns + TOLERANCE_NS:
+                break
+            last += arrival.verdict == "accepted"
+            bad += arrival.verdict == "nak"
+            position += 1
+        # The last TLP may have arrived in the very moment in which the DLLP was made.
+        possible = {last % SEQUENCES, max(before, last - 1) % SEQUENCES}
+        if dllp.sequence not in possible:
+            text = f"{dllp.kind} {dllp.sequence}, and the last TLP is {last % SEQUENCES}"
+            yield Finding("acknowledgements", wire.other.name, sent.ns, text)
+            return
+        if dllp.kind == "Nak":
+            bad -= 1
+            if bad < 0:
+                text = "a Nak without a bad TLP"
+                yield Finding("acknowledgements", wire.other.name, sent.ns, text)
+                return
+
+
+def _acknowledgements_of(wire: Wire) -> list[tuple[float, int, str]]:
+    """The Acks and Naks that reach the transmitter of `wire`: time, sequence number, kind."""
+    found = []
+    for sent, dllp in wire.other.dllps:
+        if dllp.kind in ("Ack", "Nak") and sent.accepted:
+            assert sent.arrival is not None
+            found.append((sent.arrival.ns, dllp.sequence, dllp.kind))
+    return found
+
+
+def _is_after(sequence: int, acknowledged: int) -> bool:
+    """Whether `sequence` is not covered by an Ack of `acknowledged`."""
+    return (acknowledged - sequence) % SEQUENCES >= SEQUENCES // 2
+
+
+def _unwrapped(sequence: int, near: int) -> int:
+    """The full number of a sequence number within half of the range of `near`."""
+    ahead = (sequence - near + SEQUENCES // 2) % SEQUENCES - SEQUENCES // 2
+    return near + ahead
+
+
+RULES = (sequence_numbers, replays, receiver_decisions, acknowledgements)

@@ -1,0 +1,70 @@
+"""The fabric that a trace is of: what the scenario says, as far as the specification needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link, between the node `above` and the node `below`."""
+
+    root: str
+    """The host at the top of the tree."""
+    above: str
+    below: str
+    gigatransfers: float
+    lanes: int
+    max_payload: int
+    """Max_Payload_Size of both ends, in bytes."""
+    replay_timer_factor: float = 1.0
+    """The replay timer as a multiple of the limit; the specification allows 1 to 2 (3.6.2.1)."""
+
+    @property
+    def is_8b10b(self) -> bool:
+        return self.gigatransfers <= 5
+
+    @property
+    def symbol_ns(self) -> float:
+        """A symbol time: a byte on one lane, with its share of the coding (4.2.1, 4.2.2)."""
+        bits = 10.0 if self.is_8b10b else 8 * 130 / 128
+        return bits / self.gigatransfers
+
+    @property
+    def byte_ns(self) -> float:
+        return self.symbol_ns / self.lanes
+
+    @property
+    def ack_limit_ns(self) -> float:
+        """The Ack latency limit (3.6.3.1), from the formula behind its tables."""
+        factor = _ack_factor(self.max_payload, self.lanes)
+        internal = 19 if self.gigatransfers == 2.5 else 70 if self.gigatransfers == 5 else 115
+        return ((self.max_payload + 28) * factor / self.lanes + internal) * self.symbol_ns
+
+    @property
+    def replay_limit_ns(self) -> float:
+        """The shortest replay timer (3.6.2.1): 24,000 symbol times from 16 GT/s on."""
+        if self.gigatransfers >= 16:
+            return 24_000 * self.symbol_ns * self.replay_timer_factor
+        return 3 * self.ack_limit_ns * self.replay_timer_factor
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """All links by their names, and what is known of the nodes."""
+
+    links: dict[str, Link]
+    switches: frozenset[str]
+    requesters: dict[str, frozenset[int]]
+    """The functions of each node that makes requests."""
+    boundaries: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Read Completion Boundary of root complexes, by tree and Completer ID; 128 B of all others."""
+    read_requests: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Max_Read_Request_Size in bytes, by tree and Requester ID."""
+
+
+def _ack_factor(max_payload: int, lanes: int) -> float:
+    """AckFactor of tables 3-7 to 3-9."""
+    if max_payload <= 256:
+        return 1.4 if lanes <= 4 else 2.5 if lanes == 8 else 3.0
+    return 1.0 if lanes <= 8 else 2.0

@@ -1,0 +1,200 @@
+"""For each rule, one change that makes a good trace wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conformance.trace import Line
+
+    Mutation = Callable[[list[Line]], None]
+
+GOOD = """
+seed = 3
+
+[links]
+generation = 3
+lanes = 4
+bit_error_rate = 2e-6
+
+[profiles.small]
+posted_headers = 4
+posted_data = "2 KiB"
+
+[hosts.h0]
+profile = "small"
+
+[switches.s0]
+upstream = "h0"
+profile = "small"
+
+[devices.a]
+upstream = "s0"
+tags = 4
+
+[devices.b]
+upstream = "s0"
+bar = "1 MiB"
+profile = "small"
+
+[[flows]]
+from = "a"
+to = "b"
+size = "128 KiB"
+direction = "both"
+
+[[flows]]
+from = "a"
+to = "h0"
+size = "64 KiB"
+direction = "read"
+"""
+"""A scenario whose trace has replays, completions, and limits that are reached."""
+
+
+def _find(lines: list[Line], skip: int = 0, **wanted: object) -> Line:
+    """The line after `skip` others that has these values; `None` stands for any value."""
+    found = (
+        line
+        for line in lines
+        if all(
+            key in line and (value is None or line[key] == value) for key, value in wanted.items()
+        )
+    )
+    for _ in range(skip):
+        next(found)
+    return next(found)
+
+
+def _patched(text: str, start: int, new: bytes) -> str:
+    raw = bytes.fromhex(text)
+    return (raw[:start] + new + raw[start + len(new) :]).hex()
+
+
+def _word(text: str) -> int:
+    return int.from_bytes(bytes.fromhex(text)[:4], "big")
+
+
+def two_at_once(lines: list[Line]) -> None:
+    line = _find(lines, 20, tlp="MWr")
+    line["ns"] -= line["length_ns"] / 2
+
+
+def too_long(lines: list[Line]) -> None:
+    _find(lines, 20, tlp="CplD")["length_ns"] += 1.0
+
+
+def late_arrival(lines: list[Line]) -> None:
+    _find(lines, 20, arrival="tlp")["ns"] += 3.0
+
+
+def no_ordered_set(lines: list[Line]) -> None:
+    lines.remove(_find(lines, 2, ordered_set="SKP", link="s0-b", direction="down"))
+
+
+def skipped_number(lines: list[Line]) -> None:
+    line = _find(lines, 20, tlp="MWr", replay=False)
+    line["sequence"] = (line["sequence"] + 1) % 4096
+
+
+def replay_without_reason(lines: list[Line]) -> None:
+    replay = _find(lines, replay=True)
+    wire = {"link": replay["link"], "direction": {"up": "down", "down": "up"}[replay["direction"]]}
+    sent = [line for line in lines if line.items() >= wire.items() and "dllp" in line]
+    nak = next(line for line in sent if line["dllp"] == "Nak")
+    nak["raw"] = _patched(nak["raw"], 0, b"\0")
+
+
+def accepted_with_errors(lines: list[Line]) -> None:
+    _find(lines, arrival="tlp", verdict="nak")["verdict"] = "accepted"
+
+
+def ack_of_what_has_not_come(lines: list[Line]) -> None:
+    line = _find(lines, 5, dllp="Ack")
+    line["raw"] = _patched(line["raw"], 2, (line["sequence"] + 1).to_bytes(2, "big"))
+
+
+def no_ack(lines: list[Line]) -> None:
+    """The Acks of one direction cease: all later ones repeat an old number."""
+    acks = [line for line in lines if line.get("dllp") == "Ack" and line["link"] == "s0-a"]
+    for line in acks[3:]:
+        line["raw"] = acks[2]["raw"]
+
+
+def tlp_before_credit(lines: list[Line]) -> None:
+    _find(lines, link="s0-b", direction="down", tlp="MWr")["ns"] = 1.0
+
+
+def limit_lowered(lines: list[Line]) -> None:
+    line = _find(lines, 5, dllp="UpdateFC", link="s0-b", direction="up")
+    word = _word(line["raw"]) - (3 << 14)
+    line["raw"] = _patched(line["raw"], 0, word.to_bytes(4, "big"))
+
+
+def credit_from_nowhere(lines: list[Line]) -> None:
+    line = _find(lines, 5, dllp="UpdateFC", link="s0-b", direction="up")
+    word = _word(line["raw"]) + (9 << 14)
+    line["raw"] = _patched(line["raw"], 0, word.to_bytes(4, "big"))
+
+
+def scale_of_its_own(lines: list[Line]) -> None:
+    line = _find(lines, 5, dllp="UpdateFC", link="s0-b", direction="up")
+    word = _word(line["raw"]) | 2 << 22
+    line["raw"] = _patched(line["raw"], 0, word.to_bytes(4, "big"))
+
+
+def across_a_page(lines: list[Line]) -> None:
+    line = _find(lines, 5, tlp="MRd")
+    line["header"] = _patched(line["header"], 10, b"\x0f\xf8")
+
+
+def wrong_byte_count(lines: list[Line]) -> None:
+    line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
+    line["header"] = _patched(line["header"], 7, b"\x04")
+
+
+def wrong_lower_address(lines: list[Line]) -> None:
+    line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
+    line["header"] = _patched(line["header"], 11, b"\x44")
+
+
+def other_attributes(lines: list[Line]) -> None:
+    line = _find(lines, 8, tlp="CplD", link="s0-a", direction="down")
+    line["header"] = _patched(line["header"], 2, bytes([bytes.fromhex(line["header"])[2] | 0x20]))
+
+
+def tag_in_use(lines: list[Line]) -> None:
+    first = _find(lines, 0, tlp="MRd", link="s0-a", direction="up")
+    second = _find(lines, 1, tlp="MRd", link="s0-a", direction="up")
+    second["header"] = _patched(second["header"], 6, bytes([first["tag"]]))
+
+
+def writes_out_of_order(lines: list[Line]) -> None:
+    one, other = (_find(lines, n, tlp="MWr", link="s0-b", direction="down") for n in (10, 11))
+    one["header"], other["header"] = other["header"], one["header"]
+
+
+MUTATIONS: tuple[tuple[str, Mutation], ...] = (
+    ("one_thing_at_a_time", two_at_once),
+    ("time_on_the_wire", too_long),
+    ("arrivals", late_arrival),
+    ("ordered_sets", no_ordered_set),
+    ("sequence_numbers", skipped_number),
+    ("replays", replay_without_reason),
+    ("receiver_decisions", accepted_with_errors),
+    ("acknowledgements", ack_of_what_has_not_come),
+    ("acknowledgements", no_ack),
+    ("flow_control_initialisation", tlp_before_credit),
+    ("credit_limits", limit_lowered),
+    ("credit_returns", credit_from_nowhere),
+    ("credit_returns", scale_of_its_own),
+    ("requests", across_a_page),
+    ("completions", wrong_byte_count),
+    ("completions", wrong_lower_address),
+    ("completions", other_attributes),
+    ("tags", tag_in_use),
+    ("ordering_table", writes_out_of_order),
+)
+"""The name of the rule that finds it, and the change."""

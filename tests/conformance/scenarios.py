@@ -1,0 +1,87 @@
+"""Random scenarios: widths, rates, buffers, switches, errors and flows, from a number."""
+
+from __future__ import annotations
+
+from random import Random
+
+
+def scenario(number: int) -> str:
+    """The scenario with this number, as TOML."""
+    random = Random(number)
+    pick = random.choice
+    lines = [
+        f"seed = {number}",
+        "[links]",
+        f"generation = {pick([1, 2, 3, 4, 5])}",
+        f"lanes = {pick([1, 2, 4, 8, 16])}",
+        f'delay = "{pick([0, 1, 30])} ns"',
+        f"bit_error_rate = {pick([0.0, 0.0, 1e-6, 1e-5, 1e-4])}",
+        "[hosts.h0]",
+        'memory = "1 MiB"',
+        f'read_completion_boundary = "{pick([64, 128])} B"',
+        f'memory_read_jitter = "{pick([0, 200])} ns"',
+        f"tags = {pick([1, 4, 32])}",
+        *_port(random),
+    ]
+    above = ["h0"]
+    redirect = random.random() < 0.3
+    for switch in range(random.randrange(3)):
+        lines += [
+            f"[switches.s{switch}]",
+            _upstream(random, above),
+            f"cut_through = {pick(['true', 'true', 'false'])}",
+            f"acs_redirect = {str(redirect).lower()}",
+            *_port(random),
+        ]
+        above.append(f"s{switch}")
+    devices = [f"d{number}" for number in range(random.randint(2, 4))]
+    for device in devices:
+        lines += [
+            f"[devices.{device}]",
+            _upstream(random, above),
+            'bar = "256 KiB"',
+            f"tags = {pick([1, 2, 32, 300])}",
+            f'max_read_request = "{pick([128, 512, 4096])} B"',
+            *_port(random),
+        ]
+    for flow in range(random.randint(1, 5)):
+        source = pick([*devices, *devices, "h0"])
+        target = pick([end for end in [*devices, "h0"] if end != source])
+        request = random.randint(1, 64 if source == "h0" else 512)
+        lines += [
+            "[[flows]]",
+            f'id = "f{flow}"',
+            f'from = "{source}"',
+            f'to = "{target}"',
+            f'direction = "{pick(["write", "read", "both"])}"',
+            f'request_size = "{request} B"',
+            f"count = {random.randint(1, 60)}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _upstream(random: Random, above: list[str]) -> str:
+    link = ""
+    if random.random() < 0.3:
+        lanes = random.choice([1, 4, 12, 16])
+        link = f", generation = {random.randint(1, 5)}, lanes = {lanes}"
+    return f'upstream = {{ to = "{random.choice(above)}"{link} }}'
+
+
+def _port(random: Random) -> list[str]:
+    """Buffers, from those that hold one packet to large ones."""
+    payload = random.choice([128, 256, 512])
+    headers = [1, 2, 3, 8, 64, 127]
+    lines = [f'max_payload_supported = "{payload} B"']
+    for name in ("posted", "nonposted", "completion"):
+        if random.random() < 0.8:
+            lines.append(f"{name}_headers = {random.choice(headers)}")
+        if name != "nonposted" and random.random() < 0.8:
+            lines.append(f'{name}_data = "{payload * random.choice([1, 1, 2, 5, 32])} B"')
+    if random.random() < 0.5:
+        lines.append(f'replay_buffer = "{payload * random.choice([1, 3, 32])} B"')
+    if random.random() < 0.5:
+        lines.append(f"update_fc_share = {random.choice([0.0, 0.1, 0.5, 1.0])}")
+    if random.random() < 0.5:
+        lines.append(f"ack_limit_fraction = {random.choice([0.0, 0.3, 1.0])}")
+    return lines

@@ -1,0 +1,194 @@
+"""Traces follow PCI Express Base, by a judge that shares no code with the simulator.
+
+Each rule is also shown to find what it is for: a trace with one wrong line.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import tempfile
+import tomllib
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.checker import RULES, check
+from conformance.fabric import Fabric, Link
+from conformance.flow_control import Counter
+from conformance.mutations import GOOD, MUTATIONS
+from conformance.ordering import may_pass
+from conformance.packets import Tlp
+from conformance.scenarios import scenario
+from peerlane import ScenarioWarning, Simulation
+
+if TYPE_CHECKING:
+    from conformance.finding import Finding
+    from conformance.mutations import Mutation
+    from conformance.trace import Line
+
+ROOT = Path(__file__).parent.parent
+SHIPPED = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("scenarios/*.toml", "python/peerlane/systems/*/scenario.toml")
+    for path in ROOT.glob(pattern)
+)
+UNTIL_NS = 60_000.0
+"""Shipped scenarios are traced to this time, in simulated nanoseconds."""
+
+SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+GENERATED = range(3000 if SOAK else 40)
+BATCH = 5
+
+
+def fabric_of(simulation: Simulation, text: str) -> Fabric:
+    """What the judge may know of a scenario."""
+    tree = simulation.tree()
+    hosts = tomllib.loads(text).get("hosts", {})
+    links: dict[str, Link] = {}
+    requesters: dict[str, frozenset[int]] = {}
+    boundaries: dict[tuple[str, int], int] = {}
+    read_requests: dict[tuple[str, int], int] = {}
+    for node in tree.nodes:
+        root = tree.root_of(node).name
+        own = [_number(function) for function in (node.id, *node.virtual_functions)]
+        if node.kind == "host":
+            boundary = hosts.get(node.name, {}).get("read_completion_boundary", "64 B")
+            boundaries[root, own[0]] = int(boundary.split()[0])
+        if node.kind != "switch":
+            requesters[node.name] = frozenset(own)
+            if node.max_read_request is not None:
+                read_requests |= {(root, one): node.max_read_request for one in own}
+        if node.upstream is not None:
+            above = node.upstream.to
+            links[f"{above}-{node.name}"] = Link(
+                root=root,
+                above=above,
+                below=node.name,
+                gigatransfers=node.upstream.gigatransfers,
+                lanes=node.upstream.lanes,
+                max_payload=max(node.max_payload, tree.nodes[above].max_payload),
+            )
+    switches = frozenset(node.name for node in tree.nodes if node.kind == "switch")
+    return Fabric(links, switches, requesters, boundaries, read_requests)
+
+
+def _number(function: str) -> int:
+    """The 16 bits of a function that is written as bus:device.function."""
+    bus, rest = function.split(":")
+    device, number = rest.split(".")
+    return int(bus, 16) << 8 | int(device, 16) << 3 | int(number)
+
+
+def traced(text: str, path: Path, until_ns: float | None = None) -> tuple[list[Line], Fabric]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScenarioWarning)
+        simulation = Simulation(text)
+    simulation.trace_to(path)
+    if until_ns is None:
+        simulation.run()
+    else:
+        simulation.run_until(until_ns)
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return lines, fabric_of(simulation, text)
+
+
+def complain(findings: list[Finding]) -> str:
+    return "\n".join(str(finding) for finding in findings[:10])
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_scenario_conforms(name: str, tmp_path: Path) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    findings = check(*traced(text, tmp_path / "trace", UNTIL_NS))
+    assert not findings, complain(findings)
+
+
+@pytest.mark.parametrize("first", GENERATED[::BATCH])
+def test_generated_scenarios_conform(first: int, tmp_path: Path) -> None:
+    for number in range(first, first + BATCH):
+        findings = check(*traced(scenario(number), tmp_path / "trace"))
+        assert not findings, f"scenario {number}:\n{complain(findings)}"
+
+
+@cache
+def good() -> tuple[list[Line], Fabric]:
+    with tempfile.TemporaryDirectory() as folder:
+        return traced(GOOD, Path(folder) / "trace")
+
+
+def test_the_good_trace_is_good_and_has_replays() -> None:
+    lines, fabric = good()
+    assert not check(lines, fabric)
+    assert any(line.get("replay") for line in lines)
+
+
+NAMES = [mutation.__name__ for _, mutation in MUTATIONS]
+
+
+@pytest.mark.parametrize(("rule", "mutation"), MUTATIONS, ids=NAMES)
+def test_a_rule_finds_the_line_that_is_wrong(rule: str, mutation: Mutation) -> None:
+    lines, fabric = good()
+    lines = copy.deepcopy(lines)
+    mutation(lines)
+    assert rule in {finding.rule for finding in check(lines, fabric)}
+
+
+def test_every_rule_has_a_mutation_and_names_its_paragraph() -> None:
+    assert {rule.__name__ for rule in RULES} == {rule for rule, _ in MUTATIONS}
+    for rule in RULES:
+        assert re.match(r"\d\.\d", rule.__doc__ or ""), rule.__name__
+
+
+WRITE, READ, ATOMIC, ANSWER = "40000001", "00000001", "4c000001", "4a000001"
+"""The first dword of a posted request, a read, a non-posted request with data and a completion."""
+
+
+def _tlp(first: str, *, attributes: int = 0, own: int = 1, requester: int = 1, tag: int = 0) -> Tlp:
+    """A TLP; `own` is its Requester ID, or the Completer ID of a completion for `requester`."""
+    raw = bytearray.fromhex(first + "00000000" * 2)
+    raw[1] |= attributes & 4
+    raw[2] |= (attributes & 3) << 4
+    raw[4:6] = own.to_bytes(2, "big")
+    if first == ANSWER:
+        raw[8:10] = requester.to_bytes(2, "big")
+        raw[10] = tag
+    return Tlp.parse(bytes(raw))
+
+
+@pytest.mark.parametrize("attributes", range(8))
+def test_the_oracle_of_ordering_is_the_table(attributes: int) -> None:
+    relaxed, by_id = bool(attributes & 2), bool(attributes & 4)
+    posted, other = _tlp(WRITE), _tlp(WRITE, own=2)
+    for first, by_relaxed in ((WRITE, True), (READ, False), (ATOMIC, True), (ANSWER, True)):
+        later = _tlp(first, attributes=attributes)
+        assert may_pass(later, posted) == (relaxed and by_relaxed)
+        assert may_pass(later, other) == ((relaxed and by_relaxed) or by_id)
+        for waiting in (READ, ATOMIC):
+            assert may_pass(later, _tlp(waiting))
+    same, next_tag = _tlp(ANSWER, attributes=attributes), _tlp(ANSWER, tag=1)
+    assert not may_pass(same, _tlp(ANSWER))
+    assert may_pass(same, next_tag)
+    assert may_pass(posted, same)
+
+
+@pytest.mark.parametrize(("code", "factor"), [(1, 1), (2, 4), (3, 16)])
+@pytest.mark.parametrize("bits", [8, 12])
+def test_a_scaled_limit_counts_in_units_of_its_factor(code: int, factor: int, bits: int) -> None:
+    counter = Counter(bits, limit=3, scale=code)
+    assert all(counter.spend(1) for _ in range(3 * factor))
+    assert not counter.spend(1)
+    largest = Counter(bits, limit=(1 << bits - 1) - 1, scale=code)
+    assert all(largest.spend(1) for _ in range(((1 << bits - 1) - 1) * factor))
+    assert not largest.spend(1)
+    around = Counter(bits, limit=1, scale=code)
+    for units in range(2, 3 << bits):
+        assert all(around.spend(1) for _ in range(factor))
+        around.raise_to(units % (1 << bits))
+    assert not Counter(bits, limit=1, scale=code).spend(factor + 1)
+    assert Counter(bits, limit=0, scale=code).spend(factor + 1)
