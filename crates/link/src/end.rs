@@ -19,6 +19,8 @@ pub struct LinkEnd {
     handshake: Handshake,
     acknowledge_now: bool,
     refuse_now: bool,
+    /// The end of a bad packet that is still arriving, when its Nak becomes due.
+    refuse_at: Time,
     cut_through: bool,
     acknowledge_limit: Span,
     /// The number of packets after which an Ack is sent at once, and the number since the last one.
@@ -73,6 +75,7 @@ impl LinkEnd {
             handshake: Handshake::new(config.channels, is_scalable),
             acknowledge_now: false,
             refuse_now: false,
+            refuse_at: Time::NEVER,
             cut_through: config.cut_through,
             acknowledge_limit: symbols(acknowledge, parameters.ack_limit_fraction),
             acknowledge_packets: parameters.ack_packets,
@@ -303,8 +306,11 @@ impl LinkEnd {
             Verdict::Duplicate => self.acknowledge_now = true,
             Verdict::Bad if complete > cx.now() => {
                 self.repaired |= CorrectableError::BadTlp.bit();
-                self.refuse_now = true;
-                self.set(LinkTimer::Acknowledge, complete, cx);
+                self.refuse_at = complete;
+                // An Ack that is due before goes first.
+                if self.alarms.acknowledge.deadline() > complete {
+                    self.set(LinkTimer::Acknowledge, complete, cx);
+                }
             }
             Verdict::Bad => {
                 self.repaired |= CorrectableError::BadTlp.bit();
@@ -408,7 +414,10 @@ impl LinkEnd {
         }
         match timer {
             LinkTimer::Wire => {}
-            LinkTimer::Acknowledge => self.acknowledge_now = !self.refuse_now,
+            LinkTimer::Acknowledge => {
+                self.refuse_arrived(cx.now());
+                self.acknowledge_now = !self.refuse_now;
+            }
             LinkTimer::Replay => {
                 self.repaired |= CorrectableError::ReplayTimerTimeout.bit();
                 self.send_again();
@@ -574,17 +583,16 @@ impl LinkEnd {
         {
             return Some((dllp, true));
         }
-        if self.refuse_now && self.alarms.acknowledge.is_set() {
-            // The bad packet is still arriving. Its Nak is sent after its end.
-            return self.next_update(at, cx.now());
-        }
         if self.refuse_now || self.acknowledge_now {
+            self.refuse_arrived(cx.now());
             let sequence = self.receiver.acknowledgeable(at);
             let nak = std::mem::replace(&mut self.refuse_now, false);
             self.acknowledge_now = false;
             self.unacknowledged = 0;
             self.alarms.acknowledge.clear();
-            if let Some(complete) = self.receiver.incomplete_at(at) {
+            if self.refuse_at != Time::NEVER {
+                self.set(LinkTimer::Acknowledge, self.refuse_at, cx);
+            } else if let Some(complete) = self.receiver.incomplete_at(at) {
                 self.set(
                     LinkTimer::Acknowledge,
                     complete + self.acknowledge_limit,
@@ -610,6 +618,14 @@ impl LinkEnd {
         self.receiver.settle(now);
         let (update, is_new) = self.receiver.next_update(at)?;
         Some((update, is_new || self.receiver.has_errors()))
+    }
+
+    /// Makes the Nak of a bad packet due if its last bit has arrived by `now`.
+    fn refuse_arrived(&mut self, now: Time) {
+        if self.refuse_at <= now {
+            self.refuse_at = Time::NEVER;
+            self.refuse_now = true;
+        }
     }
 
     #[inline(always)]

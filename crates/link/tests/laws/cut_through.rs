@@ -59,6 +59,25 @@ fn a_nak_follows_the_last_bit_of_the_damaged_packet() {
 }
 
 #[test]
+fn an_acknowledgement_that_is_due_does_not_wait_for_a_damaged_packet_that_still_arrives() {
+    let setup = Setup {
+        lanes: 1,
+        ..setup()
+    };
+    let mut pair = Pair::ready(&setup);
+    pair.wish_for(2..=2, Fate::Damage);
+    pair.send(Left, write(4));
+    pair.send(Left, write(4096));
+    pair.run();
+    let (_, _, start, length) = pair.tlps(Left)[1];
+    let end = start + length + Span::from_ns(5);
+    let (acks, naks) = (pair.acks(Right), pair.naks(Right));
+    assert_eq!((acks[0].1, naks[0].1), (0, 0));
+    assert!(acks[0].0 < end && naks[0].0 >= end);
+    assert_eq!(pair.numbers(Right), [0, 1]);
+}
+
+#[test]
 fn a_nullified_packet_is_passed_on_as_corrupt() {
     let mut pair = Pair::ready(&setup());
     pair.wish(|side, frame| {
