@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -174,33 +175,26 @@ def _acknowledged_in_time(wire: Wire) -> Iterator[Finding]:
 
 
 def _named(wire: Wire) -> Iterator[Finding]:
-    arrived = [sent for sent, _ in wire.tlps if sent.arrival is not None]
-    arrived = [s for s in arrived if s.arrival and s.arrival.verdict in ("accepted", "nak")]
-    position, last, bad = 0, -1, 0
+    came = [sent.arrival for sent, _ in wire.tlps if sent.arrival is not None]
+    accepted = [arrival.ns for arrival in came if arrival.verdict == "accepted"]
+    bad = [arrival.ns for arrival in came if arrival.verdict == "nak"]
+    naks = 0
+    # A DLLP may wait for others that were made before it.
+    wait_ns = WAITING_DLLPS * DLLP_BYTES * wire.link.byte_ns
     for sent, dllp in wire.other.dllps:
         if dllp.kind not in ("Ack", "Nak"):
             continue
-        before = last
-        while position < len(arrived):
-            arrival = arrived[position].arrival
-            assert arrival is not None
-            if arrival.ns > sent.ns + TOLERANCE_NS:
-                break
-            last += arrival.verdict == "accepted"
-            bad += arrival.verdict == "nak"
-            position += 1
-        # The last TLP may have arrived in the very moment in which the DLLP was made.
-        possible = {last % SEQUENCES, max(before, last - 1) % SEQUENCES}
-        if dllp.sequence not in possible:
+        last = bisect(accepted, sent.ns + TOLERANCE_NS) - 1
+        earliest = bisect(accepted, sent.ns - wait_ns) - 1
+        if (last - dllp.sequence) % SEQUENCES > last - earliest:
             text = f"{dllp.kind} {dllp.sequence}, and the last TLP is {last % SEQUENCES}"
             yield Finding("acknowledgements", wire.other.name, sent.ns, text)
             return
-        if dllp.kind == "Nak":
-            bad -= 1
-            if bad < 0:
-                text = "a Nak without a bad TLP"
-                yield Finding("acknowledgements", wire.other.name, sent.ns, text)
-                return
+        naks += dllp.kind == "Nak"
+        if naks > bisect(bad, sent.ns + TOLERANCE_NS):
+            text = "a Nak without a bad TLP"
+            yield Finding("acknowledgements", wire.other.name, sent.ns, text)
+            return
 
 
 def _acknowledgements_of(wire: Wire) -> list[tuple[float, int, str]]:
