@@ -179,8 +179,9 @@ def _named(wire: Wire) -> Iterator[Finding]:
     accepted = [arrival.ns for arrival in came if arrival.verdict == "accepted"]
     bad = [arrival.ns for arrival in came if arrival.verdict == "nak"]
     naks = 0
-    # A DLLP may wait for others that were made before it.
+    # A DLLP may wait for others that were made before it, and for an ordered set.
     wait_ns = WAITING_DLLPS * DLLP_BYTES * wire.link.byte_ns
+    wait_ns += max((end - start for start, end in wire.other.ordered_sets), default=0.0)
     for sent, dllp in wire.other.dllps:
         if dllp.kind not in ("Ack", "Nak"):
             continue
