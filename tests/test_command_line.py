@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from conftest import PAIR, needs_cocotbext
+from peerlane import Simulation
+from peerlane.cli.tables.run import run as table
 
 if TYPE_CHECKING:
     from conftest import Run, Write
@@ -38,6 +41,7 @@ FLOW = {
     "latency_ns",
     "completed",
     "intact",
+    "compared",
 }
 LINK = {
     "id",
@@ -137,14 +141,16 @@ def test_a_run_shows_the_steady_rate_where_there_is_one(peerlane: Run, scenario:
     assert f" {flow['steady_bytes_per_second'] / 1e9:.4g} " in measured.out
 
 
-OVERWRITTEN = """
+WRITE = """
 [[flows]]
 id = "first"
 from = "a"
 to = "b"
 size = "4 KiB"
 offset = "32 KiB"
+"""
 
+READ = """
 [[flows]]
 id = "reads-it"
 from = "h0"
@@ -185,10 +191,23 @@ def test_completions_that_come_too_late_are_warned_of(peerlane: Run, tmp_path: P
 def test_data_that_was_lost_is_not_data_that_differs(peerlane: Run, scenario: Write) -> None:
     lost = peerlane("run", scenario(('to = "b"', 'to = "0xdead0000"')))
     assert re.search(r"a-to-b .* incomplete", lost.out)
-    wrong = peerlane("run", scenario(text=PAIR + OVERWRITTEN))
-    assert wrong.status == 1
-    assert re.search(r"reads-it .* differs", wrong.out)
-    assert "incomplete" not in wrong.out
+    simulation = Simulation(PAIR + READ)
+    simulation.run_until(1.0)
+    bar = simulation.tree().nodes["b"].regions[0].base
+    simulation.fill("b", bar + (32 << 10), bytes(4))
+    console = Console(width=200)
+    with console.capture() as wrong:
+        console.print(table(simulation.run(), simulation.tree()))
+    assert re.search(r"reads-it .* differs", wrong.get())
+    assert "incomplete" not in wrong.get()
+
+
+def test_what_flows_read_where_others_write_is_not_compared(peerlane: Run, scenario: Write) -> None:
+    shared = peerlane("run", scenario(text=PAIR + WRITE + READ))
+    assert shared.status == 0
+    assert re.search(r"reads-it .* not compared", shared.out)
+    assert re.search(r"first .* intact", shared.out)
+    assert 'fabric.toml:39: flow "reads-it", offset: flow "first" uses bytes' in shared.err
 
 
 def test_a_trace_is_in_order_on_each_wire(peerlane: Run, scenario: Write, tmp_path: Path) -> None:

@@ -77,7 +77,8 @@ def run(
     - direction "both": `size` each way, and one row for both together. Write two flows to see them
       apart.
     - data: "intact" when every byte arrived, exactly once, as it was sent; "incomplete" when some
-      did not arrive; "differs" when some are wrong.
+      did not arrive; "differs" when some are wrong; "not compared" when all arrived and another
+      flow uses the bytes that are read, too.
 
     Of each direction of a link, over the whole run:
 

@@ -35,7 +35,9 @@ class FlowResult(Document):
     from the beginning of the run, link initialisation included.
 
     `completed` means that every request arrived or ended with an error, `intact` that every byte
-    arrived, exactly once, as it was sent. A value that was never observed is `None`: the times of a
+    arrived, exactly once, as it was sent. `compared` is false when the flow reads bytes that
+    another flow uses, too, which may be those of either; then `intact` says nothing of what was
+    read, but that it arrived. A value that was never observed is `None`: the times of a
     flow that was not sent, the rate of a flow whose bytes did not arrive, the system call of a flow
     without a driver.
     """
@@ -59,6 +61,7 @@ class FlowResult(Document):
     latency_ns: Latency | None
     completed: bool
     intact: bool
+    compared: bool
 
     @property
     def call_ns(self) -> float | None:

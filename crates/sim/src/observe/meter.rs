@@ -94,9 +94,14 @@ impl FlowMeter {
         all && self.called.is_some() == self.returned.is_some()
     }
 
+    /// Whether every requested byte arrived once.
+    pub fn is_delivered(&self) -> bool {
+        self.asked == Some(self.delivered)
+    }
+
     /// Whether every requested byte arrived once and unchanged.
     pub fn is_whole(&self) -> bool {
-        self.intact && self.asked == Some(self.delivered)
+        self.intact && self.is_delivered()
     }
 }
 

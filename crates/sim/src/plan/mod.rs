@@ -104,6 +104,7 @@ impl Plan {
         workloads.extend(planned.locked.into_iter().map(Workload::from));
         let mut warnings = networks.warnings;
         warnings.extend(controllers.warnings);
+        warnings.extend(planned.warnings);
         let time = |after: Span| Time::from_fs(after.as_fs());
         let measure = scenario
             .measure

@@ -3,6 +3,7 @@
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
+use crate::workload::flow::overlap;
 use crate::workload::lock::LockPlan;
 use crate::workload::offer::OfferPlan;
 
@@ -22,6 +23,8 @@ pub(super) struct Planned {
     pub(super) locked: Vec<LockPlan>,
     /// The page tables of each host, if it has any.
     pub(super) page_tables: Vec<Option<Region>>,
+    /// The risks of the flows.
+    pub(super) warnings: Vec<String>,
     /// The memory of each host that no workload uses.
     pub(super) spare: Vec<Option<Region>>,
 }
@@ -60,6 +63,7 @@ pub(super) fn plan(
         let one = planner.flow(flow, &flows)?;
         flows.push(one);
     }
+    let warnings = overlap::mark(scenario, &mut flows);
     let offers = planner.offers(controllers)?;
     let spare = (0..nodes.len()).map(|node| planner.claims.spare(node, nodes[node].memory));
     Ok(Planned {
@@ -69,6 +73,7 @@ pub(super) fn plan(
         accesses,
         locked,
         page_tables,
+        warnings,
         spare: spare.collect(),
     })
 }

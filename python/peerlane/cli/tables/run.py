@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from peerlane.cli.tables.cells import STYLE, blank, duration, gigabytes, number, numbers, size
+from peerlane.results.flows import FlowResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from peerlane.fabric.tree import Tree
-    from peerlane.results.flows import FlowResult, LinkResult
+    from peerlane.results.flows import LinkResult
     from peerlane.results.networks import FibreResult, TrafficResult
     from peerlane.results.run import Fault, RunResult
     from peerlane.results.sharing import AccessResult
@@ -164,6 +165,8 @@ def _data(flow: FlowResult | TrafficResult | AccessResult, *, lost: bool) -> Tex
     """The state of the bytes; if packets were lost, some did not arrive."""
     arrived = flow.completed and not lost
     state = "intact" if flow.intact else "differs" if arrived else "incomplete"
+    if isinstance(flow, FlowResult) and flow.intact and not flow.compared:
+        state = "not compared"
     return Text(state, style=STYLE[flow.intact])
 
 

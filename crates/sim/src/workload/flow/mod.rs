@@ -2,6 +2,7 @@
 
 mod blocks;
 mod load;
+pub(crate) mod overlap;
 mod passage;
 mod place;
 mod places;
@@ -89,6 +90,8 @@ pub struct FlowPlan {
     pub clock: Clock,
     /// The flow whose bytes are carried: this one, or an earlier one.
     pub pattern: u32,
+    /// Whether another flow may have changed the bytes that are read, which are then not compared.
+    pub is_disturbed: bool,
     /// Plan of the driver that moves the flow, if one does.
     pub transfer: Option<TransferPlan>,
     /// Plan of the driver of an NVM Express drive that moves the flow, if one does.
@@ -112,6 +115,14 @@ impl FlowPlan {
     /// Whether a driver moves the flow by a system call.
     pub fn is_driven(&self) -> bool {
         self.transfer.is_some() || self.blocks.is_some()
+    }
+
+    /// Whether the part with this number is one of reads: the only one, or the second of both directions.
+    pub(super) fn is_read(&self, part: u32) -> bool {
+        match self.direction {
+            Direction::Both => part == 1,
+            direction => direction.reads(),
+        }
     }
 
     /// Progress of the flow with the parts in `own`.

@@ -72,6 +72,7 @@ impl Planner<'_> {
             interval: flow.parameters.interval,
             clock: flow.parameters.clock,
             pattern: carried.unwrap_or(earlier.len() as u32),
+            is_disturbed: false,
             transfer: None,
             blocks: None,
         };

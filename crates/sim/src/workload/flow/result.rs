@@ -45,8 +45,10 @@ pub struct FlowResult {
     pub latency_ns: Option<Latency>,
     /// Whether every requested byte arrived or ended with an error.
     pub completed: bool,
-    /// Whether every byte arrived exactly once, unchanged.
+    /// Whether every byte arrived exactly once, unchanged as far as it was compared.
     pub intact: bool,
+    /// Whether all bytes that arrived were compared; not those that are read where another flow writes, too.
+    pub compared: bool,
 }
 
 /// The result of `flow`, in the given direction.
@@ -107,7 +109,14 @@ pub(in crate::workload) fn of(
         returned_ns: call.map(|(_, returned)| returned.as_ns()),
         latency_ns: latency(&meters),
         completed: meters.iter().all(|meter| meter.is_accounted_for()),
-        intact: meters.iter().all(|meter| meter.is_whole()),
+        intact: (0..).zip(&meters).all(|(part, meter)| {
+            if flow.is_disturbed && flow.is_read(part) {
+                meter.is_delivered()
+            } else {
+                meter.is_whole()
+            }
+        }),
+        compared: !flow.is_disturbed,
     }
 }
 

@@ -110,6 +110,7 @@ impl Planner<'_> {
             interval: parameters.interval,
             clock: parameters.clock,
             pattern: earlier.len() as u32,
+            is_disturbed: false,
             transfer: None,
             blocks: None,
         };
