@@ -20,4 +20,4 @@ pub type Host = fabric::RootComplex<Processor>;
 pub use coroutine::{Coroutine, Desk, Step};
 pub use driver::{DriverParameters, Transfer};
 pub use processor::Processor;
-pub use system::{Answer, Request, System, ThreadId};
+pub use system::{Answer, Request, StoreOrigin, System, ThreadId};

@@ -183,12 +183,10 @@ pub async fn send(system: System, costs: DriverParameters, mut messages: Message
             _ => Vec::new(),
         };
         let descriptor = messages.descriptor(number, len, data);
-        let posted = if messages.drawn.is_some() {
-            pair.post(&descriptor).await
-        } else {
-            pair.post_message(&descriptor, flow).await
-        };
-        posted.expect("a flow stays within the limits of a queue pair");
+        let posted = pair.post_message(&descriptor, flow, messages.drawn.is_none());
+        posted
+            .await
+            .expect("a flow stays within the limits of a queue pair");
         number += 1;
         sent += len;
     }

@@ -241,10 +241,14 @@ impl Processor {
                     self.timed.push(Reverse((now + span, thread)));
                     State::Asleep
                 }
-                Step::Ask(Request::Store(address, bytes, born)) => {
+                Step::Ask(Request::Store(address, bytes, origin)) => {
                     self.timed.push(Reverse((now, thread)));
-                    let born = born.unwrap_or(now);
-                    return Some(Next::Packet(self.store((address, &bytes), born, packets)));
+                    let stamp = Stamp {
+                        flow: origin.flow,
+                        born: origin.born.unwrap_or(now),
+                        ..Stamp::default()
+                    };
+                    return Some(Next::Packet(self.store((address, &bytes), stamp, packets)));
                 }
                 Step::Ask(Request::Report(what)) => {
                     self.timed.push(Reverse((now, thread)));
@@ -345,15 +349,16 @@ impl Processor {
     }
 
     /// Creates the posted write of a store.
-    fn store(&self, (address, bytes): (u64, &[u8]), born: Time, packets: &mut Packets) -> PacketId {
+    fn store(
+        &self,
+        (address, bytes): (u64, &[u8]),
+        stamp: Stamp,
+        packets: &mut Packets,
+    ) -> PacketId {
         let header = Header::memory_write(self.id, address, bytes.len() as u32)
             .expect("a store of a program is within a page");
         let packet = packets.claim();
         let lead = (address % 4) as usize;
-        let stamp = Stamp {
-            born,
-            ..Stamp::default()
-        };
         let payload = packets[packet].write(header, stamp);
         payload[lead..lead + bytes.len()].copy_from_slice(bytes);
         packet

@@ -12,7 +12,7 @@ use protocol::QueuePairId;
 use thiserror::Error;
 
 use crate::driver::scatter;
-use crate::{DriverParameters, Processor, System};
+use crate::{DriverParameters, Processor, StoreOrigin, System};
 
 /// The identity, the addresses and the limits of a queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,19 +272,27 @@ impl QueuePair {
         Ok(())
     }
 
-    /// Posts the descriptor of a message of `flow`, and reports to the probes when the doorbell rings.
+    /// Posts the descriptor of a message of `flow`. If the message is `noticed` at its end, reports to the probes when the doorbell
+    /// rings.
     pub async fn post_message(
         &mut self,
         descriptor: &Descriptor,
         flow: FlowId,
+        noticed: bool,
     ) -> Result<(), RequestError> {
         let (bell_at, bell) = self.prepare(descriptor).await?;
         self.system.work(self.costs.register_write).await;
-        self.system
-            .report(Observation::own(flow, MessageNote::Rung))
-            .await;
+        if noticed {
+            self.system
+                .report(Observation::own(flow, MessageNote::Rung))
+                .await;
+        }
+        let origin = StoreOrigin {
+            flow: Some(flow),
+            ..StoreOrigin::default()
+        };
         let bytes = bell.emit().to_le_bytes();
-        self.system.store(bell_at, &bytes).await;
+        self.system.store_of(bell_at, &bytes, origin).await;
         Ok(())
     }
 
@@ -296,8 +304,12 @@ impl QueuePair {
     ) -> Result<(), RequestError> {
         let (bell_at, bell) = self.prepare(descriptor).await?;
         self.system.work(self.costs.register_write).await;
+        let origin = StoreOrigin {
+            born: Some(due),
+            ..StoreOrigin::default()
+        };
         let bytes = bell.emit().to_le_bytes();
-        self.system.store_late(bell_at, &bytes, due).await;
+        self.system.store_of(bell_at, &bytes, origin).await;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use fabric::{CoreOperation, TableChange};
 use kernel::{Span, Time};
-use packet::Observation;
+use packet::{FlowId, Observation};
 use transaction::Mapping;
 
 use crate::{Coroutine, Desk};
@@ -25,6 +25,15 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId(pub usize);
 
+/// What a store belongs to, for the probes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StoreOrigin {
+    /// The start for latencies, if that is not the time of the store.
+    pub born: Option<Time>,
+    /// The flow whose requests on the wire the store is one of.
+    pub flow: Option<FlowId>,
+}
+
 /// A request of a program.
 #[derive(Clone, Debug)]
 pub enum Request {
@@ -32,8 +41,8 @@ pub enum Request {
     Work(Span),
     /// Sleeps for this time, on no core.
     Sleep(Span),
-    /// Stores these bytes at an address, within a page. The time is the start for latencies, if that is not now.
-    Store(u64, Vec<u8>, Option<Time>),
+    /// Stores these bytes at an address, within a page.
+    Store(u64, Vec<u8>, StoreOrigin),
     /// Loads this number of bytes from the host's memory.
     Load(u64, usize),
     /// Reads this number of bytes across the fabric, and sleeps until they arrive.
@@ -80,14 +89,13 @@ impl System {
     /// Stores `bytes` at `address`, within a page of 4 KiB: in the host's memory, or across the fabric as one posted write of at
     /// most the max payload size. Takes no time, except to wait while too many stores of the processor are outstanding.
     pub async fn store(&self, address: u64, bytes: &[u8]) {
-        let bytes = bytes.to_vec();
-        self.0.ask(Request::Store(address, bytes, None)).await;
+        self.store_of(address, bytes, StoreOrigin::default()).await;
     }
 
-    /// Stores `bytes` at `address` for an operation that was due at `born`. Its latency counts from that time.
-    pub async fn store_late(&self, address: u64, bytes: &[u8], born: Time) {
+    /// Stores `bytes` at `address` as a part of what `origin` says.
+    pub async fn store_of(&self, address: u64, bytes: &[u8], origin: StoreOrigin) {
         let bytes = bytes.to_vec();
-        self.0.ask(Request::Store(address, bytes, Some(born))).await;
+        self.0.ask(Request::Store(address, bytes, origin)).await;
     }
 
     /// Loads the `len` bytes at `address` of the host's memory, or zeros outside the memory. Takes no time.

@@ -231,7 +231,7 @@ def _with_mtu(mtu: int, tags: int) -> Fabric:
 
 
 def _rate(fabric: Fabric) -> float:
-    """GB/s of a long PUT, from its first packet to its last byte."""
+    """GB/s of a long PUT, from its doorbell to its last byte."""
     flow = _flow(fabric.flow(*WAY, size=TRANSFER))
     return known(flow, flow.bytes_per_second) / 1e9
 

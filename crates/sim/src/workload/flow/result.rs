@@ -25,7 +25,7 @@ pub struct FlowResult {
     pub clock: &'static str,
     /// Bytes that arrived (clock "arrival") or were sent (clock "sender").
     pub bytes: u64,
-    /// The clock's first reading: the first bit of the first request on the wire.
+    /// The clock's first reading: the first bit of the first request, or of the first doorbell of messages, on the wire.
     pub first_byte_ns: Option<f64>,
     /// The clock's last reading: the last byte at its destination, or the last bit on the wire.
     pub last_byte_ns: Option<f64>,
@@ -33,7 +33,7 @@ pub struct FlowResult {
     pub bytes_per_second: Option<f64>,
     /// Bytes per second in the measured window, if the flow was under way all that time.
     pub steady_bytes_per_second: Option<f64>,
-    /// Time of the first bit of the first request on the wire.
+    /// Time of the first bit of the first request, or of the first doorbell of messages, on the wire.
     pub sent_first_ns: Option<f64>,
     /// Time of the last bit of the last request on the wire.
     pub sent_last_ns: Option<f64>,

@@ -2,6 +2,7 @@
 
 mod any_messages;
 mod cables;
+mod clock;
 mod io_port;
 mod isolation;
 mod open_and_close;

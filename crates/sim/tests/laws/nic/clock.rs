@@ -1,0 +1,38 @@
+//! The clock of a flow of messages begins with the first bit of the first doorbell on the link.
+
+use super::*;
+use crate::fixture::{Ask, run, trace};
+
+/// One message from a host with one lane at 2.5 GT/s, which is 250 MB/s.
+fn message(primitive: &str, size: u32) -> String {
+    let slow = "upstream = { to = \"h0\", generation = 1, lanes = 1 }";
+    hosts(2, "", "").replace("upstream = \"h0\"", slow)
+        + &format!(
+            "[[flows]]\nid = \"f\"\nfrom = \"n0\"\nto = \"n1\"\nprimitive = \"{primitive}\"\nsize = \"{size} B\"\n"
+        )
+}
+
+#[test]
+fn a_message_is_no_faster_than_its_link() {
+    for (primitive, size) in [
+        ("put", 256),
+        ("put", 64),
+        ("get", 256),
+        ("nap-indirect", 64),
+        ("nap-immediate", 32),
+    ] {
+        let text = message(primitive, size);
+        let rate = run(&text).all_intact().flow("f").bytes_per_second;
+        assert!(rate.expect("it moved") < 250e6, "{primitive}: {rate:?}");
+    }
+}
+
+#[test]
+fn the_clock_of_a_message_begins_with_its_doorbell_on_the_wire() {
+    let (result, lines) = trace(&message("put", 256));
+    let write = lines.iter().find(|line| line["tlp"] == "MWr");
+    let doorbell = write.expect("a doorbell is a write");
+    assert_eq!(doorbell["link"], "h0-n0");
+    let first = result.flow("f").first_byte_ns;
+    assert_eq!(first, doorbell["ns"].as_f64());
+}
