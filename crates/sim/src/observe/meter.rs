@@ -46,6 +46,8 @@ pub struct FlowMeter {
     pub returned: Option<Time>,
     /// Doorbell times of messages that nobody has noticed yet.
     rung: VecDeque<Time>,
+    /// Doorbell times of messages that have arrived, at least in part, and that nobody has noticed yet.
+    unnoticed: VecDeque<Time>,
     /// Arrival times of the first and the last payload.
     pub arrived: Option<(Time, Time)>,
     /// Bytes sent and bytes arrived in the measured window.
@@ -70,6 +72,7 @@ impl FlowMeter {
             called: None,
             returned: None,
             rung: VecDeque::new(),
+            unnoticed: VecDeque::new(),
             arrived: None,
             steady: (0, 0),
             latencies: None,
@@ -77,13 +80,28 @@ impl FlowMeter {
         }
     }
 
-    /// Whether every requested byte arrived or was lost, the system call, if any, has returned, and all messages have been noticed.
+    /// Whether every requested byte arrived or was lost, the system call, if any, has returned, and all messages have been noticed
+    /// that were not lost.
     pub fn is_complete(&self) -> bool {
         let all = self
             .asked
             .is_some_and(|asked| self.delivered + self.refused >= asked);
-        let noticed = self.rung.is_empty() || self.refused > 0;
+        let noticed = self.rung.is_empty() || self.refused > 0 && self.unnoticed.is_empty();
         all && noticed && self.called.is_some() == self.returned.is_some()
+    }
+
+    /// Takes in that a part of the message whose doorbell rang at `born` has arrived.
+    fn arrive(&mut self, born: Time) {
+        if self.unnoticed.back() != Some(&born) && self.rung.binary_search(&born).is_ok() {
+            self.unnoticed.push_back(born);
+        }
+    }
+
+    /// Takes in that the next message has been noticed, and returns the time of its doorbell. Messages before it were lost.
+    fn notice(&mut self) -> Option<Time> {
+        let born = self.unnoticed.pop_front().or(self.rung.front().copied())?;
+        while self.rung.pop_front_if(|rung| *rung < born).is_some() {}
+        self.rung.pop_front()
     }
 
     /// Whether every requested byte arrived, was lost or is in doubt, and the system call, if any, has returned.
@@ -200,6 +218,7 @@ impl Meter {
                     self.record_latency(flow, born, now);
                 }
                 self.change(flow, now, |meter| {
+                    meter.arrive(born);
                     meter.delivered += u64::from(bytes);
                     meter.intact &= intact;
                     meter.arrived = Some((meter.arrived.map_or(now, |(first, _)| first), now));
@@ -248,7 +267,7 @@ impl Meter {
             let mut born = None;
             self.change(flow, now, |meter| match message {
                 MessageNote::Rung => meter.rung.push_back(now),
-                MessageNote::Noticed => born = meter.rung.pop_front(),
+                MessageNote::Noticed => born = meter.notice(),
             });
             if let Some(born) = born {
                 self.record_latency(flow, born, now);

@@ -36,3 +36,20 @@ fn the_clock_of_a_message_begins_with_its_doorbell_on_the_wire() {
     let first = result.flow("f").first_byte_ns;
     assert_eq!(first, doorbell["ns"].as_f64());
 }
+
+#[test]
+fn messages_that_arrive_are_noticed_though_others_were_lost() {
+    let text = hosts(2, "", "").replace("[hosts.h1]", "[hosts.h1]\npoll = \"20 us\"")
+        + "[[flows]]\nid = \"f\"\nfrom = \"n0\"\nto = \"n1\"\nprimitive = \"nap-immediate\"\nrequest_size = \"64 B\"\ncount = 400\noutstanding = 32\n";
+    let mut simulation = simulation(&text);
+    simulation.run(&mut |_| true);
+    let result = simulation.result();
+    let flow = result.flow("f");
+    assert!(0 < flow.bytes && flow.bytes < 400 * 64, "{}", flow.bytes);
+    // The program sees messages only every 20 us, and the last ones, too.
+    let last = flow.last_byte_ns.expect("some arrived");
+    assert!(simulation.now().as_ns() > last + 10_000.0);
+    // Each latency is of one message, and not from the doorbell of another that was lost.
+    let longest = flow.latency_ns.as_ref().expect("some were noticed").max;
+    assert!((20_000.0..30_000.0).contains(&longest), "{longest}");
+}
