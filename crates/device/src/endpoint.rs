@@ -2,7 +2,6 @@
 //!
 //! An engine receives packets after the receive path, and sends packets into the send path.
 
-mod datapath;
 mod service;
 mod timer;
 mod virtual_functions;
@@ -14,10 +13,9 @@ use kernel::{Component, Effects, Port, Time};
 use link::{Arrival, At, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, Status, TrafficClass};
-use transaction::{FunctionPlace, Functions, Memory, Pattern, Requester};
+use transaction::{Datapath, FunctionPlace, Functions, Memory, Pattern, Requester};
 
 use crate::EndpointParameters;
-use datapath::Datapath;
 pub use timer::EndpointTimer;
 use virtual_functions::VirtualMemory;
 

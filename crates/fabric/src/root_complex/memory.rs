@@ -1,6 +1,8 @@
 //! A host's memory behind the controllers of its sockets: lines are served in order, reads have an additional latency.
 
-use kernel::{Agenda, Port, Span, Stream, Time};
+use std::collections::VecDeque;
+
+use kernel::{Agenda, Bandwidth, Port, Span, Stream, Time};
 use packet::{Observation, Packet, PacketId, Packets};
 use protocol::coherence::{LINE_BYTES, Line};
 use protocol::{AtomicRequest, FunctionId, Header, MemoryRequest};
@@ -17,6 +19,52 @@ pub struct Ram<'m> {
     pub bytes: &'m Memory,
 }
 
+/// The limits of a memory system that takes writes from root ports: its rate, and its buffers for writes.
+#[derive(Debug)]
+struct Ingest {
+    rate: Bandwidth,
+    buffers: usize,
+    /// Time at which each socket can take the next write.
+    free: [Time; MOST_SOCKETS],
+    /// For each socket the times at which the last writes are in memory, as many as there are buffers.
+    done: [VecDeque<Time>; MOST_SOCKETS],
+}
+
+impl Ingest {
+    /// The limits; none where there is neither a rate nor a buffer.
+    fn new(parameters: &RootComplexParameters) -> Option<Self> {
+        let (rate, buffers) = (
+            parameters.ingest_bandwidth,
+            parameters.write_buffers as usize,
+        );
+        (rate.is_some() || buffers > 0).then(|| Ingest {
+            rate: rate.unwrap_or(Bandwidth(0)),
+            buffers,
+            free: [Time::ZERO; MOST_SOCKETS],
+            done: Default::default(),
+        })
+    }
+
+    fn take(&mut self, socket: usize, request: &MemoryRequest, there: Time) -> Time {
+        let free = &mut self.free[socket];
+        let begun = there.max(*free);
+        // No rate takes no time.
+        *free = begun + self.rate.time_of(u64::from(request.byte_len()));
+        begun
+    }
+
+    fn buffer(&mut self, socket: usize, taken: Time, done: Time) -> Time {
+        if self.buffers == 0 {
+            return done;
+        }
+        let earlier = &mut self.done[socket];
+        let oldest = (earlier.len() == self.buffers).then(|| earlier.pop_front());
+        let last = earlier.back().copied().unwrap_or(Time::ZERO);
+        earlier.push_back(done.max(last));
+        oldest.flatten().map_or(taken, |oldest| taken.max(oldest))
+    }
+}
+
 /// The memory controllers and their memory.
 #[derive(Debug)]
 pub(super) struct MemoryController {
@@ -27,6 +75,7 @@ pub(super) struct MemoryController {
     share: u64,
     /// Time at which each socket's memory can start the next line.
     free: [Time; MOST_SOCKETS],
+    ingest: Option<Box<Ingest>>,
     /// Time of a line, and the number of address bits within a line.
     line: Span,
     line_bits: u32,
@@ -50,6 +99,7 @@ impl MemoryController {
             bytes: Memory::new(parameters.memory.0),
             share: parameters.memory_share(),
             free: [Time::ZERO; MOST_SOCKETS],
+            ingest: Ingest::new(parameters).map(Box::new),
             line: parameters
                 .memory_bandwidth
                 .time_of(parameters.memory_line.0),
@@ -62,6 +112,28 @@ impl MemoryController {
             completion_boundary: parameters.read_completion_boundary.0 as u32,
             reads: Agenda::default(),
         }
+    }
+
+    /// The time at which a write that comes to the memory system at `there` is taken.
+    #[inline]
+    pub(super) fn ingest(&mut self, request: &MemoryRequest, there: Time) -> Time {
+        if self.ingest.is_none() {
+            return there;
+        }
+        let socket = self.socket_of(request);
+        let ingest = self.ingest.as_mut();
+        ingest.map_or(there, |ingest| ingest.take(socket, request, there))
+    }
+
+    /// The time at which a write that has passed its port at `taken`, and is in memory at `done`, leaves its receive buffer.
+    #[inline]
+    pub(super) fn buffer(&mut self, request: &MemoryRequest, taken: Time, done: Time) -> Time {
+        if self.ingest.is_none() {
+            return done;
+        }
+        let socket = self.socket_of(request);
+        let ingest = self.ingest.as_mut();
+        ingest.map_or(done, |ingest| ingest.buffer(socket, taken, done))
     }
 
     pub(super) fn base(&self) -> u64 {

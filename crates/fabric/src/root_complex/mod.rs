@@ -85,6 +85,8 @@ pub struct RootComplex<C> {
     functions: Functions,
     routes: Routes,
     ports: RootPorts,
+    /// Time at which the next packet between root ports may begin.
+    peer_free: Time,
     /// Boxed, because few hosts have a translation agent.
     translation: Option<Box<TranslationAgent>>,
     /// None where there is one socket.
@@ -109,14 +111,17 @@ struct Inbound<'h> {
     port: Port,
     packet: PacketId,
     header: &'h Header,
+    /// The time at which it has passed the datapath of the port.
+    passed: Time,
 }
 
 impl<'h> Inbound<'h> {
-    fn new(port: Port, packet: PacketId, header: &'h Header) -> Self {
+    fn new(port: Port, packet: PacketId, header: &'h Header, passed: Time) -> Self {
         Inbound {
             port,
             packet,
             header,
+            passed,
         }
     }
 }
@@ -197,7 +202,8 @@ impl<C: Cpu> RootComplex<C> {
         let mut root = RootComplex {
             functions,
             routes: Routes::default(),
-            ports: RootPorts::new(links),
+            ports: RootPorts::new(links, &parameters),
+            peer_free: Time::ZERO,
             translation: translation.map(|config| TranslationAgent::new(config, &mut memory)),
             sockets: Sockets::new(&parameters, &sockets),
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
@@ -286,7 +292,9 @@ impl<C: Cpu> RootComplex<C> {
 impl<C: Cpu> RootComplex<C> {
     fn take(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
-        let inbound = Inbound::new(port, packet, &header);
+        let bytes = fx.store()[packet].bytes().len();
+        let passed = self.ports.pass_in(port, bytes, fx.now());
+        let inbound = Inbound::new(port, packet, &header, passed);
         if matches!(header.kind, Kind::Coherence(_)) && self.is_coherent(port) {
             return self.take_messages(inbound, fx);
         }
@@ -326,7 +334,12 @@ impl<C: Cpu> RootComplex<C> {
                 if self.ports.is_down(to, fx.now()) {
                     return self.end_at_failed_link(inbound, to, fx);
                 }
-                let ready = fx.now() + self.parameters.peer_latency;
+                let begun = inbound.passed.max(self.peer_free);
+                if let Some(rate) = self.parameters.peer_bandwidth {
+                    let bytes = fx.store()[inbound.packet].bytes().len() as u64;
+                    self.peer_free = begun + rate.time_of(bytes);
+                }
+                let ready = begun + self.parameters.peer_latency;
                 let way = (inbound.port, to);
                 let sent = self.ports.forward(way, inbound.packet, ready, fx);
                 self.settle(sent, fx);
@@ -449,7 +462,8 @@ impl<C: Cpu> RootComplex<C> {
 /// Memory.
 impl<C: Cpu> RootComplex<C> {
     fn write(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
-        let there = fx.now() + self.parameters.latency;
+        let there = inbound.passed + self.parameters.latency;
+        let there = self.memory.ingest(request, there);
         let content = &fx.store()[inbound.packet];
         let (charge, flow) = (content.charge(), content.stamp.flow);
         let (done, told) = self.memory.write(content, request, there, &self.patterns);
@@ -458,7 +472,8 @@ impl<C: Cpu> RootComplex<C> {
         }
         fx.store().release(inbound.packet);
         self.notify_write(done, request.first_byte(), request.byte_len(), fx);
-        let left = self.leaves(inbound.port, done);
+        let left = self.memory.buffer(request, inbound.passed, done);
+        let left = self.leaves(inbound.port, left);
         self.ports.free_later(inbound.port, charge, left, fx);
         if flow.is_some_and(|flow| self.cpu.complete_round_trip(flow, done)) {
             self.ask(fx);
@@ -467,7 +482,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Begins a read or an atomic operation.
     fn read(&mut self, inbound: Inbound<'_>, request: &MemoryRequest, fx: &mut Effects<'_, Self>) {
-        let there = fx.now() + self.parameters.latency;
+        let there = inbound.passed + self.parameters.latency;
         let Inbound { port, packet, .. } = inbound;
         let due = self.memory.begin_read(packet, port, request, there);
         fx.wake(RootTimer::Read, due.since(fx.now()));
@@ -493,7 +508,7 @@ impl<C: Cpu> RootComplex<C> {
                     self.put_down(port, answer, fx);
                 }
             }
-            self.finish(Inbound::new(port, packet, &header), fx);
+            self.finish(Inbound::new(port, packet, &header, fx.now()), fx);
         }
     }
 
@@ -571,7 +586,7 @@ impl<C: Cpu> RootComplex<C> {
             match crossing {
                 Crossing::In(port) => {
                     let header = *fx.store()[packet].header();
-                    self.route(Inbound::new(port, packet, &header), fx);
+                    self.route(Inbound::new(port, packet, &header, fx.now()), fx);
                 }
                 Crossing::Down(port) => self.put_request_down(port, packet, fx),
                 Crossing::Answer { to, .. } => self.put_down(to, packet, fx),
@@ -739,7 +754,9 @@ impl<C: Cpu> RootComplex<C> {
         request: &MemoryRequest,
         fx: &mut Effects<'_, Self>,
     ) {
-        let due = self.memory.after_writes(fx.now() + self.parameters.latency);
+        let due = self
+            .memory
+            .after_writes(inbound.passed + self.parameters.latency);
         let content = &fx.store()[inbound.packet];
         let charge = content.charge();
         let bytes = written(content, request).first_chunk().copied();
@@ -910,6 +927,7 @@ impl<C: Cpu> RootComplex<C> {
             port,
             packet,
             header,
+            ..
         } = inbound;
         match coherent.admit(port, packet, header, &self.memory) {
             Admission::Pass => return false,
@@ -935,7 +953,7 @@ impl<C: Cpu> RootComplex<C> {
                 old,
             } = released;
             let header = *fx.store()[packet].header();
-            let inbound = Inbound::new(port, packet, &header);
+            let inbound = Inbound::new(port, packet, &header, fx.now());
             match (&header.kind, old) {
                 (Kind::Atomic(request), Some(old)) => {
                     let completion = self.complete_atomic(packet, request, old, fx);
@@ -992,6 +1010,7 @@ impl<C: Cpu> RootComplex<C> {
             port,
             packet,
             header,
+            ..
         } = inbound;
         match agent.admit(port, packet, header, fx.now()) {
             translation::Admission::Pass => return false,
@@ -1011,8 +1030,13 @@ impl<C: Cpu> RootComplex<C> {
         let Some(agent) = &mut self.translation else {
             return self.refuse(inbound, Refusal::UnsupportedRequest, fx);
         };
-        let Inbound { port, packet, .. } = inbound;
-        agent.translate(port, packet, request, fx.now() + self.parameters.latency);
+        let Inbound {
+            port,
+            packet,
+            passed,
+            ..
+        } = inbound;
+        agent.translate(port, packet, request, passed + self.parameters.latency);
         self.advance_translation(fx);
     }
 
@@ -1104,7 +1128,7 @@ impl<C: Cpu> RootComplex<C> {
             let header = *fx.store()[packet].header();
             match &header.kind {
                 Kind::MemoryRead(request) if request.translations() > 0 => {
-                    let inbound = Inbound::new(port, packet, &header);
+                    let inbound = Inbound::new(port, packet, &header, fx.now());
                     self.answer_translation(inbound, outcome.ok(), fx);
                 }
                 _ => self.resolve(port, packet, outcome, fx),
@@ -1149,7 +1173,7 @@ impl<C: Cpu> RootComplex<C> {
         {
             let packet = released.packet;
             let header = *fx.store()[packet].header();
-            let inbound = Inbound::new(port, packet, &header);
+            let inbound = Inbound::new(port, packet, &header, fx.now());
             if released.is_fault {
                 self.refuse(inbound, Refusal::UnsupportedRequest, fx);
             } else {

@@ -1,6 +1,6 @@
 //! Parameters of a root complex and its memory.
 
-use kernel::{Bandwidth, Bytes, Span};
+use kernel::{Bandwidth, Bytes, Frequency, Span};
 use transaction::{CompletionBuffer, OutstandingLimits, RequesterLimits, Staging};
 
 kernel::parameters! {
@@ -26,6 +26,18 @@ kernel::parameters! {
         /// Part of the latency in the PHY and the pipeline of a root port; a packet holds its receive buffer during the rest. DLLPs
         /// pass the port, too. None in a coherent host: the latencies of its home agent begin and end at the pins.
         port_latency: Option<Span> = None, from "our choice: half of the latency";
+        /// Clock of the datapath behind each root port, in each direction.
+        port_clock: Frequency = Frequency(1_000_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), from "our choice: common for server processors";
+        /// Bytes that the datapath of a root port transfers each cycle; "0 B" for no limit. A packet holds its receive buffer until
+        /// its last beat has passed.
+        port_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), from "our choice: the link is the limit";
+        /// Idle cycles of the datapath of a root port between two packets.
+        port_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
+        /// Rate at which the memory system of each socket takes payloads of writes from root ports.
+        ingest_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), from "our choice: the memory is the limit";
+        /// Number of writes of each socket that may be on their way from root ports to memory outside of the receive buffers; 0 for
+        /// none, so that a write holds its receive buffer until it is in memory.
+        write_buffers: u32 = 0, within 0..=65536, from "our choice: none";
         /// Latency of a read in the memory, after its lines are served.
         memory_read_latency: Span = Span::from_ns(80), from "common for DDR3 and DDR4";
         /// Largest random addition to the latency of a read, uniformly distributed.
@@ -43,6 +55,8 @@ kernel::parameters! {
         largest_completion: Bytes = Bytes(4096), within Bytes(64)..=Bytes(4096), from "our choice: the max payload size decides";
         /// Time from the last bit of a packet at a root port to its first bit at another root port.
         peer_latency: Span = Span::from_ns(200), from "our choice: twice the latency to the memory controller";
+        /// Rate of packets between root ports, with their headers, all together.
+        peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), from "our choice: the links are the limit";
         /// Whether peer-to-peer requests between root ports are forwarded.
         peer_to_peer: bool = true, from "our choice; many hosts do not";
         /// Most outstanding non-posted requests of the CPU.

@@ -4,8 +4,9 @@ use kernel::{Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Refusal};
 use protocol::Header;
-use transaction::{FunctionPlace, Functions};
+use transaction::{Datapath, FunctionPlace, Functions};
 
+use super::RootComplexParameters;
 use super::timer::RootComponent;
 
 /// The root ports of a root complex, by number.
@@ -18,6 +19,9 @@ pub(super) struct RootPorts(Vec<RootPort>);
 #[derive(Clone, Debug)]
 struct RootPort {
     link: LinkEnd,
+    /// The datapaths from the receive buffer and to the link.
+    incoming: Datapath,
+    outgoing: Datapath,
     /// `Max_Payload_Size` of the port, from its registers.
     max_payload: u32,
     /// Whether memory requests from below are forwarded (Bus Master Enable).
@@ -33,9 +37,17 @@ pub(super) struct Sent {
 }
 
 impl RootPorts {
-    pub(super) fn new(links: Vec<LinkEnd>) -> Self {
+    pub(super) fn new(links: Vec<LinkEnd>, parameters: &RootComplexParameters) -> Self {
+        let datapath = Datapath::new(
+            parameters.port_clock.period(),
+            parameters.port_datapath.0,
+            parameters.port_idle_cycles,
+            0,
+        );
         let port = |link| RootPort {
             link,
+            incoming: datapath.clone(),
+            outgoing: datapath.clone(),
             max_payload: 0,
             forwards: false,
         };
@@ -61,6 +73,17 @@ impl RootPorts {
         for (port, space) in self.0.iter_mut().zip(functions.ports()) {
             port.max_payload = space.max_payload();
             port.forwards = space.bus_master_enable();
+        }
+    }
+
+    /// The time at which a packet of `bytes` that came in at `port` now has passed the datapath.
+    #[inline]
+    pub(super) fn pass_in(&mut self, port: Port, bytes: usize, now: Time) -> Time {
+        let incoming = &mut self.0[port.index()].incoming;
+        if incoming.is_unlimited() {
+            now
+        } else {
+            incoming.pass(now, bytes as u64)
         }
     }
 
@@ -191,6 +214,14 @@ impl RootPorts {
         ready: Time,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
+        let outgoing = &mut self.0[port.index()].outgoing;
+        let ready = if outgoing.is_unlimited() {
+            ready
+        } else {
+            let begins = ready.max(outgoing.opens());
+            outgoing.pass(begins, fx.store()[packet].bytes().len() as u64);
+            begins
+        };
         let waiting = Waiting::new(packet, fx.store(), ready);
         let finished = self
             .link(port)

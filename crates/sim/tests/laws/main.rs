@@ -16,6 +16,7 @@ mod fixture;
 mod flow_addresses;
 mod fpga_card;
 mod host_thread;
+mod hosts;
 mod late_completions;
 mod latency;
 mod limits;

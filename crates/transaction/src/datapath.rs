@@ -1,10 +1,10 @@
-//! A datapath between core and engine: packets pass it one after the other, header and payload in whole beats.
+//! A datapath behind the core of a port: packets pass it one after the other, header and payload in whole beats.
 
 use kernel::{Span, Time};
 
 /// One direction of the datapath.
 #[derive(Clone, Debug)]
-pub(super) struct Datapath {
+pub struct Datapath {
     /// The time of a beat.
     cycle: Span,
     /// Bytes of a beat; zero for no limit.
@@ -20,7 +20,9 @@ pub(super) struct Datapath {
 }
 
 impl Datapath {
-    pub(super) fn new(cycle: Span, width: u64, idle: u32, straddling: u64) -> Self {
+    /// A datapath with beats of `width` bytes and `cycle`, `idle` empty beats between two packets, and places `straddling` bytes apart
+    /// at which a packet may begin within a beat.
+    pub fn new(cycle: Span, width: u64, idle: u32, straddling: u64) -> Self {
         Datapath {
             cycle,
             width,
@@ -32,12 +34,12 @@ impl Datapath {
     }
 
     /// Whether packets take no time.
-    pub(super) fn is_unlimited(&self) -> bool {
+    pub fn is_unlimited(&self) -> bool {
         self.width == 0
     }
 
     /// The earliest time at which the next packet may begin.
-    pub(super) fn opens(&self) -> Time {
+    pub fn opens(&self) -> Time {
         if self.rest > 0 {
             self.last_beat()
         } else {
@@ -46,7 +48,7 @@ impl Datapath {
     }
 
     /// Passes, by a limited datapath, a packet of `bytes` that may begin at `ready`; returns the time at which its last beat has passed.
-    pub(super) fn pass(&mut self, ready: Time, bytes: u64) -> Time {
+    pub fn pass(&mut self, ready: Time, bytes: u64) -> Time {
         let (begin, shared) = if self.rest > 0 && ready <= self.last_beat() {
             (self.free, self.rest)
         } else {
