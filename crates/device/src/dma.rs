@@ -70,6 +70,13 @@ impl Leaf for Dma {
         self.requesters.get_mut(usize::from(function))
     }
 
+    fn deadline(&mut self, now: Time) -> Time {
+        let all = self.requesters.iter_mut();
+        all.map(|requester| requester.deadline(now))
+            .min()
+            .unwrap_or(Time::NEVER)
+    }
+
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
@@ -115,7 +122,7 @@ impl Dma {
     /// Lets the next function that can send a request do so. False if none can now.
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let (now, count) = (fx.now(), self.requesters.len());
-        let mut earliest = Time::NEVER;
+        let (mut earliest, mut deadline) = (Time::NEVER, Time::NEVER);
         for step in 0..count {
             let number = (self.turn + step) % count;
             match self.requesters[number].next(now, fx.store()) {
@@ -134,7 +141,11 @@ impl Dma {
                     fx.observe(Observation::timed_out(flow, bytes));
                 }
                 Next::NotBefore(time) => {
-                    earliest = earliest.min(time);
+                    let own = self.requesters[number].deadline(now);
+                    deadline = deadline.min(own);
+                    if time != own {
+                        earliest = earliest.min(time);
+                    }
                     continue;
                 }
                 Next::Nothing => continue,
@@ -145,6 +156,7 @@ impl Dma {
         if earliest < Time::NEVER {
             self.endpoint.wake_engine(earliest, fx);
         }
+        self.endpoint.wake_engine_in_background(deadline, fx);
         false
     }
 

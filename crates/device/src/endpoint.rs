@@ -59,6 +59,8 @@ pub struct Endpoint {
     answers: VecDeque<(Time, PacketId)>,
     /// The time of the next wake-up of the engine.
     engine_wake: Time,
+    /// The time at which the engine is woken in the background, for a deadline that seldom comes.
+    engine_deadline: Time,
 }
 
 /// The only port of an endpoint, and the only source of its wire.
@@ -111,6 +113,7 @@ impl Endpoint {
             inbound: VecDeque::new(),
             answers: VecDeque::new(),
             engine_wake: Time::NEVER,
+            engine_deadline: Time::NEVER,
             parameters,
         };
         endpoint.apply_registers();
@@ -233,6 +236,9 @@ impl Endpoint {
                 if fx.now() >= self.engine_wake {
                     self.engine_wake = Time::NEVER;
                 }
+                if fx.now() >= self.engine_deadline {
+                    self.engine_deadline = Time::NEVER;
+                }
             }
         }
     }
@@ -351,6 +357,19 @@ impl Endpoint {
         if time < self.engine_wake {
             self.engine_wake = time;
             fx.wake(EndpointTimer::Engine.into(), time.since(fx.now()));
+        }
+    }
+
+    /// Wakes the engine at `time`, when a request times out if it is not answered. A run waits for that only if nothing
+    /// else is left to happen ([`Leaf::deadline`](crate::Leaf::deadline)).
+    pub(crate) fn wake_engine_in_background<C: Device>(
+        &mut self,
+        time: Time,
+        fx: &mut Effects<'_, C>,
+    ) {
+        if time < self.engine_deadline && time > fx.now() {
+            self.engine_deadline = time;
+            fx.wake_in_background(EndpointTimer::Engine.into(), time.since(fx.now()));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::any::Any;
 
-use kernel::{Component, ComponentId, Effects, Parameters, World};
+use kernel::{Component, ComponentId, Effects, Parameters, Time, World};
 use packet::Pcie;
 use protocol::{AddressTranslation, Bar, Identity};
 use transaction::{Flow, Requester};
@@ -92,6 +92,11 @@ pub trait Leaf: Component<Traffic = Pcie> {
         None
     }
 
+    /// The time at which an outstanding request times out, of those for which the device is woken in the background.
+    fn deadline(&mut self, _now: Time) -> Time {
+        Time::NEVER
+    }
+
     /// Adds a flow to a function. False if it has no requester.
     fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
         let requester = self.requester_mut(function);
@@ -116,6 +121,9 @@ pub trait AnyLeaf: Any {
     /// The requester with the flows of a function, mutable, to take the data that it read.
     fn requester_mut(&mut self, function: u8) -> Option<&mut Requester>;
 
+    /// The time at which an outstanding request times out, of those for which the device is woken in the background.
+    fn deadline(&mut self, now: Time) -> Time;
+
     /// Adds a flow to a function. False if it has no requester.
     fn add_flow(&mut self, function: u8, flow: Flow) -> bool;
 
@@ -138,6 +146,10 @@ impl<L: Leaf + 'static> AnyLeaf for L {
 
     fn requester_mut(&mut self, function: u8) -> Option<&mut Requester> {
         Leaf::requester_mut(self, function)
+    }
+
+    fn deadline(&mut self, now: Time) -> Time {
+        Leaf::deadline(self, now)
     }
 
     fn add_flow(&mut self, function: u8, flow: Flow) -> bool {

@@ -160,6 +160,12 @@ impl Model {
         }
     }
 
+    /// The time at which an outstanding request of a device times out, of those for which it is woken in the background.
+    pub fn deadline(&mut self, now: Time) -> Time {
+        self.leaf_mut()
+            .map_or(Time::NEVER, |leaf| leaf.deadline(now))
+    }
+
     /// Adds a flow to a host's processor, or to this function of a device. Returns false if there is no requester.
     pub fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
         if let Some(host) = self.host_mut() {

@@ -195,7 +195,7 @@ impl<T: Copy> Outstanding<T> {
     }
 
     /// The deadline of the oldest outstanding request.
-    fn oldest_deadline(&mut self) -> Time {
+    pub fn oldest_deadline(&mut self) -> Time {
         while let Some((deadline, tag)) = self.deadlines.front() {
             let slot = &self.slots[usize::from(*tag)];
             if matches!(slot, Slot::Waiting(waiting) if waiting.deadline == *deadline) {

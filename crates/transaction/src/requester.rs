@@ -142,6 +142,16 @@ impl Requester {
         }
     }
 
+    /// The time at which an outstanding request times out, or a tag that a flow may need leaves its quarantine; [`Time::NEVER`] if
+    /// nothing is outstanding.
+    pub fn deadline(&mut self, now: Time) -> Time {
+        if self.live.is_empty() {
+            self.reads.oldest_deadline()
+        } else {
+            self.reads.next_change(now)
+        }
+    }
+
     /// Returns the next action. Flows take turns.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
         if let Some(lost) = self.reads.give_up(now) {

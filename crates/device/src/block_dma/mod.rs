@@ -80,6 +80,10 @@ impl Leaf for BlockDma {
         &mut self.endpoint
     }
 
+    fn deadline(&mut self, now: Time) -> Time {
+        self.outstanding.next_change(now)
+    }
+
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(packet) = self.endpoint.take(fx) {
             self.take(packet, fx);
@@ -256,10 +260,10 @@ impl BlockDma {
                 first.map(|start| start.max(self.free))
             }
         };
-        let deadline = self.outstanding.next_change(now);
-        let all = next.into_iter().chain([deadline]);
-        if let Some(next) = all.filter(|time| *time > now && *time < Time::NEVER).min() {
+        if let Some(next) = next.filter(|time| *time > now && *time < Time::NEVER) {
             self.endpoint.wake_engine(next, fx);
         }
+        let deadline = self.outstanding.next_change(now);
+        self.endpoint.wake_engine_in_background(deadline, fx);
     }
 }

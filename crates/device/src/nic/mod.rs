@@ -174,6 +174,10 @@ impl Leaf for Nic {
     }
 
     /// Continues all work, until nothing more can be done now.
+    fn deadline(&mut self, now: Time) -> Time {
+        self.reads.deadline(now)
+    }
+
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let mut any = self.take_in(fx);
@@ -201,6 +205,9 @@ impl Leaf for Nic {
         if due < Time::NEVER {
             self.shared.endpoint_mut().wake_engine(due, fx);
         }
+        let deadline = self.reads.deadline(fx.now());
+        let endpoint = self.shared.endpoint_mut();
+        endpoint.wake_engine_in_background(deadline, fx);
     }
 }
 

@@ -160,8 +160,11 @@ impl Reads {
         let firsts = [self.others.front(), self.data.front()];
         let firsts = firsts.into_iter().flatten().map(|completed| completed.due);
         let later = firsts.filter(|due| *due > now).min();
-        later
-            .unwrap_or(Time::NEVER)
-            .min(self.outstanding.next_change(now))
+        later.unwrap_or(Time::NEVER)
+    }
+
+    /// The time at which an outstanding request times out, or a tag leaves its quarantine.
+    pub(super) fn deadline(&mut self, now: Time) -> Time {
+        self.outstanding.next_change(now)
     }
 }

@@ -170,6 +170,10 @@ impl Leaf for Nvme {
     }
 
     /// Handles arrived packets, advances all commands and sends packets, until nothing more can be done now.
+    fn deadline(&mut self, now: Time) -> Time {
+        self.outstanding.next_change(now)
+    }
+
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             while let Some(packet) = self.endpoint.take(fx) {
@@ -184,12 +188,11 @@ impl Leaf for Nvme {
             }
         }
         let access = self.accesses.peek().map(|Reverse((time, _))| *time);
-        let next = access
-            .into_iter()
-            .chain([self.outstanding.next_change(fx.now())]);
-        if let Some(next) = next.filter(|time| *time < Time::NEVER).min() {
+        if let Some(next) = access {
             self.endpoint.wake_engine(next, fx);
         }
+        let deadline = self.outstanding.next_change(fx.now());
+        self.endpoint.wake_engine_in_background(deadline, fx);
     }
 }
 

@@ -210,7 +210,7 @@ impl Simulation {
             for _ in 0..CHUNK {
                 if !self.step_until(time) {
                     self.world.pass_to(time);
-                    return self.world.has_events();
+                    return self.world.has_events() || self.deadline() != Time::NEVER;
                 }
             }
             if !watch() {
@@ -223,8 +223,16 @@ impl Simulation {
     /// in which components ran does not matter. False when no event is due.
     #[inline(always)]
     pub(crate) fn step_until(&mut self, limit: Time) -> bool {
-        let Some(first) = self.world.advance(limit) else {
-            return false;
+        let first = match self.world.advance(limit) {
+            Some(first) => first,
+            None if limit == Time::NEVER => {
+                let deadline = self.deadline();
+                match self.world.advance(deadline) {
+                    Some(first) => first,
+                    None => return false,
+                }
+            }
+            None => return false,
         };
         self.happen(first);
         // Models that go on for ever at one time are left now and then, to be interrupted.
@@ -241,6 +249,17 @@ impl Simulation {
             watch.look((&self.plan, &self.models), &self.world);
         }
         true
+    }
+
+    /// The time at which the next outstanding request times out, if nothing else is left to happen before; [`Time::NEVER`] if no
+    /// request is outstanding.
+    #[cold]
+    fn deadline(&mut self) -> Time {
+        let now = self.world.now();
+        let all = self.models.iter_mut();
+        all.map(|model| model.deadline(now))
+            .min()
+            .unwrap_or(Time::NEVER)
     }
 
     #[inline(always)]

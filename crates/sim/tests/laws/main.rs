@@ -10,6 +10,7 @@ mod cases;
 mod coherence;
 mod completions;
 mod datapaths;
+mod ends;
 mod enumeration;
 mod failing_links;
 mod fixture;
