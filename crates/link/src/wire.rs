@@ -110,7 +110,7 @@ impl Skips {
         if at < self.next {
             return (at, 0);
         }
-        let (due, queued) = (self.due_by(at, timing), self.due_by(busy_until, timing));
+        let (due, queued) = self.due(at, busy_until, timing);
         let last = self.next + timing.skip_interval * (due - 1);
         // Ordered sets that became due during a packet are sent after it, at the next symbol, or at the next block that has the EDS
         // token before it; the others are sent when they are due.
@@ -122,6 +122,14 @@ impl Skips {
         };
         self.next = last + timing.skip_interval;
         (at.max(end), due)
+    }
+
+    /// The number of ordered sets that are due by `at`, and of those among them that wait for the wire, busy until `busy_until`: the
+    /// wire must be free for the token before a set.
+    fn due(&self, at: Time, busy_until: Time, timing: &WireTiming) -> (u64, u64) {
+        let due = self.due_by(at, timing);
+        let queued = self.due_by(busy_until + timing.token_length, timing);
+        (due, queued.min(due))
     }
 
     /// The number of ordered sets that are due by `time`.
@@ -141,8 +149,8 @@ impl Skips {
         busy_until: Time,
         timing: &WireTiming,
     ) -> [(Time, u64, Span); 2] {
-        let queued = self.due_by(busy_until, timing);
-        let idle = self.due_by(at, timing).saturating_sub(queued);
+        let (due, queued) = self.due(at, busy_until, timing);
+        let idle = due - queued;
         let before = |set: Time| Time::from_fs(set.as_fs() - timing.token_length.as_fs());
         let first_queued = before((busy_until + timing.token_length).round_up(timing.alignment));
         let first_idle = self.next + timing.skip_interval * queued;
@@ -268,6 +276,22 @@ mod tests {
                 _ => start + interval * (count - 1) + wire.skip().0,
             };
             assert_eq!(free, ns(at).max(end(queued)).max(end(idle)));
+        }
+    }
+
+    #[test]
+    fn the_token_of_an_ordered_set_follows_the_packet_that_ends_just_before_it_is_due() {
+        let wire = WireTiming::new(Generation::Gen5, 1, 0.0);
+        let due = Time::ZERO + wire.skip_interval;
+        for before in 0..2000 {
+            let busy_until = Time::from_fs(due.as_fs() - before * 1000);
+            let mut skips = Skips::new(&wire);
+            let [queued, idle] = skips.groups(due, busy_until, &wire);
+            let (start, count, _) = if queued.1 > 0 { queued } else { idle };
+            assert_eq!(queued.1 + idle.1, 1);
+            assert!(count == 1 && start >= busy_until, "{before} ps before");
+            let (free, _) = skips.pass(due, busy_until, &wire);
+            assert_eq!(free, start + wire.skip().0);
         }
     }
 
