@@ -125,4 +125,6 @@ def test_the_reference_has_every_field(tmp_path: Path) -> None:
     named = set(re.findall(r"`([a-z_]+)`", text))
     fabric = pair(bit_error_rate=1e-5).flow("a", "b", size="64 KiB", direction="both")
     used = {key for line in traced(fabric, tmp_path / "trace") for key in line}
+    scaled = fabric.links(generation=4)
+    used |= {key for line in traced(scaled, tmp_path / "trace") for key in line}
     assert used <= named, f"{REFERENCE.name} lacks {used - named}"

@@ -151,7 +151,12 @@ def _acknowledged_in_time(wire: Wire) -> Iterator[Finding]:
     if not back.sent:
         return
     skips = max((end - start for start, end in back.ordered_sets), default=0.0)
-    slack = back.longest_ns + 2 * skips + WAITING_DLLPS * DLLP_BYTES * back.link.byte_ns
+    slack = (
+        back.pipeline_ns
+        + back.longest_ns
+        + 2 * skips
+        + WAITING_DLLPS * DLLP_BYTES * back.link.byte_ns
+    )
     limit = wire.link.ack_limit_ns + slack + TOLERANCE_NS
     end_of_trace = max(sent.ns for sent in back.sent)
     position, acknowledged = 0, -1
@@ -179,8 +184,9 @@ def _named(wire: Wire) -> Iterator[Finding]:
     accepted = [arrival.ns for arrival in came if arrival.verdict == "accepted"]
     bad = [arrival.ns for arrival in came if arrival.verdict == "nak"]
     naks = 0
-    # A DLLP may wait for others that were made before it, and for an ordered set.
-    wait_ns = WAITING_DLLPS * DLLP_BYTES * wire.link.byte_ns
+    # A DLLP passes the pipeline, and may wait for older ones and for an ordered set.
+    wait_ns = wire.other.pipeline_ns
+    wait_ns += WAITING_DLLPS * DLLP_BYTES * wire.link.byte_ns
     wait_ns += max((end - start for start, end in wire.other.ordered_sets), default=0.0)
     for sent, dllp in wire.other.dllps:
         if dllp.kind not in ("Ack", "Nak"):

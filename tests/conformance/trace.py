@@ -103,6 +103,14 @@ class Wire:
         return [(s, tlp) for s, tlp in self.tlps if not s.replay and not s.nullified]
 
     @property
+    def pipeline_ns(self) -> float:
+        """The time from the data-link layer to the pins, where a trace has its times.
+
+        Links come up at time 0, so that the first DLLP shows it.
+        """
+        return self.sent[0].ns if self.sent else 0.0
+
+    @property
     def longest_ns(self) -> float:
         """The longest TLP of this wire."""
         return max((sent.end_ns - sent.ns for sent, _ in self.tlps), default=0.0)
