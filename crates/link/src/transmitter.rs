@@ -355,7 +355,11 @@ impl Transmitter {
         self.transmit(at, kept, false, false, cx);
         self.on_wire = self.report_finished.then_some(Finished { source, charge });
         if self.own == Some(source)
-            && let Some(sent) = Observation::sent(&cx.packets()[packet], at, self.busy_until)
+            && let Some(sent) = Observation::sent(
+                &cx.packets()[packet],
+                at + self.pipeline,
+                self.busy_until + self.pipeline,
+            )
         {
             cx.observe(sent);
         }
