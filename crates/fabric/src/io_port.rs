@@ -311,9 +311,14 @@ impl IoPort {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request)
                 if is_down || !self.may_reach(&header, request) =>
             {
+                let (own, why) = (self.bridge.global_id(), Refusal::UnsupportedRequest);
                 // A port whose link is down refuses all requests for it (PCIe Base 2.9.1).
-                let own = self.bridge.global_id();
-                let answer = refuse(frame.packet, own, Refusal::UnsupportedRequest, fx);
+                if is_down {
+                    let (port, packet) = (FunctionPlace::Port(0), &fx.store()[frame.packet]);
+                    self.functions.record_surprise_down(port);
+                    self.functions.record_refusal(port, packet, why);
+                }
+                let answer = refuse(frame.packet, own, why, fx);
                 if let Some(answer) = answer {
                     self.bridge.send_completion(answer, due);
                 }

@@ -5,7 +5,7 @@
 mod virtual_spaces;
 
 use kernel::{Component, Effects};
-use packet::{PacketId, Packets, Pcie, Refusal};
+use packet::{Packet, PacketId, Packets, Pcie, Refusal};
 use protocol::{
     Class, ConfigKind, ConfigRequest, ConfigSpace, EndpointFunction, ErrorRecord, FunctionId,
     Header, Kind, Status, UncorrectableError,
@@ -284,14 +284,18 @@ impl Functions {
         why: Refusal,
         fx: &mut Effects<'_, C>,
     ) -> Option<PacketId> {
-        let content = &fx.store()[packet];
-        let mut header = [0; 16];
-        let bytes = content.bytes();
-        let length = content.header().header_len().min(bytes.len());
-        header[..length].copy_from_slice(&bytes[..length]);
-        let answered = content.header().class() == Class::NonPosted;
-        self.record(place, why, Some(header), answered);
+        self.record_refusal(place, &fx.store()[packet], why);
         refuse(packet, self.id_of(place), why, fx)
+    }
+
+    /// Records that the function at `place` drops `packet`.
+    pub fn record_refusal(&mut self, place: FunctionPlace, packet: &Packet, why: Refusal) {
+        let mut header = [0; 16];
+        let bytes = packet.bytes();
+        let length = packet.header().header_len().min(bytes.len());
+        header[..length].copy_from_slice(&bytes[..length]);
+        let answered = packet.header().class() == Class::NonPosted;
+        self.record(place, why, Some(header), answered);
     }
 
     /// Records a completion timeout at the function at `place`.

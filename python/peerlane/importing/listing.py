@@ -109,9 +109,7 @@ class Buses:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One record of a listing; `redirects` and `forwards` are ACS P2P Request Redirect and Upstream
-    Forwarding.
-    """
+    """One record of a listing; `redirects` and `forwards` are bits of ACS Control."""
 
     line: int
     slot: Slot

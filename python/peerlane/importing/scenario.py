@@ -138,9 +138,7 @@ def _switch(switch: Switch, upstream: str, names: _Names, chosen: int) -> Iterat
 
 
 def _redirection(ports: dict[int, Port]) -> Iterator[str]:
-    """Whether requests between downstream ports go up to the root, and redirected ones pass: one key
-    each for all ports.
-    """
+    """ACS: requests between ports go up to the root, redirected ones pass; a key for all ports."""
     services = {
         "acs_redirect": [number for number, port in ports.items() if port.function.redirects],
         "acs_upstream_forwarding": [

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use kernel::{Port, Time};
+use kernel::Time;
 use packet::{FlowId, PacketId, Packets};
 use protocol::{Completion, MemoryRequest};
-use transaction::{Next, Taken};
+use transaction::{FunctionPlace, Next, Taken};
 
 use crate::{CoreAccess, Ram, TranslationOrder};
 
@@ -48,8 +48,9 @@ pub(super) enum Notice {
     Interrupt(u32),
     /// A write of so many bytes to an address.
     Written(u64, u32),
-    /// A request of the CPU that has reached a root port whose link is down.
-    Undeliverable(Port, PacketId),
+    /// A request of the CPU that ends at this function: at a root port whose link is down, or at the host bridge, because nobody has
+    /// its address.
+    Undeliverable(FunctionPlace, PacketId),
 }
 
 /// Most requests of the CPU that may wait for the wires.

@@ -13,7 +13,7 @@ mod translation;
 use std::sync::Arc;
 
 use coherence::Agent;
-use kernel::{Component, Effects, Port, Stream, Time};
+use kernel::{Component, Effects, Port, Span, Stream, Time};
 use link::LinkEnd;
 use packet::{Charge, FlowId, Frame, Observation, PacketId, Pcie, Refusal, Stamp};
 use protocol::coherence::{Line, LineData};
@@ -104,6 +104,9 @@ pub struct RootComplex<C> {
     configuration: Box<Configuration>,
     configuration_wake: WakeUp,
 }
+
+/// The least time until a request of the CPU is refused. Software that does not notice would otherwise ask for ever at one time.
+const LEAST_REFUSAL: Span = Span::from_ns(1);
 
 /// A packet that came in by a root port.
 #[derive(Clone, Copy, Debug)]
@@ -640,7 +643,7 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// Sends a request of the CPU to a root port or to memory; a request that no completer owns is refused at once.
+    /// Sends a request of the CPU to a root port or to memory; a request that no completer owns ends at the host bridge.
     fn send(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let header = *fx.store()[packet].header();
         match (self.routes.of(&header), &header.kind) {
@@ -654,11 +657,8 @@ impl<C: Cpu> RootComplex<C> {
                 }
             }
             _ => {
-                let why = Refusal::UnsupportedRequest;
-                if let Some(answer) = self.functions.refuse(FunctionPlace::Own, packet, why, fx) {
-                    self.take_answer(answer, fx);
-                    fx.store().release(answer);
-                }
+                self.requests.enter();
+                self.refuse_request(FunctionPlace::Own, packet, fx);
             }
         }
     }
@@ -684,20 +684,27 @@ impl<C: Cpu> RootComplex<C> {
     /// Enqueues a request of the CPU at a root port of its socket.
     fn put_request_down(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
         if self.ports.is_down(port, fx.now()) {
-            let due = fx.now() + self.parameters.latency;
-            return self.notify(due, Notice::Undeliverable(port, packet), fx);
+            return self.refuse_request(FunctionPlace::Port(port.index()), packet, fx);
         }
         self.put_down(port, packet, fx);
     }
 
-    /// Ends a request of the CPU at a root port whose link is down (PCIe Base 2.9.1). As for requests of devices, a posted request
-    /// is reported, too.
-    fn end_request(&mut self, port: Port, packet: PacketId, fx: &mut Effects<'_, Self>) {
+    /// Refuses a request of the CPU at the function at `place`, after the latency of the root complex.
+    fn refuse_request(
+        &mut self,
+        place: FunctionPlace,
+        packet: PacketId,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let due = fx.now() + self.parameters.latency.max(LEAST_REFUSAL);
+        self.notify(due, Notice::Undeliverable(place, packet), fx);
+    }
+
+    /// Ends a request of the CPU with Unsupported Request. A root port whose link is down reports posted requests, too, as for those
+    /// of devices (PCIe Base 2.9.1).
+    fn end_request(&mut self, place: FunctionPlace, packet: PacketId, fx: &mut Effects<'_, Self>) {
         self.ports.record_links(&mut self.functions, fx.now());
-        let (place, why) = (
-            FunctionPlace::Port(port.index()),
-            Refusal::UnsupportedRequest,
-        );
+        let why = Refusal::UnsupportedRequest;
         if let Some(answer) = self.functions.refuse(place, packet, why, fx) {
             self.take_answer(answer, fx);
             fx.store().release(answer);
@@ -789,7 +796,7 @@ impl<C: Cpu> RootComplex<C> {
             match notice {
                 Notice::Interrupt(message) => self.cpu.interrupt(message),
                 Notice::Written(address, len) => self.cpu.written(address, len),
-                Notice::Undeliverable(port, packet) => self.end_request(port, packet, fx),
+                Notice::Undeliverable(place, packet) => self.end_request(place, packet, fx),
             }
         }
         self.ask(fx);

@@ -372,3 +372,37 @@ fn a_switch_that_is_reset_forwards_nothing() {
         (0, 0)
     );
 }
+
+/// The same at an I/O port: its root port refuses the loads and stores of hosts, and records them.
+#[test]
+fn an_io_port_refuses_what_is_for_an_endpoint_below_a_failed_link() {
+    let text = r#"
+        [controllers.c]
+        ports = 2
+        [hosts.h0]
+        [devices.n0]
+        model = "nic"
+        upstream = "h0"
+        [io_ports.p]
+        owners = ["h0"]
+        [devices.e]
+        upstream = { to = "p", fails_at = "10 us" }
+        [[flows]]
+        id = "f"
+        from = "h0"
+        to = "e"
+        direction = "read"
+        size = "64 KiB"
+    "#;
+    let mut simulation = simulation(text);
+    assert!(simulation.run(&mut |_| true));
+    let result = simulation.result();
+    let flow = result.flow("f");
+    assert!(flow.completed && !flow.intact && flow.bytes > 0);
+    assert!(result.errors("p", "unsupported request") > 100);
+    let functions = simulation.functions("p").expect("an I/O port");
+    let port = functions.space(transaction::FunctionPlace::Port(0));
+    let (uncorrectable, correctable) = (protocol::register::AER + 1, protocol::register::AER + 4);
+    assert_eq!(port.read(uncorrectable), SURPRISE_DOWN);
+    assert_eq!(port.read(correctable), 1 << 13);
+}

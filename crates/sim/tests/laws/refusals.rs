@@ -50,6 +50,19 @@ fn the_host_itself_is_told_when_nobody_owns_an_address() {
     }
 }
 
+/// Each refusal takes time, so that a host that does not stop comes to the end of its time.
+#[test]
+fn a_host_that_asks_nobody_for_a_while_comes_to_an_end() {
+    for latency in ["150 ns", "0 ns"] {
+        let text = format!(
+            "[hosts.h0]\nlatency = \"{latency}\"\n[devices.a]\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"0xd0000000\"\nwindow = \"4 KiB\"\nduration = \"1 us\"\n"
+        );
+        let result = run(&text);
+        assert!(result.errors("h0", "unsupported request") > 10);
+        assert!(result.flow("f").completed && result.flow("f").bytes == 0);
+    }
+}
+
 #[test]
 fn a_hole_in_the_window_of_a_switch_is_nobodys() {
     // The window is 1 MiB at least, the BAR of the only device below 4 KiB.
