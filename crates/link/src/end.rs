@@ -516,14 +516,19 @@ impl LinkEnd {
         finished
     }
 
-    /// Drops what a failed link holds: all unacknowledged packets, and one waiting packet at a time.
+    /// Drops what a failed link holds: all unacknowledged packets at once, and waiting packets at the rate of the wire. A sender that
+    /// does not notice would otherwise send for ever at one time.
     #[inline(never)]
     fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
         self.transmitter.forget_kept(cx);
-        let dropped = self.transmitter.on_wire.take();
-        let dropped = dropped.or_else(|| self.transmitter.drop_next(cx));
-        if dropped.is_some() {
-            self.set(LinkTimer::Wire, cx.now(), cx);
+        let now = cx.now();
+        let mut dropped = self.transmitter.on_wire.take();
+        if dropped.is_none() && now >= self.transmitter.busy_until {
+            dropped = self.transmitter.drop_next(now, cx);
+        }
+        if dropped.is_some() || self.transmitter.waiting() > 0 {
+            let free = self.transmitter.busy_until.max(now);
+            self.set(LinkTimer::Wire, free, cx);
         }
         dropped
     }

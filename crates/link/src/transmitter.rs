@@ -446,19 +446,17 @@ impl Transmitter {
         self.replaying = None;
     }
 
-    /// Drops a waiting packet and returns its credits. If they need not be reported, drops all waiting packets. A corrupt packet has
-    /// no credits to report, because it never was in the receive buffer of its ingress.
-    pub(crate) fn drop_next(&mut self, cx: &mut impl LinkContext) -> Option<Finished> {
-        loop {
-            let mut channels = self.channels.iter_mut();
-            let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
-            self.waiting -= 1;
-            cx.packets().release(waiting.packet);
-            let charge = waiting.charge;
-            if self.report_finished && !waiting.corrupt {
-                return Some(Finished { source, charge });
-            }
-        }
+    /// Drops a waiting packet, as if it were sent from `at` on, and returns its credits, if they must be reported. A corrupt packet has
+    /// none to report, because it never was in the receive buffer of its ingress.
+    pub(crate) fn drop_next(&mut self, at: Time, cx: &mut impl LinkContext) -> Option<Finished> {
+        let mut channels = self.channels.iter_mut();
+        let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
+        self.waiting -= 1;
+        let wire_len = cx.packets()[waiting.packet].wire_len();
+        self.busy_until = at + self.timing.length(wire_len);
+        cx.packets().release(waiting.packet);
+        let charge = waiting.charge;
+        (self.report_finished && !waiting.corrupt).then_some(Finished { source, charge })
     }
 
     /// Starts to replay all unacknowledged packets.

@@ -275,15 +275,23 @@ fn a_host_is_told_that_a_device_below_a_failed_link_is_gone() {
     }
 }
 
-/// Software that does not notice writes on, at no end of one time.
+/// Who does not notice sends on, at the rate of the link and not for ever at one time.
 #[test]
-fn a_host_that_writes_on_to_a_failed_link_comes_to_an_end() {
-    let text = format!(
-        "{HOST}[devices.d]\nupstream = {{ to = \"h0\", fails_at = \"20 us\" }}\nbar = \"4 KiB\"\n[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"d\"\nwindow = \"4 KiB\"\nduration = \"50 us\"\n"
-    );
-    let result = run(&text);
-    assert!(result.flow("f").bytes > 0);
-    assert!(result.errors("h0", "unsupported request") > 0);
+fn a_flow_that_goes_on_over_a_failed_link_comes_to_an_end() {
+    for (from, to) in [("h0", "d"), ("d", "h0")] {
+        for direction in ["write", "read"] {
+            let text = format!(
+                "{HOST}[devices.d]\nupstream = {{ to = \"h0\", fails_at = \"20 us\" }}\nbar = \"4 KiB\"\n[[flows]]\nid = \"f\"\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nwindow = \"4 KiB\"\nduration = \"50 us\"\n"
+            );
+            let mut simulation = simulation(&text);
+            assert!(simulation.run(&mut |_| true));
+            assert!(simulation.result().flow("f").bytes > 0);
+            assert_eq!(simulation.packets_in_use(), 0);
+            if (from, direction) == ("h0", "write") {
+                assert!(simulation.result().errors("h0", "unsupported request") > 0);
+            }
+        }
+    }
 }
 
 /// A chain of two switches below the host: `a` below `t` below `s`, `b` below `s`.
