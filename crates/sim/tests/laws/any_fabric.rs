@@ -307,12 +307,15 @@ fn device() -> impl Strategy<Value = Device> {
         setting("virtual_functions", &["0", "0", "1", "7"]),
         setting("receive_datapath", &[r#""0 B""#, r#""32 B""#]),
         setting("receive_idle_cycles", &["0", "2"]),
+        setting("completion_buffer", &[r#""1 MiB""#, r#""1000 B""#]),
+        setting("completion_buffer_headers", &["1000", "9"]),
         latency,
     );
     (node(), lines, weighted(0.33, engine())).prop_map(
-        |(node, (a, b, c, d, e, f, g, h, i), engine)| Device {
+        |(node, (a, b, c, d, e, f, g, h, i, j, k), engine)| Device {
             node,
-            lines: "bar = \"256 KiB\"\n".to_owned() + &[a, b, c, d, e, f, g, h, i].concat(),
+            lines: "bar = \"256 KiB\"\n".to_owned()
+                + &[a, b, c, d, e, f, g, h, i, j, k].concat(),
             engine,
         },
     )
