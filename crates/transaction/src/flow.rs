@@ -126,16 +126,17 @@ impl Running {
     }
 
     /// The earliest time of the next packet.
-    pub(crate) fn next_at(&self, limits: &RequesterLimits) -> Time {
+    pub(crate) fn next_at(&self, staging: Span) -> Time {
         if self.left > 0 {
             Time::ZERO
         } else {
-            self.next_at + self.staging(limits)
+            self.next_at + staging
         }
     }
 
     /// The time from the making of the next request to its first packet.
-    fn staging(&self, limits: &RequesterLimits) -> Span {
+    #[inline]
+    pub(crate) fn staging(&self, limits: &RequesterLimits) -> Span {
         let staging = &limits.staging;
         if self.flow.direction == Direction::Read || staging.store_and_forward.is_none() {
             return staging.latency;
@@ -160,12 +161,12 @@ impl Running {
         self.request - u64::from(self.left > 0)
     }
 
-    /// Begins a request, unless one is not fully sent.
-    pub(crate) fn begin(&mut self, now: Time, limits: &RequesterLimits) {
+    /// Begins a request that has taken the time `staging` in the engine, unless one is not fully sent.
+    pub(crate) fn begin(&mut self, now: Time, staging: Span, limits: &RequesterLimits) {
         if self.left > 0 {
             return;
         }
-        let made = Time::ZERO + (now.since(Time::ZERO) - self.staging(limits));
+        let made = Time::ZERO + (now.since(Time::ZERO) - staging);
         self.left = self.next_len(limits);
         let region = self.flow.region;
         let number = self.request;

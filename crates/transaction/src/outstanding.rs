@@ -185,13 +185,16 @@ impl<T: Copy> Outstanding<T> {
     /// The next time after `now` at which a request times out or, if a request may have to wait for that, at which a tag leaves its
     /// quarantine.
     pub fn next_change(&mut self, now: Time) -> Time {
+        let deadline = self.oldest_deadline();
+        if self.quarantined.is_empty() {
+            return deadline;
+        }
         self.release(now);
         let is_limited = self.limits.completion_buffer.is_limited();
-        let released = match self.quarantined.front() {
-            Some((end, _)) if self.free.is_empty() || is_limited => *end,
-            _ => Time::NEVER,
-        };
-        self.oldest_deadline().min(released)
+        match self.quarantined.front() {
+            Some((end, _)) if self.free.is_empty() || is_limited => deadline.min(*end),
+            _ => deadline,
+        }
     }
 
     /// The deadline of the oldest outstanding request.

@@ -176,17 +176,18 @@ impl Requester {
                 self.retire(place);
                 return ended;
             }
-            let leader = running.flow.follows.filter(|_| running.left == 0);
-            if leader.is_some_and(|leader| !self.is_ahead(leader, index)) {
+            if running.flow.follows.is_some() && !self.may_follow(index) {
                 continue;
             }
             let running = &mut self.flows[index];
-            if running.next_at(&self.limits) > now {
-                earliest = earliest.min(running.next_at(&self.limits));
+            let staging = running.staging(&self.limits);
+            let next_at = running.next_at(staging);
+            if next_at > now {
+                earliest = earliest.min(next_at);
             } else if self.held_until > now {
                 earliest = earliest.min(self.held_until);
             } else if running.flow.direction != Direction::Read || self.reads.is_open(now) {
-                running.begin(now, &self.limits);
+                running.begin(now, staging, &self.limits);
                 let (address, len) = running.next_range(&self.limits);
                 let is_read = running.flow.direction == Direction::Read;
                 if is_read && !self.reads.fits(address, len, now) {
@@ -203,11 +204,12 @@ impl Requester {
         }
     }
 
-    /// Whether flow `leader` has sent more requests than the flow at `index` has begun.
-    fn is_ahead(&self, leader: FlowId, index: usize) -> bool {
+    /// Whether the flow at `index` may go on: it has begun its request, or the flow that it follows has sent one more.
+    fn may_follow(&self, index: usize) -> bool {
+        let running = &self.flows[index];
         let mut flows = self.flows.iter();
-        let leader = flows.find(|running| running.flow.id == leader);
-        leader.is_none_or(|leader| leader.sent() > self.flows[index].request)
+        let leader = flows.find(|leader| Some(leader.flow.id) == running.flow.follows);
+        running.left > 0 || leader.is_none_or(|leader| leader.sent() > running.request)
     }
 
     /// Removes the flow at index `place` of the live flows, because it has sent its last request.

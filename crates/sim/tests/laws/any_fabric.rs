@@ -314,8 +314,7 @@ fn device() -> impl Strategy<Value = Device> {
     (node(), lines, weighted(0.33, engine())).prop_map(
         |(node, (a, b, c, d, e, f, g, h, i, j, k), engine)| Device {
             node,
-            lines: "bar = \"256 KiB\"\n".to_owned()
-                + &[a, b, c, d, e, f, g, h, i, j, k].concat(),
+            lines: "bar = \"256 KiB\"\n".to_owned() + &[a, b, c, d, e, f, g, h, i, j, k].concat(),
             engine,
         },
     )
