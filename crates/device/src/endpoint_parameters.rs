@@ -25,7 +25,7 @@ kernel::parameters! {
         max_read_request: Bytes = Bytes(512), from "PCIe Base 7.5.3.4, the default";
         /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected
         /// instead of the answer to another request.
-        tag_quarantine: Span = Span::from_us(10_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 6.6.2, on stale completions: the completion timeout once more";
+        tag_quarantine: Span = Span::from_us(50_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 2.8: the longest time to a timeout in the default range, so that what comes later is lost to every requester";
         /// Bytes of the buffer for completions of each function, which requests no more than fits into it; none for no limit. A request
         /// takes its space until its completions have reached the engine.
         completion_buffer: Option<Bytes> = None, within None..=Some(Bytes(1 << 30)), from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1444 entries of 256 bits; AMD PG213, Completion Space: 32,768 B";

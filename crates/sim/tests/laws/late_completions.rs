@@ -17,7 +17,7 @@ const READS: &str = "[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ndirection
 
 #[test]
 fn a_late_completion_is_dropped_and_no_read_gets_the_bytes_of_another() {
-    for latency in ["60 us", "120 us", "9 ms"] {
+    for latency in ["60 us", "120 us", "9 ms", "40 ms"] {
         let result = run(&(slow(latency, 1, "") + READS));
         let flow = result.flow("f");
         assert_eq!((flow.bytes, flow.completed), (0, true));
