@@ -72,16 +72,18 @@ impl Claims {
     /// The first page of `node` from `from` on with `size` bytes after it that no flow to a single socket has.
     fn first_free(&self, node: usize, from: u64, size: u64) -> u64 {
         let mut free = from.next_multiple_of(PAGE);
-        let own = |(place, range): &&(usize, Range<u64>)| {
-            *place == node && range.start < free + size && free < range.end
-        };
-        match self.of_sockets.iter().find(own) {
-            Some((_, range)) => {
-                free = range.end;
-                self.first_free(node, free, size)
-            }
-            None => free,
+        while let Some(end) = self.end_of_other(node, &(free..free.saturating_add(size))) {
+            free = end.next_multiple_of(PAGE);
         }
+        free
+    }
+
+    /// The end of a range that a flow to a single socket of `node` has, and that overlaps `wanted`.
+    fn end_of_other(&self, node: usize, wanted: &Range<u64>) -> Option<u64> {
+        let overlaps = |range: &Range<u64>| range.start < wanted.end && wanted.start < range.end;
+        let mut others = self.of_sockets.iter();
+        let found = others.find(|(place, range)| *place == node && overlaps(range));
+        found.map(|(_, range)| range.end)
     }
 
     /// Allocates `size` bytes for a driver's list and returns their offset in the memory `region` of the host `node`. Lists lie on

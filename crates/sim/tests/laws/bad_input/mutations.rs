@@ -30,6 +30,13 @@ upstream = { to = "s0", generation = 2 }
 upstream = "s0"
 max_payload = "128 B"
 tags = 64
+tag_quarantine = "1 ms"
+completion_buffer = "16 KiB"
+completion_buffer_headers = 64
+receive_datapath = "32 B"
+receive_straddling = "16 B"
+store_and_forward = "4 GB/s"
+request_interval = "10 ns"
 [devices.b]
 model = "reflector"
 upstream = { to = "s1", port = 3 }
@@ -69,6 +76,19 @@ interval = "1 us"
 from = "a"
 to = "0xffff_0000_0000"
 duration = "1 ms"
+addresses = "strided"
+stride = "3 KiB"
+request_size = "2 KiB"
+[[flows]]
+from = "a"
+to = "h0"
+direction = "both"
+read_after_write = true
+addresses = "random"
+alignment = "4 B"
+socket = 1
+count = 100
+window = "64 KiB"
 [[flows]]
 from = "n"
 to = "m"
