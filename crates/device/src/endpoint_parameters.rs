@@ -40,7 +40,7 @@ kernel::parameters! {
         idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat of the datapath at which a packet of the engine may begin, when the one before ends in this
         /// beat; "0 B" if each packet begins with a beat.
-        straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "AMD PG213, 512-bit requester request interface: an option, at bytes 0 and 32";
+        straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "our choice: none. AMD PG213, 512-bit requester request interface: an option, at bytes 0 and 32";
         /// Bytes that the datapath gives to the engine each cycle, headers and payloads in whole beats; "0 B" for no limit. A packet
         /// occupies the receive buffer until its last beat has passed. A key of its own, because the documents from which profiles
         /// take `datapath` are about sending.
@@ -48,7 +48,7 @@ kernel::parameters! {
         /// Idle cycles of the datapath between two packets for the engine.
         receive_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
         /// Distance of the places in a beat at which a packet for the engine may begin, as `straddling` is for sending.
-        receive_straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "AMD PG213, 512-bit requester completion interface: an option, at multiples of 16 bytes";
+        receive_straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "our choice: none. AMD PG213, 512-bit requester completion interface: an option, at multiples of 16 bytes";
         /// Time from the engine's transfer of a packet to its first bit on the wire.
         send_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a packet's last bit on the wire to its arrival at the engine, besides its beats on the receive datapath.
