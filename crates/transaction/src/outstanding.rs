@@ -185,15 +185,17 @@ impl<T: Copy> Outstanding<T> {
     /// The next time after `now` at which a request times out or, if a request may have to wait for that, at which a tag leaves its
     /// quarantine.
     pub fn next_change(&mut self, now: Time) -> Time {
-        let deadline = self.oldest_deadline();
-        if self.quarantined.is_empty() {
-            return deadline;
-        }
+        self.oldest_deadline().min(self.next_release(now))
+    }
+
+    /// The next time after `now` at which a request that waits for a tag, or for space in the completion buffer, may be sent because a
+    /// tag leaves its quarantine.
+    pub fn next_release(&mut self, now: Time) -> Time {
         self.release(now);
         let is_limited = self.limits.completion_buffer.is_limited();
         match self.quarantined.front() {
-            Some((end, _)) if self.free.is_empty() || is_limited => deadline.min(*end),
-            _ => deadline,
+            Some((end, _)) if self.free.is_empty() || is_limited => *end,
+            _ => Time::NEVER,
         }
     }
 

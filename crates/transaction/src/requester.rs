@@ -159,7 +159,7 @@ impl Requester {
             running.answered(lost.what.request, lost.len);
             return Next::TimedOut(running.flow.id, lost.len);
         }
-        let mut earliest = self.reads.next_change(now);
+        let mut earliest = self.reads.oldest_deadline();
         let live = if self.is_bus_master {
             self.live.len()
         } else {
@@ -186,11 +186,16 @@ impl Requester {
                 earliest = earliest.min(next_at);
             } else if self.held_until > now {
                 earliest = earliest.min(self.held_until);
-            } else if running.flow.direction != Direction::Read || self.reads.is_open(now) {
+            } else {
+                let is_read = running.flow.direction == Direction::Read;
+                if is_read && !self.reads.is_open(now) {
+                    earliest = earliest.min(self.reads.next_release(now));
+                    continue;
+                }
                 running.begin(now, staging, &self.limits);
                 let (address, len) = running.next_range(&self.limits);
-                let is_read = running.flow.direction == Direction::Read;
                 if is_read && !self.reads.fits(address, len, now) {
+                    earliest = earliest.min(self.reads.next_release(now));
                     continue;
                 }
                 self.turn = if place + 1 == live { 0 } else { place + 1 };
@@ -443,6 +448,21 @@ mod tests {
         let end = late + Span::from_us(20);
         assert!(matches!(requester.next(late, &mut packets), Next::NotBefore(at) if at == end));
         assert!(matches!(requester.next(end, &mut packets), Next::Packet(_)));
+    }
+
+    #[test]
+    fn nobody_is_woken_for_a_tag_that_no_flow_waits_for() {
+        let mut packets = Packets::default();
+        let mut requester = requester(flow(Direction::Read, 0, 1024));
+        assert_eq!(drain(&mut requester, &mut packets).len(), 2);
+        let late = Time::ZERO + Span::from_us(50);
+        for _ in 0..2 {
+            assert!(matches!(
+                requester.next(late, &mut packets),
+                Next::TimedOut(..)
+            ));
+        }
+        assert!(matches!(requester.next(late, &mut packets), Next::Nothing));
     }
 
     #[test]
