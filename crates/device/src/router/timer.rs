@@ -19,7 +19,7 @@ pub enum RouterTimer {
 }
 
 /// Number of timers of the PCI Express core.
-const ENDPOINT_TIMERS: u32 = 8;
+const ENDPOINT_TIMERS: u32 = 2 * LinkTimer::COUNT;
 
 /// An upper limit of the number of inputs and of outputs.
 const PLACES: u32 = 16;
@@ -75,10 +75,19 @@ mod tests {
     #[test]
     fn no_two_timers_have_one_number() {
         for number in 0..ENDPOINT_TIMERS + 2 * PLACES + 7 * LinkTimer::COUNT {
-            let is_endpoint_gap = (2..4).contains(&number);
+            let is_endpoint_gap = (2..LinkTimer::COUNT).contains(&number);
             if !is_endpoint_gap {
                 assert_eq!(RouterTimer::from_number(number).number(), number);
             }
+        }
+    }
+
+    #[test]
+    fn every_timer_of_the_link_is_one_of_the_core() {
+        for number in 0..LinkTimer::COUNT {
+            let timer = EndpointTimer::Link(LinkTimer::from_number(number));
+            let found = RouterTimer::from_number(RouterTimer::Endpoint(timer).number());
+            assert!(matches!(found, RouterTimer::Endpoint(_)), "{timer:?}");
         }
     }
 }
