@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 SCALES = {0: 1, 1: 1, 2: 4, 3: 16}
 """Scale factors by the codes of HdrScale and DataScale; 0 is without scaling (3.4.2)."""
 
+REFRESH_NS = 45_000.0
+
 NAMES = "posted", "non-posted", "completion"
 
 Class = tuple[int, int]
@@ -112,6 +114,24 @@ def credit_returns(trace: Trace) -> Iterator[Finding]:
             yield from _returned(wire, initial)
 
 
+def credit_refresh(trace: Trace) -> Iterator[Finding]:
+    """2.6.1.2: each limit is sent again within 30 us (-0 % / +50 %), also if nothing was freed."""
+    for wire in trace.wires.values():
+        skips = max((end - start for start, end in wire.ordered_sets), default=0.0)
+        latest = REFRESH_NS + wire.longest_ns + 2 * skips
+        for key, first in _initial(wire).items():
+            if first.headers == 0 and first.data == 0:
+                continue
+            last = None
+            times = [s.ns for s, d in wire.dllps if d.is_credit and (d.channel, d.credit) == key]
+            for ns in [*times, wire.sent[-1].ns]:
+                if last is not None and ns - last > latest:
+                    text = f"no limit of {_name(key)} since {last:.1f} ns"
+                    yield Finding("credit_refresh", wire.name, ns, text)
+                    break
+                last = ns
+
+
 @dataclass(frozen=True)
 class Field:
     """One of the two counts in a flow-control DLLP."""
@@ -193,4 +213,4 @@ def _initial(wire: Wire) -> dict[Class, Dllp]:
     return initial
 
 
-RULES = (flow_control_initialisation, credit_limits, credit_returns)
+RULES = (flow_control_initialisation, credit_limits, credit_returns, credit_refresh)

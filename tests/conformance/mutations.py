@@ -50,6 +50,12 @@ from = "a"
 to = "h0"
 size = "64 KiB"
 direction = "read"
+
+[[flows]]
+from = "b"
+to = "h0"
+size = "4 B"
+start = "150 us"
 """
 """A scenario whose trace has replays, completions, and limits that are reached."""
 
@@ -92,6 +98,18 @@ def late_arrival(lines: list[Line]) -> None:
 
 def no_ordered_set(lines: list[Line]) -> None:
     lines.remove(_find(lines, 2, ordered_set="SKP", link="s0-b", direction="down"))
+
+
+def set_within_a_block(lines: list[Line]) -> None:
+    _find(lines, 2, ordered_set="SKP", link="s0-b", direction="down")["ns"] += 1.015625
+
+
+def no_refresh(lines: list[Line]) -> None:
+    """One limit of a link is never told again."""
+    for line in lines:
+        told = line.get("dllp") == "UpdateFC" and line["class"] == "non-posted"
+        if told and line["link"] == "h0-s0" and line["direction"] == "down":
+            line["raw"] = _patched(line["raw"], 0, b"\x30")
 
 
 def skipped_number(lines: list[Line]) -> None:
@@ -181,6 +199,7 @@ MUTATIONS: tuple[tuple[str, Mutation], ...] = (
     ("time_on_the_wire", too_long),
     ("arrivals", late_arrival),
     ("ordered_sets", no_ordered_set),
+    ("ordered_sets", set_within_a_block),
     ("sequence_numbers", skipped_number),
     ("replays", replay_without_reason),
     ("receiver_decisions", accepted_with_errors),
@@ -190,6 +209,7 @@ MUTATIONS: tuple[tuple[str, Mutation], ...] = (
     ("credit_limits", limit_lowered),
     ("credit_returns", credit_from_nowhere),
     ("credit_returns", scale_of_its_own),
+    ("credit_refresh", no_refresh),
     ("requests", across_a_page),
     ("completions", wrong_byte_count),
     ("completions", wrong_lower_address),

@@ -84,6 +84,8 @@ def _spacing(wire: Wire) -> Iterator[Finding]:
             if not earliest - slack <= since <= latest + slack:
                 text = f"{since:.1f} ns after the one {intervals} before it"
                 yield Finding("ordered_sets", wire.name, start, text)
+    if not wire.link.is_8b10b:
+        yield from _alignment(wire, sets)
     # Those that are missing after the last one, or altogether.
     last = sets[-1][0] if sets else 0.0
     for sent in wire.sent:
@@ -91,6 +93,16 @@ def _spacing(wire: Wire) -> Iterator[Finding]:
             text = f"no ordered set since {last:.1f} ns"
             yield Finding("ordered_sets", wire.name, sent.ns, text)
             return
+
+
+def _alignment(wire: Wire, sets: list[tuple[float, float]]) -> Iterator[Finding]:
+    """4.2.2.1, 4.2.2.3: an ordered set is a block, so that all begin at multiples of a block."""
+    block = BLOCK * wire.link.symbol_ns
+    for start, _ in sets:
+        blocks = (start - sets[0][0]) / block
+        if abs(blocks - round(blocks)) * block > TOLERANCE_NS:
+            text = f"{blocks:.3f} blocks after the first ordered set"
+            yield Finding("ordered_sets", wire.name, start, text)
 
 
 RULES = (one_thing_at_a_time, time_on_the_wire, arrivals, ordered_sets)
