@@ -286,13 +286,8 @@ impl Processor {
                     }
                     State::EitherWritten(addresses)
                 }
-                Step::Ask(Request::Interrupt(message)) => match self.interrupts.get_mut(&message) {
-                    Some(count) if *count > 0 => {
-                        *count -= 1;
-                        continue;
-                    }
-                    _ => State::Interrupt(message),
-                },
+                Step::Ask(Request::Interrupt(message)) if self.take_interrupt(message) => continue,
+                Step::Ask(Request::Interrupt(message)) => State::Interrupt(message),
                 Step::Ask(Request::Lock(lock)) => {
                     let line = self.locks.entry(lock).or_default();
                     line.push_back(thread);
@@ -316,6 +311,16 @@ impl Processor {
             self.free_cores += 1;
             return None;
         }
+    }
+
+    /// Takes an interrupt with this message that has come already. Returns false if there is none.
+    fn take_interrupt(&mut self, message: u32) -> bool {
+        let Some(count) = self.interrupts.get_mut(&message) else {
+            return false;
+        };
+        let has_come = *count > 0;
+        *count -= u32::from(has_come);
+        has_come
     }
 
     /// Takes one device write to a watched address. Returns false if there is none left to take.

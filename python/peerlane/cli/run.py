@@ -67,9 +67,10 @@ def run(
     - latency: from the making of a request, so its wait for the wire is in it, to its last byte: at
       the target for writes, back at the requester for reads and round trips.
     - GB/s, MiB/s: bytes between the two readings of the flow's `clock`. "arrival" reads the first
-      bit on the wire (of messages, that of the first doorbell) and the last byte at its destination; "sender" the first and the last bit of
-      its requests on the wire; "application" the system call that moves it and its return. JSON has
-      the readings as `first_byte_ns` and `last_byte_ns`.
+      bit on the wire (of messages, that of the first doorbell) and the last byte at its
+      destination; "sender" the first and the last bit of its requests on the wire; "application"
+      the system call that moves it and its return. JSON has the readings as `first_byte_ns` and
+      `last_byte_ns`.
     - call: duration of that system call, if a driver moves the flow (a device with model
       "sg-dma").
     - steady: the rate within `[measure]`; empty (JSON: null) if the flow was not under way all that

@@ -57,9 +57,9 @@ impl Topology {
         let mut waits = DiGraphMap::new();
         for edge in self.0.edge_references() {
             let (at, next, port) = (edge.source().index(), edge.target().index(), *edge.weight());
-            for to in 0..routes.len() {
-                if routes[at][to] == Some(port)
-                    && let Some(onward) = routes[next][to]
+            for (first, onward) in routes[at].iter().zip(&routes[next]) {
+                if *first == Some(port)
+                    && let Some(onward) = *onward
                 {
                     waits.add_edge((at, port), (next, onward), ());
                 }

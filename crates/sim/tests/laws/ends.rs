@@ -1,5 +1,7 @@
 //! When nothing is left to happen.
 
+use std::fmt::Write;
+
 use crate::fixture::*;
 
 /// A device that reads from its host, over a link that fails at the time written for `fails_at`.
@@ -13,9 +15,11 @@ fn reads(fails_at: &str) -> String {
 fn message() -> String {
     let mut text = "[controllers.c]\nports = 2\n".to_owned();
     for node in 0..2 {
-        text += &format!(
-            "[hosts.h{node}]\n[devices.n{node}]\nmodel = \"nic\"\nupstream = \"h{node}\"\n"
-        );
+        writeln!(
+            text,
+            "[hosts.h{node}]\n[devices.n{node}]\nmodel = \"nic\"\nupstream = \"h{node}\""
+        )
+        .expect("a string");
     }
     text + "[[flows]]\nfrom = \"n0\"\nto = \"n1\"\nprimitive = \"put\"\nsize = \"16 KiB\"\n"
 }
