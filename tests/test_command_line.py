@@ -315,7 +315,7 @@ def test_bench_reports_the_median_of_its_runs(peerlane: Run) -> None:
 
 
 def test_bench_does_as_much_for_a_packet_among_many_endpoints_as_among_few(peerlane: Run) -> None:
-    """A link with few packets tells the credit of each by an UpdateFC of its own, one event more."""
+    """A link with few packets tells the credit of each by an UpdateFC of its own: an event more."""
     ran = peerlane("bench", "fabric", "--endpoints", "1,64,512", "--repeat", "1", "--json", "-")
     runs = json.loads(ran.out)["runs"]
     events = [run["events_per_second"] / run["tlp_per_second"] for run in runs]
