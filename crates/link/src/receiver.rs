@@ -359,6 +359,25 @@ impl Receiver {
         oldest
     }
 
+    /// The number of times that limits would have been sent again until `now`.
+    pub(crate) fn refreshes_until(&self, now: Time, interval: Span) -> u64 {
+        let limited = self.channels.iter().flatten();
+        let limited = limited.filter(|buffers| buffers.is_limited());
+        limited
+            .map(|buffers| now.since(buffers.announced_at).as_fs() / interval.as_fs())
+            .sum()
+    }
+
+    /// Counts all limits as sent again until `now`; returns how many times.
+    pub(crate) fn skip_refreshes(&mut self, now: Time, interval: Span) -> u64 {
+        let all = self.refreshes_until(now, interval);
+        for buffers in self.channels.iter_mut().flatten() {
+            let times = now.since(buffers.announced_at).as_fs() / interval.as_fs();
+            buffers.announced_at += interval * times;
+        }
+        all
+    }
+
     #[inline]
     pub(crate) fn has_pending_updates(&self) -> bool {
         self.pending_updates != 0

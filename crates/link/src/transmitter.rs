@@ -33,6 +33,12 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Adds DLLPs that were not sent one by one.
+    pub(crate) fn add_dllps(&mut self, count: u64, timing: &WireTiming) {
+        self.dllp_bytes += count * u64::from(DLLP_BYTES);
+        self.busy += timing.length(DLLP_BYTES) * count;
+    }
+
     fn skip(&mut self, ordered_sets: u64, timing: &WireTiming) {
         let (length, bytes) = timing.skip();
         self.ordered_set_bytes += ordered_sets * u64::from(bytes);
@@ -142,6 +148,11 @@ impl Transmitter {
             counters.skip(skips, &self.timing);
         }
         counters
+    }
+
+    /// Counts DLLPs that were not sent one by one.
+    pub(crate) fn count_dllps(&mut self, count: u64) {
+        self.counters.add_dllps(count, &self.timing);
     }
 
     pub(crate) fn timing(&self) -> &WireTiming {

@@ -142,3 +142,25 @@ fn a_device_reads_and_writes_memory_that_somebody_outside_has() {
         [5, 6, 5]
     );
 }
+
+/// An hour has 120 million refreshes of each limit.
+#[test]
+fn an_hour_of_work_takes_few_events_and_counts_all_refreshes() {
+    let (mut simulation, thread, bar) = pair();
+    let hour = Span::from_us(3_600_000_000);
+    thread
+        .work(&mut simulation, hour, &mut || true)
+        .expect("it works");
+    assert!(simulation.events() < 10_000, "{}", simulation.events());
+    thread
+        .store(&mut simulation, bar, &[1; 4], &mut || true)
+        .expect("the link is awake");
+    let result = simulation.result();
+    let rounds = 3_600_000_000.0 / 30.0;
+    for link in &result.links {
+        // A host has limits of three classes, or of two and infinite credit; a device of two.
+        let dllps = link.dllp_bytes as f64 / 8.0;
+        let classes = dllps / rounds;
+        assert!((1.99..3.01).contains(&classes), "{}: {classes}", link.id);
+    }
+}
