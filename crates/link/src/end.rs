@@ -6,7 +6,7 @@ use protocol::{CorrectableError, Credit, Dllp, Generation, TrafficClass};
 use crate::alarm::{Alarms, Ring};
 use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
 use crate::parameters::PortParameters;
-use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
+use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, RefreshSchedule, Verdict};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
 use crate::{LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use packet::{Charge, Frame, Observation, TlpFrame};
@@ -117,7 +117,7 @@ impl LinkEnd {
     pub fn counters(&self, now: Time) -> Counters {
         let mut counters = self.transmitter.counters(now);
         if self.is_dormant {
-            let refreshes = self.receiver.refreshes_until(now, self.refresh_interval);
+            let refreshes = self.receiver.refreshes_until(now, self.refreshes());
             counters.add_dllps(refreshes, self.timing());
         }
         counters
@@ -472,13 +472,20 @@ impl LinkEnd {
         }
     }
 
+    fn refreshes(&self) -> RefreshSchedule {
+        RefreshSchedule {
+            interval: self.refresh_interval,
+            symbol: self.timing().symbol(),
+        }
+    }
+
     /// Counts the refreshes that a dormant end has left out, and goes on with them.
     #[cold]
     fn wake_up(&mut self, cx: &mut impl LinkContext) {
         let now = cx.now();
         self.is_dormant = false;
         self.last_news = now;
-        let refreshes = self.receiver.skip_refreshes(now, self.refresh_interval);
+        let refreshes = self.receiver.skip_refreshes(now, self.refreshes());
         self.transmitter.count_dllps(refreshes);
         self.refresh_credit(cx);
     }

@@ -359,21 +359,24 @@ impl Receiver {
         oldest
     }
 
-    /// The number of times that limits would have been sent again until `now`.
-    pub(crate) fn refreshes_until(&self, now: Time, interval: Span) -> u64 {
+    /// The number of times that limits would have been sent again until `now` on an idle wire.
+    pub(crate) fn refreshes_until(&self, now: Time, schedule: RefreshSchedule) -> u64 {
         let limited = self.channels.iter().flatten();
         let limited = limited.filter(|buffers| buffers.is_limited());
         limited
-            .map(|buffers| now.since(buffers.announced_at).as_fs() / interval.as_fs())
+            .map(|buffers| schedule.until(now, buffers.announced_at).0)
             .sum()
     }
 
     /// Counts all limits as sent again until `now`; returns how many times.
-    pub(crate) fn skip_refreshes(&mut self, now: Time, interval: Span) -> u64 {
-        let all = self.refreshes_until(now, interval);
+    pub(crate) fn skip_refreshes(&mut self, now: Time, schedule: RefreshSchedule) -> u64 {
+        let mut all = 0;
         for buffers in self.channels.iter_mut().flatten() {
-            let times = now.since(buffers.announced_at).as_fs() / interval.as_fs();
-            buffers.announced_at += interval * times;
+            if buffers.is_limited() {
+                let (times, last) = schedule.until(now, buffers.announced_at);
+                buffers.announced_at = last;
+                all += times;
+            }
         }
         all
     }
@@ -396,6 +399,27 @@ impl Receiver {
         let is_new = buffers.has_unannounced();
         let update = Dllp::UpdateFc(buffers.announce(channel as u8, class, at));
         Some((update, is_new))
+    }
+}
+
+/// The times at which an idle wire sends a limit again: at the first symbol after each interval.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RefreshSchedule {
+    pub(crate) interval: Span,
+    pub(crate) symbol: Span,
+}
+
+impl RefreshSchedule {
+    /// The number of times until `now` after the limit was sent at `sent`, and the last of these.
+    fn until(self, now: Time, sent: Time) -> (u64, Time) {
+        let first = (sent + self.interval).round_up(self.symbol);
+        if first > now {
+            return (0, sent);
+        }
+        let period = (Time::ZERO + self.interval).round_up(self.symbol);
+        let period = period.since(Time::ZERO);
+        let more = now.since(first).as_fs() / period.as_fs();
+        (more + 1, first + period * more)
     }
 }
 

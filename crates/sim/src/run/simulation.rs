@@ -145,20 +145,22 @@ impl Simulation {
         while self.is_open() {
             let patient = self.patient_until();
             for _ in 0..CHUNK {
-                if !self.step_until(Time::NEVER) {
+                if !self.world.has_events() {
                     self.stuck = true;
                     return true;
+                }
+                if !self.step_until(patient) {
+                    break;
                 }
                 if !self.is_open() {
                     // What is foreseen happens, too.
                     self.run_until(self.meter.progress(), &mut || true);
                     return true;
                 }
-                if self.now() > patient {
-                    break;
-                }
             }
-            if self.now() > self.patient_until() {
+            // All runs of a scenario end at the same time, however many events they have.
+            if !self.has_events_by(patient) && self.patient_until() <= patient {
+                self.world.pass_to(patient);
                 self.stuck = true;
                 return true;
             }
@@ -171,6 +173,11 @@ impl Simulation {
 
     fn is_open(&self) -> bool {
         self.meter.open() > 0
+    }
+
+    /// Whether an event is left that is due by `time`.
+    fn has_events_by(&mut self, time: Time) -> bool {
+        self.world.next_of_all().is_some_and(|next| next <= time)
     }
 
     /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
