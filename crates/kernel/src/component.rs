@@ -292,11 +292,6 @@ impl<T: Traffic> World<T> {
         foreground.map(|event| event.time).min()
     }
 
-    /// The time of the next event, which may be in the background.
-    pub fn next_of_all(&mut self) -> Option<Time> {
-        self.queue.next_time()
-    }
-
     /// Takes the next event that is due by `limit`, and moves time to it. Without a limit, [`Time::NEVER`], none is due when only
     /// events of the background are left, because these go on for ever.
     pub fn advance(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {

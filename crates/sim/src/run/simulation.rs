@@ -145,22 +145,28 @@ impl Simulation {
         while self.is_open() {
             let patient = self.patient_until();
             for _ in 0..CHUNK {
-                if !self.world.has_events() {
+                if !self.world.has_events() && self.deadline() == Time::NEVER {
                     self.stuck = true;
                     return true;
                 }
-                if !self.step_until(patient) {
-                    break;
+                // The first event after the end of patience may be the timeout that all wait for. Events of the background do not
+                // count, so that all runs of a scenario end at the same time.
+                let is_late = !self.step_until(patient);
+                if is_late {
+                    let next = self.world.next_time().unwrap_or(Time::NEVER);
+                    let next = next.min(self.deadline());
+                    while self.step_until(next) {}
                 }
                 if !self.is_open() {
                     // What is foreseen happens, too.
                     self.run_until(self.meter.progress(), &mut || true);
                     return true;
                 }
+                if is_late {
+                    break;
+                }
             }
-            // All runs of a scenario end at the same time, however many events they have.
-            if !self.has_events_by(patient) && self.patient_until() <= patient {
-                self.world.pass_to(patient);
+            if self.now() > self.patient_until() {
                 self.stuck = true;
                 return true;
             }
@@ -173,11 +179,6 @@ impl Simulation {
 
     fn is_open(&self) -> bool {
         self.meter.open() > 0
-    }
-
-    /// Whether an event is left that is due by `time`.
-    fn has_events_by(&mut self, time: Time) -> bool {
-        self.world.next_of_all().is_some_and(|next| next <= time)
     }
 
     /// Time from which nothing more will arrive, if nothing has until then. Events alone do not show it: links with errors update
