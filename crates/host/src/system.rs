@@ -25,7 +25,7 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadId(pub usize);
 
-/// What a store belongs to, for the probes.
+/// The origin of a store, which probes see.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreOrigin {
     /// The start for latencies, if that is not the time of the store.

@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(buffer.announce(), 51);
     }
 
-    /// What a transmitter and a receiver do with credit in turn: a packet is sent, or the oldest is freed.
+    /// A step of a transmitter and a receiver: a packet with so many data credits is sent, or the oldest packet is freed.
     type Step = (bool, u16);
 
     fn steps() -> impl Strategy<Value = Vec<Step>> {

@@ -275,7 +275,7 @@ fn a_host_is_told_that_a_device_below_a_failed_link_is_gone() {
     }
 }
 
-/// Who does not notice sends on, at the rate of the link and not for ever at one time.
+/// A sender that does not notice the failure goes on at the rate of the link, so that time passes.
 #[test]
 fn a_flow_that_goes_on_over_a_failed_link_comes_to_an_end() {
     for (from, to) in [("h0", "d"), ("d", "h0")] {
@@ -366,7 +366,7 @@ fn a_switch_whose_upstream_link_fails_is_reset_with_all_below() {
     }
 }
 
-/// What crosses no link to the host ends, too: the switch between is reset.
+/// A flow between two devices below a switch ends, too, when the link above the switch fails: the switch is reset.
 #[test]
 fn a_switch_that_is_reset_forwards_nothing() {
     let text = chain("20 us", "", "")
@@ -381,7 +381,7 @@ fn a_switch_that_is_reset_forwards_nothing() {
     );
 }
 
-/// The same at an I/O port: its root port refuses the loads and stores of hosts, and records them.
+/// The root port of an I/O port refuses the loads and stores of hosts, and records them.
 #[test]
 fn an_io_port_refuses_what_is_for_an_endpoint_below_a_failed_link() {
     let text = r#"

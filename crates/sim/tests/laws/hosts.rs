@@ -1,4 +1,4 @@
-//! What limits the rates of a host: the datapaths of its root ports, its memory system, and its way from port to port.
+//! Limits of a host's rates: the datapaths of its root ports, its memory system, and its path from port to port.
 
 use crate::fixture::*;
 

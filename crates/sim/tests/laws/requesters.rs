@@ -1,4 +1,4 @@
-//! What limits the requests of an engine besides the link: tags, the completion buffer, and the engine itself.
+//! Limits of an engine's requests besides the link: tags, the completion buffer, and the engine itself.
 
 use std::collections::BTreeMap;
 
