@@ -294,6 +294,7 @@ impl<T: Traffic> World<T> {
 
     /// Takes the next event that is due by `limit`, and moves time to it. Without a limit, [`Time::NEVER`], none is due when only
     /// events of the background are left, because these go on for ever.
+    #[inline(always)]
     pub fn advance(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
         if limit == Time::NEVER && !self.has_events() {
             return None;
@@ -311,8 +312,12 @@ impl<T: Traffic> World<T> {
 
     #[inline]
     fn push(&mut self, time: Time, rank: Rank, frame: Option<T::Frame>) {
-        self.foreground += usize::from(!rank.is_in_background());
+        self.foreground += 1;
         self.queue.push(time, rank.0, frame);
+    }
+
+    fn push_in_background(&mut self, time: Time, rank: Rank, frame: Option<T::Frame>) {
+        self.queue.push(time, rank.in_background().0, frame);
     }
 
     /// Moves time to `time`. All events before `time` must have been taken.
@@ -357,7 +362,7 @@ impl<C: Component> Effects<'_, C> {
     /// Sends a frame of the background: it tells the far end nothing new, so that a run need not wait for it.
     pub fn send_in_background(&mut self, port: C::Port, frame: FrameOf<C>, after: Span) {
         let (arrival, rank) = self.arrival(port, after);
-        self.world.push(arrival, rank.in_background(), Some(frame));
+        self.world.push_in_background(arrival, rank, Some(frame));
     }
 
     #[inline]
@@ -378,8 +383,9 @@ impl<C: Component> Effects<'_, C> {
 
     /// Sets a timer of the background: what it causes tells nothing new, so that a run need not wait for it.
     pub fn wake_in_background(&mut self, timer: C::Timer, after: Span) {
-        let rank = Rank::timer(self.me, timer.number()).in_background();
-        self.world.push(self.world.now + after, rank, None);
+        let rank = Rank::timer(self.me, timer.number());
+        self.world
+            .push_in_background(self.world.now + after, rank, None);
     }
 
     /// Reports `what` to the probes. It does not change the simulation.

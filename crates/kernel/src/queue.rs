@@ -158,7 +158,7 @@ impl<P: Copy> EventQueue<P> {
     }
 
     /// Removes and returns the next event if it is due by `limit`.
-    #[inline]
+    #[inline(always)]
     pub fn pop_until(&mut self, limit: Time) -> Option<Event<P>> {
         self.turn_to_next()?;
         self.today.pop_if(|event| event.time <= limit)
@@ -177,6 +177,7 @@ impl<P: Copy> EventQueue<P> {
     }
 
     /// Makes today the day of the next event. Returns `None` if there is no event.
+    #[inline(always)]
     fn turn_to_next(&mut self) -> Option<()> {
         if self.today.is_empty() {
             self.turn_page()?;
@@ -191,6 +192,7 @@ impl<P: Copy> EventQueue<P> {
             .map(|Reverse(event)| event.time.as_fs() >> self.day_bits)
     }
 
+    #[inline(never)]
     fn turn_page(&mut self) -> Option<()> {
         if self.census.days >= CENSUS_DAYS || self.census.events >= CENSUS_EVENTS {
             self.judge_width();

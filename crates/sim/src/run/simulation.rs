@@ -149,22 +149,19 @@ impl Simulation {
                     self.stuck = true;
                     return true;
                 }
-                // The first event after the end of patience may be the timeout that all wait for. Events of the background do not
-                // count, so that all runs of a scenario end at the same time.
-                let is_late = !self.step_until(patient);
-                if is_late {
-                    let next = self.world.next_time().unwrap_or(Time::NEVER);
-                    let next = next.min(self.deadline());
-                    while self.step_until(next) {}
+                if self.step_until(patient) {
+                    if self.is_open() {
+                        continue;
+                    }
+                } else {
+                    self.step_late();
+                    if self.is_open() {
+                        break;
+                    }
                 }
-                if !self.is_open() {
-                    // What is foreseen happens, too.
-                    self.run_until(self.meter.progress(), &mut || true);
-                    return true;
-                }
-                if is_late {
-                    break;
-                }
+                // What is foreseen happens, too.
+                self.run_until(self.meter.progress(), &mut || true);
+                return true;
             }
             if self.now() > self.patient_until() {
                 self.stuck = true;
@@ -231,16 +228,8 @@ impl Simulation {
     /// in which components ran does not matter. False when no event is due.
     #[inline(always)]
     pub(crate) fn step_until(&mut self, limit: Time) -> bool {
-        let first = match self.world.advance(limit) {
-            Some(first) => first,
-            None if limit == Time::NEVER => {
-                let deadline = self.deadline();
-                match self.world.advance(deadline) {
-                    Some(first) => first,
-                    None => return false,
-                }
-            }
-            None => return false,
+        let Some(first) = self.world.advance(limit) else {
+            return limit == Time::NEVER && self.step_to_deadline();
         };
         self.happen(first);
         // Models that go on for ever at one time are left now and then, to be interrupted.
@@ -257,6 +246,22 @@ impl Simulation {
             watch.look((&self.plan, &self.models), &self.world);
         }
         true
+    }
+
+    /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
+    /// count, so that all runs of a scenario end at the same time.
+    #[cold]
+    fn step_late(&mut self) {
+        let next = self.world.next_time().unwrap_or(Time::NEVER);
+        let next = next.min(self.deadline());
+        while self.step_until(next) {}
+    }
+
+    /// Handles the events until the time at which the next outstanding request times out.
+    #[cold]
+    fn step_to_deadline(&mut self) -> bool {
+        let deadline = self.deadline();
+        deadline != Time::NEVER && self.step_until(deadline)
     }
 
     /// The time at which the next outstanding request times out, if nothing else is left to happen before; [`Time::NEVER`] if no
