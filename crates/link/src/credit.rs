@@ -3,11 +3,13 @@
 use kernel::Time;
 use protocol::{Class, Credit, Scale};
 
-/// A transmitter's credit counter: `CREDIT_LIMIT` and `CREDITS_CONSUMED`. DLLPs carry `BITS` bits of it; with scaled flow control the
-/// counter has up to four more (PCIe Base 3.4.2).
+/// A transmitter's credit counter. DLLPs carry `BITS` bits of the limit; with scaled flow control the counter has up to four more
+/// (PCIe Base 3.4.2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CreditCounter<const BITS: u32> {
-    limit: u16,
+    /// The credits that may still be sent: `CREDIT_LIMIT` - `CREDITS_CONSUMED`.
+    left: u16,
+    /// `CREDITS_CONSUMED`, of which the counter's bits count.
     consumed: u16,
     scale: Scale,
     infinite: bool,
@@ -15,7 +17,7 @@ pub(crate) struct CreditCounter<const BITS: u32> {
 
 impl<const BITS: u32> CreditCounter<BITS> {
     pub(crate) const CLOSED: Self = CreditCounter {
-        limit: 0,
+        left: 0,
         consumed: 0,
         scale: Scale::Unscaled,
         infinite: false,
@@ -24,32 +26,40 @@ impl<const BITS: u32> CreditCounter<BITS> {
     /// Sets the initial limit from InitFC, in units of `scale`. Zero means infinite credit.
     pub(crate) fn open(&mut self, units: u16, scale: Scale) {
         self.scale = scale;
-        self.raise(units);
         self.infinite = units == 0;
+        self.raise(units);
     }
 
-    /// Sets a later limit from UpdateFC, in the units of InitFC.
+    /// Sets a later limit from UpdateFC, in the units of InitFC. The transmitter has at most half of the counter's range left; more
+    /// would be a limit that it has passed (PCIe Base 2.6.1.2: (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^bits <= 2^bits
+    /// / 2).
     pub(crate) fn raise(&mut self, units: u16) {
-        self.limit = units << self.scale.shift();
+        let mask = mask(BITS, self.scale);
+        let limit = units << self.scale.shift();
+        let left = limit.wrapping_sub(self.consumed) & mask;
+        self.left = match self.infinite {
+            true => u16::MAX,
+            false if left > mask / 2 + 1 => 0,
+            false => left,
+        };
     }
 
-    /// Whether `needed` credits may be sent. PCIe Base 2.6.1.2: (`CREDIT_LIMIT` - `CUMULATIVE_CREDITS_REQUIRED`) mod 2^bits <=
-    /// 2^bits / 2.
+    /// Whether `needed` credits may be sent.
     #[inline]
     pub(crate) fn allows(&self, needed: u16) -> bool {
-        let mask = mask(BITS, self.scale);
-        self.infinite
-            || self.limit.wrapping_sub(self.consumed.wrapping_add(needed)) & mask <= (mask >> 1) + 1
+        needed <= self.left
     }
 
     #[inline]
     pub(crate) fn consume(&mut self, used: u16) {
-        self.consumed = self.consumed.wrapping_add(used) & mask(BITS, self.scale);
+        self.consumed = self.consumed.wrapping_add(used);
+        if !self.infinite {
+            self.left -= used;
+        }
     }
 }
 
 /// The bits of a counter whose field in DLLPs has `bits` bits.
-#[inline]
 fn mask(bits: u32, scale: Scale) -> u16 {
     u16::MAX >> (u16::BITS - bits - scale.shift())
 }
@@ -80,10 +90,12 @@ impl Budget {
         self.data.raise(credit.data);
     }
 
+    #[inline]
     pub(crate) fn allows(&self, data: u16) -> bool {
         self.headers.allows(1) && self.data.allows(data)
     }
 
+    #[inline]
     pub(crate) fn consume(&mut self, data: u16) {
         self.headers.consume(1);
         self.data.consume(data);
@@ -94,17 +106,21 @@ impl Budget {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveBuffer<const BITS: u32> {
     size: u16,
-    used: u16,
-    scale: Scale,
-    /// `CREDITS_ALLOCATED`, and its value when it was last announced.
-    allocated: u16,
-    announced: u16,
+    /// The announced credits that the far end has not used yet, as far as this end knows.
+    left: u16,
+    /// The freed credits that are not announced. The rest of the buffer, neither `left` nor `freed`, is in use.
+    freed: u16,
+    /// Credits that are scheduled to be freed.
+    releasing: u16,
     /// The number of free credits to announce that makes an UpdateFC due.
     update_threshold: u16,
     /// The credits that the largest packet needs. If the far end has fewer, any freed credit makes an UpdateFC due.
     packet: u16,
-    /// Credits that are scheduled to be freed.
-    releasing: u16,
+    /// The most credits that are less than a unit of the scaling factor, as a mask of bits.
+    part_of_unit: u16,
+    /// The announced limit.
+    limit: u16,
+    scale: Scale,
 }
 
 impl<const BITS: u32> ReceiveBuffer<BITS> {
@@ -112,13 +128,14 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     pub(crate) fn new(size: u16, packet: u16) -> Self {
         ReceiveBuffer {
             size,
-            used: 0,
-            scale: Scale::Unscaled,
-            allocated: 0,
-            announced: 0,
+            left: 0,
+            freed: 0,
+            releasing: 0,
             update_threshold: 1,
             packet,
-            releasing: 0,
+            part_of_unit: 0,
+            limit: 0,
+            scale: Scale::Unscaled,
         }
     }
 
@@ -131,38 +148,40 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
         } else {
             Scale::Unscaled
         };
+        self.part_of_unit = (1 << self.scale.shift()) - 1;
         let largest = mask(BITS, self.scale) >> 1;
-        self.size = self.size.min(largest) & !self.part_of_unit();
-        (self.allocated, self.announced) = (self.size, self.size);
+        self.size = self.size.min(largest) & !self.part_of_unit;
+        (self.left, self.limit) = (self.size, self.size);
         self.update_threshold = (f64::from(self.size) * share).ceil().max(1.0) as u16;
     }
 
-    /// The bits of a number of credits that are less than a unit of the scaling factor.
-    #[inline]
-    fn part_of_unit(&self) -> u16 {
-        (1 << self.scale.shift()) - 1
+    fn is_infinite(&self) -> bool {
+        self.size == 0
+    }
+
+    fn used(&self) -> u16 {
+        self.size - self.left - self.freed
     }
 
     #[inline]
     fn take(&mut self, credits: u16) {
-        if self.size > 0 {
-            self.used += credits;
+        if !self.is_infinite() {
             assert!(
-                self.used <= self.size,
+                credits <= self.left,
                 "a transmitter sends only within its credit limit"
             );
+            self.left -= credits;
         }
     }
 
     #[inline]
     fn free(&mut self, credits: u16) {
-        if self.size > 0 {
+        if !self.is_infinite() {
             assert!(
-                self.used >= credits,
+                credits <= self.used(),
                 "a buffer frees at most the credits in use"
             );
-            self.used -= credits;
-            self.allocated = self.allocated.wrapping_add(credits) & mask(BITS, self.scale);
+            self.freed += credits;
         }
     }
 
@@ -170,50 +189,47 @@ impl<const BITS: u32> ReceiveBuffer<BITS> {
     fn held(&self) -> u16 {
         match self.size {
             0 => 0,
-            _ => self.used - self.releasing,
+            _ => self.used() - self.releasing,
         }
-    }
-
-    /// Freed credits that the far end does not know of.
-    #[inline]
-    fn unannounced(&self) -> u16 {
-        self.allocated.wrapping_sub(self.announced) & mask(BITS, self.scale)
     }
 
     /// Whether the freed credits include a whole unit, which an UpdateFC can announce.
     #[inline]
     fn can_announce(&self) -> bool {
-        self.unannounced() > self.part_of_unit()
+        self.freed > self.part_of_unit
     }
 
     /// The limit to announce, in units; it counts as announced.
     #[inline]
     fn announce(&mut self) -> u16 {
-        self.announced = self.allocated & !self.part_of_unit();
-        self.announced >> self.scale.shift()
+        let whole = self.freed & !self.part_of_unit;
+        self.freed -= whole;
+        self.left += whole;
+        self.limit = self.limit.wrapping_add(whole) & mask(BITS, self.scale);
+        self.limit >> self.scale.shift()
     }
 
     #[inline]
     fn is_update_due(&self) -> bool {
-        self.makes_update_due(self.unannounced())
+        self.makes_update_due(self.freed)
     }
 
+    #[inline]
     fn will_update_be_due(&self) -> bool {
-        self.size > 0 && self.makes_update_due(self.unannounced() + self.releasing)
+        !self.is_infinite() && self.makes_update_due(self.freed + self.releasing)
     }
 
     /// Whether `credits` credits to announce make an UpdateFC due. One must be scheduled when credit is freed and the far end had
     /// too little for a packet (PCIe Base 2.6.1.2).
     #[inline]
     fn makes_update_due(&self, credits: u16) -> bool {
-        credits > self.part_of_unit()
-            && (credits >= self.update_threshold || self.starves_without(0))
+        credits > self.part_of_unit && (credits >= self.update_threshold || self.starves_without(0))
     }
 
     /// Whether the far end, after spending `credits` more credits, has too little for the largest packet.
     #[inline]
     fn starves_without(&self, credits: u16) -> bool {
-        self.size > 0 && self.size < self.used + self.unannounced() + credits + self.packet
+        self.left < credits + self.packet && !self.is_infinite()
     }
 }
 
@@ -431,9 +447,9 @@ mod tests {
             let (headers, data) = (sizes.0 - held.len() as u16, sizes.1 - used);
             prop_assert!(!budget.data.allows(data + 1) && !budget.headers.allows(headers + 1));
             // Less than a unit cannot be announced.
-            let least = data.saturating_sub(buffers.data.part_of_unit());
+            let least = data.saturating_sub(buffers.data.part_of_unit);
             prop_assert!(budget.data.allows(least));
-            prop_assert!(budget.headers.allows(headers.saturating_sub(buffers.headers.part_of_unit())));
+            prop_assert!(budget.headers.allows(headers.saturating_sub(buffers.headers.part_of_unit)));
         }
     }
 }
