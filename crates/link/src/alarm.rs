@@ -68,13 +68,16 @@ impl Alarms {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
     deadline: Time,
+    /// The next wake-up of the kernel, and one after it, which serves later deadlines.
     pending: Time,
+    later: Time,
 }
 
 impl Alarm {
     pub(crate) const IDLE: Alarm = Alarm {
         deadline: Time::NEVER,
         pending: Time::NEVER,
+        later: Time::NEVER,
     };
 
     #[inline]
@@ -91,11 +94,7 @@ impl Alarm {
     #[inline]
     pub(crate) fn set(&mut self, now: Time, deadline: Time) -> Option<Span> {
         self.deadline = deadline;
-        if self.pending <= deadline {
-            return None;
-        }
-        self.pending = deadline;
-        Some(deadline.since(now))
+        (self.pending > deadline).then(|| self.pend(now))
     }
 
     pub(crate) fn clear(&mut self) {
@@ -106,17 +105,23 @@ impl Alarm {
     #[inline]
     pub(crate) fn ring(&mut self, now: Time) -> Ring {
         if now >= self.pending {
-            self.pending = Time::NEVER;
+            (self.pending, self.later) = (self.later, Time::NEVER);
         }
         if self.deadline <= now {
             self.deadline = Time::NEVER;
             return Ring::Due;
         }
         if self.deadline < self.pending {
-            self.pending = self.deadline;
-            return Ring::Again(self.deadline.since(now));
+            return Ring::Again(self.pend(now));
         }
         Ring::Stale
+    }
+
+    /// Makes the deadline the next wake-up. Returns the time until then.
+    #[inline]
+    fn pend(&mut self, now: Time) -> Span {
+        (self.pending, self.later) = (self.deadline, self.pending);
+        self.deadline.since(now)
     }
 }
 
@@ -145,6 +150,20 @@ mod tests {
         );
         assert_eq!(alarm.ring(Time::from_fs(30)), Ring::Due);
         assert!(!alarm.is_set());
+    }
+
+    #[test]
+    fn a_wake_up_after_an_earlier_deadline_serves_the_next_one() {
+        let mut alarm = Alarm::IDLE;
+        assert!(alarm.set(Time::ZERO, Time::from_fs(30)).is_some());
+        assert!(alarm.set(Time::ZERO, Time::from_fs(10)).is_some());
+        assert_eq!(alarm.ring(Time::from_fs(10)), Ring::Due);
+        assert_eq!(alarm.set(Time::from_fs(12), Time::from_fs(40)), None);
+        assert_eq!(
+            alarm.ring(Time::from_fs(30)),
+            Ring::Again(Span::from_fs(10))
+        );
+        assert_eq!(alarm.ring(Time::from_fs(40)), Ring::Due);
     }
 
     #[test]
