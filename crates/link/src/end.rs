@@ -298,26 +298,41 @@ impl LinkEnd {
         let expected = self.receiver.expects(frame.sequence);
         let verdict = self.receiver.judge(frame, &wrong, cx.packets());
         observe_packet(frame, verdict.observed(), &wrong, complete, cx);
+        let delivery = Delivery { packet, complete };
+        let Verdict::Accept = verdict else {
+            self.reject(&verdict, complete, cx);
+            // A cut-through port does not start to forward a packet that is out of sequence.
+            let is_forwarded =
+                self.cut_through && expected && !matches!(verdict, Verdict::Unframed);
+            return is_forwarded.then_some(Arrival::Corrupt(delivery));
+        };
+        let channel = self.channel_of(charge.traffic_class);
+        if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
+            self.check_credit_at(due, cx);
+        }
+        self.unacknowledged += 1;
+        if self.unacknowledged == self.acknowledge_packets {
+            self.acknowledge_packets_at(complete, cx);
+        } else if !self.alarms.acknowledge.is_set() {
+            let limit = complete + self.acknowledge_limit;
+            self.set(LinkTimer::Acknowledge, limit, cx);
+        }
+        Some(Arrival::Packet(delivery))
+    }
+
+    /// Makes an Ack due when the packet that is complete at `complete` has arrived.
+    fn acknowledge_packets_at(&mut self, complete: Time, cx: &mut impl LinkContext) {
+        if complete == cx.now() {
+            self.acknowledge_now = true;
+        } else {
+            self.set(LinkTimer::Acknowledge, complete, cx);
+        }
+    }
+
+    /// Handles a TLP that is not accepted, whose last bit arrives at `complete`.
+    #[cold]
+    fn reject(&mut self, verdict: &Verdict, complete: Time, cx: &mut impl LinkContext) {
         match verdict {
-            Verdict::Accept => {
-                let channel = self.channel_of(charge.traffic_class);
-                if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
-                    self.check_credit_at(due, cx);
-                }
-                self.unacknowledged += 1;
-                if self.unacknowledged == self.acknowledge_packets && complete == cx.now() {
-                    self.acknowledge_now = true;
-                } else if self.unacknowledged == self.acknowledge_packets {
-                    self.set(LinkTimer::Acknowledge, complete, cx);
-                } else if !self.alarms.acknowledge.is_set() {
-                    self.set(
-                        LinkTimer::Acknowledge,
-                        complete + self.acknowledge_limit,
-                        cx,
-                    );
-                }
-                return Some(Arrival::Packet(Delivery { packet, complete }));
-            }
             Verdict::Duplicate => self.acknowledge_now = true,
             Verdict::Bad if complete > cx.now() => {
                 self.repaired |= CorrectableError::BadTlp.bit();
@@ -332,14 +347,9 @@ impl LinkEnd {
                 self.refuse_now = true;
                 self.alarms.acknowledge.clear();
             }
-            Verdict::Unframed => {
-                self.report_framing_error();
-                return None;
-            }
-            Verdict::Nullified | Verdict::Ignore => {}
+            Verdict::Unframed => self.report_framing_error(),
+            Verdict::Accept | Verdict::Nullified | Verdict::Ignore => {}
         }
-        // A cut-through port does not start to forward a packet that is out of sequence.
-        (self.cut_through && expected).then_some(Arrival::Corrupt(Delivery { packet, complete }))
     }
 
     /// The damaged bits of a frame that is complete at `complete`. Damage to what came before it is recorded.
@@ -656,15 +666,15 @@ impl LinkEnd {
             };
             return Some((dllp, true));
         }
+        if !self.receiver.has_pending_updates() {
+            return None;
+        }
         self.next_update(at, cx.now())
     }
 
     /// The next UpdateFC. On a wire with bit errors the last one may have been lost, so that each may be new.
     #[inline]
     fn next_update(&mut self, at: Time, now: Time) -> Option<(Dllp, bool)> {
-        if !self.receiver.has_pending_updates() {
-            return None;
-        }
         self.receiver.settle(now);
         let (update, is_new) = self.receiver.next_update(at)?;
         Some((update, is_new || self.receiver.has_errors()))

@@ -180,11 +180,15 @@ impl Receiver {
     /// Without bit errors the LCRC is not computed, because it is certain to match.
     #[inline]
     pub(crate) fn judge(&mut self, frame: &TlpFrame, wrong: &[u64], packets: &Packets) -> Verdict {
-        let TlpFrame {
-            sequence,
-            nullified,
-            ..
-        } = *frame;
+        if wrong.is_empty() && !frame.nullified && frame.sequence == self.expected {
+            Verdict::Accept
+        } else {
+            self.judge_irregular(frame, wrong, packets)
+        }
+    }
+
+    #[cold]
+    fn judge_irregular(&mut self, frame: &TlpFrame, wrong: &[u64], packets: &Packets) -> Verdict {
         if !wrong.is_empty() {
             let image = frame.image(packets);
             if self.has_tokens && damages_token(image.len(), wrong) {
@@ -194,13 +198,13 @@ impl Receiver {
                 return self.refuse();
             }
         }
-        if nullified {
+        if frame.nullified {
             return Verdict::Nullified;
         }
-        if sequence == self.expected {
+        if frame.sequence == self.expected {
             return Verdict::Accept;
         }
-        if self.expected.wrapping_sub(sequence) % SEQUENCES <= SEQUENCES / 2 {
+        if self.expected.wrapping_sub(frame.sequence) % SEQUENCES <= SEQUENCES / 2 {
             Verdict::Duplicate
         } else {
             self.refuse()
