@@ -221,10 +221,15 @@ impl Switch {
     }
 
     /// Frees the space of a packet that has left the switch by `egress`.
+    #[inline(always)]
     fn settle(&mut self, egress: Port, finished: Option<Finished>, fx: &mut Effects<'_, Self>) {
-        let Some(Finished { source, charge }) = finished else {
-            return;
-        };
+        if let Some(finished) = finished {
+            self.release(egress, finished, fx);
+        }
+    }
+
+    fn release(&mut self, egress: Port, finished: Finished, fx: &mut Effects<'_, Self>) {
+        let Finished { source, charge } = finished;
         // Packets of the switch itself were in no receive buffer.
         if usize::from(source) >= self.ports.len() {
             return;
@@ -242,13 +247,14 @@ impl Switch {
     }
 
     /// Frees the receive buffer of a packet that came in at `ingress`.
+    #[inline]
     fn free(&mut self, ingress: Port, charge: Charge, fx: &mut Effects<'_, Self>) {
         let finished = self.link(ingress).free(charge, &mut At::new(fx, ingress));
         self.settle(ingress, finished, fx);
     }
 
     /// Passes a packet from `from` to the wire of `to`.
-    #[inline]
+    #[inline(always)]
     fn pass_on(
         &mut self,
         (from, to): (Port, Port),

@@ -145,6 +145,7 @@ impl Running {
     }
 
     /// The bytes of the next request.
+    #[inline]
     fn next_len(&self, limits: &RequesterLimits) -> u64 {
         let rest = match self.flow.extent {
             Extent::Bytes(bytes) => bytes - self.issued,
@@ -162,6 +163,7 @@ impl Running {
     }
 
     /// Begins a request that has taken the time `staging` in the engine, unless one is not fully sent.
+    #[inline(always)]
     pub(crate) fn begin(&mut self, now: Time, staging: Span, limits: &RequesterLimits) {
         if self.left > 0 {
             return;
