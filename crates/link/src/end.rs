@@ -229,16 +229,7 @@ impl LinkEnd {
         cx: &mut impl LinkContext,
     ) -> (Option<Arrival>, Option<Finished>) {
         if self.has_failed(cx.now()) {
-            match frame {
-                Frame::Tlp(frame) => {
-                    let end = self.complete(&frame, cx);
-                    observe_packet(&frame, packet::Verdict::LinkDown, &[], end, cx);
-                    cx.packets().release(frame.packet);
-                }
-                Frame::Dllp(bytes) => observe_dllp(bytes, packet::Verdict::LinkDown, &[], cx),
-                _ => {}
-            }
-            return (None, self.drop_next(cx));
+            return (None, self.receive_in_vain(frame, cx));
         }
         match frame {
             Frame::Tlp(frame) => {
@@ -249,32 +240,51 @@ impl LinkEnd {
                 let urgent = self.refuse_now || self.acknowledge_now;
                 (arrival, if urgent { self.pump(cx) } else { None })
             }
-            Frame::Dllp(sent) => {
-                let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
-                let wrong = self.wrong_bits(cx.now(), length);
-                let mut bytes = sent;
-                for bit in &wrong {
-                    if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
-                        *byte ^= 1 << (bit % 8);
-                    } else {
-                        self.report_framing_error();
-                        observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
-                        return (None, None);
-                    }
-                }
-                // A DLLP with a bad CRC is discarded. Its information will be sent again (PCIe Base 3.6.2.2).
-                let Ok(dllp) = Dllp::parse(&bytes) else {
-                    observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
-                    self.repaired |= CorrectableError::BadDllp.bit();
-                    return (None, None);
-                };
-                observe_dllp(sent, packet::Verdict::Accepted, &wrong, cx);
-                (None, self.receive_dllp(dllp, cx))
-            }
+            Frame::Dllp(sent) => (None, self.receive_dllp(sent, cx)),
             Frame::Fibre(_) | Frame::Block(_) | Frame::Bus(_) | Frame::ReturnedSpace(_) => {
                 panic!("a PCI Express link carries only TLPs and DLLPs")
             }
         }
+    }
+
+    /// Loses a frame, because the link has failed.
+    #[cold]
+    fn receive_in_vain(&mut self, frame: Frame, cx: &mut impl LinkContext) -> Option<Finished> {
+        match frame {
+            Frame::Tlp(frame) => {
+                let end = self.complete(&frame, cx);
+                observe_packet(&frame, packet::Verdict::LinkDown, &[], end, cx);
+                cx.packets().release(frame.packet);
+            }
+            Frame::Dllp(bytes) => observe_dllp(bytes, packet::Verdict::LinkDown, &[], cx),
+            _ => {}
+        }
+        self.drop_next(cx)
+    }
+
+    #[inline(never)]
+    fn receive_dllp(&mut self, sent: [u8; 6], cx: &mut impl LinkContext) -> Option<Finished> {
+        let length = self.transmitter.timing().length(protocol::DLLP_BYTES);
+        let wrong = self.wrong_bits(cx.now(), length);
+        let mut bytes = sent;
+        for bit in &wrong {
+            if let Some(byte) = bytes.get_mut((bit / 8) as usize) {
+                *byte ^= 1 << (bit % 8);
+            } else {
+                self.report_framing_error();
+                observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
+                return None;
+            }
+        }
+        // A DLLP with a bad CRC is discarded. Its information will be sent again (PCIe Base 3.6.2.2).
+        let Ok(dllp) = Dllp::parse(&bytes) else {
+            observe_dllp(sent, packet::Verdict::Discarded, &wrong, cx);
+            self.repaired |= CorrectableError::BadDllp.bit();
+            return None;
+        };
+        observe_dllp(sent, packet::Verdict::Accepted, &wrong, cx);
+        self.obey(dllp, cx);
+        self.pump(cx)
     }
 
     /// The time at which the last bit of a packet that is received now arrives.
@@ -375,7 +385,8 @@ impl LinkEnd {
         }
     }
 
-    fn receive_dllp(&mut self, dllp: Dllp, cx: &mut impl LinkContext) -> Option<Finished> {
+    /// Does what a received DLLP asks for.
+    fn obey(&mut self, dllp: Dllp, cx: &mut impl LinkContext) {
         match dllp {
             Dllp::Ack { sequence } => self.acknowledged(sequence, cx),
             Dllp::Nak { sequence } => {
@@ -399,7 +410,6 @@ impl LinkEnd {
                 self.transmitter.raise(&credit);
             }
         }
-        self.pump(cx)
     }
 
     fn acknowledged(&mut self, sequence: u16, cx: &mut impl LinkContext) {
@@ -592,12 +602,8 @@ impl LinkEnd {
         if self.is_dormant {
             self.wake_up(cx);
         }
-        while let Some(dllp) = self.next_dllp(at, cx) {
-            if dllp.1 {
-                self.last_news = at;
-            }
-            self.transmitter.send_dllp(at, dllp, cx);
-            at = self.transmitter.busy_until;
+        if self.has_dllp() {
+            at = self.send_dllps(at, cx);
         }
         if !self.handshake.is_done() {
             return;
@@ -617,6 +623,19 @@ impl LinkEnd {
         }
     }
 
+    /// Sends what waits besides TLPs, from `at` on. Returns the time at which the wire is free again.
+    #[inline(never)]
+    fn send_dllps(&mut self, mut at: Time, cx: &mut impl LinkContext) -> Time {
+        while let Some(dllp) = self.next_dllp(at, cx) {
+            if dllp.1 {
+                self.last_news = at;
+            }
+            self.transmitter.send_dllp(at, dllp, cx);
+            at = self.transmitter.busy_until;
+        }
+        at
+    }
+
     fn await_acknowledgement(&mut self, cx: &mut impl LinkContext) {
         if !self.alarms.replay.is_set() && self.transmitter.awaits_acknowledgement() {
             self.set(
@@ -627,12 +646,17 @@ impl LinkEnd {
         }
     }
 
+    #[inline]
     fn has_work(&self) -> bool {
+        self.has_dllp() || self.transmitter.has_work()
+    }
+
+    #[inline]
+    fn has_dllp(&self) -> bool {
         self.handshake.has_dllp()
             || self.acknowledge_now
             || self.refuse_now
             || self.receiver.has_pending_updates()
-            || self.transmitter.has_work()
     }
 
     /// The next DLLP to send at `at`, and whether it tells the far end anything new.

@@ -273,11 +273,7 @@ impl Transmitter {
     /// Uses the wire, which is free at `at`, to replay a packet or to send the next packet of the queues.
     pub(crate) fn send_packet(&mut self, at: Time, cx: &mut impl LinkContext) -> Turn {
         if let Some(position) = self.replaying {
-            let kept = self.kept[position];
-            self.replaying = Some(position + 1).filter(|next| *next < self.kept.len());
-            self.counters.replays += 1;
-            self.counters.overhead_bytes += u64::from(cx.packets()[kept.packet].wire_len());
-            self.transmit(at, kept, true, false, cx);
+            self.send_again(at, position, cx);
             return Turn::Sent;
         }
         if self.kept_bytes >= self.replay_buffer
@@ -302,9 +298,27 @@ impl Transmitter {
         }
     }
 
+    /// Replays the packet at `position` of the replay buffer.
+    #[cold]
+    fn send_again(&mut self, at: Time, position: usize, cx: &mut impl LinkContext) {
+        let kept = self.kept[position];
+        self.replaying = Some(position + 1).filter(|next| *next < self.kept.len());
+        self.counters.replays += 1;
+        self.counters.overhead_bytes += u64::from(cx.packets()[kept.packet].wire_len());
+        self.transmit(at, kept, true, false, cx);
+    }
+
     /// Chooses the next packet: channels take turns, and the queue of a channel chooses among its packets.
     #[inline(always)]
     fn pick(&self, at: Time, packets: &Packets) -> (usize, Pick) {
+        if let [Channel { queue, budgets }] = &self.channels[..] {
+            return (0, queue.pick(at, budgets, packets));
+        }
+        self.pick_channel(at, packets)
+    }
+
+    #[inline(never)]
+    fn pick_channel(&self, at: Time, packets: &Packets) -> (usize, Pick) {
         let mut otherwise = Pick::Empty;
         let channels = self.channels.len();
         let mut index = self.channel_turn;
@@ -344,13 +358,7 @@ impl Transmitter {
             sequence: self.next_sequence,
         };
         if waiting.corrupt {
-            // A packet found corrupt before its transmission starts is dropped; otherwise it is nullified (PCIe Base 3.5.2.1).
-            if waiting.complete > at {
-                self.counters.overhead_bytes += u64::from(cx.packets()[packet].wire_len());
-                self.transmit(at, kept, false, true, cx);
-            }
-            cx.packets().release(packet);
-            return;
+            return self.nullify(at, kept, waiting.complete, cx);
         }
         let content = &cx.packets()[packet];
         let (payload, wire_len) = (
@@ -374,6 +382,17 @@ impl Transmitter {
         {
             cx.observe(sent);
         }
+    }
+
+    /// Ends a packet that was found corrupt while it was forwarded. It is dropped if it was found so before its transmission starts;
+    /// otherwise it is nullified (PCIe Base 3.5.2.1).
+    #[cold]
+    fn nullify(&mut self, at: Time, kept: Kept, complete: Time, cx: &mut impl LinkContext) {
+        if complete > at {
+            self.counters.overhead_bytes += u64::from(cx.packets()[kept.packet].wire_len());
+            self.transmit(at, kept, false, true, cx);
+        }
+        cx.packets().release(kept.packet);
     }
 
     #[inline(always)]

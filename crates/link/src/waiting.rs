@@ -99,13 +99,19 @@ impl Queue {
     /// Chooses the next packet at `now` within `budgets`.
     #[inline(always)]
     pub(crate) fn pick(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
-        if self.occupied.is_power_of_two() {
-            let source = self.occupied.trailing_zeros();
-            return match self.sources[source as usize].choose(now, budgets, packets) {
-                Ok(class) => Pick::Packet(source as u16, class),
-                Err(why) => why,
-            };
+        if !self.occupied.is_power_of_two() {
+            return self.pick_source(now, budgets, packets);
         }
+        let source = self.occupied.trailing_zeros();
+        match self.sources[source as usize].choose(now, budgets, packets) {
+            Ok(class) => Pick::Packet(source as u16, class),
+            Err(why) => why,
+        }
+    }
+
+    /// Chooses the next packet of several sources, or of none.
+    #[inline(never)]
+    fn pick_source(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Pick {
         let mut otherwise = Pick::Empty;
         let mut left = self.occupied;
         while left != 0 {
@@ -183,12 +189,21 @@ impl Source {
     /// Of several such classes, the one with the oldest packet is chosen.
     #[inline(always)]
     fn choose(&self, now: Time, budgets: &[Budget; 3], packets: &Packets) -> Result<Class, Pick> {
-        if self.occupied.is_power_of_two() {
-            let only = &self.classes[self.occupied.trailing_zeros() as usize][0].waiting;
-            return only
-                .obstacle(now, budgets)
-                .map_or(Ok(only.charge.class), Err);
+        if !self.occupied.is_power_of_two() {
+            return self.choose_class(now, budgets, packets);
         }
+        let only = &self.classes[self.occupied.trailing_zeros() as usize][0].waiting;
+        only.obstacle(now, budgets)
+            .map_or(Ok(only.charge.class), Err)
+    }
+
+    #[inline(never)]
+    fn choose_class(
+        &self,
+        now: Time,
+        budgets: &[Budget; 3],
+        packets: &Packets,
+    ) -> Result<Class, Pick> {
         let mut held: [Option<&Queued>; 3] = [None; 3];
         let mut otherwise = Pick::Empty;
         for queued in self.heads_by_age().into_iter().flatten() {
