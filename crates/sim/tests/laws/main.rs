@@ -26,6 +26,7 @@ mod network;
 mod nic;
 mod nvme;
 mod ordering;
+mod pipelines;
 mod plans;
 mod rates;
 mod recorded_errors;
