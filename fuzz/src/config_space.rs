@@ -322,6 +322,7 @@ fn express(port: PortType, sizes: u8) -> Express {
         number: sizes,
         tags: [32, 256, 768][usize::from(sizes % 3)],
         read_completion_boundary: boundary,
+        data_link_features: None,
     }
 }
 

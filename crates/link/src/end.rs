@@ -1,7 +1,7 @@
 //! [`LinkEnd`]: transmitter, receiver and timers of one end of a link, which form its data-link layer.
 
 use kernel::{Span, Time};
-use protocol::{CorrectableError, Credit, Dllp, Generation, TrafficClass};
+use protocol::{CorrectableError, Credit, Dllp, TrafficClass};
 
 use crate::alarm::{Alarms, Ring};
 use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
@@ -72,9 +72,7 @@ impl LinkEnd {
             .generation
             .replay_timer_limit(config.lanes, config.max_payload);
         let replay_buffer = parameters.buffers(config.generation, config.lanes).replay;
-        // PCIe Base 3.4.2: from 16 GT/s on.
-        let is_scalable = config.generation >= Generation::Gen4;
-        let is_scalable = parameters.scaled_flow_control.unwrap_or(is_scalable);
+        let is_scalable = parameters.offers_scaled_flow_control(config.generation);
         // The guideline for UpdateFC has the same numbers as the limit for Ack (PCIe Base 2.6.1.2).
         let update_delay = parameters.update_fc_delay;
         LinkEnd {

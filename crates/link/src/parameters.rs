@@ -92,6 +92,12 @@ impl PortParameters {
         }
     }
 
+    /// Whether the port offers scaled flow control on a link of this rate (PCIe Base 3.4.2: required from 16 GT/s on).
+    pub fn offers_scaled_flow_control(&self, generation: Generation) -> bool {
+        self.scaled_flow_control
+            .unwrap_or(generation >= Generation::Gen4)
+    }
+
     /// Time from the pins to the data link layer.
     pub fn receive_pipeline(&self, generation: Generation) -> Span {
         self.receive_pipeline + symbols(generation, self.receive_pipeline_symbols)

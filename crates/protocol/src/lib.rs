@@ -27,9 +27,9 @@ pub use atomic::{AtomicOperation, AtomicRequest};
 pub use class::{Attributes, Class, TrafficClass};
 pub use completion::{Completion, Status};
 pub use config::{
-    AddressTranslation, Ats, Bar, BridgeFunction, ConfigSpace, CorrectableError, EndpointFunction,
-    ErrorControl, ErrorRecord, Express, Identity, Interval, MsixTable, PageRequests, PortType,
-    SrIov, UncorrectableError, VirtualBar, WINDOW_BYTES, register,
+    AddressTranslation, Ats, Bar, BridgeFunction, ConfigSpace, CorrectableError, DataLinkFeatures,
+    EndpointFunction, ErrorControl, ErrorRecord, Express, Identity, Interval, MsixTable,
+    PageRequests, PortType, SrIov, UncorrectableError, VirtualBar, WINDOW_BYTES, register,
 };
 pub use crc::{dllp_crc, lcrc};
 pub use dllp::{Credit, DLLP_BYTES, Dllp, DllpError, Scale};

@@ -38,6 +38,7 @@ fn express(port: PortType, max_payload_supported: u32) -> Express {
         number: 0,
         tags: 32,
         read_completion_boundary: 64,
+        data_link_features: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The PCI Express capability, version 2 (PCIe Base 7.5.3): the port, its link, and the sizes of its packets.
 
-use super::ConfigSpace;
+use super::{ConfigSpace, DataLinkFeatures};
 use crate::Generation;
 
 /// The register with PCI Express Capabilities in the upper half, and the capability's header in the lower half.
@@ -114,6 +114,8 @@ pub struct Express {
     pub tags: u16,
     /// Read completion boundary of a root port in bytes, 64 or 128.
     pub read_completion_boundary: u32,
+    /// The features of the data link layer, if the port exchanges them with the far end.
+    pub data_link_features: Option<DataLinkFeatures>,
 }
 
 impl ConfigSpace {
@@ -126,6 +128,7 @@ impl ConfigSpace {
             number,
             tags,
             read_completion_boundary,
+            ..
         } = *express;
         self.declare(EXPRESS, VERSION_2 | port.field() << 20, 0, 0);
         let latencies = if port == PortType::Endpoint {
@@ -335,6 +338,7 @@ mod tests {
             number: 3,
             tags,
             read_completion_boundary: 128,
+            data_link_features: None,
         });
         space
     }

@@ -74,9 +74,11 @@ impl ConfigSpace {
             }
             None => errors::AER_BYTES,
         };
-        if let Some(translation) = function.address_translation {
-            space.declare_translation(last, translation);
-        }
+        let last = match function.address_translation {
+            Some(translation) => space.declare_translation(last, translation),
+            None => last,
+        };
+        space.declare_link(last, &function.express);
         space
     }
 
@@ -111,22 +113,34 @@ impl ConfigSpace {
         space.declare_bridge();
         let last = space.declare_first(1);
         space.declare_rest(last, &function.express);
+        let mut last = errors::AER_BYTES;
         if function.express.port.is_downstream() {
-            space.declare_extended(Some(errors::AER_BYTES), acs::ACS_BYTES, acs::ID, 1);
+            space.declare_extended(Some(last), acs::ACS_BYTES, acs::ID, 1);
             space.declare_acs();
+            last = acs::ACS_BYTES;
         }
+        space.declare_link(last, &function.express);
         space
     }
 
     /// Declares address translation and, if supported, page requests. Virtual functions use the page requests of their physical
-    /// function (PCIe Base 10.5.2).
-    fn declare_translation(&mut self, last: u16, translation: AddressTranslation) {
+    /// function (PCIe Base 10.5.2). Returns the byte offset of the last extended capability.
+    fn declare_translation(&mut self, last: u16, translation: AddressTranslation) -> u16 {
         self.declare_extended(Some(last), ats::ATS_BYTES, ats::ID, 1);
         self.declare_ats(&translation.ats);
         if let Some(requests) = translation.page_requests {
             let (last, at) = (ats::ATS_BYTES, page_requests::PAGE_REQUESTS_BYTES);
             self.declare_extended(Some(last), at, page_requests::ID, 1);
             self.declare_page_requests(requests);
+            return at;
+        }
+        ats::ATS_BYTES
+    }
+
+    /// Declares what the link of `port` exchanges, behind the extended capability at byte `last`.
+    fn declare_link(&mut self, last: u16, port: &Express) {
+        if let Some(features) = port.data_link_features {
+            self.declare_data_link(last, features);
         }
     }
 
@@ -156,8 +170,11 @@ impl ConfigSpace {
 mod tests {
     use super::*;
     use crate::Generation;
-    use crate::config::PortType;
-    use crate::config::register::{BARS, CAPABILITIES, HEADER_TYPE, ID};
+    use crate::config::register::{
+        BARS, CAPABILITIES, DATA_LINK_FEATURES, FEATURE_EXCHANGE, HEADER_TYPE, ID,
+        SCALED_FLOW_CONTROL,
+    };
+    use crate::config::{DataLinkFeatures, PortType};
 
     const IDENTITY: Identity = Identity {
         vendor: 0x10ee,
@@ -175,6 +192,7 @@ mod tests {
             number: 0,
             tags: 32,
             read_completion_boundary: 64,
+            data_link_features: None,
         }
     }
 
@@ -343,5 +361,31 @@ mod tests {
         let space = ConfigSpace::host_bridge(&IDENTITY);
         assert!(capabilities(&space).is_empty());
         assert_eq!(space.read(HEADER_TYPE), 0);
+    }
+
+    #[test]
+    fn a_port_tells_the_features_that_it_exchanges() {
+        let port = |kind: PortType, are_exchanged: bool| BridgeFunction {
+            identity: IDENTITY,
+            express: Express {
+                data_link_features: Some(DataLinkFeatures { are_exchanged }),
+                ..express(kind)
+            },
+        };
+        let space = ConfigSpace::bridge(&port(PortType::Downstream, true));
+        assert_eq!(extended(&space), [0x0001, 0x000d, 0x0025]);
+        let supported = FEATURE_EXCHANGE | SCALED_FLOW_CONTROL;
+        assert_eq!(space.read(DATA_LINK_FEATURES), supported);
+        assert_eq!(space.read(DATA_LINK_FEATURES + 1), supported);
+        let space = ConfigSpace::bridge(&port(PortType::Upstream, false));
+        assert_eq!(extended(&space), [0x0001, 0x0025]);
+        assert_eq!(space.read(DATA_LINK_FEATURES), supported);
+        assert_eq!(space.read(DATA_LINK_FEATURES + 1), 0);
+        let endpoint = EndpointFunction {
+            express: port(PortType::Endpoint, true).express,
+            ..with_translation(Some(1))
+        };
+        let space = ConfigSpace::endpoint(&endpoint);
+        assert_eq!(extended(&space).last(), Some(&0x0025));
     }
 }

@@ -6,6 +6,7 @@ mod acs;
 mod ats;
 mod bar;
 mod bridge;
+mod data_link;
 mod errors;
 mod express;
 mod function;
@@ -19,6 +20,7 @@ mod sriov;
 pub use ats::Ats;
 pub use bar::Bar;
 pub use bridge::{Interval, WINDOW_BYTES};
+pub use data_link::DataLinkFeatures;
 pub use errors::{CorrectableError, ErrorControl, ErrorRecord, UncorrectableError};
 pub use express::{Express, PortType};
 pub use function::{AddressTranslation, BridgeFunction, EndpointFunction};
@@ -34,6 +36,9 @@ pub mod register {
     pub use super::ats::{ATS, ATS_ENABLE, ATS_UNIT_SHIFT, ID as ATS_ID};
     pub use super::bridge::{
         BUSES, MEMORY_WINDOW, PREFETCHABLE_BASE_HIGH, PREFETCHABLE_LIMIT_HIGH, PREFETCHABLE_WINDOW,
+    };
+    pub use super::data_link::{
+        DATA_LINK_FEATURES, FEATURE_EXCHANGE, ID as DATA_LINK_ID, SCALED_FLOW_CONTROL,
     };
     pub use super::errors::{AER, ID as AER_ID};
     pub use super::express::{

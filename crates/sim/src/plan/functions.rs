@@ -2,7 +2,8 @@
 
 use device::Router;
 use protocol::{
-    Bar, BridgeFunction, ConfigSpace, EndpointFunction, Express, Generation, Identity, PortType,
+    Bar, BridgeFunction, ConfigSpace, DataLinkFeatures, EndpointFunction, Express, Generation,
+    Identity, PortType,
 };
 use transaction::{Functions, PortFunction};
 
@@ -21,20 +22,25 @@ pub(crate) fn functions(
 ) -> Functions {
     let node = &scenario.nodes[index];
     let ports = |kind, code| {
-        let port = |child: &Child| PortFunction {
-            device: child.function.0,
-            function: child.function.1,
-            space: bridge(node, kind, code, &scenario.nodes[child.node], child.port),
+        let port = |child: &Child| {
+            let below = &scenario.nodes[child.node];
+            PortFunction {
+                device: child.function.0,
+                function: child.function.1,
+                space: bridge(node, kind, code, (below, below), child.port),
+            }
         };
         tree.children[index].iter().map(port).collect()
     };
+    let above = tree.upstream_link(index).map(|link| tree.links[link].0);
+    let above = above.map_or(node, |above| &scenario.nodes[above]);
     match &node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) => Functions::root(
             ConfigSpace::host_bridge(&identity(node, HOST_BRIDGE)),
             ports(PortType::RootPort, ROOT_PORT),
         ),
         NodeKind::Switch(_) => Functions::switch(
-            bridge(node, PortType::Upstream, SWITCH_PORT, node, 0),
+            bridge(node, PortType::Upstream, SWITCH_PORT, (node, above), 0),
             ports(PortType::Downstream, SWITCH_PORT),
         ),
         NodeKind::Device(endpoint, device) => {
@@ -46,7 +52,7 @@ pub(crate) fn functions(
                 bars: device.bars(endpoint, window),
                 msi_vectors,
                 msix: endpoint.msix(),
-                express: express(node, PortType::Endpoint, node, 0),
+                express: express(node, PortType::Endpoint, (node, above), 0),
                 // The ID after that of the physical function, as several makers have it.
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
                 address_translation: device.address_translation(),
@@ -70,21 +76,33 @@ pub(crate) fn window(
     own.map(ControllerPlan::window)
 }
 
-/// The configuration space of a port of `node`; its link is the one above `below`, which is `node` itself for an upstream port.
-fn bridge(node: &Node, port: PortType, code: Identity, below: &Node, number: u32) -> ConfigSpace {
+/// The configuration space of a port of `node`, whose link is described at [`express`].
+fn bridge(
+    node: &Node,
+    port: PortType,
+    code: Identity,
+    link: (&Node, &Node),
+    number: u32,
+) -> ConfigSpace {
     ConfigSpace::bridge(&BridgeFunction {
         identity: identity(node, code),
-        express: express(node, port, below, number),
+        express: express(node, port, link, number),
     })
 }
 
-fn express(node: &Node, port: PortType, below: &Node, number: u32) -> Express {
+/// A port of `node`. Its link is the one above `below`, which is `node` itself for an upstream port, and has `far` at the other end.
+fn express(node: &Node, port: PortType, (below, far): (&Node, &Node), number: u32) -> Express {
     let link = below.upstream.as_ref().map(|upstream| &upstream.link);
+    let generation = link.map_or(Generation::Gen1, |link| link.generation.0);
+    let features = node.port.offers_scaled_flow_control(generation);
+    let features = features.then(|| DataLinkFeatures {
+        are_exchanged: far.port.offers_scaled_flow_control(generation),
+    });
     let tags = node.kind.tags();
     Express {
         port,
         max_payload_supported: node.port.max_payload_supported.0 as u32,
-        generation: link.map_or(Generation::Gen1, |link| link.generation.0),
+        generation,
         lanes: link.map_or(1, |link| link.lanes.0),
         number: number as u8,
         tags: tags as u16,
@@ -92,6 +110,7 @@ fn express(node: &Node, port: PortType, below: &Node, number: u32) -> Express {
             NodeKind::Host(host, _) => host.read_completion_boundary.0 as u32,
             _ => 64,
         },
+        data_link_features: features,
     }
 }
 

@@ -302,3 +302,34 @@ fn an_access_names_a_host_and_a_register() {
         Ok(0x90)
     );
 }
+
+/// Data Link Feature Capabilities and Status of an endpoint below a host.
+fn data_link_features(generation: u32, host: &str, device: &str) -> Option<[u32; 2]> {
+    let text = format!(
+        "[links]\ngeneration = {generation}\n[hosts.h0]\n{host}[devices.a]\nupstream = \"h0\"\n{device}"
+    );
+    let mut simulation = simulation(&text);
+    let function = FunctionId::new(1, 0, 0);
+    let mut read = |offset| {
+        let value = simulation.config_read("h0", function, offset, 4, &mut || true);
+        value.expect("a function")
+    };
+    let mut at = 0x100;
+    while at != 0 {
+        let header = read(at);
+        if header & 0xffff == 0x25 {
+            return Some([read(at + 4), read(at + 8)]);
+        }
+        at = u64::from(header >> 20);
+    }
+    None
+}
+
+#[test]
+fn both_ends_of_a_link_of_16_gts_tell_that_they_scale_flow_control() {
+    let [off, both] = ["scaled_flow_control = false\n", ""];
+    assert_eq!(data_link_features(3, "", ""), None);
+    assert_eq!(data_link_features(4, "", ""), Some([0x8000_0001; 2]));
+    assert_eq!(data_link_features(4, off, both), Some([0x8000_0001, 0]));
+    assert_eq!(data_link_features(4, both, off), None);
+}

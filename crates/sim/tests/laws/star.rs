@@ -165,6 +165,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
                 number: 0,
                 tags: 32,
                 read_completion_boundary: 64,
+                data_link_features: None,
             },
         });
         let enable = register::MEMORY_SPACE | register::BUS_MASTER;

@@ -24,6 +24,7 @@ fn express(port: PortType) -> Express {
         number: 0,
         tags: 32,
         read_completion_boundary: 64,
+        data_link_features: None,
     }
 }
 

@@ -44,6 +44,7 @@ fn function() -> EndpointFunction {
             number: 0,
             tags: 32,
             read_completion_boundary: 64,
+            data_link_features: None,
         },
         virtual_functions: parameters().sriov(2, 1),
         address_translation: None,

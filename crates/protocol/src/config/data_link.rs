@@ -1,0 +1,34 @@
+//! The Data Link Feature capability (PCIe Base 7.7.4): what the two ends of a link told each other before the initialisation of flow
+//! control.
+
+use super::ConfigSpace;
+
+/// Data Link Feature Capabilities, followed by Data Link Feature Status.
+pub const DATA_LINK_FEATURES: u16 = DATA_LINK_BYTES / 4 + 1;
+/// Scaled Flow Control Supported, by this end in the capabilities, by the far end in the status.
+pub const SCALED_FLOW_CONTROL: u32 = 1;
+/// Data Link Feature Exchange Enable in the capabilities; Remote Data Link Feature Supported Valid in the status.
+pub const FEATURE_EXCHANGE: u32 = 1 << 31;
+
+/// Byte offset of the capability, after page requests.
+pub(super) const DATA_LINK_BYTES: u16 = 0x1c0;
+/// ID of the capability.
+pub const ID: u16 = 0x0025;
+
+/// The features of an end of a link that exchanges them, which all support scaled flow control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataLinkFeatures {
+    /// Whether the far end exchanges features, too. If not, flow control is not scaled.
+    pub are_exchanged: bool,
+}
+
+impl ConfigSpace {
+    /// Declares the capability behind the extended capability at byte `last`. The registers are as they are when the link is up.
+    pub(super) fn declare_data_link(&mut self, last: u16, features: DataLinkFeatures) {
+        self.declare_extended(Some(last), DATA_LINK_BYTES, ID, 1);
+        let supported = FEATURE_EXCHANGE | SCALED_FLOW_CONTROL;
+        self.declare(DATA_LINK_FEATURES, supported, 0, 0);
+        let remote = if features.are_exchanged { supported } else { 0 };
+        self.declare(DATA_LINK_FEATURES + 1, remote, 0, 0);
+    }
+}
