@@ -1,64 +1,25 @@
-//! The packet trace: a JSON object a line for every TLP, DLLP and ordered set that takes a wire, every arrival, and every frame and
-//! control block on a fibre. `docs/reference/trace.md` has the fields.
+//! The lines of the packet trace, as they are written. `docs/reference/trace.md` has the fields.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::ops::Range;
-
-use kernel::{ComponentId, Observed, Time, World};
-use packet::{Block, FibreFrame};
-use packet::{Carried, Observation, Packet, Packets, Pcie, Verdict};
+use packet::{Block, Carried, FibreFrame, Packet, Verdict};
 use protocol::{
     AddressType, AtomicOperation, Attributes, Class, ConfigKind, Dllp, Header, Kind, MemoryRequest,
-    Message, MessageRouting, PacketType, Status,
+    Message, MessageRouting, PacketType, Scale, Status, coherence,
 };
-use protocol::{Scale, coherence};
 use serde::Serialize;
 use transaction::messages;
 
-use crate::build;
-use crate::plan::Plan;
-
-/// A trace being written.
-#[derive(Debug)]
-pub struct Trace {
-    file: BufWriter<File>,
-    /// The end of a link or fibre at each port, by component.
-    wires: Vec<Vec<WireEnd>>,
-    /// The name of each component.
-    names: Vec<String>,
-    /// The names of the flows, workloads and collectives, by the numbers of their parts.
-    flows: Vec<String>,
-    /// Lines of the present time: the component of each, and its range in `text`. A line is made while its packet is still held.
-    noted: Vec<(ComponentId, Range<usize>)>,
-    text: Vec<u8>,
-    /// Number of noted observations among those not yet handed to the probes.
-    seen: usize,
-    /// First error of the file.
-    pub failure: Option<std::io::Error>,
-}
-
-/// One end of a link or fibre.
-#[derive(Clone, Debug, Default)]
-struct WireEnd {
-    link: String,
-    /// The direction of the packets that leave, and of those that arrive.
-    leaves: String,
-    arrives: String,
-}
-
 #[derive(Serialize)]
-struct Line<'a> {
-    ns: f64,
-    link: &'a str,
-    direction: &'a str,
+pub(super) struct Line<'a> {
+    pub(super) ns: f64,
+    pub(super) link: &'a str,
+    pub(super) direction: &'a str,
     #[serde(flatten)]
-    what: What<'a>,
+    pub(super) what: What<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum What<'a> {
+pub(super) enum What<'a> {
     Tlp(Box<Tlp>),
     Acknowledge {
         dllp: &'static str,
@@ -99,366 +60,136 @@ enum What<'a> {
 
 /// SKP ordered sets at equal distances.
 #[derive(Serialize)]
-struct OrderedSets {
-    ordered_set: &'static str,
+pub(super) struct OrderedSets {
+    pub(super) ordered_set: &'static str,
     /// Whether an EDS token is before each.
-    eds: bool,
+    pub(super) eds: bool,
     /// The bytes of each over all lanes, with the EDS token.
-    bytes: u16,
-    length_ns: f64,
+    pub(super) bytes: u16,
+    pub(super) length_ns: f64,
     #[serde(skip_serializing_if = "is_one")]
-    count: u32,
+    pub(super) count: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    interval_ns: Option<f64>,
+    pub(super) interval_ns: Option<f64>,
 }
 
 /// The arrival of a TLP or DLLP, and the decision of the receiver.
 #[derive(Serialize)]
-struct Arrival<'a> {
+pub(super) struct Arrival<'a> {
     #[serde(rename = "arrival")]
-    kind: &'static str,
-    node: &'a str,
-    port: u16,
+    pub(super) kind: &'static str,
+    pub(super) node: &'a str,
+    pub(super) port: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sequence: Option<u16>,
+    pub(super) sequence: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    raw: Option<String>,
-    verdict: &'static str,
+    pub(super) raw: Option<String>,
+    pub(super) verdict: &'static str,
     #[serde(skip_serializing_if = "is_zero")]
-    wrong_bits: u16,
+    pub(super) wrong_bits: u16,
 }
 
 /// A frame of user data on a fibre.
 #[derive(Serialize)]
-struct FibreLine {
+pub(super) struct FibreLine {
     /// Kind of frame: "tlp", "message" or "sum".
-    kind: &'static str,
-    sequence: u16,
-    replay: bool,
-    damaged: bool,
-    channel: u8,
-    source: u16,
-    destination: u16,
-    port: u8,
+    pub(super) kind: &'static str,
+    pub(super) sequence: u16,
+    pub(super) replay: bool,
+    pub(super) damaged: bool,
+    pub(super) channel: u8,
+    pub(super) source: u16,
+    pub(super) destination: u16,
+    pub(super) port: u8,
     /// Address in the address space of the network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
+    pub(super) address: Option<String>,
     /// Payload, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    length: Option<u32>,
+    pub(super) length: Option<u32>,
     /// Bytes of the envelope and all that is in it.
-    bytes: u32,
-    length_ns: f64,
+    pub(super) bytes: u32,
+    pub(super) length_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    flow: Option<String>,
+    pub(super) flow: Option<String>,
 }
 
 /// A control block on a fibre, and the number in it.
 #[derive(Serialize)]
-struct ControlBlock {
-    kind: &'static str,
+pub(super) struct ControlBlock {
+    pub(super) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    channel: Option<u8>,
+    pub(super) channel: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cycles: Option<u16>,
+    pub(super) cycles: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<u16>,
+    pub(super) next: Option<u16>,
 }
 
 /// A coherence message.
 #[derive(Serialize)]
-struct Said {
-    message: &'static str,
-    source: u8,
-    target: u8,
-    transaction: u16,
+pub(super) struct Said {
+    pub(super) message: &'static str,
+    pub(super) source: u8,
+    pub(super) target: u8,
+    pub(super) transaction: u16,
     /// Address of the line, in requests and snoops.
     #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
+    pub(super) address: Option<String>,
 }
 
 /// A transaction-layer packet. Only a request has an address and a length, only a completion the fields of its header.
 #[derive(Default, Serialize)]
-struct Tlp {
+pub(super) struct Tlp {
     #[serde(rename = "tlp")]
-    kind: &'static str,
-    sequence: u16,
-    replay: bool,
-    nullified: bool,
-    class: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) sequence: u16,
+    pub(super) replay: bool,
+    pub(super) nullified: bool,
+    pub(super) class: &'static str,
     /// Traffic class.
-    tc: u8,
+    pub(super) tc: u8,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    attributes: Vec<&'static str>,
+    pub(super) attributes: Vec<&'static str>,
     #[serde(skip_serializing_if = "is_false")]
-    poisoned: bool,
-    requester: String,
-    tag: u16,
+    pub(super) poisoned: bool,
+    pub(super) requester: String,
+    pub(super) tag: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
+    pub(super) address: Option<String>,
     /// Address type, unless the address is untranslated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    address_type: Option<&'static str>,
+    pub(super) address_type: Option<&'static str>,
     /// Bytes that a request carries or asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    length: Option<u32>,
+    pub(super) length: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    completer: Option<String>,
+    pub(super) completer: Option<String>,
     /// The function that a configuration request, or a message routed by ID, goes to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<String>,
+    pub(super) target: Option<String>,
     /// The offset of the register of a configuration request.
     #[serde(skip_serializing_if = "Option::is_none")]
-    register: Option<String>,
+    pub(super) register: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'static str>,
+    pub(super) status: Option<&'static str>,
     /// Coherence messages in the packet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    messages: Vec<Said>,
+    pub(super) messages: Vec<Said>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    byte_count: Option<u16>,
+    pub(super) byte_count: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lower_address: Option<u8>,
+    pub(super) lower_address: Option<u8>,
     /// Bytes of payload on the wire.
-    bytes: usize,
-    length_ns: f64,
+    pub(super) bytes: usize,
+    pub(super) length_ns: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    flow: Option<String>,
+    pub(super) flow: Option<String>,
     /// The bytes of the header, in hexadecimal.
-    header: String,
+    pub(super) header: String,
 }
 
-impl Trace {
-    /// A trace of a run of `plan` into `file`.
-    pub fn new(file: File, plan: &Plan) -> Self {
-        let mut wires = vec![Vec::new(); plan.nodes.len() + plan.controllers.len()];
-        let mut enter = |(node, port): (usize, usize), link: &str, ways: [String; 2]| {
-            let ports: &mut Vec<_> = &mut wires[node];
-            ports.resize(ports.len().max(port + 1), WireEnd::default());
-            let [leaves, arrives] = ways;
-            ports[port] = WireEnd {
-                link: link.to_owned(),
-                leaves,
-                arrives,
-            };
-        };
-        for link in &plan.links {
-            let (upstream, downstream) = build::ends(plan, link);
-            let ends = [(upstream, ["down", "up"]), (downstream, ["up", "down"])];
-            for ((node, port), ways) in ends {
-                let end = (node.0 as usize, port as usize);
-                enter(end, &link.id, ways.map(str::to_owned));
-            }
-        }
-        for fibre in &plan.fibres {
-            let [one, other] = fibre.ends;
-            for (from, to) in [(one, other), (other, one)] {
-                let name = |(node, _): (usize, u8)| plan.nodes[node].name.as_str();
-                let ways = [(from, to), (to, from)];
-                let ways = ways.map(|(from, to)| format!("{}-{}", name(from), name(to)));
-                let port = build::fibre_port(from.1) as usize;
-                enter((from.0, port), &fibre.id, ways);
-            }
-        }
-        for cable in &plan.cables {
-            let [one, other] = cable.ends;
-            for (from, to) in [(one, other), (other, one)] {
-                let name =
-                    |(controller, _): (usize, u8)| plan.controllers[controller].name.as_str();
-                let ways = [(from, to), (to, from)];
-                let ways = ways.map(|(from, to)| format!("{}-{}", name(from), name(to)));
-                let (node, port) = build::cable_end(plan, from);
-                enter((node.0 as usize, port as usize), &cable.id, ways);
-            }
-        }
-        let nodes = plan.nodes.iter().map(|node| &node.name);
-        let controllers = plan.controllers.iter().map(|controller| &controller.name);
-        let flows = plan.workloads.iter();
-        let flows = flows.flat_map(|one| vec![one.id().to_owned(); one.own.parts.len()]);
-        Trace {
-            file: BufWriter::new(file),
-            wires,
-            names: nodes.chain(controllers).cloned().collect(),
-            flows: flows.collect(),
-            noted: Vec::new(),
-            text: Vec::new(),
-            seen: 0,
-            failure: None,
-        }
-    }
-
-    /// Makes the lines of the observations in `world` since the last call.
-    pub fn note(&mut self, world: &World<Pcie>) {
-        for told in &world.observations[self.seen..] {
-            self.note_one(&world.store, told);
-        }
-        self.seen = world.observations.len();
-    }
-
-    /// Writes the lines of one time, ordered by component, and within a component as they were observed.
-    pub fn write_noted(&mut self) {
-        self.noted.sort_by_key(|(by, _)| *by);
-        for (_, line) in self.noted.drain(..) {
-            if let Err(failure) = self.file.write_all(&self.text[line]) {
-                self.failure.get_or_insert(failure);
-            }
-        }
-        self.text.clear();
-        self.seen = 0;
-    }
-
-    fn note_one(&mut self, packets: &Packets, told: &Observed<Observation>) {
-        let node = told.by.0 as usize;
-        let Some((port, at, what)) = self.line(packets, told) else {
-            return;
-        };
-        let end = &self.wires[node][usize::from(port)];
-        let direction = match what {
-            What::Arrival(_) => &end.arrives,
-            _ => &end.leaves,
-        };
-        let shown = Line {
-            ns: at.as_ns(),
-            link: &end.link,
-            direction,
-            what,
-        };
-        let mut line = serde_json::to_vec(&shown).expect("a line of a trace is valid JSON");
-        line.push(b'\n');
-        let begin = self.text.len();
-        self.text.append(&mut line);
-        self.noted.push((told.by, begin..self.text.len()));
-    }
-
-    /// The port, the time and the content of the line of an observation, if it has one.
-    fn line(
-        &self,
-        packets: &Packets,
-        told: &Observed<Observation>,
-    ) -> Option<(u16, Time, What<'_>)> {
-        Some(match told.what {
-            Observation::Packet {
-                port,
-                sequence,
-                packet,
-                replay,
-                nullified,
-                start,
-                length,
-            } => {
-                let packet = &packets[packet];
-                let tlp = Tlp {
-                    sequence,
-                    replay,
-                    nullified,
-                    length_ns: length.as_ns(),
-                    flow: self.flow_of(packet),
-                    messages: said(packet),
-                    header: hex(packet.header_bytes()),
-                    ..tlp(packet.header())
-                };
-                (port, start, What::Tlp(Box::new(tlp)))
-            }
-            Observation::Dllp { port, bytes, start } => (port, start, data_link(&bytes)),
-            Observation::PacketArrival {
-                port,
-                sequence,
-                verdict,
-                wrong_bits,
-                end,
-            } => {
-                let arrival = Arrival {
-                    kind: "tlp",
-                    sequence: Some(sequence),
-                    wrong_bits,
-                    ..self.arrival(told, port, verdict)
-                };
-                (port, end, What::Arrival(arrival))
-            }
-            Observation::DllpArrival {
-                port,
-                bytes,
-                verdict,
-                wrong_bits,
-            } => {
-                let arrival = Arrival {
-                    kind: "dllp",
-                    raw: Some(hex(&bytes)),
-                    wrong_bits,
-                    ..self.arrival(told, port, verdict)
-                };
-                (port, told.at, What::Arrival(arrival))
-            }
-            Observation::OrderedSets {
-                port,
-                count,
-                bytes,
-                token_bytes,
-                start,
-                length,
-                interval,
-            } => {
-                let sets = OrderedSets {
-                    ordered_set: "SKP",
-                    eds: token_bytes > 0,
-                    bytes,
-                    length_ns: length.as_ns(),
-                    count,
-                    interval_ns: (count > 1).then_some(interval.as_ns()),
-                };
-                (port, start, What::OrderedSets(sets))
-            }
-            Observation::Fibre {
-                port,
-                frame,
-                replay,
-                start,
-                length,
-            } => {
-                let packet = &packets[frame.packet];
-                let line = FibreLine {
-                    replay,
-                    length_ns: length.as_ns(),
-                    flow: self.flow_of(packet),
-                    ..fibre_line(&frame, packet)
-                };
-                (port, start, What::Fibre { frame: line })
-            }
-            Observation::Block { port, block, start } => {
-                let block = control_block(block);
-                (port, start, What::Block { block })
-            }
-            _ => return None,
-        })
-    }
-
-    /// The fields of every arrival at a port.
-    fn arrival(&self, told: &Observed<Observation>, port: u16, verdict: Verdict) -> Arrival<'_> {
-        Arrival {
-            kind: "",
-            node: &self.names[told.by.0 as usize],
-            port,
-            sequence: None,
-            raw: None,
-            verdict: self::verdict(verdict),
-            wrong_bits: 0,
-        }
-    }
-
-    fn flow_of(&self, packet: &Packet) -> Option<String> {
-        let flow = packet.stamp.flow?;
-        self.flows.get(flow.0 as usize).cloned()
-    }
-
-    /// Flushes the last lines to the file.
-    pub fn flush(&mut self) {
-        if let Err(failure) = self.file.flush() {
-            self.failure.get_or_insert(failure);
-        }
-    }
-}
-
-fn tlp(header: &Header) -> Tlp {
+pub(super) fn tlp(header: &Header) -> Tlp {
     let common = Tlp {
         class: class(header.class()),
         tc: header.traffic_class.number(),
@@ -538,7 +269,7 @@ fn tlp(header: &Header) -> Tlp {
 }
 
 /// The messages of a coherence packet; none for any other packet.
-fn said(packet: &Packet) -> Vec<Said> {
+pub(super) fn said(packet: &Packet) -> Vec<Said> {
     if !matches!(packet.header().kind, Kind::Coherence(_)) {
         return Vec::new();
     }
@@ -587,7 +318,7 @@ fn message(message: &Message, common: Tlp) -> Tlp {
     }
 }
 
-fn fibre_line(frame: &FibreFrame, packet: &Packet) -> FibreLine {
+pub(super) fn fibre_line(frame: &FibreFrame, packet: &Packet) -> FibreLine {
     let route = packet.route();
     let write = match &packet.header().kind {
         Kind::MemoryWrite(write) => Some(write),
@@ -614,7 +345,7 @@ fn fibre_line(frame: &FibreFrame, packet: &Packet) -> FibreLine {
     }
 }
 
-fn control_block(block: Block) -> ControlBlock {
+pub(super) fn control_block(block: Block) -> ControlBlock {
     let (kind, channel, cycles, next) = match block {
         Block::Freed { channel, cycles } => ("freed", Some(channel), Some(cycles), None),
         Block::Sent { channel, cycles } => ("sent", Some(channel), Some(cycles), None),
@@ -640,7 +371,7 @@ fn status(status: Status) -> &'static str {
     }
 }
 
-fn data_link(bytes: &[u8; 6]) -> What<'static> {
+pub(super) fn data_link(bytes: &[u8; 6]) -> What<'static> {
     let raw = hex(bytes);
     let (dllp, credit) = match Dllp::parse(bytes) {
         Ok(Dllp::Ack { sequence }) => {
@@ -685,7 +416,7 @@ fn data_link(bytes: &[u8; 6]) -> What<'static> {
     }
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Accepted => "accepted",
         Verdict::Duplicate => "duplicate",
@@ -708,7 +439,7 @@ fn attributes(attributes: Attributes) -> Vec<&'static str> {
     set.map(|(_, name)| *name).collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("text takes any bytes");
