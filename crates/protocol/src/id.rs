@@ -111,6 +111,14 @@ mod tests {
     }
 
     #[test]
+    fn functions_of_one_device_are_beside_each_other() {
+        let id = FunctionId::new(2, 3, 4);
+        assert!(id.is_beside(FunctionId::new(2, 3, 0)));
+        assert!(!id.is_beside(FunctionId::new(2, 4, 4)));
+        assert!(!id.is_beside(FunctionId::new(3, 3, 4)));
+    }
+
+    #[test]
     fn bus_device_and_function_come_back() {
         let id = FunctionId::new(0x12, 0x15, 3);
         assert_eq!((id.bus(), id.device(), id.function()), (0x12, 0x15, 3));

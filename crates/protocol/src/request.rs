@@ -363,6 +363,22 @@ mod tests {
         assert_eq!(flush.first_byte(), 0x1000);
     }
 
+    /// PCIe Base 2.2.5.
+    #[test]
+    fn only_one_dword_or_an_aligned_quadword_has_gaps() {
+        let (whole, gap) = (0b1111, 0b0101);
+        assert!(byte_enables_valid(0, 1, gap, 0) && byte_enables_valid(0, 1, 0, 0));
+        assert!(!byte_enables_valid(0, 1, gap, whole));
+        assert!(byte_enables_valid(8, 2, gap, gap));
+        for (address, dwords) in [(4, 2), (8, 3), (0, 1024)] {
+            assert!(byte_enables_valid(address, dwords, 0b1000, 0b0001));
+            for (first, last) in [(gap, whole), (whole, gap), (0, whole), (whole, 0)] {
+                assert!(!byte_enables_valid(address, dwords, first, last));
+            }
+        }
+        assert!(!byte_enables_valid(8, 2, 0, gap) && !byte_enables_valid(8, 2, gap, 0));
+    }
+
     #[test]
     fn a_request_does_not_cross_a_4_kib_boundary() {
         assert!(request(0x1000, 4096).is_ok());
