@@ -24,7 +24,14 @@ impl Addresses {
     /// begins where the request before has ended.
     #[inline]
     pub(crate) fn next(&mut self, number: u64, len: u64, region: u64) -> Option<u64> {
-        let room = region.saturating_sub(len);
+        match self {
+            Addresses::Sequential => None,
+            _ => self.jump(number, region.saturating_sub(len)),
+        }
+    }
+
+    #[inline(never)]
+    fn jump(&mut self, number: u64, room: u64) -> Option<u64> {
         match self {
             Addresses::Sequential => None,
             Addresses::Strided(stride) => Some(number % (room / *stride + 1) * *stride),

@@ -141,6 +141,12 @@ impl Running {
         if self.flow.direction == Direction::Read || staging.store_and_forward.is_none() {
             return staging.latency;
         }
+        self.staging_of_message(limits)
+    }
+
+    #[inline(never)]
+    fn staging_of_message(&self, limits: &RequesterLimits) -> Span {
+        let staging = &limits.staging;
         staging.latency + staging.collecting(self.next_len(limits))
     }
 

@@ -5,7 +5,7 @@ use packet::{FlowId, Observation, PacketId, Packets, Stamp};
 use protocol::{Completion, FunctionId, Header, Status};
 
 use crate::flow::{Content, Direction, Flow, Running};
-use crate::{Outstanding, RequesterLimits};
+use crate::{AnsweredPart, Outstanding, RequesterLimits};
 
 /// An outstanding read.
 #[derive(Clone, Copy, Debug)]
@@ -155,9 +155,7 @@ impl Requester {
     /// Returns the next action. Flows take turns.
     pub fn next(&mut self, now: Time, packets: &mut Packets) -> Next {
         if let Some(lost) = self.reads.give_up(now) {
-            let running = &mut self.flows[lost.what.flow];
-            running.answered(lost.what.request, lost.len);
-            return Next::TimedOut(running.flow.id, lost.len);
+            return self.report_lost(&lost);
         }
         let mut earliest = self.reads.oldest_deadline();
         let live = if self.is_bus_master {
@@ -172,9 +170,7 @@ impl Requester {
                 continue;
             }
             if running.is_through(now) {
-                let ended = Next::Ended(running.flow.id, running.issued);
-                self.retire(place);
-                return ended;
+                return self.retire(place);
             }
             if running.flow.follows.is_some() && !self.may_follow(index) {
                 continue;
@@ -209,7 +205,15 @@ impl Requester {
         }
     }
 
+    #[cold]
+    fn report_lost(&mut self, lost: &AnsweredPart<Read>) -> Next {
+        let running = &mut self.flows[lost.what.flow];
+        running.answered(lost.what.request, lost.len);
+        Next::TimedOut(running.flow.id, lost.len)
+    }
+
     /// Whether the flow at `index` may go on: it has begun its request, or the flow that it follows has sent one more.
+    #[inline(never)]
     fn may_follow(&self, index: usize) -> bool {
         let running = &self.flows[index];
         let mut flows = self.flows.iter();
@@ -217,15 +221,18 @@ impl Requester {
         running.left > 0 || leader.is_none_or(|leader| leader.sent() > running.request)
     }
 
-    /// Removes the flow at index `place` of the live flows, because it has sent its last request.
-    fn retire(&mut self, place: usize) {
-        self.live.remove(place);
+    /// Removes the flow at index `place` of the live flows, because it has sent its last request, and reports its end.
+    #[cold]
+    fn retire(&mut self, place: usize) -> Next {
+        let index = self.live.remove(place);
         if self.turn > place {
             self.turn -= 1;
         }
         if self.turn >= self.live.len() {
             self.turn = 0;
         }
+        let running = &self.flows[index];
+        Next::Ended(running.flow.id, running.issued)
     }
 
     /// Makes the next packet of the flow at `index`, for this range of addresses.
