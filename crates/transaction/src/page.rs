@@ -124,6 +124,11 @@ impl Mapping {
         self.physical_base
     }
 
+    /// Whether the page is mapped to itself.
+    pub const fn is_identity(&self) -> bool {
+        self.virtual_base == self.physical_base
+    }
+
     /// The size of the page.
     pub const fn size(&self) -> PageSize {
         self.size

@@ -46,9 +46,9 @@ pub use memory::Ram;
 pub use parameters::RootComplexParameters;
 pub use timer::RootTimer;
 pub use translation::{
-    DescriptorReads, Iommu, IommuAnswer, IommuCounters, IommuParameters, IommuRequest, PageTable,
-    PageTableError, Purpose, Step, TableChange, TranslationConfig, TranslationFault,
-    TranslationOrder, TranslationTable,
+    DescriptorReads, IdentityMapping, Iommu, IommuAnswer, IommuCounters, IommuParameters,
+    IommuRequest, PageTable, PageTableError, Purpose, Step, TableChange, TranslationConfig,
+    TranslationFault, TranslationOrder, TranslationTable,
 };
 
 /// The configuration of a root complex.
@@ -68,7 +68,7 @@ pub struct RootComplexConfig<C> {
     pub jitter: Stream,
     /// The coherent agents, where memory is coherent.
     pub coherence: Option<CoherenceConfig>,
-    /// The translation agent, if a device uses virtual addresses.
+    /// The translation agent, if it translates addresses of any function.
     pub translation: Option<TranslationConfig>,
     /// The host's software.
     pub cpu: C,

@@ -20,9 +20,12 @@ pub fn coherence(plan: &Plan, host: &NodePlan) -> Option<CoherenceConfig> {
     })
 }
 
-/// Configures the IOMMU of the host `index`; none if no device below uses virtual addresses.
+/// Configures the IOMMU of the host `index`; none if it translates no addresses.
 pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
-    let tables = plan.page_tables[index]?;
+    let (tables, identity) = (plan.page_tables[index], plan.identities[index].clone());
+    if tables.is_none() && identity.is_none() {
+        return None;
+    }
     let below = plan
         .nodes
         .iter()
@@ -36,9 +39,10 @@ pub fn translation(plan: &Plan, index: usize) -> Option<TranslationConfig> {
         parameters: plan.nodes[index].iommu.clone(),
         asking: asking.iter().map(|node| node.id).collect(),
         others: others.iter().map(|node| node.id).collect(),
-        tables: tables.base..tables.base + tables.size,
+        tables: tables.map(|tables| tables.base..tables.end()),
         present: mappings(present),
         absent: mappings(absent),
+        identity,
     })
 }
 

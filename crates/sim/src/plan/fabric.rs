@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use device::{NicParameters, SgDmaParameters};
-use fabric::{CoherenceParameters, IommuParameters, Owned};
+use fabric::{CoherenceParameters, IdentityMapping, IommuParameters, Owned};
 use host::firmware::Setting;
 use host::queue_pair::REQUESTS;
 use kernel::{Span, Time};
@@ -45,6 +45,8 @@ pub struct FabricPlan {
     pub buffers: Vec<BufferPlan>,
     /// The page tables of each node; only a host with devices that use virtual addresses has them.
     pub page_tables: Vec<Option<Region>>,
+    /// The mapping of each host that translates the addresses of all requests from below.
+    pub identities: Vec<Option<IdentityMapping>>,
     /// The memory of each host that no flow uses.
     pub spare: Vec<Option<Region>>,
     /// Warnings, each as `FILE:LINE: problem; safe alternative`.

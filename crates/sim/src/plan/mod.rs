@@ -12,6 +12,7 @@ mod fibres;
 mod firmware;
 mod functions;
 mod io_port;
+mod iommu;
 pub(crate) mod network;
 mod payload;
 pub(crate) mod planner;
@@ -122,6 +123,7 @@ impl Plan {
             fibres: networks.fibres,
             buffers: planned.buffers,
             page_tables: planned.page_tables,
+            identities: planned.identities,
             spare: planned.spare,
             warnings,
         };

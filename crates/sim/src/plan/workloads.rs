@@ -1,5 +1,7 @@
 //! Workloads that allocate memory or queue pairs, in the order of allocation.
 
+use fabric::IdentityMapping;
+
 use crate::scenario::{Scenario, ScenarioError};
 use crate::workload::Workload;
 use crate::workload::access::AccessPlan;
@@ -23,6 +25,8 @@ pub(super) struct Planned {
     pub(super) locked: Vec<LockPlan>,
     /// The page tables of each host, if it has any.
     pub(super) page_tables: Vec<Option<Region>>,
+    /// The mapping of each host that translates the addresses of all requests from below.
+    pub(super) identities: Vec<Option<IdentityMapping>>,
     /// The risks of the flows.
     pub(super) warnings: Vec<String>,
     /// The memory of each host that no workload uses.
@@ -58,11 +62,13 @@ pub(super) fn plan(
     let locked = planner.locked(&buffers, &mut accesses)?;
     let tables = (0..nodes.len()).map(|host| planner.page_tables(host, &buffers));
     let page_tables = tables.collect::<Result<_, _>>()?;
+    let identities = planner.identities()?;
     let mut flows: Vec<Workload> = Vec::with_capacity(scenario.flows.len());
     for flow in &scenario.flows {
         let one = planner.flow(flow, &flows)?;
         flows.push(one);
     }
+    planner.check_tables(&identities, &flows)?;
     let warnings = overlap::mark(scenario, &mut flows);
     let offers = planner.offers(controllers)?;
     let spare = (0..nodes.len()).map(|node| planner.claims.spare(node, nodes[node].memory));
@@ -73,6 +79,7 @@ pub(super) fn plan(
         accesses,
         locked,
         page_tables,
+        identities,
         warnings,
         spare: spare.collect(),
     })

@@ -18,6 +18,7 @@ mod flow_addresses;
 mod fpga_card;
 mod host_thread;
 mod hosts;
+mod iommu;
 mod late_completions;
 mod latency;
 mod limits;

@@ -13,7 +13,7 @@ use protocol::{
     Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, MemoryRequest,
     Message, PageRange, PageRequest, PageResponse, Translation,
 };
-use transaction::{Mapping, Rights};
+use transaction::{Mapping, Memory, PageSize, Rights};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
@@ -37,12 +37,43 @@ pub struct TranslationConfig {
     pub asking: Vec<FunctionId>,
     /// The functions with virtual addresses whose requests the host translates. All functions of both lists share an address space.
     pub others: Vec<FunctionId>,
-    /// The memory addresses of the page tables.
-    pub tables: Range<u64>,
+    /// The memory addresses of the page tables of these functions, if there are any.
+    pub tables: Option<Range<u64>>,
     /// The pages that are mapped at the start.
     pub present: Vec<Mapping>,
     /// The pages that become mapped by a page request.
     pub absent: Vec<Mapping>,
+    /// The mapping of the addresses of all other functions, if these are translated, too.
+    pub identity: Option<IdentityMapping>,
+}
+
+/// A mapping of addresses to themselves.
+#[derive(Clone, Debug)]
+pub struct IdentityMapping {
+    /// The memory addresses of the page tables.
+    pub tables: Range<u64>,
+    /// The mapped addresses, whole pages of 4 KiB, with the largest page of each range. No two ranges overlap.
+    pub ranges: Vec<(Range<u64>, PageSize)>,
+}
+
+impl IdentityMapping {
+    /// The most bytes that the page tables of these ranges take.
+    pub fn table_bytes(ranges: &[(Range<u64>, PageSize)]) -> u64 {
+        let tables = ranges.iter();
+        let tables = tables.map(|(range, largest)| PageTable::identity_tables(range, *largest));
+        (1 + tables.sum::<u64>()) * PAGE
+    }
+
+    /// The page table, written to `memory`.
+    fn build(self, base: u64, memory: &mut Memory) -> PageTable {
+        let table = PageTable::new(self.tables, base, memory);
+        let mut table = table.expect("a plan reserves memory for page tables");
+        for (range, largest) in &self.ranges {
+            let mapped = table.map_identity(range, *largest, memory);
+            mapped.expect("a plan reserves page tables for every page");
+        }
+        table
+    }
 }
 
 /// A change of the page tables by software.
@@ -68,7 +99,10 @@ pub enum TableChange {
 #[derive(Debug)]
 pub(super) struct TranslationAgent {
     iommu: Iommu,
-    table: PageTable,
+    /// The page table of functions with virtual addresses.
+    table: Option<PageTable>,
+    /// Whether the addresses of all other functions are translated, too.
+    translates_all: bool,
     absent: Vec<Mapping>,
     /// Packets that wait for an answer of the IOMMU, by ticket: translation requests, and requests with untranslated addresses.
     outstanding: Vec<Option<(Port, PacketId)>>,
@@ -137,23 +171,31 @@ impl DescriptorReads for Descriptors<'_> {
 impl TranslationAgent {
     /// A translation agent with its page tables in `memory`.
     pub(super) fn new(config: TranslationConfig, memory: &mut MemoryController) -> Box<Self> {
-        let base = memory.base();
-        let bytes = memory.bytes_mut();
-        let table = PageTable::new(config.tables, base, bytes);
-        let mut table = table.expect("a plan reserves memory for page tables");
-        for mapping in &config.present {
-            table
-                .map(mapping, bytes)
-                .expect("a plan reserves page tables for every page");
-        }
+        let (base, bytes) = (memory.base(), memory.bytes_mut());
         let iommu = Iommu::new(&config.parameters);
         let mut iommu = iommu.expect("a plan has valid cache geometries");
-        for function in config.asking.iter().chain(&config.others) {
-            iommu.attach(*function, table.root());
+        let mut table = config.tables.map(|tables| {
+            let table = PageTable::new(tables, base, bytes);
+            table.expect("a plan reserves memory for page tables")
+        });
+        if let Some(table) = &mut table {
+            for mapping in &config.present {
+                table
+                    .map(mapping, bytes)
+                    .expect("a plan reserves page tables for every page");
+            }
+            for function in config.asking.iter().chain(&config.others) {
+                iommu.attach(*function, table.root());
+            }
+        }
+        let translates_all = config.identity.is_some();
+        if let Some(identity) = config.identity {
+            iommu.attach_others(identity.build(base, bytes).root());
         }
         Box::new(TranslationAgent {
             iommu,
             table,
+            translates_all,
             absent: config.absent,
             outstanding: Vec::new(),
             page_requests: VecDeque::new(),
@@ -181,8 +223,8 @@ impl TranslationAgent {
         header: &Header,
         now: Time,
     ) -> Admission {
-        let needed = untranslated::needed_translation(header)
-            .filter(|(who, ..)| self.asking.contains(who) || self.others.contains(who));
+        let needed =
+            untranslated::needed_translation(header).filter(|(who, ..)| self.translates(*who));
         match needed {
             None if self.untranslated.is_empty(port) => Admission::Pass,
             None => {
@@ -195,6 +237,11 @@ impl TranslationAgent {
                 Admission::Asked
             }
         }
+    }
+
+    /// Whether the agent translates the addresses of a function.
+    fn translates(&self, who: FunctionId) -> bool {
+        self.translates_all || self.asking.contains(&who) || self.others.contains(&who)
     }
 
     /// Takes a translation request that came in at `port` and reaches the agent at `due`.
@@ -311,10 +358,9 @@ impl TranslationAgent {
     ) -> InvalidateRequests {
         let mut address = *range.start();
         while address <= *range.end() {
-            let step = match self.table.unmap(address, memory.bytes_mut()) {
-                Ok(mapping) => mapping.size().bytes(),
-                Err(_) => PAGE,
-            };
+            let table = self.table.as_mut();
+            let gone = table.and_then(|table| table.unmap(address, memory.bytes_mut()).ok());
+            let step = gone.map_or(PAGE, |mapping| mapping.size().bytes());
             address = (address & !(step - 1)) + step;
         }
         for function in self.asking.iter().chain(&self.others) {
@@ -366,7 +412,11 @@ impl TranslationAgent {
         now: Time,
     ) {
         for mapping in mappings {
-            let mapped = self.table.map(mapping, memory.bytes_mut());
+            let table = self
+                .table
+                .as_mut()
+                .expect("a buffer that moves has virtual addresses");
+            let mapped = table.map(mapping, memory.bytes_mut());
             mapped.expect("a plan reserves page tables for every page");
         }
         let is_back = |range: &RangeInclusive<u64>| mappings.iter().any(|one| one.overlaps(range));
@@ -385,7 +435,10 @@ impl TranslationAgent {
     ) -> PageResponse {
         let address = request.page.address();
         let bytes = memory.bytes_mut();
-        let present = self.table.find(address, bytes).ok();
+        let Some(table) = &mut self.table else {
+            return PageResponse::InvalidRequest;
+        };
+        let present = table.find(address, bytes).ok();
         let absent = self
             .absent
             .iter()
@@ -394,7 +447,7 @@ impl TranslationAgent {
             (Some(mapping), _) => mapping,
             (None, Some(index)) => {
                 let mapping = self.absent.swap_remove(index);
-                self.table
+                table
                     .map(&mapping, bytes)
                     .expect("a plan reserves page tables for every page");
                 mapping

@@ -58,6 +58,7 @@ impl Untranslated {
         let is_done = |(_, progress): &mut (_, _)| !matches!(progress, Progress::Asked);
         let (packet, progress) = waiting.pop_front_if(is_done)?;
         let packet = match progress {
+            Progress::Answered(Ok(mapping)) if mapping.is_identity() => packet,
             Progress::Answered(Ok(mapping)) => {
                 // The packet must not be changed, because its sender may still replay it.
                 let header = translated(packets[packet].header(), &mapping);

@@ -63,6 +63,12 @@ impl TranslationTable {
         address & !within..=address | within
     }
 
+    /// Whether the two addresses, one of which this table translates, both have their descriptors in it.
+    pub(super) const fn translates_both(self, one: u64, other: u64) -> bool {
+        let bits = self.level.bits() + DESCRIPTORS.trailing_zeros();
+        one >> bits == other >> bits
+    }
+
     /// The meaning of `descriptor` for `address`.
     pub const fn step(self, descriptor: u64, address: u64) -> Step {
         if descriptor & VALID == 0 {
@@ -169,6 +175,9 @@ pub(super) const DESCRIPTOR: u64 = 8;
 const DESCRIPTORS: u64 = TABLE / DESCRIPTOR;
 /// Number of descriptors that the Contiguous bit combines into one page.
 const CONTIGUOUS_DESCRIPTORS: u64 = 16;
+
+/// Position of the address bits that select a descriptor of the root table.
+pub(super) const ROOT_BITS: u32 = Level::Zero.bits();
 
 /// Bits of a virtual address, and of a physical address.
 pub(super) const ADDRESS_BITS: u32 = 48;

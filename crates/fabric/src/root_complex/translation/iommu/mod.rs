@@ -33,6 +33,8 @@ pub struct Iommu {
     request_latency: Span,
     pretranslates: bool,
     contexts: BTreeMap<FunctionId, Context>,
+    /// The page table of functions that have no context of their own.
+    of_others: Option<TranslationTable>,
     iotlb: TranslationCache,
     walk_cache: WalkCache,
     walkers: Walkers,
@@ -92,6 +94,7 @@ impl Iommu {
             request_latency: parameters.request_latency,
             pretranslates: parameters.pretranslate,
             contexts: BTreeMap::new(),
+            of_others: None,
             iotlb: parameters.iotlb()?,
             walk_cache: WalkCache::new(parameters.walk_cache_entries as usize),
             walkers: Walkers::new(parameters.walkers as usize),
@@ -105,6 +108,12 @@ impl Iommu {
     pub fn attach(&mut self, who: FunctionId, root: TranslationTable) {
         let ahead_of = None;
         self.change(who, Some(Context::Table { root, ahead_of }));
+    }
+
+    /// Translates the addresses of all functions that were not attached by the page table with this root. Each of them has entries of
+    /// its own in the caches, as a domain of its own does.
+    pub fn attach_others(&mut self, root: TranslationTable) {
+        self.of_others = Some(root);
     }
 
     /// Lets the addresses of a function pass as physical addresses.
@@ -174,6 +183,11 @@ impl Iommu {
     }
 
     fn look_up(&mut self, ask: IommuRequest) {
+        if let Some(root) = self.of_others {
+            let ahead_of = None;
+            let context = Context::Table { root, ahead_of };
+            self.contexts.entry(ask.who).or_insert(context);
+        }
         match self.contexts.get(&ask.who) {
             None => return self.refuse(ask, TranslationFault::NoContext),
             Some(Context::Bypass) => {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use thiserror::Error;
 use transaction::{Mapping, Memory, PageSize, Rights};
 
-use super::descriptor::{ADDRESS_BITS, DESCRIPTOR, Step, TABLE, TranslationTable};
+use super::descriptor::{ADDRESS_BITS, DESCRIPTOR, ROOT_BITS, Step, TABLE, TranslationTable};
 
 /// A page table with all its tables in one region of the memory.
 ///
@@ -71,6 +71,51 @@ impl PageTable {
             self.write(slot, descriptor, memory);
         }
         Ok(())
+    }
+
+    /// Maps the addresses of `range`, whole pages of 4 KiB, to themselves, by the largest pages up to `largest` that fit. Nothing
+    /// may be mapped there.
+    pub fn map_identity(
+        &mut self,
+        range: &Range<u64>,
+        largest: PageSize,
+        memory: &mut Memory,
+    ) -> Result<(), PageTableError> {
+        if range.end > 1 << ADDRESS_BITS {
+            return Err(PageTableError::BeyondRange(range.end));
+        }
+        let mut address = range.start;
+        while address < range.end {
+            let mut page = identity_page(address, range.end, largest);
+            let (first, size) = (address, page.size());
+            let table = self.table_for(&page, memory)?;
+            // The next pages of this size in this table need no walk.
+            while page.size() == size && table.translates_both(first, address) {
+                for (slot, descriptor) in table.leaves(&page) {
+                    self.write(slot, descriptor, memory);
+                }
+                address += size.bytes();
+                if address >= range.end {
+                    return Ok(());
+                }
+                page = identity_page(address, range.end, largest);
+            }
+        }
+        Ok(())
+    }
+
+    /// The most tables, besides the root, that [`Self::map_identity`] needs.
+    pub fn identity_tables(range: &Range<u64>, largest: PageSize) -> u64 {
+        let parts = |bits: u32| ((range.end - 1) >> bits) - (range.start >> bits) + 1;
+        // Larger pages leave smaller ones at the two ends of the range only.
+        let divided = |size: PageSize| {
+            let most = if largest < size { u64::MAX } else { 2 };
+            parts(size.bits()).min(most)
+        };
+        if range.is_empty() {
+            return 0;
+        }
+        parts(ROOT_BITS) + divided(PageSize::Gib1) + divided(PageSize::Mib2)
     }
 
     /// Unmaps the page that contains `address`; returns its mapping.
@@ -208,6 +253,16 @@ impl TablePool {
             base
         })
     }
+}
+
+/// The largest page up to `largest` that begins at `address` and ends by `end`, mapped to itself.
+fn identity_page(address: u64, end: u64, largest: PageSize) -> Mapping {
+    let fits = |size: &PageSize| {
+        *size <= largest && size.base_of(address) == address && end - address >= size.bytes()
+    };
+    let size = PageSize::ALL.into_iter().rfind(fits);
+    let size = size.unwrap_or(PageSize::Kib4);
+    Mapping::around(address, address, size, Rights::ReadWrite)
 }
 
 /// The reason why a page table cannot do an operation.

@@ -199,3 +199,55 @@ proptest! {
         prop_assert_eq!(table.pool.free_tables(), left, "every table but the root is given back");
     }
 }
+
+#[test]
+fn an_identity_mapping_has_the_largest_pages_that_fit() {
+    let (mut table, mut memory) = empty(8);
+    let range = 0x1f_f000..0x8000_0000;
+    let mapped = table.map_identity(&range, PageSize::Gib1, &mut memory);
+    mapped.expect("nothing is there");
+    for (address, size) in [
+        (0x1f_f000, PageSize::Kib4),
+        (0x20_0000, PageSize::Mib2),
+        (0x200_0000, PageSize::Mib32),
+        (0x4000_1234, PageSize::Gib1),
+    ] {
+        let found = table.find(address, &memory).expect("it is mapped");
+        assert_eq!((found.translate(address), found.size()), (address, size));
+    }
+    for address in [0x1f_efff, 0x8000_0000] {
+        assert!(table.find(address, &memory).is_err());
+    }
+}
+
+#[test]
+fn an_identity_mapping_beyond_the_address_bits_is_refused() {
+    let (mut table, mut memory) = empty(8);
+    let range = (1 << 48) - 0x1000..(1 << 48) + 0x1000;
+    let refused = table.map_identity(&range, PageSize::Kib4, &mut memory);
+    assert_eq!(refused, Err(PageTableError::BeyondRange(range.end)));
+}
+
+proptest! {
+    #[test]
+    fn an_identity_mapping_maps_its_range_alone_with_the_tables_that_were_said(
+        start in 0..1_u64 << 19, pages in 1..3000_u64, largest in prop::sample::select(&PageSize::ALL[..]),
+        probes in prop::collection::vec(0..1_u64 << 20, 20),
+    ) {
+        let range = start << 12..(start + pages) << 12;
+        let tables = 1 + PageTable::identity_tables(&range, largest);
+        let (mut table, mut memory) = empty(tables);
+        prop_assert_eq!(table.map_identity(&range, largest, &mut memory), Ok(()));
+        for page in probes.into_iter().chain([start, start + pages - 1, start + pages]) {
+            let address = page << 12 | 0x123;
+            match table.find(address, &memory) {
+                Ok(found) => {
+                    prop_assert!(range.contains(&address));
+                    prop_assert!(found.size() <= largest);
+                    prop_assert_eq!(found.translate(address), address);
+                }
+                Err(_) => prop_assert!(!range.contains(&address)),
+            }
+        }
+    }
+}

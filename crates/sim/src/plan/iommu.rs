@@ -1,0 +1,119 @@
+//! Hosts that translate the addresses of all requests from below: what their page tables map, and where these are.
+
+use std::ops::Range;
+
+use fabric::IdentityMapping;
+use kernel::Bytes;
+use transaction::PageSize;
+
+use crate::scenario::{NodeKind, ScenarioError};
+use crate::workload::Workload;
+
+use super::address::{Region, show};
+use super::planner::Planner;
+
+/// Keys that say nothing without `iommu = true`.
+const KEYS: [&str; 2] = ["iommu_page", "iommu_mapped"];
+
+/// Unit of BARs in page tables.
+const PAGE: u64 = 4096;
+
+/// Addresses of 64 bits that page tables cannot map begin here.
+const BEYOND: u64 = 1 << 48;
+
+impl Planner<'_> {
+    /// Plans the identity mapping of every host with an IOMMU for all requests.
+    pub(crate) fn identities(&mut self) -> Result<Vec<Option<IdentityMapping>>, ScenarioError> {
+        (0..self.nodes.len())
+            .map(|node| self.identity(node))
+            .collect()
+    }
+
+    fn identity(&mut self, host: usize) -> Result<Option<IdentityMapping>, ScenarioError> {
+        let node = &self.scenario.nodes[host];
+        if !matches!(node.kind, NodeKind::Host(..)) {
+            return Ok(None);
+        }
+        let name = &node.name.value;
+        if !node.iommu.iommu {
+            let Some(key) = KEYS.into_iter().find(|key| node.lines.has(key)) else {
+                return Ok(None);
+            };
+            let message = format!(
+                "{name}, {key}: the host translates no addresses of other devices; write iommu = true there, or leave it out"
+            );
+            return Err(self.scenario.error(node.lines.of(key), message));
+        }
+        let memory = self.nodes[host].memory.expect("a host has memory");
+        let mapped = node.iommu.iommu_mapped.map_or(memory.size, |Bytes(size)| {
+            size.next_multiple_of(PAGE).min(memory.size)
+        });
+        let whole = mapped - mapped % PAGE;
+        let mut ranges = vec![(memory.base..memory.base + whole, node.iommu.iommu_page)];
+        ranges.extend(self.bars_below(host));
+        let size = IdentityMapping::table_bytes(&ranges);
+        let Some(offset) = self.claims.keep_list(host, memory, size) else {
+            let message = format!(
+                "{name}, iommu: the page tables, of {}, do not fit in the memory of {}; write a larger memory, or a larger iommu_page",
+                show(size),
+                show(memory.size)
+            );
+            return Err(self.scenario.error(node.lines.of("iommu"), message));
+        };
+        let base = memory.base + offset;
+        Ok(Some(IdentityMapping {
+            tables: base..base + size,
+            ranges,
+        }))
+    }
+
+    /// The addresses of all BARs below a host in whole pages, mapped by the largest pages that fit.
+    fn bars_below(&self, host: usize) -> Vec<(Range<u64>, PageSize)> {
+        let below = self.nodes.iter().filter(|node| node.root == host);
+        let bars = below.flat_map(|node| node.bars.iter().flatten().chain(&node.virtual_bars));
+        let mut pages: Vec<Range<u64>> = bars
+            .map(|bar| bar.base / PAGE * PAGE..bar.end().next_multiple_of(PAGE))
+            .filter(|pages| pages.end <= BEYOND)
+            .collect();
+        pages.sort_by_key(|pages| pages.start);
+        let mut ranges: Vec<(Range<u64>, PageSize)> = Vec::new();
+        for pages in pages {
+            match ranges.last_mut() {
+                Some((last, _)) if pages.start <= last.end => last.end = last.end.max(pages.end),
+                _ => ranges.push((pages, PageSize::Gib1)),
+            }
+        }
+        ranges
+    }
+
+    /// Checks that no flow uses the bytes of page tables.
+    pub(crate) fn check_tables(
+        &self,
+        identities: &[Option<IdentityMapping>],
+        flows: &[Workload],
+    ) -> Result<(), ScenarioError> {
+        for (number, workload) in flows.iter().enumerate() {
+            let Workload::Flow(flow) = workload else {
+                continue;
+            };
+            let Some(host) = flow.to else { continue };
+            let (Some(identity), Some(memory)) = (&identities[host], self.nodes[host].memory)
+            else {
+                continue;
+            };
+            let used = Region {
+                base: memory.base + flow.offset,
+                size: flow.window,
+            };
+            if used.base < identity.tables.end && identity.tables.start < used.end() {
+                let message = format!(
+                    "it reaches the page tables of {}, which take the last {}; write a smaller offset or window, or a larger memory there",
+                    self.nodes[host].name,
+                    show(memory.end() - identity.tables.start)
+                );
+                return Err(self.error(&self.scenario.flows[number], "offset", &message));
+            }
+        }
+        Ok(())
+    }
+}
