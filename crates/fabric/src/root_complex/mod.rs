@@ -1016,10 +1016,10 @@ impl<C: Cpu> RootComplex<C> {
         let Inbound {
             port,
             packet,
-            header,
+            passed,
             ..
         } = inbound;
-        match agent.admit(port, packet, header, fx.now()) {
+        match agent.admit(port, packet, passed, fx.store()) {
             translation::Admission::Pass => return false,
             translation::Admission::Behind => {}
             translation::Admission::Asked => self.advance_translation(fx),
@@ -1180,7 +1180,8 @@ impl<C: Cpu> RootComplex<C> {
         {
             let packet = released.packet;
             let header = *fx.store()[packet].header();
-            let inbound = Inbound::new(port, packet, &header, fx.now());
+            let passed = released.passed.max(fx.now());
+            let inbound = Inbound::new(port, packet, &header, passed);
             if released.is_fault {
                 self.refuse(inbound, Refusal::UnsupportedRequest, fx);
             } else {

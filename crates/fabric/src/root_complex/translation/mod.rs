@@ -17,7 +17,7 @@ use transaction::{Mapping, Memory, PageSize, Rights};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
-use untranslated::{Progress, Untranslated};
+use untranslated::{Progress, Untranslated, Waiting};
 
 pub use iommu::{
     DescriptorReads, Iommu, IommuAnswer, IommuCounters, IommuParameters, IommuRequest, PageTable,
@@ -215,28 +215,33 @@ impl TranslationAgent {
         self.iommu.counters()
     }
 
-    /// Takes a packet that came in at `port`, if it must wait for the translation of its own address or of an earlier packet's.
+    /// Takes a packet that came in at `port` and has passed its datapath at `passed`, if it must wait for the translation of its own
+    /// address or of an earlier packet's.
     pub(super) fn admit(
         &mut self,
         port: Port,
         packet: PacketId,
-        header: &Header,
-        now: Time,
+        passed: Time,
+        packets: &Packets,
     ) -> Admission {
-        let needed =
-            untranslated::needed_translation(header).filter(|(who, ..)| self.translates(*who));
-        match needed {
-            None if self.untranslated.is_empty(port) => Admission::Pass,
-            None => {
-                self.untranslated.push(port, packet, Progress::Behind);
-                Admission::Behind
-            }
+        let header = packets[packet].header();
+        let needed = untranslated::needed_translation(header);
+        let needed = needed.filter(|(who, ..)| self.translates(*who));
+        let (progress, admission) = match needed {
+            None if self.untranslated.may_pass(port, header, packets) => return Admission::Pass,
+            None => (Progress::Behind, Admission::Behind),
             Some(needed) => {
-                self.untranslated.push(port, packet, Progress::Asked);
-                self.ask((port, packet), needed, now);
-                Admission::Asked
+                self.ask((port, packet), needed, passed);
+                (Progress::Asked, Admission::Asked)
             }
-        }
+        };
+        let waiting = Waiting {
+            packet,
+            progress,
+            passed,
+        };
+        self.untranslated.push(port, waiting);
+        admission
     }
 
     /// Whether the agent translates the addresses of a function.
@@ -303,7 +308,8 @@ impl TranslationAgent {
 
     /// The next packet of a port that need not wait any longer.
     pub(super) fn release(&mut self, port: Port, packets: &mut Packets) -> Option<Released> {
-        self.untranslated.release(port, packets)
+        let waiting = self.untranslated.release(port, packets)?;
+        Some(waiting.into_released(packets))
     }
 
     /// The time from `now` until the next event, if a timer must be set for it.
