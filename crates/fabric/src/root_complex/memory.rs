@@ -75,6 +75,8 @@ pub(super) struct MemoryController {
     share: u64,
     /// Time at which each socket's memory can start the next line.
     free: [Time; MOST_SOCKETS],
+    /// Time at which each socket's memory has served the last line of a walk.
+    walked: [Time; MOST_SOCKETS],
     ingest: Option<Box<Ingest>>,
     /// Time of a line, and the number of address bits within a line.
     line: Span,
@@ -99,6 +101,7 @@ impl MemoryController {
             bytes: Memory::new(parameters.memory.0),
             share: parameters.memory_share(),
             free: [Time::ZERO; MOST_SOCKETS],
+            walked: [Time::ZERO; MOST_SOCKETS],
             ingest: Ingest::new(parameters).map(Box::new),
             line: parameters
                 .memory_bandwidth
@@ -223,6 +226,20 @@ impl MemoryController {
         let free = &mut self.free[socket];
         *free = (*free).max(there) + self.line;
         *free + self.read_latency + late
+    }
+
+    /// Reads the line at `address` for a walk whose request is at the memory at `there`; returns the time of the data. Lines are
+    /// reserved when requests come to their root ports, for a time that is later by `lead`: the walk goes before those that arrive at
+    /// the memory after it.
+    pub(super) fn fetch_descriptor(&mut self, address: u64, there: Time, lead: Span) -> Time {
+        let late = self.late();
+        let socket = ((address - self.base) / self.share) as usize;
+        let free = &mut self.free[socket];
+        let ahead = Time::from_fs(free.as_fs().saturating_sub(lead.as_fs()));
+        let walked = &mut self.walked[socket];
+        *walked = there.max(ahead).max(*walked) + self.line;
+        *free = (*free).max(there) + self.line;
+        *walked + self.read_latency + late
     }
 
     /// A random additional delay of a read.
@@ -394,6 +411,35 @@ mod tests {
         assert_eq!(time_of_write(32, 96), LINE * 2 + PART);
         assert_eq!(time_of_write(32, 64), LINE * 2 + PART * 2);
         assert_eq!(time_of_write(1, 190), LINE * 3 + PART * 2);
+    }
+
+    #[test]
+    fn a_walk_waits_for_the_lines_before_it_and_not_for_those_that_arrive_later() {
+        let parameters = RootComplexParameters {
+            memory_line: Bytes(64),
+            memory_bandwidth: Bandwidth(16_000_000_000),
+            memory_read_latency: Span::from_ns(80),
+            ..RootComplexParameters::default()
+        };
+        let mut memory = MemoryController::new(&parameters, Stream::named(1, "memory"));
+        let (base, lead) = (memory.base(), Span::from_ns(50));
+        let at = |ns| Time::ZERO + Span::from_ns(ns);
+        let write = MemoryRequest::new(FunctionId(0), Tag(0), base, 256).expect("a legal write");
+        // It comes to its root port at 100 ns.
+        assert_eq!(memory.take_write(&write, at(150)), at(166));
+        let read = |memory: &mut MemoryController, ns| memory.fetch_descriptor(base, at(ns), lead);
+        assert_eq!(read(&mut memory, 120), at(120 + 4 + 80));
+        assert_eq!(
+            read(&mut memory, 120),
+            at(124 + 4 + 80),
+            "one after the other"
+        );
+        // The lines of the walks are taken from the writes, and a queue that is longer is waited for.
+        assert_eq!(memory.take_write(&write, at(150)), at(190));
+        for _ in 0..9 {
+            memory.take_write(&write, at(150));
+        }
+        assert_eq!(read(&mut memory, 130), at(334 - 50 + 4 + 80));
     }
 
     #[test]

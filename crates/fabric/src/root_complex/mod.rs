@@ -201,13 +201,18 @@ impl<C: Cpu> RootComplex<C> {
             Some(_) => parameters,
             None => parameters.behind_ports(),
         };
+        // A home agent uses its memory at once.
+        let lead = match coherence {
+            Some(_) => Span::ZERO,
+            None => parameters.latency,
+        };
         let mut memory = MemoryController::new(&parameters, jitter);
         let mut root = RootComplex {
             functions,
             routes: Routes::default(),
             ports: RootPorts::new(links, &parameters),
             peer_free: Time::ZERO,
-            translation: translation.map(|config| TranslationAgent::new(config, &mut memory)),
+            translation: translation.map(|config| TranslationAgent::new(config, &mut memory, lead)),
             sockets: Sockets::new(&parameters, &sockets),
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
             memory,

@@ -117,6 +117,7 @@ pub(super) struct TranslationAgent {
     /// Unmappings by invalidation tag: the ticket, and the functions that have not confirmed yet.
     invalidations: Vec<Option<(u32, Vec<FunctionId>)>>,
     page_latency: Span,
+    lead: Span,
     wake: WakeUp,
 }
 
@@ -152,25 +153,34 @@ pub(super) struct InvalidateRequests {
 }
 
 /// The memory with its latency, for descriptors of page tables.
-struct Descriptors<'m>(&'m mut MemoryController);
+struct Descriptors<'m> {
+    memory: &'m mut MemoryController,
+    lead: Span,
+}
 
 impl DescriptorReads for Descriptors<'_> {
     fn read(&mut self, physical: u64, at: Time) -> (u64, Time) {
-        let Some(offset) = physical.checked_sub(self.0.base()) else {
+        let Some(offset) = physical.checked_sub(self.memory.base()) else {
             return (0, at);
         };
-        if !self.0.bytes().holds(offset, 8) {
+        if !self.memory.bytes().holds(offset, 8) {
             return (0, at);
         }
         let mut bytes = [0; 8];
-        self.0.bytes().read(offset, &mut bytes);
-        (u64::from_le_bytes(bytes), self.0.fetch(physical, at))
+        self.memory.bytes().read(offset, &mut bytes);
+        let done = self.memory.fetch_descriptor(physical, at, self.lead);
+        (u64::from_le_bytes(bytes), done)
     }
 }
 
 impl TranslationAgent {
-    /// A translation agent with its page tables in `memory`.
-    pub(super) fn new(config: TranslationConfig, memory: &mut MemoryController) -> Box<Self> {
+    /// A translation agent with its page tables in `memory`, where requests from below arrive `lead` after they have come to their
+    /// root ports.
+    pub(super) fn new(
+        config: TranslationConfig,
+        memory: &mut MemoryController,
+        lead: Span,
+    ) -> Box<Self> {
         let (base, bytes) = (memory.base(), memory.bytes_mut());
         let iommu = Iommu::new(&config.parameters);
         let mut iommu = iommu.expect("a plan has valid cache geometries");
@@ -206,6 +216,7 @@ impl TranslationAgent {
             untranslated: Untranslated::default(),
             invalidations: vec![None; usize::from(InvalidateTag::COUNT)],
             page_latency: config.parameters.page_latency,
+            lead,
             wake: WakeUp::default(),
         })
     }
@@ -276,7 +287,9 @@ impl TranslationAgent {
     /// Handles all events that are due; returns the answers of the IOMMU and the responses to page requests.
     pub(super) fn advance(&mut self, memory: &mut MemoryController, now: Time) -> Advanced {
         let mut advanced = Advanced::default();
-        for IommuAnswer { ticket, outcome } in self.iommu.advance(now, &mut Descriptors(memory)) {
+        let lead = self.lead;
+        let mut reads = Descriptors { memory, lead };
+        for IommuAnswer { ticket, outcome } in self.iommu.advance(now, &mut reads) {
             let asked = self.outstanding[ticket as usize].take();
             let (port, packet) = asked.expect("the IOMMU answers each request once");
             advanced.answers.push((port, packet, outcome));
