@@ -2,6 +2,7 @@
 //! page requests.
 
 mod iommu;
+mod slots;
 mod untranslated;
 
 use std::collections::VecDeque;
@@ -17,6 +18,7 @@ use transaction::{Mapping, Memory, PageSize, Rights};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
+use slots::{Question, Slots};
 use untranslated::{Progress, Untranslated, Waiting};
 
 pub use iommu::{
@@ -105,7 +107,8 @@ pub(super) struct TranslationAgent {
     translates_all: bool,
     absent: Vec<Mapping>,
     /// Packets that wait for an answer of the IOMMU, by ticket: translation requests, and requests with untranslated addresses.
-    outstanding: Vec<Option<(Port, PacketId)>>,
+    outstanding: Vec<Option<Outstanding>>,
+    slots: Slots,
     /// Page requests in service by software, in order.
     page_requests: VecDeque<(Time, Port, FunctionId, PageRequest)>,
     /// Addresses that are unmapped temporarily; `held` has the page requests for them.
@@ -119,6 +122,15 @@ pub(super) struct TranslationAgent {
     page_latency: Span,
     lead: Span,
     wake: WakeUp,
+}
+
+/// A packet that waits for an answer of the IOMMU.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    port: Port,
+    packet: PacketId,
+    /// Whether it has one of the slots for requests from below.
+    has_slot: bool,
 }
 
 /// The answer to a packet from below.
@@ -208,6 +220,7 @@ impl TranslationAgent {
             translates_all,
             absent: config.absent,
             outstanding: Vec::new(),
+            slots: Slots::new(config.parameters.iommu_requests),
             page_requests: VecDeque::new(),
             withdrawn: Vec::new(),
             held: Vec::new(),
@@ -242,7 +255,15 @@ impl TranslationAgent {
             None if self.untranslated.may_pass(port, header, packets) => return Admission::Pass,
             None => (Progress::Behind, Admission::Behind),
             Some(needed) => {
-                self.ask((port, packet), needed, passed);
+                let question = Question {
+                    port,
+                    packet,
+                    needed,
+                    from: passed,
+                };
+                if self.slots.take(question) {
+                    self.ask(question);
+                }
                 (Progress::Asked, Admission::Asked)
             }
         };
@@ -268,8 +289,12 @@ impl TranslationAgent {
         request: &MemoryRequest,
         due: Time,
     ) {
-        let needed = (request.requester, request.address(), Purpose::Translation);
-        self.ask((port, packet), needed, due);
+        self.ask(Question {
+            port,
+            packet,
+            needed: (request.requester, request.address(), Purpose::Translation),
+            from: due,
+        });
     }
 
     /// Takes a page request that came in at `port` and reaches the agent at `due`.
@@ -287,12 +312,8 @@ impl TranslationAgent {
     /// Handles all events that are due; returns the answers of the IOMMU and the responses to page requests.
     pub(super) fn advance(&mut self, memory: &mut MemoryController, now: Time) -> Advanced {
         let mut advanced = Advanced::default();
-        let lead = self.lead;
-        let mut reads = Descriptors { memory, lead };
-        for IommuAnswer { ticket, outcome } in self.iommu.advance(now, &mut reads) {
-            let asked = self.outstanding[ticket as usize].take();
-            let (port, packet) = asked.expect("the IOMMU answers each request once");
-            advanced.answers.push((port, packet, outcome));
+        while self.iommu.next_time() <= now {
+            self.take_answers(memory, now, &mut advanced);
         }
         while let Some((_, port, who, request)) =
             self.page_requests.pop_front_if(|(due, ..)| *due <= now)
@@ -314,6 +335,25 @@ impl TranslationAgent {
         advanced
     }
 
+    /// Takes the answers of the IOMMU, and asks for requests that waited for one.
+    fn take_answers(&mut self, memory: &mut MemoryController, now: Time, advanced: &mut Advanced) {
+        let mut freed = Vec::new();
+        let lead = self.lead;
+        let mut reads = Descriptors { memory, lead };
+        for IommuAnswer { ticket, outcome } in self.iommu.advance(now, &mut reads) {
+            let asked = self.outstanding[ticket as usize].take();
+            let asked = asked.expect("the IOMMU answers each request once");
+            advanced.answers.push((asked.port, asked.packet, outcome));
+            if asked.has_slot {
+                freed.extend(self.slots.free());
+            }
+        }
+        for question in freed {
+            let from = question.from.max(now);
+            self.ask(Question { from, ..question });
+        }
+    }
+
     /// Takes the answer of the IOMMU for a packet with an untranslated address.
     pub(super) fn resolve(&mut self, port: Port, packet: PacketId, outcome: Outcome) {
         self.untranslated.answer(port, packet, outcome);
@@ -332,26 +372,26 @@ impl TranslationAgent {
         self.wake.schedule(next).then(|| next.since(now))
     }
 
-    /// Asks the IOMMU for the translation of a packet's address; the packet came in at a port.
-    fn ask(
-        &mut self,
-        packet: (Port, PacketId),
-        (who, address, purpose): (FunctionId, u64, Purpose),
-        now: Time,
-    ) {
+    /// Asks the IOMMU for the translation of a packet's address.
+    fn ask(&mut self, question: Question) {
+        let (who, address, purpose) = question.needed;
         let free = self.outstanding.iter().position(Option::is_none);
         let ticket = free.unwrap_or_else(|| {
             self.outstanding.push(None);
             self.outstanding.len() - 1
         });
-        self.outstanding[ticket] = Some(packet);
+        self.outstanding[ticket] = Some(Outstanding {
+            port: question.port,
+            packet: question.packet,
+            has_slot: purpose != Purpose::Translation,
+        });
         let ask = IommuRequest {
             who,
             address,
             purpose,
             ticket: ticket as u32,
         };
-        self.iommu.ask(ask, now);
+        self.iommu.ask(ask, question.from);
     }
 
     fn next_time(&self) -> Time {

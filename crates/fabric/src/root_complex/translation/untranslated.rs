@@ -110,9 +110,11 @@ fn passes<'w>(
     earlier.all(|earlier| header.may_pass(packets[earlier.packet].header()) != Passing::No)
 }
 
-/// The function, the address and the purpose of a request that needs a translation. Interrupts are not memory accesses and need
-/// none.
-pub(super) fn needed_translation(header: &Header) -> Option<(FunctionId, u64, Purpose)> {
+/// The function, the address and the purpose of a translation.
+pub(super) type Needed = (FunctionId, u64, Purpose);
+
+/// The translation that a request needs. Interrupts are not memory accesses and need none.
+pub(super) fn needed_translation(header: &Header) -> Option<Needed> {
     match &header.kind {
         Kind::MemoryRead(request) if request.address_type() == AddressType::Untranslated => {
             Some((request.requester, request.address(), Purpose::Read))

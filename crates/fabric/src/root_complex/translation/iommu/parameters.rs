@@ -13,6 +13,9 @@ kernel::parameters! {
         iommu_page: PageSize = PageSize::Kib4, from "common on Linux: each buffer of a driver is mapped by itself";
         /// Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond is a fault.
         iommu_mapped: Option<Bytes> = None, within None..=Some(Bytes(1 << 36)), from "our choice: all of it";
+        /// Most requests from below whose translations are outstanding; later ones wait in the receive buffers of their root ports. 0
+        /// for as many as these buffers hold.
+        iommu_requests: u32 = 0, within 0..=65536, from "our choice: the receive buffers are the limit";
         /// Pages in the cache of translations (IOTLB), a power of two.
         iotlb_entries: u32 = 64, within 1..=65536, from "Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM 2018: 64 inferred for Intel servers";
         /// Ways of the IOTLB, a power of two; as many as entries for a fully associative cache.
