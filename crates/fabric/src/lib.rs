@@ -11,10 +11,10 @@ pub use crossbar::{Controller, ControllerConfig, ControllerParameters, Controlle
 pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
 pub use root_complex::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, Cpu,
-    DescriptorReads, INTERRUPTS, IdentityMapping, Iommu, IommuAnswer, IommuCounters,
-    IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError, Purpose, Ram,
-    RootComplex, RootComplexConfig, RootComplexParameters, RootTimer, Step, TableChange,
-    TranslationConfig, TranslationFault, TranslationOrder, TranslationTable,
+    DescriptorReads, INTERRUPTS, IdentityMapping, InvalidationScope, Iommu, IommuAnswer,
+    IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError, Purpose,
+    Ram, RootComplex, RootComplexConfig, RootComplexParameters, RootTimer, Step, TableChange,
+    TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder, TranslationTable,
 };
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};

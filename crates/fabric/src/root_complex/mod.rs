@@ -46,9 +46,9 @@ pub use memory::Ram;
 pub use parameters::RootComplexParameters;
 pub use timer::RootTimer;
 pub use translation::{
-    DescriptorReads, IdentityMapping, Iommu, IommuAnswer, IommuCounters, IommuParameters,
-    IommuRequest, PageTable, PageTableError, Purpose, Step, TableChange, TranslationConfig,
-    TranslationFault, TranslationOrder, TranslationTable,
+    DescriptorReads, IdentityMapping, InvalidationScope, Iommu, IommuAnswer, IommuCounters,
+    IommuParameters, IommuRequest, PageTable, PageTableError, Purpose, Step, TableChange,
+    TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder, TranslationTable,
 };
 
 /// The configuration of a root complex.
@@ -263,7 +263,7 @@ impl<C: Cpu> RootComplex<C> {
     }
 
     /// The counters of the translation agent, if there is one.
-    pub fn iommu(&self) -> Option<IommuCounters> {
+    pub fn translations(&self) -> Option<TranslationCounters> {
         self.translation.as_ref().map(|agent| agent.counters())
     }
 
@@ -1133,9 +1133,7 @@ impl<C: Cpu> RootComplex<C> {
             return;
         };
         let Advanced { answers, responses } = agent.advance(&mut self.memory, now);
-        if let Some(after) = agent.wake_after(now) {
-            fx.wake(RootTimer::Translation, after);
-        }
+        self.wake_translation(fx);
         for (port, packet, outcome) in answers {
             let header = *fx.store()[packet].header();
             match &header.kind {
@@ -1180,18 +1178,27 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(agent) = &mut self.translation {
             agent.resolve(port, packet, outcome);
         }
+        let now = fx.now();
         while let Some(agent) = &mut self.translation
-            && let Some(released) = agent.release(port, fx.store())
+            && let Some(released) = agent.release(port, fx.store(), now)
         {
             let packet = released.packet;
             let header = *fx.store()[packet].header();
-            let passed = released.passed.max(fx.now());
+            let passed = released.passed.max(now);
             let inbound = Inbound::new(port, packet, &header, passed);
             if released.is_fault {
                 self.refuse(inbound, Refusal::UnsupportedRequest, fx);
             } else {
                 self.admit(inbound, fx);
             }
+        }
+        self.wake_translation(fx);
+    }
+
+    fn wake_translation(&mut self, fx: &mut Effects<'_, Self>) {
+        let agent = self.translation.as_mut();
+        if let Some(after) = agent.and_then(|agent| agent.wake_after(fx.now())) {
+            fx.wake(RootTimer::Translation, after);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Results of a run, as plain data.
 
 mod fibre;
+mod iommu;
 mod link;
 mod lost_line;
 
@@ -17,6 +18,7 @@ pub use crate::workload::flow::FlowResult;
 pub use crate::workload::lock::{LockResult, TransactionResult};
 pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;
+pub use iommu::IommuResult;
 pub use link::LinkResult;
 pub use lost_line::LostLine;
 
@@ -47,6 +49,9 @@ pub struct RunResult {
     pub fibres: Vec<FibreResult>,
     /// Lines whose last written data is lost: their accelerators are gone.
     pub lost_lines: Vec<LostLine>,
+    /// I/O MMUs that translate all addresses from below, by host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub iommus: Vec<IommuResult>,
     /// Packets that ended before their target, by node.
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
@@ -93,6 +98,7 @@ pub(crate) fn gather(seen: &Seen<'_>, refusals: &Refusals) -> RunResult {
         links: link::links(plan, models, now),
         fibres: fibre::fibres(plan, models, now),
         lost_lines: lost_line::lost_lines(plan, models, now),
+        iommus: iommu::iommus(plan, models),
         errors: errors.collect(),
         incoherence: None,
         standing_packets: 0,

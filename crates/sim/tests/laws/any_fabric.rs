@@ -265,14 +265,37 @@ fn host() -> impl Strategy<Value = Host> {
             &[r#""0 ns""#, r#""30 ns""#, r#""700 ns""#],
         ),
         setting("socket_bandwidth", &[r#""20.8 GB/s""#, r#""500 MB/s""#]),
+        iommu(),
     );
     // Flows use more than one socket's share of this memory.
     let memory = "memory = \"1 MiB\"\n";
     let sockets = select(&[1, 1, 2, 3, 8][..]);
-    (sockets, port(), lines).prop_map(move |(sockets, port, (a, b, c, d, e, f, g))| Host {
+    (sockets, port(), lines).prop_map(move |(sockets, port, (a, b, c, d, e, f, g, h))| Host {
         sockets,
-        lines: format!("sockets = {sockets}\n{memory}{port}") + &[a, b, c, d, e, f, g].concat(),
+        lines: format!("sockets = {sockets}\n{memory}{port}") + &[a, b, c, d, e, f, g, h].concat(),
     })
+}
+
+/// Small caches of translations, few walks, and software that invalidates; or no translation.
+fn iommu() -> impl Strategy<Value = String> {
+    let lines = (
+        setting("iommu_page", &[r#""4 KiB""#, r#""64 KiB""#, r#""1 GiB""#]),
+        setting("iommu_requests", &["0", "3", "1"]),
+        setting("iotlb_entries", &["64", "8", "4"]),
+        setting("walkers", &["8", "2", "1"]),
+        setting("walk_cache_entries", &["0", "2", "8"]),
+        setting("pretranslate", &["false", "true"]),
+        setting(
+            "invalidate_after",
+            &[r#""100 kB""#, r#""5 kB""#, r#""100 B""#],
+        ),
+        setting("invalidation_scope", &[r#""pages""#, r#""function""#]),
+        setting("invalidation_interval", &[r#""9 us""#, r#""200 ns""#]),
+    );
+    let lines = lines.prop_map(|(a, b, c, d, e, f, g, h, i)| {
+        "iommu = true\n".to_owned() + &[a, b, c, d, e, f, g, h, i].concat()
+    });
+    weighted(0.4, lines).prop_map(Option::unwrap_or_default)
 }
 
 fn switch(acs_redirect: bool) -> impl Strategy<Value = Switch> {

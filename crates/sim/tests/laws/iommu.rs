@@ -1,5 +1,9 @@
 //! A host that translates the addresses of all requests from below.
 
+use proptest::prelude::*;
+use sim::result::IommuResult;
+
+use crate::cases::cases;
 use crate::fixture::*;
 
 /// A device below a host with an I/O MMU, with a flow.
@@ -38,5 +42,157 @@ fn a_request_beyond_the_mapped_memory_is_unsupported() {
         let result = run(&machine(&host("1032 KiB"), &flow));
         assert!(!result.flow("f").intact);
         assert_eq!(result.errors("h0", "unsupported request"), 32);
+    }
+}
+
+/// The result of a flow, and that of the I/O MMU, whose memory answers after `latency_ns`.
+fn slow(latency_ns: u32, host: &str, flow: &str) -> (f64, IommuResult) {
+    let latency = format!("{latency_ns} ns");
+    let text = machine(&format!("iommu = true\n{host}"), flow).replace("80 ns", &latency);
+    let result = run(&text).all_intact();
+    (rate(result.flow("f")), result.iommus[0].clone())
+}
+
+#[test]
+fn walks_under_way_limit_the_rate_of_pages() {
+    for (walkers, direction) in [(1, "write"), (2, "write"), (1, "read"), (2, "read")] {
+        let host = format!("walkers = {walkers}");
+        let flow = format!("direction = \"{direction}\"\nsize = \"2 MiB\"");
+        let (rate, iommu) = slow(3000, &host, &flow);
+        let walk = 4.0 * (3000.0 + 2.5);
+        close(rate, f64::from(walkers) * 4096.0 / walk * 1e9, 1.0);
+        assert_eq!((iommu.walks, iommu.walk_reads), (512, 4 * 512));
+        assert_eq!(iommu.hits + iommu.misses, iommu.requests);
+    }
+}
+
+#[test]
+fn scattered_requests_are_limited_by_a_walk_each() {
+    let host = "walkers = 2\niommu_requests = 4\niommu_page = \"2 MiB\"\niotlb_entries = 1\niotlb_ways = 1";
+    let flow = "count = 400\nrequest_size = \"256 B\"\noffset = \"0 B\"\nwindow = \"60 MiB\"\naddresses = \"strided\"\nstride = \"2 MiB\"";
+    let (rate, iommu) = slow(1000, host, flow);
+    close(rate, 2.0 * 256.0 / (3.0 * 1002.5) * 1e9, 1.0);
+    assert_eq!((iommu.hits, iommu.walks), (0, 400));
+}
+
+#[test]
+fn a_walk_begins_at_the_lowest_table_that_is_cached() {
+    let host = "walkers = 1\nwalk_cache_entries = 8";
+    let (rate, iommu) = slow(2000, host, "size = \"4 MiB\"\noffset = \"0 B\"");
+    close(rate, 4096.0 / 2002.5 * 1e9, 1.0);
+    // The tables for 2 MiB are two; the one above them and the root were read once or twice.
+    assert_eq!((iommu.walks, iommu.walk_reads), (1024, 1024 + 3 + 1));
+}
+
+#[test]
+fn the_wait_of_a_request_is_told() {
+    let (_, iommu) = slow(80, "", "count = 1\nrequest_size = \"64 B\"");
+    assert_eq!((iommu.requests, iommu.hits, iommu.misses), (1, 0, 1));
+    assert_eq!(iommu.longest_wait_ns, LOOKUP + 4.0 * DESCRIPTOR);
+    assert_eq!(iommu.mean_wait_ns, iommu.longest_wait_ns);
+}
+
+#[test]
+fn a_slot_for_each_walk_lets_no_hit_go_under_a_miss() {
+    // Two devices: one has a new page each time, the other always the same one.
+    let device = |name: &str, flow: &str| {
+        format!(
+            "[devices.{name}]\nupstream = \"h0\"\n[[flows]]\nid = \"{name}\"\nfrom = \"{name}\"\nto = \"h0\"\nrequest_size = \"64 B\"\n{flow}\n"
+        )
+    };
+    let far = "size = \"1 MiB\"\nwindow = \"8 MiB\"\naddresses = \"random\"";
+    let near = "count = 100\ninterval = \"5 us\"\nwindow = \"4 KiB\"";
+    let text = |slots: u32| {
+        format!(
+            "[links]\ngeneration = 3\nlanes = 8\n{HOST}iommu = true\niommu_requests = {slots}\n{}{}",
+            device("far", far),
+            device("near", near)
+        )
+    };
+    let wait = |slots: u32| {
+        let result = run(&text(slots)).all_intact();
+        let near = result.flow("near").latency_ns.as_ref().expect("writes");
+        near.p50
+    };
+    let (free, one) = (wait(0), wait(1));
+    assert!(one > free + 100.0, "{one} {free}");
+}
+
+#[test]
+fn a_buffer_that_software_unmaps_is_walked_for_again() {
+    // A ring of 16 pages, each used once in turn.
+    let flow = "count = 1024\nrequest_size = \"4 KiB\"\noffset = \"0 B\"\nwindow = \"64 KiB\"\ninterval = \"3 us\"";
+    let walks = |host: &str| {
+        let (_, iommu) = slow(80, host, flow);
+        (iommu.walks, iommu.invalidations)
+    };
+    assert_eq!(walks(""), (16, 0));
+    // Each buffer is invalidated after its use, before the ring comes to it again; the run ends before the last invalidation does.
+    assert_eq!(walks("invalidate_after = \"4 KiB\""), (1024, 1023));
+    assert_eq!(walks("invalidate_after = \"256 KiB\""), (256, 15));
+    let all = "invalidate_after = \"256 KiB\"\ninvalidation_scope = \"function\"";
+    assert_eq!(walks(all), (256, 15));
+}
+
+#[test]
+fn a_flush_of_everything_comes_at_intervals() {
+    let flow =
+        "duration = \"100 us\"\ninterval = \"1 us\"\nrequest_size = \"64 B\"\nwindow = \"4 KiB\"";
+    let (_, iommu) = slow(80, "invalidation_interval = \"10 us\"", flow);
+    assert!((9..=10).contains(&iommu.invalidations), "{iommu:?}");
+    assert_eq!(iommu.walks, 1 + iommu.invalidations);
+}
+
+proptest! {
+    #![proptest_config(cases(24))]
+
+    #[test]
+    fn bytes_are_where_they_would_be_without_an_iommu(
+        devices in 1..4_usize,
+        flows in prop::collection::vec(
+            (0..4_usize, 0..4_usize, prop::sample::select(&["write", "read", "both"][..]), 1..48_u64, any::<bool>()),
+            1..5,
+        ),
+        page in prop::sample::select(&["4 KiB", "64 KiB", "2 MiB", "1 GiB"][..]),
+        (walkers, slots, walk_cache) in (1..4_u32, 0..4_u32, 0..4_u32),
+        (entries, after, interval) in (0..4_u32, prop::option::of(1..32_u64), prop::option::of(1..20_u64)),
+        scope in prop::sample::select(&["pages", "function"][..]),
+        coherent in any::<bool>(),
+    ) {
+        let mut host = format!(
+            "memory = \"16 MiB\"\niommu = true\niommu_page = \"{page}\"\nwalkers = {walkers}\niommu_requests = {slots}\nwalk_cache_entries = {walk_cache}\niotlb_entries = {}\niotlb_ways = 1\ninvalidation_scope = \"{scope}\"\ncoherent = {coherent}\n",
+            1 << entries
+        );
+        if let Some(after) = after {
+            host += &format!("invalidate_after = \"{after} KiB\"\n");
+        }
+        if let Some(interval) = interval {
+            host += &format!("invalidation_interval = \"{interval} us\"\n");
+        }
+        let mut text = format!("[links]\ngeneration = 3\nlanes = 4\n{HOST}{host}[switches.s]\nupstream = \"h0\"\n");
+        for device in 0..devices {
+            let above = if device == 2 { "h0" } else { "s" };
+            text += &format!("[devices.d{device}]\nupstream = \"{above}\"\nbar = \"1 MiB\"\n");
+        }
+        for (from, to, direction, size, is_random) in &flows {
+            let from = from % devices;
+            let to = match to % (devices + 1) {
+                to if to == from || to == devices => "h0".to_owned(),
+                to => format!("d{to}"),
+            };
+            let addresses = if *is_random { "random" } else { "sequential" };
+            text += &format!(
+                "[[flows]]\nfrom = \"d{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"{size} KiB\"\nwindow = \"64 KiB\"\naddresses = \"{addresses}\"\nrequest_size = \"1 KiB\"\n"
+            );
+        }
+        let result = run_to_rest(&text);
+        for flow in &result.flows {
+            prop_assert!(flow.completed && flow.intact, "{flow:?}\n{text}");
+        }
+        prop_assert!(result.errors.is_empty(), "{:?}\n{text}", result.errors);
+        let iommu = &result.iommus[0];
+        prop_assert_eq!(iommu.faults, 0);
+        prop_assert_eq!(iommu.hits + iommu.misses, iommu.requests);
+        prop_assert!(iommu.walk_reads >= iommu.walks && iommu.walk_reads <= 4 * iommu.walks);
     }
 }

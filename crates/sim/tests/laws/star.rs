@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use fabric::{RootComplexConfig, RootComplexParameters, Switch, SwitchConfig, SwitchParameters};
+use fabric::{
+    IdentityMapping, IommuParameters, RootComplexConfig, RootComplexParameters, Switch,
+    SwitchConfig, SwitchParameters, TranslationConfig,
+};
 use host::{Host, Processor};
 use kernel::{
     Action, Bandwidth, Component, ComponentId, Effects, Label, Port, Span, Stream, Time, World,
@@ -15,7 +18,7 @@ use protocol::{
     BridgeFunction, Class, ConfigSpace, Express, FunctionId, Generation, Header, Identity,
     PortType, Tag, register,
 };
-use transaction::{Functions, PortFunction};
+use transaction::{Functions, PageSize, PortFunction};
 
 /// A device that sends what it is told and keeps what it is given until it is told to free it.
 pub struct Stub {
@@ -208,11 +211,13 @@ pub enum Kind {
     Root,
     /// A root complex of two sockets, with the stubs at both in turn.
     Sockets,
+    /// A root complex that translates addresses and forgets their translations soon.
+    Translating,
 }
 
 impl Kind {
     fn is_root(self) -> bool {
-        matches!(self, Kind::Root | Kind::Sockets)
+        matches!(self, Kind::Root | Kind::Sockets | Kind::Translating)
     }
 
     /// A hop slower than the links, so that packets wait for it.
@@ -222,6 +227,31 @@ impl Kind {
             socket_bandwidth: Bandwidth(2_000_000_000),
             ..RootComplexParameters::default()
         }
+    }
+
+    /// A translation agent that knows the pages of `stubs` alone, in which half of the requests wait for a walk.
+    fn translation(self, stubs: Range<usize>) -> Option<TranslationConfig> {
+        let parameters = IommuParameters {
+            iotlb_entries: 2,
+            iotlb_ways: 1,
+            walkers: 2,
+            iommu_requests: 5,
+            invalidate_after: Some(kernel::Bytes(700)),
+            ..IommuParameters::default()
+        };
+        let page = |stub| (base(stub)..base(stub) + 4096, PageSize::Kib4);
+        (self == Kind::Translating).then(|| TranslationConfig {
+            parameters,
+            asking: Vec::new(),
+            others: Vec::new(),
+            tables: None,
+            present: Vec::new(),
+            absent: Vec::new(),
+            identity: Some(IdentityMapping {
+                tables: 0..1 << 20,
+                ranges: stubs.map(page).collect(),
+            }),
+        })
     }
 }
 
@@ -262,7 +292,7 @@ impl Star {
                 patterns: Arc::new([]),
                 jitter: Stream::named(1, "jitter"),
                 coherence: None,
-                translation: None,
+                translation: kind.translation(0..stubs),
                 cpu: Processor::new(FunctionId(0), parameters.limits(512), 1),
                 parameters,
             })))
@@ -414,9 +444,10 @@ pub fn buffers(headers: [u32; 3], data: u64) -> PortParameters {
 }
 
 /// Everything that queues.
-pub const KINDS: [Kind; 4] = [
+pub const KINDS: [Kind; 5] = [
     Kind::CutThrough,
     Kind::StoreAndForward,
     Kind::Root,
     Kind::Sockets,
+    Kind::Translating,
 ];

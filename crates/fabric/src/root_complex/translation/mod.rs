@@ -1,6 +1,7 @@
 //! The translation agent in its host: requests of devices, reads of page tables, and the software that makes pages resident for
 //! page requests.
 
+mod invalidations;
 mod iommu;
 mod slots;
 mod untranslated;
@@ -18,12 +19,13 @@ use transaction::{Mapping, Memory, PageSize, Rights};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
+use invalidations::Invalidations;
 use slots::{Question, Slots};
 use untranslated::{Progress, Untranslated, Waiting};
 
 pub use iommu::{
-    DescriptorReads, Iommu, IommuAnswer, IommuCounters, IommuParameters, IommuRequest, PageTable,
-    PageTableError, Purpose, Step, TranslationFault, TranslationTable,
+    DescriptorReads, InvalidationScope, Iommu, IommuAnswer, IommuCounters, IommuParameters,
+    IommuRequest, PageTable, PageTableError, Purpose, Step, TranslationFault, TranslationTable,
 };
 pub(super) use untranslated::Released;
 
@@ -97,6 +99,21 @@ pub enum TableChange {
     Map(Vec<Mapping>),
 }
 
+/// Counters of a host's translation agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TranslationCounters {
+    /// Counters of the IOMMU itself.
+    pub iommu: IommuCounters,
+    /// Requests from below that have waited for a translation, which may be a fault.
+    pub requests: u64,
+    /// Time of all these requests from their root ports to the memory system, for their translations and for earlier packets.
+    pub waited: Span,
+    /// The longest of these times.
+    pub longest_wait: Span,
+    /// Invalidations by software while devices run, besides those of buffers that move.
+    pub invalidations: u64,
+}
+
 /// A translation agent, with the software that serves it.
 #[derive(Debug)]
 pub(super) struct TranslationAgent {
@@ -117,8 +134,12 @@ pub(super) struct TranslationAgent {
     asking: Vec<FunctionId>,
     others: Vec<FunctionId>,
     untranslated: Untranslated,
+    /// The waits of requests from below.
+    waits: TranslationCounters,
     /// Unmappings by invalidation tag: the ticket, and the functions that have not confirmed yet.
     invalidations: Vec<Option<(u32, Vec<FunctionId>)>>,
+    /// Invalidations that are not part of unmappings.
+    routine: Invalidations,
     page_latency: Span,
     lead: Span,
     wake: WakeUp,
@@ -227,16 +248,22 @@ impl TranslationAgent {
             asking: config.asking,
             others: config.others,
             untranslated: Untranslated::default(),
+            waits: TranslationCounters::default(),
             invalidations: vec![None; usize::from(InvalidateTag::COUNT)],
+            routine: Invalidations::new(&config.parameters),
             page_latency: config.parameters.page_latency,
             lead,
             wake: WakeUp::default(),
         })
     }
 
-    /// The counters of the IOMMU.
-    pub(super) fn counters(&self) -> IommuCounters {
-        self.iommu.counters()
+    /// The counters so far.
+    pub(super) fn counters(&self) -> TranslationCounters {
+        TranslationCounters {
+            iommu: self.iommu.counters(),
+            invalidations: self.routine.done(),
+            ..self.waits
+        }
     }
 
     /// Takes a packet that came in at `port` and has passed its datapath at `passed`, if it must wait for the translation of its own
@@ -312,6 +339,7 @@ impl TranslationAgent {
     /// Handles all events that are due; returns the answers of the IOMMU and the responses to page requests.
     pub(super) fn advance(&mut self, memory: &mut MemoryController, now: Time) -> Advanced {
         let mut advanced = Advanced::default();
+        self.routine.advance(&mut self.iommu, now);
         while self.iommu.next_time() <= now {
             self.take_answers(memory, now, &mut advanced);
         }
@@ -360,8 +388,26 @@ impl TranslationAgent {
     }
 
     /// The next packet of a port that need not wait any longer.
-    pub(super) fn release(&mut self, port: Port, packets: &mut Packets) -> Option<Released> {
+    pub(super) fn release(
+        &mut self,
+        port: Port,
+        packets: &mut Packets,
+        now: Time,
+    ) -> Option<Released> {
         let waiting = self.untranslated.release(port, packets)?;
+        if let Progress::Answered(_) = waiting.progress {
+            let wait = now.since(waiting.passed.min(now));
+            self.waits.requests += 1;
+            self.waits.waited += wait;
+            self.waits.longest_wait = self.waits.longest_wait.max(wait);
+        }
+        if let Progress::Answered(Ok(mapping)) = &waiting.progress {
+            let header = packets[waiting.packet].header();
+            if let Some((who, ..)) = untranslated::needed_translation(header) {
+                let bytes = untranslated::accessed_bytes(header);
+                self.routine.record(who, mapping, bytes, now);
+            }
+        }
         Some(waiting.into_released(packets))
     }
 
@@ -399,7 +445,8 @@ impl TranslationAgent {
             .page_requests
             .front()
             .map_or(Time::NEVER, |(due, ..)| *due);
-        self.iommu.next_time().min(wanted)
+        let routine = self.routine.next_time();
+        self.iommu.next_time().min(wanted).min(routine)
     }
 
     /// Whether the page of `address` is unmapped temporarily.

@@ -129,6 +129,15 @@ pub(super) fn needed_translation(header: &Header) -> Option<Needed> {
     }
 }
 
+/// Bytes that a request reads or writes.
+pub(super) fn accessed_bytes(header: &Header) -> u64 {
+    match &header.kind {
+        Kind::MemoryRead(request) | Kind::MemoryWrite(request) => request.byte_len().into(),
+        Kind::Atomic(request) => request.width().into(),
+        _ => 0,
+    }
+}
+
 /// The header with its address translated by `mapping`.
 fn translated(header: &Header, mapping: &Mapping) -> Header {
     let kind = match header.kind {

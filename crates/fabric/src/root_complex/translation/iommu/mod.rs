@@ -19,7 +19,7 @@ use transaction::{GeometryError, Mapping, PageSize, Rights, TranslationCache};
 
 pub use descriptor::{Step, TranslationTable};
 pub use page_table::{PageTable, PageTableError};
-pub use parameters::IommuParameters;
+pub use parameters::{InvalidationScope, IommuParameters};
 pub use request::{IommuAnswer, IommuRequest, Purpose, TranslationFault};
 
 use descriptor::ADDRESS_BITS;
@@ -140,6 +140,21 @@ impl Iommu {
         self.iotlb.invalidate(who, range);
         self.walk_cache.invalidate(who, range);
         self.walkers.invalidate(who, range);
+    }
+
+    /// Removes cached translations of these addresses of a function, and keeps the cached tables above them: software has changed no
+    /// table, only pages (VT-d, Invalidation Hint).
+    pub fn invalidate_pages(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+        self.iotlb.invalidate(who, range);
+        self.walkers.invalidate_pages(who, range);
+    }
+
+    /// Removes all cached translations and tables of all functions.
+    pub fn invalidate_all(&mut self) {
+        let all: Vec<FunctionId> = self.contexts.keys().copied().collect();
+        for who in all {
+            self.invalidate(who, &(0..=u64::MAX));
+        }
     }
 
     /// Takes a request. [`Self::advance`] returns its answer, perhaps at the same time.

@@ -12,7 +12,7 @@ kernel::parameters! {
         /// Largest page by which software maps the memory for `iommu`; other devices' BARs have the largest pages that fit.
         iommu_page: PageSize = PageSize::Kib4, from "common on Linux: each buffer of a driver is mapped by itself";
         /// Bytes of the memory, from its beginning, that software maps for `iommu`; what is beyond is a fault.
-        iommu_mapped: Option<Bytes> = None, within None..=Some(Bytes(1 << 36)), from "our choice: all of it";
+        iommu_mapped: Option<Bytes> = None, within Some(Bytes(4096))..=Some(Bytes(1 << 36)), from "our choice: all of it";
         /// Most requests from below whose translations are outstanding; later ones wait in the receive buffers of their root ports. 0
         /// for as many as these buffers hold.
         iommu_requests: u32 = 0, within 0..=65536, from "our choice: the receive buffers are the limit";
@@ -26,6 +26,16 @@ kernel::parameters! {
         walkers: u32 = 8, within 1..=256, from "Arm MMU-500 TRM 2.3.5: eight for a translation buffer unit";
         /// Tables of the lower levels in the walk cache, at which walks can begin.
         walk_cache_entries: u32 = 0, within 0..=4096, from "our choice: none, every walk begins at the root";
+        /// Bytes of translated requests of a function after which software invalidates, because it unmaps what the function has used: the
+        /// size of a buffer (iommu.strict=1 on Linux), or of as many as are unmapped together.
+        invalidate_after: Option<Bytes> = None, within Some(Bytes(1))..=Some(Bytes(1 << 40)), from "our choice: mappings stay. Linux, drivers/iommu/dma-iommu.c: a flush queue has 256 buffers";
+        /// Translations that go after so many bytes: "pages", those of the pages that the function has used since the last time, or
+        /// "function", all of it, with the tables in the walk cache.
+        invalidation_scope: InvalidationScope = InvalidationScope::Pages, from "VT-d, IOTLB Invalidate: page-selective or domain-selective; iommu.strict=1 on Linux unmaps pages";
+        /// Time from the first use of a translation to an invalidation of all translations of all functions, again and again.
+        invalidation_interval: Option<Span> = None, within Some(Span::from_ns(1))..=Some(Span::from_us(64_000_000)), from "our choice: none. Linux, drivers/iommu/dma-iommu.c: a flush queue is emptied after 10 ms";
+        /// Time of an invalidation in the IOMMU, from its order or the end of the one before.
+        invalidation_latency: Span = Span::from_ns(200), from "our choice: two accesses to memory, for the descriptor and for the status of its end (VT-d, queued invalidation)";
         /// Time of a translation request (ATS) in the agent before its lookup.
         request_latency: Span = Span::ZERO, from "our choice: none";
         /// Time that software takes to make a page resident for a page request (PRI).
@@ -34,6 +44,21 @@ kernel::parameters! {
         pretranslate: bool = false, from "off by default in gem5's SMMUv3, too";
     }
 }
+
+/// The translations that an invalidation by software removes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvalidationScope {
+    /// The pages that the function has used.
+    Pages,
+    /// All translations of the function.
+    Function,
+}
+
+impl InvalidationScope {
+    const NAMES: [(&str, Self); 2] = [("pages", Self::Pages), ("function", Self::Function)];
+}
+
+kernel::choices!(InvalidationScope);
 
 impl IommuParameters {
     /// An IOTLB of this geometry, if it is valid.

@@ -301,6 +301,39 @@ fn a_walk_that_has_found_a_page_begins_again_when_any_part_of_that_is_invalidate
 }
 
 #[test]
+fn an_invalidation_of_pages_alone_keeps_the_tables_above_them_and_the_walks_that_have_read_these() {
+    let mut world = World::new(|parameters| parameters.walk_cache_entries = 4);
+    world.map_pages(1);
+    world.ask(0, Purpose::Read);
+    assert!(world.pass(LOOKUP + READ).is_empty());
+    world.iommu.invalidate_pages(DEVICE, &(0..=0xfff));
+    assert_eq!(world.pass(Span::from_us(10))[0].1, READ * 3);
+    world.iommu.invalidate_pages(DEVICE, &(0..=0xfff));
+    assert_eq!(world.answer(0, Purpose::Read).0, LOOKUP + READ);
+    world.ask(0x1000, Purpose::Read);
+    assert!(world.pass(LOOKUP).is_empty());
+    world.iommu.invalidate_pages(DEVICE, &(0x1000..=0x1fff));
+    let again = world.pass(Span::from_us(10));
+    let fault = Err(TranslationFault::NotPresent);
+    assert_eq!(again, [(2, READ * 2, fault)]);
+}
+
+#[test]
+fn functions_without_a_context_share_a_table_and_no_entries() {
+    let mut world = World::new(|_| ());
+    world.map_pages(1);
+    world.iommu.attach_others(world.table.root());
+    for who in [OTHER, FunctionId::new(3, 0, 0), OTHER] {
+        world.ask_as(who, 0, Purpose::Read);
+        assert!(world.pass(Span::from_us(1))[0].2.is_ok());
+    }
+    assert_eq!(world.iommu.counters().walks, 2);
+    world.iommu.invalidate_all();
+    world.ask_as(OTHER, 0, Purpose::Read);
+    assert_eq!(world.pass(Span::from_us(1))[0].1, LOOKUP + READ * 4);
+}
+
+#[test]
 fn a_walk_elsewhere_goes_on_through_an_invalidation() {
     let mut world = World::new(|_| ());
     world.map_pages(2);

@@ -111,6 +111,16 @@ impl Walkers {
         }
     }
 
+    /// Marks walks of a function as stale if they have read a descriptor of a page of these addresses.
+    pub(super) fn invalidate_pages(&mut self, who: FunctionId, range: &RangeInclusive<u64>) {
+        let walks = self.walks.iter_mut().flatten();
+        for walk in walks.filter(|walk| walk.miss.who == who) {
+            if !matches!(walk.step, Step::Table(_)) {
+                walk.is_stale |= overlap(&walk.affected(), range);
+            }
+        }
+    }
+
     fn free(&self) -> Option<usize> {
         self.walks.iter().position(Option::is_none)
     }
