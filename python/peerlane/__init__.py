@@ -24,7 +24,7 @@ from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
 from peerlane.results.collection import Collection
 from peerlane.results.flows import FlowResult, Latency, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
-from peerlane.results.run import Fault, RunResult
+from peerlane.results.run import Fault, IommuResult, RunResult
 
 __all__ = [
     "Bounds",
@@ -37,6 +37,7 @@ __all__ = [
     "FibreResult",
     "FlowResult",
     "HostThread",
+    "IommuResult",
     "Latency",
     "LinkResult",
     "LoadPoint",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from peerlane.results.collection import By, Collection
@@ -32,9 +32,32 @@ class Fault(Document):
 
 
 @dataclass(frozen=True, slots=True)
+class IommuResult(Document):
+    """The I/O MMU of a host that translates all addresses from below, over the whole run.
+
+    `requests` had to be translated; `hits` and `misses` count their lookups in the IOTLB. `walks`
+    are page walks, which a miss may share, and `walk_reads` their reads of memory. `invalidations`
+    are those of software, and `faults` requests without a translation. The waits are the times from
+    a root port to the memory system, for the translation and for earlier packets.
+    """
+
+    host: str
+    requests: int
+    hits: int
+    misses: int
+    walks: int
+    walk_reads: int
+    invalidations: int
+    faults: int
+    mean_wait_ns: float
+    longest_wait_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult(Document):
     """Everything that one run measured.
 
+    `iommus` has the hosts with `iommu = true`; the JSON leaves it out where there are none.
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
     """
@@ -54,6 +77,9 @@ class RunResult(Document):
     errors: Annotated[Collection[Fault], By("where")]
     incoherence: str | None
     standing_packets: int
+    iommus: Annotated[Collection[IommuResult], By("host")] = field(
+        default_factory=lambda: Collection(key="host")
+    )
 
     @classmethod
     def from_json(cls, text: str) -> RunResult:
@@ -62,7 +88,10 @@ class RunResult(Document):
 
     def to_json(self) -> dict[str, Any]:
         """The result as the command line writes it."""
-        return encode(self)
+        document = encode(self)
+        if not self.iommus:
+            del document["iommus"]
+        return document
 
     def to_pandas(self) -> DataFrame:
         """The flows, one line for each; the other collections have a `to_pandas` of their own.

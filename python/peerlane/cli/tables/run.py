@@ -58,6 +58,8 @@ def run(result: RunResult, fabric: Tree) -> RenderableType:
     parts += _links(result.links)
     if result.fibres:
         parts += _fibres(result.fibres, fabric)
+    if result.iommus:
+        parts.append(_iommus(result))
     if result.errors:
         parts += _errors(result.errors)
     return Group(*parts)
@@ -286,6 +288,25 @@ def _carried(fibres: Sequence[FibreResult]) -> list[str]:
         str(sum(fibre.replays for fibre in fibres)),
         duration(sum(fibre.credit_stall_ns for fibre in fibres)),
     ]
+
+
+def _iommus(result: RunResult) -> Table:
+    table = blank("I/O MMU of")
+    numbers(table, "requests", "hits", "walks", "reads")
+    numbers(table, "invalidations", "faults", "wait", "longest")
+    for one in result.iommus:
+        table.add_row(
+            one.host,
+            str(one.requests),
+            f"{one.hits / one.requests:.1%}" if one.requests else "",
+            str(one.walks),
+            str(one.walk_reads),
+            str(one.invalidations),
+            str(one.faults),
+            duration(one.mean_wait_ns),
+            duration(one.longest_wait_ns),
+        )
+    return table
 
 
 def _errors(errors: Sequence[Fault]) -> Iterator[RenderableType]:
