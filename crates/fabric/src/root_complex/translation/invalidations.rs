@@ -21,19 +21,31 @@ pub(super) struct Invalidations {
     interval: Option<Span>,
     latency: Span,
     used: BTreeMap<FunctionId, Used>,
-    /// The time of the next flush, if translations were used since the last one.
-    flush: Option<Time>,
+    flush: Flush,
     /// Ordered invalidations with the times of their ends, in order.
     queue: VecDeque<(Time, Invalidation)>,
     done: u64,
 }
 
-/// Translations that a function has used since the last invalidation.
+/// Translations that a function has used since the last invalidation was ordered.
 #[derive(Debug, Default)]
 struct Used {
     bytes: u64,
     /// The first address and the last address of each page.
     pages: BTreeSet<(u64, u64)>,
+    /// Invalidations for the function that have not ended. Software waits for their end before it orders the next ones.
+    outstanding: usize,
+}
+
+/// The state of the invalidation of everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flush {
+    /// No translation was used since the last one.
+    Idle,
+    /// It is ordered at this time.
+    At(Time),
+    /// It has not ended.
+    Outstanding,
 }
 
 /// A command to the IOMMU.
@@ -55,7 +67,7 @@ impl Invalidations {
             interval: parameters.invalidation_interval,
             latency: parameters.invalidation_latency,
             used: BTreeMap::new(),
-            flush: None,
+            flush: Flush::Idle,
             queue: VecDeque::new(),
             done: 0,
         }
@@ -69,51 +81,90 @@ impl Invalidations {
     /// Takes note of a request of `bytes` of a function that was translated by `mapping` and goes on at `now`. After enough bytes
     /// software has no more use for the buffer, and invalidates.
     pub(super) fn record(&mut self, who: FunctionId, mapping: &Mapping, bytes: u64, now: Time) {
-        if let (Some(interval), None) = (self.interval, self.flush) {
-            self.flush = Some(now + interval);
+        if let (Some(interval), Flush::Idle) = (self.interval, self.flush) {
+            self.flush = Flush::At(now + interval);
         }
-        let Some(after) = self.after else { return };
+        if self.after.is_none() {
+            return;
+        }
         let used = self.used.entry(who).or_default();
         used.bytes += bytes;
         if self.scope == InvalidationScope::Pages {
             let range = mapping.range();
             used.pages.insert((*range.start(), *range.end()));
         }
-        if used.bytes < after {
-            return;
-        }
-        let used = std::mem::take(used);
-        match self.scope {
-            InvalidationScope::Pages => {
-                for range in runs(used.pages) {
-                    self.order(Invalidation::Pages(who, range), now);
-                }
-            }
-            InvalidationScope::Function => self.order(Invalidation::Function(who), now),
-        }
+        self.order_used(who, now);
     }
 
     /// The time of the next event.
     pub(super) fn next_time(&self) -> Time {
-        let done = self.queue.front().map(|(done, _)| *done);
-        let next = done.into_iter().chain(self.flush).min();
-        next.unwrap_or(Time::NEVER)
+        let done = self.queue.front().map_or(Time::NEVER, |(done, _)| *done);
+        match self.flush {
+            Flush::At(flush) => done.min(flush),
+            Flush::Idle | Flush::Outstanding => done,
+        }
     }
 
     /// Handles all events until `now`.
     pub(super) fn advance(&mut self, iommu: &mut Iommu, now: Time) {
-        if let Some(flush) = self.flush.filter(|flush| *flush <= now) {
-            self.flush = None;
-            self.used.clear();
+        if let Flush::At(flush) = self.flush
+            && flush <= now
+        {
+            self.flush = Flush::Outstanding;
+            for used in self.used.values_mut() {
+                used.bytes = 0;
+                used.pages.clear();
+            }
             self.order(Invalidation::All, flush);
         }
         while let Some((_, invalidation)) = self.queue.pop_front_if(|(done, _)| *done <= now) {
             self.done += 1;
             match invalidation {
-                Invalidation::Pages(who, range) => iommu.invalidate_pages(who, &range),
-                Invalidation::Function(who) => iommu.invalidate(who, &(0..=u64::MAX)),
-                Invalidation::All => iommu.invalidate_all(),
+                Invalidation::Pages(who, range) => {
+                    iommu.invalidate_pages(who, &range);
+                    self.end(who, now);
+                }
+                Invalidation::Function(who) => {
+                    iommu.invalidate(who, &(0..=u64::MAX));
+                    self.end(who, now);
+                }
+                Invalidation::All => {
+                    iommu.invalidate_all();
+                    self.flush = Flush::Idle;
+                }
             }
+        }
+    }
+
+    /// Ends an invalidation for a function; software may order the next one.
+    fn end(&mut self, who: FunctionId, now: Time) {
+        if let Some(used) = self.used.get_mut(&who) {
+            used.outstanding -= 1;
+            self.order_used(who, now);
+        }
+    }
+
+    /// Orders the invalidation of what a function has used, if that is enough.
+    fn order_used(&mut self, who: FunctionId, now: Time) {
+        let (Some(after), Some(used)) = (self.after, self.used.get_mut(&who)) else {
+            return;
+        };
+        if used.outstanding > 0 || used.bytes < after {
+            return;
+        }
+        used.bytes = 0;
+        let invalidations: Vec<Invalidation> = match self.scope {
+            InvalidationScope::Pages => {
+                let ranges = runs(std::mem::take(&mut used.pages)).into_iter();
+                ranges
+                    .map(|range| Invalidation::Pages(who, range))
+                    .collect()
+            }
+            InvalidationScope::Function => vec![Invalidation::Function(who)],
+        };
+        used.outstanding = invalidations.len();
+        for invalidation in invalidations {
+            self.order(invalidation, now);
         }
     }
 
@@ -196,6 +247,22 @@ mod tests {
                 (at(410), Invalidation::Pages(DEVICE, 0x7000..=0x7fff)),
             ]
         );
+    }
+
+    #[test]
+    fn software_waits_for_the_end_of_an_invalidation_before_it_orders_the_next() {
+        let mut all = invalidations(|all| all.invalidate_after = Some(Bytes(4 << 10)));
+        let mut iommu = Iommu::new(&IommuParameters::default()).expect("a legal geometry");
+        for number in 0..3 {
+            all.record(DEVICE, &page(number), 4 << 10, at(10 * number));
+        }
+        let first = (at(200), Invalidation::Pages(DEVICE, 0..=0xfff));
+        assert_eq!(ordered(&all), [first]);
+        all.advance(&mut iommu, at(200));
+        let rest = (at(400), Invalidation::Pages(DEVICE, 0x1000..=0x2fff));
+        assert_eq!(ordered(&all), [rest]);
+        all.advance(&mut iommu, at(400));
+        assert_eq!((all.done(), all.next_time()), (2, Time::NEVER));
     }
 
     #[test]

@@ -34,7 +34,8 @@ kernel::parameters! {
         invalidation_scope: InvalidationScope = InvalidationScope::Pages, from "VT-d, IOTLB Invalidate: page-selective or domain-selective; iommu.strict=1 on Linux unmaps pages";
         /// Time from the first use of a translation to an invalidation of all translations of all functions, again and again.
         invalidation_interval: Option<Span> = None, within Some(Span::from_ns(1))..=Some(Span::from_us(64_000_000)), from "our choice: none. Linux, drivers/iommu/dma-iommu.c: a flush queue is emptied after 10 ms";
-        /// Time of an invalidation in the IOMMU, from its order or the end of the one before.
+        /// Time of an invalidation in the IOMMU, from its order or the end of the one before. Software waits for its end before it
+        /// orders the next one for the function.
         invalidation_latency: Span = Span::from_ns(200), from "our choice: two accesses to memory, for the descriptor and for the status of its end (VT-d, queued invalidation)";
         /// Time of a translation request (ATS) in the agent before its lookup.
         request_latency: Span = Span::ZERO, from "our choice: none";
