@@ -255,10 +255,15 @@ impl TablePool {
     }
 }
 
-/// The largest page up to `largest` that begins at `address` and ends by `end`, mapped to itself.
+/// The largest page up to `largest` that begins at `address` and ends by `end`, mapped to itself. Contiguous descriptors, which other
+/// architectures do not have, are used only if `largest` is such a page.
 fn identity_page(address: u64, end: u64, largest: PageSize) -> Mapping {
+    let is_usual = |size: PageSize| !matches!(size, PageSize::Kib64 | PageSize::Mib32);
     let fits = |size: &PageSize| {
-        *size <= largest && size.base_of(address) == address && end - address >= size.bytes()
+        *size <= largest
+            && (*size == largest || is_usual(*size))
+            && size.base_of(address) == address
+            && end - address >= size.bytes()
     };
     let size = PageSize::ALL.into_iter().rfind(fits);
     let size = size.unwrap_or(PageSize::Kib4);

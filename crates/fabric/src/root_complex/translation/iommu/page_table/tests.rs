@@ -209,7 +209,7 @@ fn an_identity_mapping_has_the_largest_pages_that_fit() {
     for (address, size) in [
         (0x1f_f000, PageSize::Kib4),
         (0x20_0000, PageSize::Mib2),
-        (0x200_0000, PageSize::Mib32),
+        (0x200_0000, PageSize::Mib2),
         (0x4000_1234, PageSize::Gib1),
     ] {
         let found = table.find(address, &memory).expect("it is mapped");
@@ -217,6 +217,20 @@ fn an_identity_mapping_has_the_largest_pages_that_fit() {
     }
     for address in [0x1f_efff, 0x8000_0000] {
         assert!(table.find(address, &memory).is_err());
+    }
+}
+
+#[test]
+fn an_identity_mapping_has_contiguous_descriptors_only_where_they_are_asked_for() {
+    for (largest, size) in [
+        (PageSize::Kib64, PageSize::Kib64),
+        (PageSize::Mib32, PageSize::Mib2),
+    ] {
+        let (mut table, mut memory) = empty(8);
+        let mapped = table.map_identity(&(0..4 << 20), largest, &mut memory);
+        mapped.expect("nothing is there");
+        let found = table.find(0x1_2345, &memory).expect("it is mapped");
+        assert_eq!(found.size(), size);
     }
 }
 
