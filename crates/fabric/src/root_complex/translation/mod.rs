@@ -1,6 +1,7 @@
 //! The translation agent in its host: requests of devices, reads of page tables, and the software that makes pages resident for
 //! page requests.
 
+mod identity;
 mod invalidations;
 mod iommu;
 mod slots;
@@ -15,7 +16,7 @@ use protocol::{
     Access, FunctionId, Header, InvalidateTag, InvalidateTags, Invalidation, MemoryRequest,
     Message, PageRange, PageRequest, PageResponse, Translation,
 };
-use transaction::{Mapping, Memory, PageSize, Rights};
+use transaction::{Mapping, Rights};
 
 use crate::root_complex::memory::MemoryController;
 use crate::root_complex::timer::WakeUp;
@@ -23,6 +24,7 @@ use invalidations::Invalidations;
 use slots::{Question, Slots};
 use untranslated::{Progress, Untranslated, Waiting};
 
+pub use identity::IdentityMapping;
 pub use iommu::{
     DescriptorReads, InvalidationScope, Iommu, IommuAnswer, IommuCounters, IommuParameters,
     IommuRequest, PageTable, PageTableError, Purpose, Step, TranslationFault, TranslationTable,
@@ -49,35 +51,6 @@ pub struct TranslationConfig {
     pub absent: Vec<Mapping>,
     /// The mapping of the addresses of all other functions, if these are translated, too.
     pub identity: Option<IdentityMapping>,
-}
-
-/// A mapping of addresses to themselves.
-#[derive(Clone, Debug)]
-pub struct IdentityMapping {
-    /// The memory addresses of the page tables.
-    pub tables: Range<u64>,
-    /// The mapped addresses, whole pages of 4 KiB, with the largest page of each range. No two ranges overlap.
-    pub ranges: Vec<(Range<u64>, PageSize)>,
-}
-
-impl IdentityMapping {
-    /// The most bytes that the page tables of these ranges take.
-    pub fn table_bytes(ranges: &[(Range<u64>, PageSize)]) -> u64 {
-        let tables = ranges.iter();
-        let tables = tables.map(|(range, largest)| PageTable::identity_tables(range, *largest));
-        (1 + tables.sum::<u64>()) * PAGE
-    }
-
-    /// The page table, written to `memory`.
-    fn build(self, base: u64, memory: &mut Memory) -> PageTable {
-        let table = PageTable::new(self.tables, base, memory);
-        let mut table = table.expect("a plan reserves memory for page tables");
-        for (range, largest) in &self.ranges {
-            let mapped = table.map_identity(range, *largest, memory);
-            mapped.expect("a plan reserves page tables for every page");
-        }
-        table
-    }
 }
 
 /// A change of the page tables by software.
