@@ -5,6 +5,7 @@ mod configuration;
 mod cpu;
 mod memory;
 mod parameters;
+mod peers;
 mod ports;
 mod sockets;
 mod timer;
@@ -31,6 +32,7 @@ use coherent::{Admission, Coherent, CoherentEffect, Released};
 use configuration::Configuration;
 use cpu::{Notice, Notices, RequestWindow, is_interrupt};
 use memory::{MemoryController, atomic_completion};
+use peers::PeerPath;
 use ports::{RootPorts, Sent};
 use sockets::{CPU, Crossing, Sockets};
 use timer::WakeUp;
@@ -85,8 +87,7 @@ pub struct RootComplex<C> {
     functions: Functions,
     routes: Routes,
     ports: RootPorts,
-    /// Time at which the next packet between root ports may begin.
-    peer_free: Time,
+    peers: PeerPath,
     /// Boxed, because few hosts have a translation agent.
     translation: Option<Box<TranslationAgent>>,
     /// None where there is one socket.
@@ -211,7 +212,7 @@ impl<C: Cpu> RootComplex<C> {
             functions,
             routes: Routes::default(),
             ports: RootPorts::new(links, &parameters),
-            peer_free: Time::ZERO,
+            peers: PeerPath::new(&parameters),
             translation: translation.map(|config| TranslationAgent::new(config, &mut memory, lead)),
             sockets: Sockets::new(&parameters, &sockets),
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
@@ -342,12 +343,8 @@ impl<C: Cpu> RootComplex<C> {
                 if self.ports.is_down(to, fx.now()) {
                     return self.end_at_failed_link(inbound, to, fx);
                 }
-                let begun = inbound.passed.max(self.peer_free);
-                if let Some(rate) = self.parameters.peer_bandwidth {
-                    let bytes = fx.store()[inbound.packet].bytes().len() as u64;
-                    self.peer_free = begun + rate.time_of(bytes);
-                }
-                let ready = begun + self.parameters.peer_latency;
+                let bytes = fx.store()[inbound.packet].bytes().len();
+                let ready = self.peers.pass(inbound.passed, bytes);
                 let way = (inbound.port, to);
                 let sent = self.ports.forward(way, inbound.packet, ready, fx);
                 self.settle(sent, fx);
