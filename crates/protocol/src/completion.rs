@@ -29,6 +29,18 @@ impl Completion {
         room.min(u32::from(self.byte_count))
     }
 
+    /// The completion with `len` bytes of this one, from `offset` on; both are within [`Self::byte_len`].
+    #[must_use]
+    pub fn part(self, offset: u32, len: u32) -> Self {
+        let first = u32::from(self.lower_address) + offset;
+        Self {
+            byte_count: self.byte_count - offset as u16,
+            lower_address: first as u8 & 0x7f,
+            dwords: ((first & 3) + len).div_ceil(4) as u16,
+            ..self
+        }
+    }
+
     /// Whether no further completion of its request is to come (PCIe Base 2.3.1.1).
     #[inline]
     pub fn is_last(&self) -> bool {
@@ -103,6 +115,16 @@ mod tests {
         let last = part(97, 0, 25);
         assert_eq!(last.byte_len(), 97);
         assert!(last.is_last());
+    }
+
+    #[test]
+    fn parts_of_a_completion_carry_its_bytes() {
+        let whole = part(300, 0x7d, 26);
+        assert_eq!(whole.byte_len(), 103);
+        assert_eq!(whole.part(0, 67), part(300, 0x7d, 17));
+        assert_eq!(whole.part(67, 36), part(233, 0x40, 9));
+        let parts = [whole.part(0, 67), whole.part(67, 36)];
+        assert_eq!(parts.map(|part| part.byte_len()), [67, 36]);
     }
 
     #[test]

@@ -100,6 +100,17 @@ impl MemoryRequest {
         }
     }
 
+    /// The request for `len` (1..=4096) bytes of this one, from `offset` after its first enabled byte, in a request whose enabled
+    /// bytes are contiguous.
+    pub fn part(self, offset: u32, len: u32) -> Result<Self, TlpError> {
+        let first = self.first_byte() + u64::from(offset);
+        let part = Self::new(self.requester, self.tag, first, len)?;
+        Ok(Self {
+            address_type: self.address_type,
+            ..part
+        })
+    }
+
     /// A translation request from the fields of a header, if they obey the rules of PCIe Base 10.2.2.
     pub(crate) fn translation_from_fields(
         transaction: (FunctionId, Tag),
@@ -401,6 +412,14 @@ mod tests {
         assert_eq!(asked(17), Err(TlpError::TranslationLength(34)));
         assert!(asked(u16::MAX).is_err());
         assert_eq!(request(0x1000, 16).unwrap().translations(), 0);
+    }
+
+    #[test]
+    fn a_part_of_a_request_names_its_bytes_and_keeps_all_else() {
+        let whole = MemoryRequest::new(FunctionId(7), Tag(5), 0x1003, 130).unwrap();
+        let part = whole.translated().part(61, 64).unwrap();
+        let asked = MemoryRequest::new(FunctionId(7), Tag(5), 0x1040, 64).unwrap();
+        assert_eq!(part, asked.translated());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod coherent;
 mod configuration;
 mod cpu;
+mod held;
 mod memory;
 mod parameters;
 mod peers;
@@ -343,6 +344,9 @@ impl<C: Cpu> RootComplex<C> {
                 if self.ports.is_down(to, fx.now()) {
                     return self.end_at_failed_link(inbound, to, fx);
                 }
+                if self.peers.splits(header) {
+                    return self.forward_parts(inbound, to, fx);
+                }
                 let bytes = fx.store()[inbound.packet].bytes().len();
                 let ready = self.peers.pass(inbound.passed, bytes);
                 let way = (inbound.port, to);
@@ -373,6 +377,22 @@ impl<C: Cpu> RootComplex<C> {
                 self.ask(fx);
             }
             _ => self.refuse(inbound, Refusal::UnsupportedRequest, fx),
+        }
+    }
+
+    /// Splits a packet and sends its parts by root port `to`.
+    #[inline(never)]
+    fn forward_parts(&mut self, inbound: Inbound<'_>, to: Port, fx: &mut Effects<'_, Self>) {
+        let Inbound {
+            port,
+            packet,
+            header,
+            passed,
+        } = inbound;
+        let parts = self.peers.pass_parts(packet, passed, fx.store());
+        let charge = Charge::of(header);
+        for sent in self.ports.forward_parts((port, to), charge, &parts, fx) {
+            self.settle(Some(sent), fx);
         }
     }
 

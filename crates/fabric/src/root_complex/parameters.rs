@@ -57,6 +57,10 @@ kernel::parameters! {
         peer_latency: Span = Span::from_ns(200), from "our choice: twice the latency to the memory controller";
         /// Rate of packets between root ports, with their headers, all together.
         peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), from "our choice: the links are the limit";
+        /// Largest payload of a packet between root ports. A larger memory write is split at addresses that are multiples of it, a
+        /// larger completion at read completion boundaries; a packet holds its receive buffer until its last part has left. Read
+        /// requests pass whole.
+        largest_peer_payload: Bytes = Bytes(4096), among [Bytes(64), Bytes(128), Bytes(256), Bytes(512), Bytes(1024), Bytes(2048), Bytes(4096)], from "our choice: no packet is split, which PCIe Base 1.3.1 permits";
         /// Whether peer-to-peer requests between root ports are forwarded.
         peer_to_peer: bool = true, from "our choice; many hosts do not";
         /// Most outstanding non-posted requests of the CPU.

@@ -1,6 +1,9 @@
-//! The path of packets from root port to root port: its latency and its rate, which all pairs of ports share.
+//! The path of packets from root port to root port: its latency and its rate, which all pairs of ports share, and the size at which
+//! it splits packets.
 
 use kernel::{Bandwidth, Span, Time};
+use packet::{PacketId, Packets, Stamp};
+use protocol::{Header, Kind};
 
 use super::RootComplexParameters;
 
@@ -12,6 +15,16 @@ pub(super) struct PeerPath {
     rate: Option<Bandwidth>,
     /// The time at which the next packet may begin.
     free: Time,
+    split: Split,
+}
+
+/// The rules by which the path splits packets (PCIe Base 1.3.1). The parts obey the rules for packets of a root complex.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    /// The largest payload that passes whole.
+    largest: usize,
+    /// Read Completion Boundary.
+    boundary: usize,
 }
 
 impl PeerPath {
@@ -20,6 +33,10 @@ impl PeerPath {
             latency: parameters.peer_latency,
             rate: parameters.peer_bandwidth,
             free: Time::ZERO,
+            split: Split {
+                largest: parameters.largest_peer_payload.0 as usize,
+                boundary: parameters.read_completion_boundary.0 as usize,
+            },
         }
     }
 
@@ -31,5 +48,281 @@ impl PeerPath {
             self.free = begun + rate.time_of(bytes as u64);
         }
         begun + self.latency
+    }
+
+    /// Whether a packet with `header` is split.
+    #[inline]
+    pub(super) fn splits(&self, header: &Header) -> bool {
+        header.payload_len() > self.split.largest && self.split.applies_to(header)
+    }
+
+    /// Replaces a packet that is split by its parts, and passes these one after the other. Returns each part with the time at which
+    /// the other root port may send it.
+    pub(super) fn pass_parts(
+        &mut self,
+        whole: PacketId,
+        ready: Time,
+        packets: &mut Packets,
+    ) -> Vec<(PacketId, Time)> {
+        let parts = self.split.parts(whole, packets);
+        packets.release(whole);
+        let pass = |part: PacketId| (part, self.pass(ready, packets[part].bytes().len()));
+        parts.into_iter().map(pass).collect()
+    }
+}
+
+impl Split {
+    /// Whether a packet with `header` and a large payload is split: a memory write, or a completion that is larger than the Read
+    /// Completion Boundary. Every other packet with data has a meaning as a whole.
+    fn applies_to(&self, header: &Header) -> bool {
+        match header.kind {
+            Kind::MemoryWrite(_) => true,
+            Kind::Completion(_) => header.payload_len() > self.boundary,
+            _ => false,
+        }
+    }
+
+    /// The packets that carry the bytes of `whole` in order.
+    fn parts(&self, whole: PacketId, packets: &mut Packets) -> Vec<PacketId> {
+        let (header, stamp) = (*packets[whole].header(), packets[whole].stamp);
+        let payload = packets[whole].payload().to_vec();
+        let headers = self.headers(&header);
+        let count = headers.len();
+        let mut rest = payload.as_slice();
+        let mut part = |(number, (header, offset)): (usize, (Header, u32))| {
+            let packet = packets.claim();
+            let stamp = match header.kind {
+                Kind::MemoryWrite(_) => Stamp {
+                    offset: stamp.offset + u64::from(offset),
+                    last: stamp.last && number + 1 == count,
+                    ..stamp
+                },
+                _ => stamp,
+            };
+            let content = packets[packet].write(header, stamp);
+            let (bytes, later) = rest.split_at(content.len());
+            content.copy_from_slice(bytes);
+            rest = later;
+            packet
+        };
+        headers.into_iter().enumerate().map(&mut part).collect()
+    }
+
+    /// The header of each part, and the offset of its first byte among the bytes of the whole packet.
+    ///
+    /// All parts but the last of a write end at multiples of the largest payload, those of a completion at the Read Completion
+    /// Boundary. The size of a part is counted in whole dwords, from the dword with its first byte.
+    fn headers(&self, whole: &Header) -> Vec<(Header, u32)> {
+        let largest = self.largest as u64;
+        let (first, len, size, boundary) = match &whole.kind {
+            Kind::MemoryWrite(request) => {
+                (request.first_byte(), request.byte_len(), largest, largest)
+            }
+            Kind::Completion(completion) => {
+                let boundary = self.boundary as u64;
+                let first = u64::from(completion.lower_address);
+                (
+                    first,
+                    completion.byte_len(),
+                    largest.max(boundary),
+                    boundary,
+                )
+            }
+            _ => return Vec::new(),
+        };
+        let end = first + u64::from(len);
+        let mut headers = Vec::new();
+        let mut next = first;
+        while next < end {
+            let reach = (next & !3) + size;
+            let stop = if reach >= end {
+                end
+            } else {
+                reach - reach % boundary
+            };
+            let (offset, len) = ((next - first) as u32, (stop - next) as u32);
+            headers.push((part(whole, offset, len), offset));
+            next = stop;
+        }
+        headers
+    }
+}
+
+/// The header of `whole` for `len` of its bytes, from `offset` on. Attributes, traffic class and poison stay.
+fn part(whole: &Header, offset: u32, len: u32) -> Header {
+    let kind = match whole.kind {
+        Kind::MemoryWrite(request) => {
+            let part = request.part(offset, len);
+            Kind::MemoryWrite(part.expect("a part of a request is within its page"))
+        }
+        Kind::Completion(completion) => Kind::Completion(completion.part(offset, len)),
+        other => other,
+    };
+    Header { kind, ..*whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use protocol::{FunctionId, MemoryRequest, Status, Tag};
+
+    use super::*;
+
+    const REQUESTER: FunctionId = FunctionId(0x100);
+
+    fn packet(packets: &mut Packets, header: Header, stamp: Stamp) -> PacketId {
+        let packet = packets.claim();
+        let payload = packets[packet].write(header, stamp);
+        for (number, byte) in payload.iter_mut().enumerate() {
+            *byte = number as u8;
+        }
+        packet
+    }
+
+    fn path(largest: u64, boundary: u64) -> PeerPath {
+        PeerPath::new(&RootComplexParameters {
+            largest_peer_payload: kernel::Bytes(largest),
+            read_completion_boundary: kernel::Bytes(boundary),
+            peer_bandwidth: Some(Bandwidth(1_000_000_000)),
+            peer_latency: Span::from_ns(200),
+            ..RootComplexParameters::default()
+        })
+    }
+
+    /// Address and length of each part of a write.
+    fn written(largest: u64, address: u64, len: u32) -> Vec<(u64, u32)> {
+        let header = Header::memory_write(REQUESTER, address, len).expect("a legal write");
+        let headers = path(largest, 64).split.headers(&header);
+        let headers = headers.into_iter().map(|(header, _)| header.kind);
+        let part = |kind: Kind| match kind {
+            Kind::MemoryWrite(request) => (request.first_byte(), request.byte_len()),
+            other => panic!("a part of a write is no {other:?}"),
+        };
+        headers.map(part).collect()
+    }
+
+    #[test]
+    fn a_write_is_split_at_multiples_of_the_largest_payload() {
+        let parts = [(0x1000, 64), (0x1040, 64), (0x1080, 64), (0x10c0, 64)];
+        assert_eq!(written(64, 0x1000, 256), parts);
+        assert_eq!(
+            written(128, 0x1071, 200),
+            [(0x1071, 15), (0x1080, 128), (0x1100, 57)]
+        );
+    }
+
+    #[test]
+    fn only_large_writes_and_completions_are_split() {
+        let path = path(64, 128);
+        let write = |len| Header::memory_write(REQUESTER, 0x1000, len).expect("a legal write");
+        assert!(!path.splits(&write(64)));
+        assert!(path.splits(&write(65)));
+        let read = Header::memory_read(REQUESTER, Tag(1), 0x1000, 512).expect("a legal read");
+        assert!(!path.splits(&read));
+        let answer = |len| {
+            Header::completion_with_data(&read, FunctionId(8), 0, len).expect("a legal completion")
+        };
+        // A part that is not the last one must end at the boundary of 128 bytes.
+        assert!(!path.splits(&answer(128)));
+        assert!(path.splits(&answer(132)));
+    }
+
+    #[test]
+    fn each_part_takes_its_own_time_on_the_path() {
+        let mut packets = Packets::default();
+        let header = Header::memory_write(REQUESTER, 0x1000, 128).expect("a legal write");
+        let whole = packet(&mut packets, header, Stamp::default());
+        let mut path = path(64, 64);
+        let parts = path.pass_parts(whole, Time::ZERO, &mut packets);
+        let times: Vec<Time> = parts.iter().map(|(_, time)| *time).collect();
+        // Twelve bytes of header and 64 of payload take 76 ns at 1 GB/s.
+        let [first, second] = [200, 276].map(|ns| Time::ZERO + Span::from_ns(ns));
+        assert_eq!(times, [first, second]);
+    }
+
+    fn completion(header: &Header) -> protocol::Completion {
+        match header.kind {
+            Kind::Completion(completion) => completion,
+            other => panic!("a part of a completion is no {other:?}"),
+        }
+    }
+
+    proptest! {
+        /// The parts of a write name its bytes in order, carry the bytes of its payload, and keep the rest of its header.
+        #[test]
+        fn parts_of_a_write_are_the_whole(
+            page_offset in 0_u64..4096, len in 1_u32..4096, size in 0_u32..6, poisoned: bool, last: bool, translated: bool,
+        ) {
+            let largest = 64 << size;
+            let address = 0x10_0000 + page_offset;
+            let len = len.min(4096 - page_offset as u32);
+            let request = MemoryRequest::new(REQUESTER, Tag(9), address, len).expect("a legal write");
+            let request = if translated { request.translated() } else { request };
+            let header = Header { poisoned, ..Kind::MemoryWrite(request).into() };
+            let stamp = Stamp { offset: 7000, last, ..Stamp::default() };
+            let mut packets = Packets::default();
+            let whole = packet(&mut packets, header, stamp);
+            let payload = packets[whole].payload().to_vec();
+            prop_assume!(path(largest, 64).splits(&header));
+            let parts = path(largest, 64).pass_parts(whole, Time::ZERO, &mut packets);
+            prop_assert!(parts.len() > 1);
+            prop_assert_eq!(packets.in_use(), parts.len());
+            let (mut next, mut carried) = (address, Vec::new());
+            for (number, (part, _)) in parts.iter().enumerate() {
+                let content = &packets[*part];
+                let Kind::MemoryWrite(part) = content.header().kind else { panic!("a write") };
+                prop_assert_eq!(part.first_byte(), next);
+                prop_assert_eq!(content.stamp.offset, 7000 + next - address);
+                next += u64::from(part.byte_len());
+                let is_last = number + 1 == parts.len();
+                prop_assert!(is_last || next % largest == 0);
+                prop_assert_eq!(content.stamp.last, last && is_last);
+                prop_assert!(content.payload().len() as u64 <= largest);
+                prop_assert_eq!((part.requester, part.tag), (REQUESTER, Tag(9)));
+                prop_assert_eq!(part.address_type(), request.address_type());
+                prop_assert_eq!(content.header().poisoned, poisoned);
+                carried.extend_from_slice(content.payload());
+            }
+            prop_assert_eq!(next, address + u64::from(len));
+            prop_assert_eq!(carried, payload);
+        }
+
+        /// The parts of a completion count down its bytes, end at the Read Completion Boundary, and carry its payload.
+        #[test]
+        fn parts_of_a_completion_are_the_whole(
+            page_offset in 0_u64..4096, len in 1_u32..4096, share in 1_u32..=4096, size in 0_u32..6, rcb in 0_u32..2, poisoned: bool,
+        ) {
+            let (largest, boundary) = (64_u64 << size, 64_u64 << rcb);
+            let len = len.min(4096 - page_offset as u32);
+            let read = Header::memory_read(REQUESTER, Tag(9), page_offset, len).expect("a legal read");
+            let share = share.min(len);
+            let header = Header::completion_with_data(&read, FunctionId(8), len - share, share);
+            let header = Header { poisoned, ..header.expect("the last completion of a read") };
+            prop_assume!(path(largest, boundary).splits(&header));
+            let mut packets = Packets::default();
+            let whole = packet(&mut packets, header, Stamp::default());
+            let payload = packets[whole].payload().to_vec();
+            let parts = path(largest, boundary).pass_parts(whole, Time::ZERO, &mut packets);
+            prop_assert!(parts.len() > 1);
+            let (mut left, mut carried) = (share, Vec::new());
+            for (part, _) in &parts {
+                let content = &packets[*part];
+                let part = completion(content.header());
+                prop_assert_eq!(u32::from(part.byte_count), left);
+                let address = page_offset + u64::from(len - left);
+                prop_assert_eq!(u64::from(part.lower_address), address & 0x7f);
+                left -= part.byte_len();
+                prop_assert_eq!(part.is_last(), left == 0);
+                let end = page_offset + u64::from(len - left);
+                prop_assert!(left == 0 || end % boundary == 0);
+                prop_assert!(content.payload().len() as u64 <= largest.max(boundary));
+                prop_assert_eq!((part.tag, part.status), (Tag(9), Status::Successful));
+                prop_assert_eq!((part.completer, part.requester), (FunctionId(8), REQUESTER));
+                prop_assert_eq!(content.header().poisoned, poisoned);
+                carried.extend_from_slice(content.payload());
+            }
+            prop_assert_eq!(left, 0);
+            prop_assert_eq!(carried, payload);
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! The root ports: the ends of their links, and what their registers let in from below.
 
-use kernel::{Effects, Port, Time};
+use kernel::{Bytes, Effects, Port, Time};
 use link::{Arrival, At, Finished, LinkEnd, LinkTimer, Waiting};
 use packet::{Charge, Frame, PacketId, Refusal};
 use protocol::Header;
 use transaction::{Datapath, FunctionPlace, Functions};
 
 use super::RootComplexParameters;
+use super::held::HeldBuffers;
 use super::timer::RootComponent;
 
 /// The root ports of a root complex, by number.
@@ -14,7 +15,12 @@ use super::timer::RootComponent;
 /// A packet that goes from one root port to another occupies the receive buffer of the first until the second has sent it; the root
 /// ports settle that among themselves. They report only packets that the host itself has sent.
 #[derive(Debug)]
-pub(super) struct RootPorts(Vec<RootPort>);
+pub(super) struct RootPorts {
+    ports: Vec<RootPort>,
+    /// The receive buffers of packets between root ports, where these may be split. None where each packet leaves whole, and so frees
+    /// its own buffer.
+    held: Option<Box<HeldBuffers>>,
+}
 
 #[derive(Clone, Debug)]
 struct RootPort {
@@ -51,7 +57,11 @@ impl RootPorts {
             max_payload: 0,
             forwards: false,
         };
-        RootPorts(links.into_iter().map(port).collect())
+        let splits = parameters.largest_peer_payload < LARGEST_PAYLOAD;
+        RootPorts {
+            ports: links.into_iter().map(port).collect(),
+            held: splits.then(Box::default),
+        }
     }
 
     /// The source number of the host's own packets, which follows the numbers of the ports.
@@ -61,16 +71,16 @@ impl RootPorts {
 
     /// The number of every root port.
     pub(super) fn numbers(&self) -> impl Iterator<Item = Port> + use<> {
-        (0..self.0.len() as u16).map(Port)
+        (0..self.ports.len() as u16).map(Port)
     }
 
     pub(super) fn links(&self) -> impl Iterator<Item = &LinkEnd> {
-        self.0.iter().map(|port| &port.link)
+        self.ports.iter().map(|port| &port.link)
     }
 
     /// Applies the registers of the root ports.
     pub(super) fn apply_registers(&mut self, functions: &Functions) {
-        for (port, space) in self.0.iter_mut().zip(functions.ports()) {
+        for (port, space) in self.ports.iter_mut().zip(functions.ports()) {
             port.max_payload = space.max_payload();
             port.forwards = space.bus_master_enable();
         }
@@ -79,7 +89,7 @@ impl RootPorts {
     /// The time at which a packet of `bytes` that came in at `port` now has passed the datapath.
     #[inline]
     pub(super) fn pass_in(&mut self, port: Port, bytes: usize, now: Time) -> Time {
-        let incoming = &mut self.0[port.index()].incoming;
+        let incoming = &mut self.ports[port.index()].incoming;
         if incoming.is_unlimited() {
             now
         } else {
@@ -90,21 +100,21 @@ impl RootPorts {
     /// Whether the link of `port` has failed by `now`.
     #[inline]
     pub(super) fn is_down(&self, port: Port, now: Time) -> bool {
-        self.0[port.index()].link.has_failed(now)
+        self.ports[port.index()].link.has_failed(now)
     }
 
     pub(super) fn max_payload(&self, port: Port) -> u32 {
-        self.0[port.index()].max_payload
+        self.ports[port.index()].max_payload
     }
 
     /// The largest payload that every root port may send.
     pub(super) fn smallest_max_payload(&self) -> Option<u32> {
-        self.0.iter().map(|port| port.max_payload).min()
+        self.ports.iter().map(|port| port.max_payload).min()
     }
 
     /// Records what the links have detected: corrected errors, and their failure.
     pub(super) fn record_links(&mut self, functions: &mut Functions, now: Time) {
-        for (index, port) in self.0.iter_mut().enumerate() {
+        for (index, port) in self.ports.iter_mut().enumerate() {
             let place = FunctionPlace::Port(index);
             functions.record_correctable(place, port.link.take_repaired());
             if port.link.has_failed(now) {
@@ -116,7 +126,7 @@ impl RootPorts {
     /// The reason to refuse a packet that came in at `port`, if its registers do not let it in.
     #[inline]
     pub(super) fn refusal(&self, port: Port, header: &Header) -> Option<Refusal> {
-        let port = &self.0[port.index()];
+        let port = &self.ports[port.index()];
         if header.payload_len() as u32 > port.max_payload {
             Some(Refusal::MalformedTlp)
         } else if !port.forwards && header.needs_bus_master() {
@@ -192,7 +202,7 @@ impl RootPorts {
         ready: Time,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
-        self.enqueue(Self::source(self.0.len()), port, packet, ready, fx)
+        self.enqueue(Self::source(self.ports.len()), port, packet, ready, fx)
     }
 
     /// Sends a packet that came in at root port `from` by `to`, not before `ready`.
@@ -203,7 +213,26 @@ impl RootPorts {
         ready: Time,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
+        if let Some(held) = &mut self.held {
+            held.enter((from, to), fx.store()[packet].charge(), 1);
+        }
         self.enqueue(from.0, to, packet, ready, fx)
+    }
+
+    /// Sends the parts of a packet that came in at root port `from` with `charge` by `to`, each not before its time.
+    pub(super) fn forward_parts<K: RootComponent>(
+        &mut self,
+        (from, to): (Port, Port),
+        charge: Charge,
+        parts: &[(PacketId, Time)],
+        fx: &mut Effects<'_, K>,
+    ) -> Vec<Sent> {
+        if let Some(held) = &mut self.held {
+            held.enter((from, to), charge, parts.len());
+        }
+        let send =
+            |(packet, ready): &(PacketId, Time)| self.enqueue(from.0, to, *packet, *ready, fx);
+        parts.iter().filter_map(send).collect()
     }
 
     fn enqueue<K: RootComponent>(
@@ -214,7 +243,7 @@ impl RootPorts {
         ready: Time,
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
-        let outgoing = &mut self.0[port.index()].outgoing;
+        let outgoing = &mut self.ports[port.index()].outgoing;
         let ready = if outgoing.is_unlimited() {
             ready
         } else {
@@ -230,11 +259,11 @@ impl RootPorts {
     }
 
     fn link(&mut self, port: Port) -> &mut LinkEnd {
-        &mut self.0[port.index()].link
+        &mut self.ports[port.index()].link
     }
 
-    /// Handles the end of a transmission: a packet from another root port frees its receive buffer there, which may end another
-    /// transmission.
+    /// Handles the end of a transmission: a packet from another root port, or the last of its parts, frees its receive buffer there,
+    /// which may end another transmission.
     fn settle<K: RootComponent>(
         &mut self,
         mut port: Port,
@@ -242,8 +271,12 @@ impl RootPorts {
         fx: &mut Effects<'_, K>,
     ) -> Option<Sent> {
         while let Some(Finished { source, charge }) = finished {
-            let Some(ingress) = self.0.get_mut(usize::from(source)) else {
+            let Some(ingress) = self.ports.get_mut(usize::from(source)) else {
                 return Some(Sent { port, charge });
+            };
+            let charge = match &mut self.held {
+                None => charge,
+                Some(held) => held.leave((Port(source), port), charge)?,
             };
             port = Port(source);
             finished = ingress.link.free(charge, &mut At::new(fx, port));
@@ -251,3 +284,6 @@ impl RootPorts {
         None
     }
 }
+
+/// A packet has no larger payload (PCIe Base 2.2.2).
+const LARGEST_PAYLOAD: Bytes = Bytes(4096);

@@ -1,5 +1,10 @@
 //! Limits of a host's rates: the datapaths of its root ports, its memory system, and its path from port to port.
 
+use kernel::{Span, Time};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::cases::cases;
 use crate::fixture::*;
 
 /// A device that writes or reads 256 bytes at a time, for long, below a host with `host` lines.
@@ -43,4 +48,141 @@ fn packets_from_port_to_port_have_a_rate_of_their_own() {
     let text = "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"20 us\"\nuntil = \"120 us\"\n[hosts.h]\npeer_bandwidth = \"1 GB/s\"\n[devices.a]\nupstream = \"h\"\nmax_payload_supported = \"256 B\"\n[devices.b]\nupstream = \"h\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\nwindow = \"4 KiB\"\nrequest_size = \"256 B\"\nduration = \"140 us\"\n";
     let rate = steady(run(text).all_intact().flow("f"));
     close(rate, 1e9 * 256.0 / 268.0, 0.1);
+}
+
+/// A flow from `a` to `b`, which are below root ports of `h`, where packets between root ports have at most 64 bytes.
+fn split(host: &str, flow: &str) -> String {
+    format!(
+        "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"20 us\"\nuntil = \"120 us\"\n[hosts.h]\nlargest_peer_payload = \"64 B\"\n{host}\n[devices.a]\nupstream = \"h\"\nmax_payload_supported = \"256 B\"\ntags = 256\nmax_read_request = \"4096 B\"\n[devices.b]\nupstream = \"h\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\nwindow = \"4 KiB\"\n{flow}\n"
+    )
+}
+
+/// Bytes each second on a link of 8 GT/s and 8 lanes, with an ordered set of 16 bytes a lane and a token each 370 to 375 blocks.
+const GEN3_X8: f64 = 8e9 * 128.0 / 130.0 * 372.5 / 373.5;
+
+/// The second link carries the header and the framing of each part: 20 bytes for 64.
+#[test]
+fn packets_that_a_root_complex_splits_cost_their_headers_on_the_next_link() {
+    let write = "request_size = \"256 B\"\nduration = \"140 us\"";
+    let rate_of = |text: &str| steady(run(text).all_intact().flow("f"));
+    close(rate_of(&split("", write)), GEN3_X8 * 64.0 / 84.0, 1.0);
+    let read = "direction = \"read\"\nrequest_size = \"4096 B\"\nduration = \"140 us\"";
+    close(rate_of(&split("", read)), GEN3_X8 * 64.0 / 84.0, 1.0);
+    let path = "peer_bandwidth = \"1 GB/s\"";
+    close(rate_of(&split(path, write)), 1e9 * 64.0 / 76.0, 0.1);
+}
+
+/// The payloads of the packets `tlp` that went down to `device`, in order.
+fn sent_down(text: &str, device: &str, tlp: &str) -> Vec<u64> {
+    let (result, lines) = trace(text);
+    result.all_intact();
+    let link = format!("h-{device}");
+    let lines = lines.iter().filter(|line| {
+        line["link"] == link.as_str() && line["direction"] == "down" && line["tlp"] == tlp
+    });
+    lines.filter_map(|line| line["bytes"].as_u64()).collect()
+}
+
+#[test]
+fn a_root_complex_splits_writes_and_completions_between_its_ports() {
+    let write = "request_size = \"200 B\"\ncount = 1\noffset = \"35 B\"";
+    // The first dword has one byte of the write, the last one three.
+    assert_eq!(sent_down(&split("", write), "b", "MWr"), [32, 64, 64, 44]);
+    let read = "direction = \"read\"\nrequest_size = \"200 B\"\ncount = 1\noffset = \"40 B\"";
+    assert_eq!(sent_down(&split("", read), "b", "MRd"), [0]);
+    assert_eq!(sent_down(&split("", read), "a", "CplD"), [24, 64, 64, 48]);
+    // No part but the last ends off the boundary.
+    let boundary = "read_completion_boundary = \"128 B\"";
+    assert_eq!(sent_down(&split(boundary, read), "a", "CplD"), [88, 112]);
+}
+
+/// A flow between two devices below different root ports.
+#[derive(Clone, Debug)]
+struct PeerFlow {
+    ends: (&'static str, &'static str),
+    reads: bool,
+    request: u32,
+    offset: u32,
+    size: u32,
+}
+
+fn peer_flow() -> impl Strategy<Value = PeerFlow> {
+    let ends = select(&[("a", "b"), ("b", "a"), ("a", "c"), ("c", "b")][..]);
+    let flow = (ends, any::<bool>(), 1..600_u32, 0..200_u32, 1..9000_u32);
+    flow.prop_map(|(ends, reads, request, offset, size)| PeerFlow {
+        ends,
+        reads,
+        request,
+        offset,
+        size,
+    })
+}
+
+/// Devices `a` and `b` below root ports, `c` below a switch below a third; the link of `b` may fail.
+fn peers(
+    (host, max_payload): (&str, u32),
+    (error_rate, fails_at): (f64, Option<u32>),
+    flows: &[PeerFlow],
+) -> String {
+    let failure = fails_at.map_or_else(String::new, |at| format!(", fails_at = \"{at} ns\""));
+    let device = |(name, above): (&str, &str)| {
+        let failure = if name == "b" { failure.as_str() } else { "" };
+        format!(
+            "[devices.{name}]\nupstream = {{ to = \"{above}\"{failure} }}\nbar = \"256 KiB\"\nmax_payload_supported = \"512 B\"\ncompletion_timeout = \"1000 us\"\n"
+        )
+    };
+    let flow = |(number, flow): (usize, &PeerFlow)| {
+        let (from, to) = flow.ends;
+        let (direction, largest) = if flow.reads {
+            ("read", 512)
+        } else {
+            ("write", max_payload)
+        };
+        let request = flow.request.min(largest);
+        // No two flows use the same bytes.
+        let offset = number as u32 * 16384 + flow.offset;
+        format!(
+            "[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"{} B\"\nrequest_size = \"{request} B\"\noffset = \"{offset} B\"\n",
+            flow.size
+        )
+    };
+    let head = format!(
+        "[links]\ngeneration = 3\nlanes = 4\nbit_error_rate = {error_rate:e}\n[hosts.h]\nmax_payload_supported = \"{max_payload} B\"\n{host}[switches.s]\nupstream = {{ to = \"h\", socket = 1 }}\n"
+    );
+    let devices = [("a", "h"), ("b", "h"), ("c", "s")].map(device);
+    let flows: Vec<String> = flows.iter().enumerate().map(flow).collect();
+    head + &devices.concat() + &flows.concat()
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+    /// What passes from root port to root port arrives exactly, however it is split, and no packet and no credit stays behind, also
+    /// when a link fails.
+    #[test]
+    fn split_packets_arrive_exactly_and_free_their_buffers_once(
+        largest in select(&[64, 128, 256, 512][..]),
+        boundary in select(&[64, 128][..]),
+        path in select(&["", "peer_bandwidth = \"500 MB/s\"\n", "port_datapath = \"16 B\"\n"][..]),
+        buffers in select(&["", "posted_headers = 2\nposted_data = \"1 KiB\"\ncompletion_headers = 3\ncompletion_data = \"1 KiB\"\n"][..]),
+        max_payload in select(&[128, 512][..]),
+        error_rate in select(&[0.0, 1e-6, 3e-5][..]),
+        fails_at in proptest::option::weighted(0.3, 2_000..20_000_u32),
+        flows in proptest::collection::vec(peer_flow(), 1..6),
+    ) {
+        let host = format!(
+            "sockets = 2\nlargest_peer_payload = \"{largest} B\"\nread_completion_boundary = \"{boundary} B\"\n{path}{buffers}"
+        );
+        let mut simulation =
+            simulation(&peers((&host, max_payload), (error_rate, fails_at), &flows));
+        prop_assert!(simulation.run(&mut |_| true));
+        let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(1000).as_fs());
+        simulation.run_until(rest, &mut || true);
+        prop_assert_eq!((simulation.packets_in_use(), simulation.credits_held()), (0, 0));
+        let result = simulation.result();
+        prop_assert!(fails_at.is_some() || result.errors.is_empty(), "{:?}", result.errors);
+        for flow in &result.flows {
+            let is_hit = fails_at.is_some() && [flow.from.as_str(), flow.to.as_str()].contains(&"b");
+            prop_assert!(is_hit || flow.completed && flow.intact, "{:?}", flow);
+        }
+    }
 }

@@ -1,0 +1,75 @@
+//! Packets between root ports whose parts have not all left: what each still holds of the receive buffer where it came in.
+//!
+//! Packets of one traffic class and flow-control class that go from one port to another leave in order, so that the next part to leave
+//! is always one of the oldest packet. A packet holds its header and data credits until its last part has left.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use kernel::Port;
+use packet::Charge;
+
+/// The packets of all pairs of ports.
+#[derive(Debug, Default)]
+pub(super) struct HeldBuffers(BTreeMap<(Port, Port, u8, usize), VecDeque<Held>>);
+
+/// A packet with parts that have not left.
+#[derive(Debug)]
+struct Held {
+    charge: Charge,
+    parts: usize,
+}
+
+impl HeldBuffers {
+    /// Adds a packet with `charge` that leaves the second port in so many parts.
+    pub(super) fn enter(&mut self, way: (Port, Port), charge: Charge, parts: usize) {
+        self.queue(way, charge).push_back(Held { charge, parts });
+    }
+
+    /// Removes a part with the charge `part`, which has left. Returns the charge of its packet if this was the last part.
+    pub(super) fn leave(&mut self, way: (Port, Port), part: Charge) -> Option<Charge> {
+        let queue = self.queue(way, part);
+        let oldest = queue.front_mut().expect("only what has entered leaves");
+        oldest.parts -= 1;
+        let is_over = oldest.parts == 0;
+        let held = queue.pop_front_if(|_| is_over)?;
+        Some(held.charge)
+    }
+
+    fn queue(&mut self, (from, to): (Port, Port), charge: Charge) -> &mut VecDeque<Held> {
+        let (traffic_class, class) = (charge.traffic_class.number(), charge.class.index());
+        self.0.entry((from, to, traffic_class, class)).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Class, TrafficClass};
+
+    use super::*;
+
+    fn charge(class: Class, data: u16) -> Charge {
+        Charge {
+            traffic_class: TrafficClass::default(),
+            class,
+            data,
+        }
+    }
+
+    #[test]
+    fn a_packet_holds_its_buffer_until_its_last_part_has_left() {
+        let mut held = HeldBuffers::default();
+        let way = (Port(0), Port(1));
+        let [first, second] = [16, 1].map(|data| charge(Class::Posted, data));
+        let answer = charge(Class::Completion, 8);
+        held.enter(way, first, 3);
+        held.enter(way, second, 1);
+        held.enter(way, answer, 2);
+        let part = charge(Class::Posted, 4);
+        assert_eq!(held.leave(way, part), None);
+        assert_eq!(held.leave(way, charge(Class::Completion, 4)), None);
+        assert_eq!(held.leave(way, part), None);
+        assert_eq!(held.leave(way, part), Some(first));
+        assert_eq!(held.leave(way, second), Some(second));
+        assert_eq!(held.leave(way, charge(Class::Completion, 4)), Some(answer));
+    }
+}
