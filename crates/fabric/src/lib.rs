@@ -15,6 +15,7 @@ pub use root_complex::{
     IommuCounters, IommuParameters, IommuRequest, PacketHeader, PageTable, PageTableError, Purpose,
     Ram, RootComplex, RootComplexConfig, RootComplexParameters, RootTimer, Step, TableChange,
     TranslationConfig, TranslationCounters, TranslationFault, TranslationOrder, TranslationTable,
+    builtin_host, host_profiles,
 };
 pub use routes::{Route, Routes};
 pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters};

@@ -8,6 +8,7 @@ mod memory;
 mod parameters;
 mod peers;
 mod ports;
+mod profiles;
 mod sockets;
 mod timer;
 mod translation;
@@ -47,6 +48,7 @@ pub use coherent::{
 pub use cpu::{Cpu, INTERRUPTS};
 pub use memory::Ram;
 pub use parameters::RootComplexParameters;
+pub use profiles::{builtin_host, host_profiles};
 pub use timer::RootTimer;
 pub use translation::{
     DescriptorReads, IdentityMapping, InvalidationScope, Iommu, IommuAnswer, IommuCounters,

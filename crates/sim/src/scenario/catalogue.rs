@@ -134,7 +134,11 @@ pub fn catalogue() -> Catalogue {
                 help: model.help,
             })
             .collect(),
-        profiles: link::profiles().iter().map(profile).collect(),
+        profiles: link::profiles()
+            .iter()
+            .chain(fabric::host_profiles())
+            .map(profile)
+            .collect(),
         parameters,
     }
 }

@@ -195,7 +195,14 @@ impl Surroundings<'_> {
         above: Option<At<String>>,
     ) -> Result<Node, ScenarioError> {
         named(item)?;
-        let Profile { mut port, items } = self.profiles.take(&mut section)?;
+        let Profile {
+            mut port,
+            host,
+            items,
+        } = self.profiles.take(&mut section)?;
+        if let NodeKind::Host(parameters, _) = &mut kind {
+            *parameters = host;
+        }
         let upstream = match (section.take("upstream"), above) {
             (Some(item), above) => Some(self.upstream(&item, above)?),
             (None, Some(to)) => Some(Upstream {

@@ -23,6 +23,8 @@ const DEFAULT: &str = "generic";
 pub(super) struct Profile<'a> {
     /// The port parameters of the built-in profile at the bottom.
     pub(super) port: PortParameters,
+    /// The host parameters of the built-in profile at the bottom.
+    pub(super) host: RootComplexParameters,
     /// The keys that the scenario's profiles set above the built-in one, those of the base first.
     pub(super) items: Vec<Item<'a>>,
 }
@@ -42,18 +44,17 @@ struct Waiting<'a> {
 impl<'a> Profiles<'a> {
     /// Reads the profiles under `[profiles]`, in any order, and adds them to the built-in ones.
     pub(super) fn read(root: &mut Section<'a>) -> Result<Self, ScenarioError> {
-        let built_in = link::profiles()
+        let of_ports = link::profiles().iter().filter_map(|profile| {
+            let port = link::builtin(profile.name)?;
+            Some((profile.name, (port, RootComplexParameters::default())))
+        });
+        let of_hosts = fabric::host_profiles()
             .iter()
-            .filter_map(|profile| Some((profile.name.to_owned(), link::builtin(profile.name)?)))
-            .map(|(name, port)| {
-                (
-                    name,
-                    Profile {
-                        port,
-                        items: Vec::new(),
-                    },
-                )
-            });
+            .filter_map(|profile| Some((profile.name, fabric::builtin_host(profile.name)?)));
+        let built_in = of_ports.chain(of_hosts).map(|(name, (port, host))| {
+            let items = Vec::new();
+            (name.to_owned(), Profile { port, host, items })
+        });
         let mut profiles = Self(built_in.collect());
         let mut waiting = profiles.announced(root)?;
         loop {

@@ -3,6 +3,7 @@
 use kernel::{Span, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
+use serde_json::Value;
 
 use crate::cases::cases;
 use crate::fixture::*;
@@ -48,6 +49,44 @@ fn packets_from_port_to_port_have_a_rate_of_their_own() {
     let text = "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"20 us\"\nuntil = \"120 us\"\n[hosts.h]\npeer_bandwidth = \"1 GB/s\"\n[devices.a]\nupstream = \"h\"\nmax_payload_supported = \"256 B\"\n[devices.b]\nupstream = \"h\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\nwindow = \"4 KiB\"\nrequest_size = \"256 B\"\nduration = \"140 us\"\n";
     let rate = steady(run(text).all_intact().flow("f"));
     close(rate, 1e9 * 256.0 / 268.0, 0.1);
+}
+
+/// Class, headers and data of each initial limit that the host announces at a link of 16 lanes.
+fn announced(host: &str) -> Vec<(String, u64, u64)> {
+    let text = format!(
+        "[links]\ngeneration = 2\nlanes = 16\n[hosts.h]\n{host}\n[devices.d]\nupstream = \"h\"\n[[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"64 B\"\n"
+    );
+    let (result, lines) = trace(&text);
+    result.all_intact();
+    let limits = lines
+        .iter()
+        .filter(|line| line["dllp"] == "InitFC1" && line["direction"] == "down");
+    let limit = |line: &Value| {
+        let class = line["class"].as_str()?.to_owned();
+        Some((class, line["headers"].as_u64()?, line["data"].as_u64()?))
+    };
+    limits.filter_map(limit).take(3).collect()
+}
+
+#[test]
+fn a_profile_of_a_host_sets_its_root_ports_and_its_root_complex() {
+    let limits = [
+        ("posted", 64, 320),
+        ("non-posted", 72, 4),
+        ("completion", 0, 0),
+    ];
+    let limits = limits.map(|(class, headers, data)| (class.to_owned(), headers, data));
+    assert_eq!(announced("profile = \"intel-xeon-c5500\""), limits);
+    let own = "profile = \"intel-xeon-c5500\"\nposted_headers = 8";
+    assert_eq!(announced(own)[0], ("posted".to_owned(), 8, 320));
+    let text = "[profiles.p]\nbase = \"ti-am64x\"\nmemory = \"1 MiB\"\n[hosts.h]\nprofile = \"p\"\n[hosts.g]\n";
+    let simulation = simulation(text);
+    let tags = |name: &str| {
+        let nodes = &simulation.plan().nodes;
+        let node = nodes.iter().find(|node| node.name == name);
+        node.expect("a node").kind.tags()
+    };
+    assert_eq!((tags("h"), tags("g")), (8, 32));
 }
 
 /// A flow from `a` to `b`, which are below root ports of `h`, where packets between root ports have at most 64 bytes.

@@ -1,0 +1,142 @@
+//! Built-in profiles of hosts: parameters of their root ports and of the root complex that documents state.
+//!
+//! A document that tells how a host behaves as a whole, such as a measured latency, makes no profile: its figures are results.
+
+use kernel::{Parameters, Value};
+use link::{PortParameters, Profile};
+
+use super::RootComplexParameters;
+
+/// All built-in profiles of hosts.
+pub fn host_profiles() -> &'static [Profile] {
+    PROFILES
+}
+
+/// Returns the parameters of the root ports and of the host in the built-in profile called `name`.
+pub fn builtin_host(name: &str) -> Option<(PortParameters, RootComplexParameters)> {
+    let profile = PROFILES.iter().find(|profile| profile.name == name)?;
+    let mut port = PortParameters::default();
+    let mut host = RootComplexParameters::default();
+    for (key, text, _) in profile.settings {
+        let value = Value::written(text);
+        let known = match port.set(key, &value) {
+            Ok(false) => host.set(key, &value),
+            known => known,
+        };
+        assert_eq!(known, Ok(true), "profile {name} sets {key}");
+    }
+    Some((port, host))
+}
+
+const PROFILES: &[Profile] = &[
+    Profile {
+        name: "intel-xeon-c5500",
+        help: "Integrated I/O of Intel Xeon C5500 and C3500 processors, root port of 16 lanes, up to 5 GT/s; of 8 lanes, half of the credits and tags.",
+        settings: &[
+            (
+                "posted_headers",
+                "64",
+                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: PRH 64 (x16)",
+            ),
+            (
+                "posted_data",
+                "5120 B",
+                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: PRD 320 (x16)",
+            ),
+            (
+                "nonposted_headers",
+                "72",
+                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: NPRH 72 (x16)",
+            ),
+            (
+                "nonposted_data",
+                "64 B",
+                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: NPRD 4",
+            ),
+            (
+                "completion_headers",
+                "0",
+                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: CPH infinite advertized",
+            ),
+            (
+                "completion_data",
+                "0 B",
+                "Intel 323103, table PCI Express Credit Mapping for Inbound Requests: CPD infinite advertized",
+            ),
+            (
+                "update_fc_refresh",
+                "28 us",
+                "Intel 323103, Flow Control Credit Return by IIO: Update_FCs if none was sent in the past say 28 usec",
+            ),
+            (
+                "tags",
+                "64",
+                "Intel 323103, Number of Outbound Non-posted Requests: x16 supports 64",
+            ),
+            (
+                "peer_to_peer",
+                "true",
+                "Intel 323103, Peer-to-Peer Ordering Rules: the IIO supports peer-to-peer read and write transactions",
+            ),
+        ],
+    },
+    Profile {
+        name: "ti-am69",
+        help: "Root port of Texas Instruments AM69 and TDA4VH processors, up to 8 GT/s x4.",
+        settings: &[
+            (
+                "max_payload_supported",
+                "256 B",
+                "TI SPRUJ52C, PCIe subsystem, main features: maximum payload size of 256 bytes",
+            ),
+            (
+                "tags",
+                "32",
+                "TI SPRUJ52C, PCIe subsystem, main features: maximum number of non-posted outstanding transactions: 32",
+            ),
+        ],
+    },
+    Profile {
+        name: "ti-am64x",
+        help: "Root port of Texas Instruments AM64x processors, up to 5 GT/s x1.",
+        settings: &[
+            (
+                "max_payload_supported",
+                "128 B",
+                "TI SPRUIM2H, PCIe subsystem, main features: maximum payload size of 128 bytes",
+            ),
+            (
+                "tags",
+                "8",
+                "TI SPRUIM2H, PCIe subsystem, main features: maximum number of non-posted outstanding transactions: 8",
+            ),
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use kernel::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn every_profile_sets_only_what_a_root_port_or_a_host_has() {
+        for profile in host_profiles() {
+            assert!(builtin_host(profile.name).is_some(), "{}", profile.name);
+            assert!(link::builtin(profile.name).is_none(), "{}", profile.name);
+        }
+        assert!(builtin_host("no such profile").is_none());
+    }
+
+    #[test]
+    fn a_profile_leaves_other_parameters_as_they_are() {
+        let (port, host) = builtin_host("ti-am64x").expect("a built-in profile");
+        let expected = RootComplexParameters {
+            tags: 8,
+            ..RootComplexParameters::default()
+        };
+        assert_eq!(host, expected);
+        assert_eq!(port.max_payload_supported, Bytes(128));
+    }
+}
