@@ -54,16 +54,25 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
     requesters: dict[str, frozenset[int]] = {}
     boundaries: dict[tuple[str, int], int] = {}
     read_requests: dict[tuple[str, int], int] = {}
+    splitting: dict[str, int] = {}
+    root_ports: dict[tuple[str, int], str] = {}
     for node in tree.nodes:
         root = tree.root_of(node).name
         own = [_number(function) for function in (node.id, *node.virtual_functions)]
         if node.kind == "host":
             boundary = hosts.get(node.name, {}).get("read_completion_boundary", "64 B")
             boundaries[root, own[0]] = int(boundary.split()[0])
+            if "largest_peer_payload" in hosts.get(node.name, {}):
+                splitting[root] = boundaries[root, own[0]]
         if node.kind != "switch":
             requesters[node.name] = frozenset(own)
             if node.max_read_request is not None:
                 read_requests |= {(root, one): node.max_read_request for one in own}
+        child = node
+        while child.upstream is not None:
+            if tree.nodes[child.upstream.to].upstream is None:
+                root_ports |= {(root, one): child.name for one in own}
+            child = tree.nodes[child.upstream.to]
         if node.upstream is not None:
             above = node.upstream.to
             links[f"{above}-{node.name}"] = Link(
@@ -75,7 +84,7 @@ def fabric_of(simulation: Simulation, text: str) -> Fabric:
                 max_payload=max(node.max_payload, tree.nodes[above].max_payload),
             )
     switches = frozenset(node.name for node in tree.nodes if node.kind == "switch")
-    return Fabric(links, switches, requesters, boundaries, read_requests)
+    return Fabric(links, switches, requesters, boundaries, read_requests, splitting, root_ports)
 
 
 def _number(function: str) -> int:

@@ -61,6 +61,22 @@ class Fabric:
     """Read Completion Boundary of root complexes, by tree and Completer ID; 128 B of all others."""
     read_requests: dict[tuple[str, int], int] = field(default_factory=dict)
     """Max_Read_Request_Size in bytes, by tree and Requester ID."""
+    splitting: dict[str, int] = field(default_factory=dict)
+    """Read Completion Boundary of each root complex that splits packets between its root ports."""
+    root_ports: dict[tuple[str, int], str] = field(default_factory=dict)
+    """The node at the root port that a function is below, by tree and ID."""
+
+    def boundary(self, root: str, completer: int, requester: int) -> int:
+        """Where completions may be cut.
+
+        That is the Read Completion Boundary of the completer (2.3.1.1). A root complex that splits
+        what goes from one root port to another forms packets itself (1.3.1), by its own boundary.
+        """
+        own = self.boundaries.get((root, completer), 128)
+        ends = [self.root_ports.get((root, end)) for end in (completer, requester)]
+        if None in ends or ends[0] == ends[1]:
+            return own
+        return min(own, self.splitting.get(root, own))
 
 
 def _ack_factor(max_payload: int, lanes: int) -> float:

@@ -9,6 +9,8 @@ def scenario(number: int) -> str:
     """The scenario with this number, as TOML."""
     random = Random(number)
     pick = random.choice
+    # A parameter with a stream of its own leaves the other parameters as they were.
+    splits = Random(f"splits {number}").choice([None, 64, 128, 256])
     lines = [
         f"seed = {number}",
         "[links]",
@@ -21,6 +23,7 @@ def scenario(number: int) -> str:
         f'read_completion_boundary = "{pick([64, 128])} B"',
         f'memory_read_jitter = "{pick([0, 200])} ns"',
         f"tags = {pick([1, 4, 32])}",
+        *([f'largest_peer_payload = "{splits} B"'] if splits else []),
         *_port(random),
     ]
     above = ["h0"]

@@ -123,9 +123,8 @@ def _wrong(trace: Trace, wire: Wire, asked: Open, tlp: Tlp) -> str | None:
     if tlp.status != 0 or not tlp.has_data:
         asked.left = 0
         return _wrong_end(request, tlp)
-    return _wrong_part(
-        asked, tlp, trace.fabric.boundaries.get((wire.link.root, tlp.completer), 128)
-    )
+    boundary = trace.fabric.boundary(wire.link.root, tlp.completer, tlp.requester)
+    return _wrong_part(asked, tlp, boundary)
 
 
 def _wrong_end(request: Tlp, tlp: Tlp) -> str | None:
