@@ -266,13 +266,18 @@ fn host() -> impl Strategy<Value = Host> {
         ),
         setting("socket_bandwidth", &[r#""20.8 GB/s""#, r#""500 MB/s""#]),
         iommu(),
+        setting(
+            "largest_peer_payload",
+            &[r#""4096 B""#, r#""128 B""#, r#""64 B""#],
+        ),
     );
     // Flows use more than one socket's share of this memory.
     let memory = "memory = \"1 MiB\"\n";
     let sockets = select(&[1, 1, 2, 3, 8][..]);
-    (sockets, port(), lines).prop_map(move |(sockets, port, (a, b, c, d, e, f, g, h))| Host {
+    (sockets, port(), lines).prop_map(move |(sockets, port, (a, b, c, d, e, f, g, h, i))| Host {
         sockets,
-        lines: format!("sockets = {sockets}\n{memory}{port}") + &[a, b, c, d, e, f, g, h].concat(),
+        lines: format!("sockets = {sockets}\n{memory}{port}")
+            + &[a, b, c, d, e, f, g, h, i].concat(),
     })
 }
 
