@@ -1,5 +1,5 @@
 //! How fast packets cross a fabric: the jobs of `peerlane bench fabric`, for 1 to 512 endpoints, and of `peerlane bench
-//! network`, for 16 to 1,024 routers.
+//! network`, for 16 to 1,024 routers; and how fast a fabric is planned and enumerated.
 
 use std::hint::black_box;
 
@@ -23,6 +23,18 @@ fn fabric(criterion: &mut Criterion) {
     group.finish();
 }
 
+fn plan(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("plan and enumeration");
+    group.sample_size(10);
+    for endpoints in [8, 64, 512] {
+        group.throughput(Throughput::Elements(endpoints));
+        group.bench_function(format!("{endpoints} endpoints"), |bencher| {
+            bencher.iter(|| black_box(bench::simulation(endpoints as usize, TLPS)));
+        });
+    }
+    group.finish();
+}
+
 const HOPS: u64 = 500_000;
 
 fn network(criterion: &mut Criterion) {
@@ -41,5 +53,5 @@ fn network(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, fabric, network);
+criterion_group!(benches, fabric, plan, network);
 criterion_main!(benches);
