@@ -318,6 +318,13 @@ impl LinkEnd {
         if let Some(due) = self.receiver.accept(channel, charge, complete, cx.now()) {
             self.check_credit_at(due, cx);
         }
+        self.expect_acknowledgement(complete, cx);
+        Some(Arrival::Packet(delivery))
+    }
+
+    /// Counts an accepted packet that is complete at `complete`, and makes an Ack due for it.
+    #[inline]
+    fn expect_acknowledgement(&mut self, complete: Time, cx: &mut impl LinkContext) {
         self.unacknowledged += 1;
         if self.unacknowledged == self.acknowledge_packets {
             self.acknowledge_packets_at(complete, cx);
@@ -325,7 +332,6 @@ impl LinkEnd {
             let limit = complete + self.acknowledge_limit;
             self.set(LinkTimer::Acknowledge, limit, cx);
         }
-        Some(Arrival::Packet(delivery))
     }
 
     /// Makes an Ack due when the packet that is complete at `complete` has arrived.
@@ -675,11 +681,8 @@ impl LinkEnd {
             if self.refuse_at != Time::NEVER {
                 self.set(LinkTimer::Acknowledge, self.refuse_at, cx);
             } else if let Some(complete) = self.receiver.incomplete_at(at) {
-                self.set(
-                    LinkTimer::Acknowledge,
-                    complete + self.acknowledge_limit,
-                    cx,
-                );
+                // This Ack does not cover the packet that is still arriving; the next one does.
+                self.expect_acknowledgement(complete, cx);
             }
             let dllp = if nak {
                 Dllp::Nak { sequence }

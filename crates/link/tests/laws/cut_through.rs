@@ -110,3 +110,27 @@ fn a_failed_link_reports_the_end_of_every_packet_but_corrupt_ones() {
     assert_eq!(ended, [Charge::of(&write(64)), Charge::of(&read())]);
     assert_eq!((pair.waiting(Left), pair.packets_in_use()), (0, 0));
 }
+
+#[test]
+fn a_packet_that_is_still_arriving_counts_towards_the_next_ack() {
+    for packets in [1, 2, 4] {
+        let mut setup = setup();
+        setup.parameters.ack_packets = packets;
+        setup.max_payload = 4096;
+        let mut pair = Pair::ready(&setup);
+        for _ in 0..60 {
+            pair.send(Left, write(128));
+            pair.send(Right, write(128));
+        }
+        pair.run_for(Span::from_us(4));
+        let acks = pair.acks(Right);
+        assert!(acks.len() > 40 / packets as usize, "{}", acks.len());
+        // A packet, an UpdateFC and an ordered set may be on the wire.
+        let longest = pair.length(148 + 8) + pair.symbol() * 5;
+        for two in acks.windows(2) {
+            let last = usize::from(two[0].1) + packets as usize;
+            let due = pair.given[Right as usize][last].complete;
+            assert!(two[1].0 <= due + longest, "{:?} is due at {due:?}", two[1]);
+        }
+    }
+}
