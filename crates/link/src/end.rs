@@ -339,7 +339,9 @@ impl LinkEnd {
         if complete == cx.now() {
             self.acknowledge_now = true;
         } else {
-            self.set(LinkTimer::Acknowledge, complete, cx);
+            // The latency limit of an earlier packet may end before.
+            let due = self.alarms.acknowledge.deadline().min(complete);
+            self.set(LinkTimer::Acknowledge, due, cx);
         }
     }
 

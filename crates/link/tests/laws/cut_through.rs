@@ -134,3 +134,24 @@ fn a_packet_that_is_still_arriving_counts_towards_the_next_ack() {
         }
     }
 }
+
+#[test]
+fn a_packet_that_is_still_arriving_does_not_delay_the_ack_of_the_one_before() {
+    let mut setup = setup();
+    setup.max_payload = 4096;
+    setup.parameters.ack_packets = 2;
+    setup.parameters.ack_limit_fraction = 0.1;
+    let mut pair = Pair::ready(&setup);
+    pair.send(Left, write(128));
+    pair.send(Left, write(4096));
+    pair.run();
+    let limit = setup
+        .generation
+        .ack_latency_limit(setup.lanes, setup.max_payload);
+    let due = pair.given[Right as usize][0].complete + pair.symbol() * (u64::from(limit) / 10);
+    assert!(due < pair.given[Right as usize][1].complete);
+    let first = pair.acks(Right)[0];
+    assert_eq!(first.1, 0);
+    // An idle transmitter starts at a symbol boundary, or after a skip ordered set that was due.
+    assert!(first.0 <= due + pair.symbol() * 10, "{first:?}");
+}
