@@ -54,7 +54,7 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 
 soak: fuzz ## Run the property tests for a long time, after the fuzzer.
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
-	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py tests/test_conformance.py
+	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/test_wire_bytes.py tests/test_fabric.py tests/test_import.py tests/test_conformance.py tests/test_arithmetic.py
 
 fuzz: $(VENV)/fuzzing ## Look for inputs that break a parser, FUZZ_SECONDS for each (needs a C++ compiler).
 	PYTHON=$(BIN)/python fuzz/run $(FUZZ_SECONDS)
