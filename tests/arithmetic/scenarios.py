@@ -56,6 +56,11 @@ def configuration(seed: int, number: int) -> Configuration:
         rate = plain
         if uneven and random.random() < 0.5:
             rate = Rate(pick([1, 2, 3, 4, 5]), pick([1, 2, 4, 8, 12, 16]))
+        if kind == "mixed":
+            # Between links of one rate the buffer for completions fills for milliseconds, and rates
+            # change when it is full.
+            lanes = min(plain.lanes, 8)
+            rate = replace(plain, lanes=2 * lanes if node == "d1" else lanes)
         links[node] = Link(rate, pick([0.0, 1.0, 1.0, 30.0]))
     policy = _policy(random)
     ports = {}

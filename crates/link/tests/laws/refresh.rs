@@ -61,6 +61,27 @@ fn a_limit_that_was_raised_lately_is_not_sent_again() {
     assert_eq!(updates(&pair, Right, Class::Posted).len(), 100);
 }
 
+/// Writes and reads raise two of the three limits at times of their own.
+#[test]
+fn limits_of_unequal_age_are_each_sent_again_after_30_us() {
+    let mut setup = setup();
+    setup.parameters.update_fc_share = 0.0;
+    let mut pair = Pair::ready(&setup);
+    for packet in [write(128), read()] {
+        pair.run_for(Span::from_us(9));
+        pair.send(Left, packet);
+    }
+    pair.run_for(Span::from_us(200));
+    for class in Class::ALL {
+        let updates = updates(&pair, Right, class);
+        assert!(updates.len() >= 6, "{}", updates.len());
+        for two in updates.windows(2) {
+            let gap = two[1].since(two[0]);
+            assert!(gap <= Span::from_us(31), "{class:?}: {gap:?}");
+        }
+    }
+}
+
 /// The packets of the far end end its initialisation, too.
 #[test]
 fn an_end_that_got_no_initfc2_sends_its_limits_again() {
