@@ -6,7 +6,8 @@ use protocol::{CorrectableError, Credit, Dllp, TrafficClass};
 use crate::alarm::{Alarms, Ring};
 use crate::handshake::{FeatureEffect, Handshake, InitFcEffect};
 use crate::parameters::PortParameters;
-use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, RefreshSchedule, Verdict};
+use crate::receiver::{Arrival, Delivery, PendingUpdate, Receiver, Verdict};
+use crate::refresh::{Refresh, RefreshSchedule};
 use crate::transmitter::{Counters, Finished, Transmitter, Turn};
 use crate::{LinkConfig, LinkContext, LinkTimer, Waiting, WireTiming};
 use packet::{Charge, Frame, Observation, TlpFrame};
@@ -29,12 +30,7 @@ pub struct LinkEnd {
     replay_limit: Span,
     /// The longest time from freeing credit to its UpdateFC.
     update_delay: Span,
-    /// The interval at which limits are sent again.
-    refresh_interval: Span,
-    /// The time at which this end last sent anything new.
-    last_news: Time,
-    /// Whether the refreshes of an idle link are counted when they are needed, instead of being sent.
-    is_dormant: bool,
+    refresh: Refresh,
     /// Whether this end supports scaled flow control.
     is_scalable: bool,
     alarms: Alarms,
@@ -47,10 +43,6 @@ pub struct LinkEnd {
 
 /// The number of values of the two-bit counter `REPLAY_NUM`.
 const REPLAYS: u8 = 4;
-
-/// The time without anything new after which an end counts its refreshes instead of sending them, where no trace shows them and no
-/// bit error makes them necessary. A run of hours that does nothing then takes no time.
-const DORMANT_AFTER: Span = Span::from_us(1000);
 
 /// The interval between rounds of InitFC DLLPs (PCIe Base 3.4.1).
 const INIT_FC_INTERVAL: Span = Span::from_us(34);
@@ -89,9 +81,7 @@ impl LinkEnd {
             // The specification's limit does not include the flight time of long cables and pipelines.
             replay_limit: symbols(replay, parameters.replay_timer_factor) + config.round_trip,
             update_delay: update_delay.unwrap_or_else(|| symbols(acknowledge, 1.0)),
-            refresh_interval: parameters.update_fc_refresh,
-            last_news: Time::ZERO,
-            is_dormant: false,
+            refresh: Refresh::new(parameters.update_fc_refresh),
             is_scalable,
             receiver: Receiver::new(parameters, config),
             alarms: Alarms::IDLE,
@@ -114,7 +104,7 @@ impl LinkEnd {
     /// The counters of this end's transmitter at `now`.
     pub fn counters(&self, now: Time) -> Counters {
         let mut counters = self.transmitter.counters(now);
-        if self.is_dormant {
+        if self.refresh.is_dormant() {
             let refreshes = self.receiver.refreshes_until(now, self.refreshes());
             counters.add_dllps(refreshes, self.timing());
         }
@@ -486,31 +476,26 @@ impl LinkEnd {
     fn refresh_credit(&mut self, cx: &mut impl LinkContext) {
         let now = cx.now();
         let is_watched = cx.watched() || self.receiver.has_errors();
-        if !is_watched && now >= self.last_news + DORMANT_AFTER {
-            self.is_dormant = true;
+        if !is_watched && self.refresh.fall_asleep(now) {
             return;
         }
         self.receiver.settle(now);
-        let oldest = self.receiver.refresh(now, self.refresh_interval);
+        let oldest = self.receiver.refresh(now, self.refresh.interval());
         if oldest.is_some() || self.receiver.has_pending_updates() {
-            let next = oldest.unwrap_or(now) + self.refresh_interval;
+            let next = oldest.unwrap_or(now) + self.refresh.interval();
             self.set(LinkTimer::RefreshCredit, next, cx);
         }
     }
 
     fn refreshes(&self) -> RefreshSchedule {
-        RefreshSchedule {
-            interval: self.refresh_interval,
-            symbol: self.timing().symbol(),
-        }
+        self.refresh.schedule(self.timing().symbol())
     }
 
     /// Counts the refreshes that a dormant end has left out, and goes on with them.
     #[cold]
     fn wake_up(&mut self, cx: &mut impl LinkContext) {
         let now = cx.now();
-        self.is_dormant = false;
-        self.last_news = now;
+        self.refresh.wake_up(now);
         let refreshes = self.receiver.skip_refreshes(now, self.refreshes());
         self.transmitter.count_dllps(refreshes);
         self.refresh_credit(cx);
@@ -605,7 +590,7 @@ impl LinkEnd {
             self.set(LinkTimer::Wire, at, cx);
             return;
         }
-        if self.is_dormant {
+        if self.refresh.is_dormant() {
             self.wake_up(cx);
         }
         if self.has_dllp() {
@@ -616,7 +601,7 @@ impl LinkEnd {
         }
         match self.transmitter.send_packet(at, cx) {
             Turn::Sent => {
-                self.last_news = at;
+                self.refresh.record_news(at);
                 self.await_acknowledgement(cx);
                 if self.transmitter.on_wire.is_some() || self.has_work() {
                     self.set(LinkTimer::Wire, self.transmitter.busy_until, cx);
@@ -634,7 +619,7 @@ impl LinkEnd {
     fn send_dllps(&mut self, mut at: Time, cx: &mut impl LinkContext) -> Time {
         while let Some(dllp) = self.next_dllp(at, cx) {
             if dllp.1 {
-                self.last_news = at;
+                self.refresh.record_news(at);
             }
             self.transmitter.send_dllp(at, dllp, cx);
             at = self.transmitter.busy_until;

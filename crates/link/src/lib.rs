@@ -12,6 +12,7 @@ mod handshake;
 pub mod optical;
 mod parameters;
 mod receiver;
+mod refresh;
 mod transmitter;
 mod waiting;
 mod wire;

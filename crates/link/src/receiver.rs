@@ -7,6 +7,7 @@ use protocol::{Class, Credit, Dllp, lcrc};
 
 use crate::credit::{ClassBuffers, UpdatePolicy};
 use crate::parameters::PortParameters;
+use crate::refresh::RefreshSchedule;
 use crate::transmitter::SEQUENCES;
 use crate::{BitErrors, LinkConfig, WireTiming};
 use packet::{Charge, PacketId, Packets, TlpFrame};
@@ -403,27 +404,6 @@ impl Receiver {
         let is_new = buffers.has_unannounced();
         let update = Dllp::UpdateFc(buffers.announce(channel as u8, class, at));
         Some((update, is_new))
-    }
-}
-
-/// The times at which an idle wire sends a limit again: at the first symbol after each interval.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RefreshSchedule {
-    pub(crate) interval: Span,
-    pub(crate) symbol: Span,
-}
-
-impl RefreshSchedule {
-    /// The number of times until `now` after the limit was sent at `sent`, and the last of these.
-    fn until(self, now: Time, sent: Time) -> (u64, Time) {
-        let first = (sent + self.interval).round_up(self.symbol);
-        if first > now {
-            return (0, sent);
-        }
-        let period = (Time::ZERO + self.interval).round_up(self.symbol);
-        let period = period.since(Time::ZERO);
-        let more = now.since(first).as_fs() / period.as_fs();
-        (more + 1, first + period * more)
     }
 }
 
