@@ -65,6 +65,8 @@ class_code = "0x020000"
 COMPLAINTS = re.compile(r"<\?>|!!!|unknown|malformed|chain loop|access denied", re.IGNORECASE)
 # The Link Status of a virtual function is reserved and zero (PCIe Base 9.3.5); lspci shows it.
 OF_VIRTUAL_FUNCTIONS = re.compile(r"\tLnkSta:\tSpeed unknown \(.*\), Width x0 \(.*\)\n")
+# Versions of lspci differ: 3.9 knows the name of this capability and none of its fields.
+NAMED_ONLY = re.compile(r"(Capabilities: \[1c0 v1\] Data Link Feature) <\?>")
 
 
 def without_modules(err: str) -> list[str]:
@@ -81,7 +83,7 @@ def test_lspci_decodes_every_capability_without_a_complaint(peerlane: Run, scena
         assert not without_modules(done.err)
         tree = Simulation.open(path).tree()
         virtual = sum(len(node.virtual_functions) for node in tree.nodes)
-        shown, unlinked = OF_VIRTUAL_FUNCTIONS.subn("", done.out)
+        shown, unlinked = OF_VIRTUAL_FUNCTIONS.subn("", NAMED_ONLY.sub(r"\1", done.out))
         assert unlinked == virtual
         assert not COMPLAINTS.findall(shown), path
         ports = sum(node.upstream is not None for node in tree.nodes)
