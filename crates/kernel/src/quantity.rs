@@ -3,6 +3,7 @@
 //! A quantity is always written with its unit, so that no number in a scenario is ambiguous. Decimals are read exactly, without
 //! floating point.
 
+mod advice;
 mod scale;
 
 use std::fmt;
@@ -194,6 +195,9 @@ scaled!(BitRate, BIT_RATE, BitRate, |rate: BitRate| rate.0);
 scaled!(Length, LENGTH, Length, |length: Length| length.0);
 scaled!(Bandwidth, BANDWIDTH, Bandwidth, |rate: Bandwidth| rate.0);
 
+/// Below this every whole number is a floating-point number of its own.
+const WHOLE: f64 = (1u64 << 53) as f64;
+
 macro_rules! whole {
     ($($type:ty),+) => {$(
         impl Quantity for $type {
@@ -205,6 +209,13 @@ macro_rules! whole {
                         let most = i64::try_from(<$type>::MAX).unwrap_or(i64::MAX);
                         format!("{number} is out of range; write a whole number from 0 to {most}")
                     }),
+                    Value::Float(number)
+                        if (0.0..WHOLE).contains(number)
+                            && number.fract() == 0.0
+                            && <$type>::try_from(*number as u64).is_ok() =>
+                    {
+                        Err(format!("{number:?} has a fraction or an exponent; write {number}"))
+                    }
                     _ => Err(format!("{value} is not a whole number; write one without quotes or unit")),
                 }
             }
@@ -335,7 +346,7 @@ mod tests {
         let wrong = text::<Span>("150 KiB").unwrap_err();
         assert_eq!(
             wrong,
-            r#""150 KiB" is not a time; write "150 ns" (units: fs, ps, ns, us, ms, s)"#
+            r#""150 KiB" is not a time; write one like "150 ns" (units: fs, ps, ns, us, ms, s)"#
         );
     }
 
@@ -352,6 +363,13 @@ mod tests {
         assert!(text::<Span>(".").is_err());
         assert!(text::<Span>("").is_err());
         assert!(u32::read(&Value::Integer(-1)).is_err());
+        assert_eq!(
+            u32::read(&Value::Float(1e3)),
+            Err("1000.0 has a fraction or an exponent; write 1000".to_owned())
+        );
+        assert!(
+            u32::read(&Value::Float(f64::NAN)).is_err_and(|message| message.starts_with("NaN"))
+        );
         assert!(f64::read(&Value::Float(f64::NAN)).is_err());
     }
 

@@ -5,15 +5,15 @@ use super::Value;
 /// A kind of quantity and its units.
 pub(super) struct Scale {
     /// The name of the quantity with its article: "a time".
-    noun: &'static str,
+    pub(super) noun: &'static str,
     /// The unit that error messages suggest when none is written.
     pub(super) usual: &'static str,
     /// The units, largest first, with their size in the quantity's own unit.
-    units: &'static [(&'static str, u64)],
+    pub(super) units: &'static [(&'static str, u64)],
     /// The largest value. Larger ones are typing errors, and their sums might overflow.
-    most: u64,
+    pub(super) most: u64,
     /// Whether a value between two multiples of the quantity's own unit is rounded. Otherwise it is an error.
-    rounds: bool,
+    pub(super) rounds: bool,
 }
 
 pub(super) const FS_PER_SECOND: u64 = 1_000_000_000_000_000;
@@ -133,74 +133,10 @@ impl Scale {
         Ok(whole)
     }
 
-    fn unitless(&self, value: &Value<'_>) -> String {
-        format!("{value} has no unit; write {:?}", self.example(value))
-    }
-
-    fn multiple(&self, unit: &str) -> Option<u64> {
+    pub(super) fn multiple(&self, unit: &str) -> Option<u64> {
         let unit = unit.replace(['µ', 'μ'], "u");
         let known = self.units.iter().find(|(name, _)| *name == unit);
         known.map(|(_, multiple)| *multiple)
-    }
-
-    fn refusal(&self, value: &Value<'_>) -> String {
-        let names: Vec<&str> = self.units.iter().rev().map(|(name, _)| *name).collect();
-        format!(
-            "{value} is not {}; write {:?} (units: {})",
-            self.noun,
-            self.example(value),
-            names.join(", ")
-        )
-    }
-
-    /// An example for error messages: `value` with a unit if its number is usable, otherwise an example number.
-    fn example(&self, value: &Value<'_>) -> String {
-        if let Value::Text(text) = value
-            && let Some(meant) = self.in_bytes(text.trim())
-        {
-            return meant;
-        }
-        let number = match value {
-            Value::Integer(number) if *number >= 0 => number.to_string(),
-            Value::Float(number) if *number >= 0.0 && number.is_finite() => number.to_string(),
-            Value::Text(text) => {
-                let digits = text.trim();
-                let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.');
-                let digits = &digits[..end.unwrap_or(digits.len())];
-                let usable = Decimal::parse(digits).is_some() && digits.len() <= 20;
-                if usable { digits } else { "150" }.to_owned()
-            }
-            _ => "150".to_owned(),
-        };
-        let unit = match value {
-            Value::Text(text) => text.trim().trim_start_matches(|c: char| !c.is_alphabetic()),
-            _ => "",
-        };
-        let alike = self
-            .units
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(unit));
-        let smallest = self.units.last().map_or(self.usual, |(name, _)| name);
-        let usual = self.multiple(self.usual).unwrap_or(1);
-        let product = Decimal::parse(&number).and_then(|number| number.times(usual));
-        let unit = match alike {
-            Some((name, _)) => name,
-            None if product.is_some_and(|(whole, _)| whole <= self.most) => self.usual,
-            None => smallest,
-        };
-        format!("{number} {unit}")
-    }
-
-    /// Converts bits per second, such as "8 Gbit/s", to bytes per second, if this scale is a bandwidth in bytes.
-    fn in_bytes(&self, text: &str) -> Option<String> {
-        let split = text.find(char::is_alphabetic)?;
-        let (number, unit) = (text[..split].trim(), &text[split..]);
-        let bits = ["bit/s", "b/s", "bps"];
-        let prefix = bits.iter().find_map(|bit| unit.strip_suffix(bit))?;
-        let unit = format!("{prefix}B/s");
-        let multiple = self.multiple(&unit).filter(|multiple| *multiple >= 8)?;
-        let (eighth, _) = Decimal::parse(number)?.times(multiple / 8)?;
-        Some(self.show(eighth))
     }
 
     pub(super) fn show(&self, amount: u64) -> String {
@@ -214,13 +150,13 @@ impl Scale {
 }
 
 /// A non-negative decimal number, stored exactly.
-struct Decimal {
+pub(super) struct Decimal {
     digits: u128,
     fraction_len: u32,
 }
 
 impl Decimal {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         if whole.is_empty() || text.ends_with('.') {
             return None;
@@ -244,8 +180,18 @@ impl Decimal {
         })
     }
 
+    /// The number times ten to the power of `exponent`.
+    pub(super) fn shifted(&self, exponent: i32) -> Option<Self> {
+        let fraction_len = i64::from(self.fraction_len) - i64::from(exponent);
+        let more = u32::try_from(-fraction_len.min(0)).ok()?;
+        Some(Self {
+            digits: self.digits.checked_mul(10u128.checked_pow(more)?)?,
+            fraction_len: u32::try_from(fraction_len.max(0)).ok()?,
+        })
+    }
+
     /// The product rounded to the nearest whole number, and whether the product is exact.
-    fn times(&self, multiple: u64) -> Option<(u64, bool)> {
+    pub(super) fn times(&self, multiple: u64) -> Option<(u64, bool)> {
         let product = self.digits.checked_mul(multiple.into())?;
         let divisor = 10u128.checked_pow(self.fraction_len)?;
         let rounded = product.checked_add(divisor / 2)? / divisor;

@@ -32,7 +32,7 @@ fn a_key_of_the_link_in_a_node_is_told_where_it_belongs() {
 fn a_wrong_unit_is_told_the_right_ones() {
     assert_eq!(
         pair("[links]\ndelay = \"5 MHz\""),
-        r#"bad.toml:9: links.delay: "5 MHz" is not a time; write "5 ns" (units: fs, ps, ns, us, ms, s)"#
+        r#"bad.toml:9: links.delay: "5 MHz" is not a time; write one like "150 ns" (units: fs, ps, ns, us, ms, s)"#
     );
 }
 
