@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from peerlane.cli.files import keep_apart
 from peerlane.cli.group import group
 from peerlane.cli.options import writable
 from peerlane.importing import load, scenario_of
@@ -45,6 +46,7 @@ def import_lspci(
     Comments mark what is left out: functions beyond 0, integrated endpoints, conventional PCI,
     links that are down.
     """
+    keep_apart([file], {"--output": output})
     scenario = scenario_of(load(file)).encode()
     if output is None or output == "-":
         sys.stdout.buffer.write(scenario)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from peerlane.cli.files import is_standard_output
+
 FAILED = 1
 WRONG_USE = 2
 
@@ -22,6 +24,11 @@ def writable(path: str | None) -> str | None:
     return path
 
 
+def json_file(path: str | None) -> str | None:
+    """A file that can be written; other names of standard output, such as /dev/stdout, become -."""
+    return "-" if path is not None and is_standard_output(path) else writable(path)
+
+
 Scenario = Annotated[str, typer.Argument(metavar="FILE", help="The scenario: a TOML file.")]
 
 JsonTo = Annotated[
@@ -29,7 +36,7 @@ JsonTo = Annotated[
     typer.Option(
         "--json",
         metavar="FILE|-",
-        callback=writable,
+        callback=json_file,
         help="Write the numbers as JSON to FILE; - is standard output, with nothing else on it.",
     ),
 ]

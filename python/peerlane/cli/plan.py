@@ -10,6 +10,7 @@ from rich.table import Table
 
 from peerlane import Fabric, Simulation
 from peerlane.cli.console import emit
+from peerlane.cli.files import keep_apart
 from peerlane.cli.group import group
 from peerlane.cli.opae.cards import text_of
 from peerlane.cli.options import JsonTo
@@ -59,6 +60,7 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
     with a share of every frame; any other one by its own flows, as `peerlane run` runs it. A
     format fits if it needs no more than the slowest of these rates.
     """
+    keep_apart([file], {"--json": json_to})
     rates = _rates(file)
     wanted = videos(
         formats or list(Format), chromas or list(Chroma), depths or [10], frame_rates or [60.0]

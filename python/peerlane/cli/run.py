@@ -9,6 +9,7 @@ import typer
 
 from peerlane import Simulation
 from peerlane.cli.console import complain, emit, progress, warn
+from peerlane.cli.files import is_standard_output, keep_apart
 from peerlane.cli.options import FAILED, JsonTo, Scenario, writable
 from peerlane.cli.tables.run import run as tables
 
@@ -17,7 +18,7 @@ MOST_FAILURES = 8
 
 
 def _trace_file(path: str | None) -> str | None:
-    if path == "-":
+    if path == "-" or (path is not None and is_standard_output(path) and Path(path).is_file()):
         raise typer.BadParameter("a trace goes to a file; standard output has the result")
     return writable(path)
 
@@ -108,6 +109,7 @@ def run(
     A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
     that of the whole.
     """
+    keep_apart([file], {"--json": json_to, "--trace": trace})
     simulation = Simulation.open(file, seed=seed)
     if trace is not None:
         simulation.trace_to(trace)

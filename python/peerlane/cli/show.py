@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from peerlane import Simulation
 from peerlane.cli.console import emit
+from peerlane.cli.files import keep_apart
 from peerlane.cli.options import JsonTo, Scenario
 from peerlane.cli.tables.fabric import tree as drawing
 
@@ -15,5 +16,6 @@ def show(file: Scenario, json_to: JsonTo = None) -> None:
     of more than 16 routers is shown by the first of its hosts, and one of more than 16 fibres by
     how many there are; JSON has every one.
     """
+    keep_apart([file], {"--json": json_to})
     tree = Simulation.open(file).tree()
     emit(tree.to_json(), drawing(tree), json_to)

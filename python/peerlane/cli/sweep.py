@@ -9,6 +9,7 @@ import typer
 
 from peerlane import Fabric, Simulation
 from peerlane.cli.console import complain, emit, progress
+from peerlane.cli.files import keep_apart
 from peerlane.cli.options import FAILED, JsonTo, Scenario
 from peerlane.cli.tables.sweep import sweep as table
 from peerlane.fabric.simulation import already_warned
@@ -72,6 +73,7 @@ def sweep(  # noqa: PLR0913 - each is an option
     if loads is not None and (to is not None or steps is not None):
         other = "--steps" if to is None else "--to"
         raise typer.BadParameter(f"--loads and {other} exclude each other; write one of them")
+    keep_apart([file], {"--json": json_to})
     tree = Simulation.open(file).tree()
     workload = the_workload(tree, traffic)
     try:

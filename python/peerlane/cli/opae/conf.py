@@ -9,6 +9,7 @@ import typer
 
 from peerlane import Simulation
 from peerlane.cli.console import say
+from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import (
     Card,
     Scenario,
@@ -67,4 +68,5 @@ def pack(
     to: Annotated[Path, typer.Argument(metavar="FILE.gbs", help="The bitstream to write.")],
 ) -> None:
     """Write a bitstream that a program can load with fpgaReconfigureSlot."""
+    keep_apart([image.partition(":")[0]], {"FILE.gbs": str(to)})
     to.write_bytes(image_of(image))

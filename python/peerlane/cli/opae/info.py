@@ -10,6 +10,7 @@ from rich.table import Table
 
 from peerlane import _core
 from peerlane.cli.console import emit
+from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Scenario, simulation_of
 from peerlane.cli.options import JsonTo
 from peerlane.opae.card import places
@@ -23,6 +24,7 @@ def flags() -> None:
 
 def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
     """List the cards of a fabric: where they are and what is loaded in them."""
+    keep_apart([scenario], {"--json": json_to})
     names = {uuid: name for name, uuid in _core.afus()}
     rows: list[dict[str, Any]] = [
         {

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from peerlane import _core
 from peerlane.cli.console import emit
+from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, first, simulation_of, wrong_use
 from peerlane.cli.options import JsonTo
 from peerlane.opae.card import accelerators, configure, places
@@ -39,6 +40,7 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
     """
     if request_lines not in {1, 2, 4}:
         raise typer.BadParameter("a request has 1, 2 or 4 lines", param_hint="--multi-cl")
+    keep_apart([scenario], {"--json": json_to})
     found = []
     for mode in modes or list(Mode):
         simulation = simulation_of(scenario, mode.image, card)
@@ -69,6 +71,7 @@ def dma_test(
     The time is that of a call of the DMA sample's library, with its copies through pinned buffers;
     a rate is in 10^6 bytes a second.
     """
+    keep_apart([scenario], {"--json": json_to})
     number = _bytes(size)
     simulation = simulation_of(scenario)
     with wrong_use():

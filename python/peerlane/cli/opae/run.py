@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from peerlane import Simulation
+from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, first, image_of, text_of, wrong_use
 from peerlane.cli.options import writable
 from peerlane.opae import slots
@@ -58,6 +59,7 @@ def run(  # noqa: PLR0913 - a command has the options that it has
     Its exit status is that of the program. Cards have loaded what `peerlane opae conf` configured,
     or else what the scenario says.
     """
+    keep_apart([scenario, program[0], afu and afu.partition(":")[0]], {"--json": json_to})
     text, source = text_of(scenario)
     images = slots.loaded(source)
     if afu is not None:

@@ -1,0 +1,60 @@
+"""The files of a command: an output is no file that is read, and no file of another output."""
+
+from __future__ import annotations
+
+import os
+import stat
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+STANDARD_INPUT, STANDARD_OUTPUT = 0, 1
+
+_Identity = tuple[int, int] | str
+
+
+def keep_apart(reads: Iterable[str | None], writes: Mapping[str, str | None]) -> None:
+    """Refuses outputs that would overwrite an input or each other.
+
+    Args:
+        reads: The inputs; - is standard input.
+        writes: The outputs by the names of their options; - is standard output.
+    """
+    inputs = {_identity(path, STANDARD_INPUT) for path in reads if path is not None}
+    outputs = {
+        option: (path, _identity(path, STANDARD_OUTPUT))
+        for option, path in writes.items()
+        if path is not None
+    }
+    for option, (path, identity) in outputs.items():
+        if identity is not None and identity in inputs:
+            raise typer.BadParameter(
+                f"{path} is the file that the command reads; name another file", param_hint=option
+            )
+    for (one, (_, file)), (other, (path, identity)) in combinations(outputs.items(), 2):
+        if identity is not None and identity == file:
+            raise typer.BadParameter(
+                f"{path} is the file of {one}, too; name another file", param_hint=other
+            )
+
+
+def is_standard_output(path: str) -> bool:
+    """Whether what is written to `path` goes where standard output goes."""
+    mine = _identity("-", STANDARD_OUTPUT)
+    return path == "-" or (mine is not None and _identity(path, STANDARD_OUTPUT) == mine)
+
+
+def _identity(path: str, standard: int) -> _Identity | None:
+    """A value that only names of one file share; none for a device, which keeps nothing."""
+    try:
+        status = os.fstat(standard) if path == "-" else Path(path).stat()
+    except OSError:
+        return os.path.realpath(path)
+    if stat.S_ISCHR(status.st_mode):
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,102 @@
+"""The files of the command line: outputs never overwrite what is read, nor each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conftest import PAIR
+
+if TYPE_CHECKING:
+    from conftest import Run, Write
+
+LISTING = Path(__file__).parent / "data" / "lspci-desktop.txt"
+
+
+@pytest.fixture
+def names(scenario: Write, tmp_path: Path) -> dict[str, str]:
+    """Names of a scenario's file: its own, another path to it, a symbolic and a hard link."""
+    path = scenario()
+    (tmp_path / "symbolic.toml").symlink_to(path)
+    (tmp_path / "hard.toml").hardlink_to(path)
+    return {
+        "itself": "fabric.toml",
+        "another path": f"{tmp_path}/../{tmp_path.name}/fabric.toml",
+        "a symbolic link": "symbolic.toml",
+        "a hard link": "hard.toml",
+    }
+
+
+@pytest.mark.parametrize("name", ["itself", "another path", "a symbolic link", "a hard link"])
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("run", "--json"), ("run", "--trace"), ("show", "--json"), ("sweep", "--json")],
+)
+def test_an_output_is_not_the_scenario(
+    peerlane: Run, names: dict[str, str], tmp_path: Path, command: str, option: str, name: str
+) -> None:
+    refused = peerlane(command, "fabric.toml", option, names[name])
+    refused.refuses(option, names[name], "reads")
+    assert (tmp_path / "fabric.toml").read_text(encoding="utf-8") == PAIR
+
+
+def test_an_import_is_not_its_listing(peerlane: Run, tmp_path: Path) -> None:
+    shutil.copy(LISTING, tmp_path / "machine.txt")
+    peerlane("import", "lspci", "machine.txt", "-o", "machine.txt").refuses("--output", "reads")
+    assert (tmp_path / "machine.txt").read_bytes() == LISTING.read_bytes()
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_two_outputs_are_not_one_file(
+    peerlane: Run, scenario: Write, tmp_path: Path, *, exists: bool
+) -> None:
+    if exists:
+        (tmp_path / "out").write_text("kept", encoding="utf-8")
+    scenario()
+    refused = peerlane("run", "fabric.toml", "--json", "out", "--trace", "./out")
+    refused.refuses("--trace", "--json", "another file")
+    assert (tmp_path / "out").exists() == exists
+    (tmp_path / "symbolic").symlink_to("out")
+    peerlane("run", "fabric.toml", "--json", "symbolic", "--trace", "out").refuses("--trace")
+
+
+def test_a_device_may_be_two_outputs(peerlane: Run, scenario: Write) -> None:
+    scenario()
+    ran = peerlane("run", "fabric.toml", "--json", os.devnull, "--trace", os.devnull)
+    assert ran.status == 0, ran.err
+
+
+@pytest.mark.parametrize("to", ["-", "/dev/stdout"])
+def test_json_alone_is_in_a_file_that_standard_output_is(
+    scenario: Write, tmp_path: Path, to: str
+) -> None:
+    scenario()
+    with (tmp_path / "out").open("wb") as out:
+        command = [sys.executable, "-m", "peerlane", "run", "fabric.toml", "--json", to]
+        subprocess.run(command, cwd=tmp_path, stdout=out, check=True)
+    assert json.loads((tmp_path / "out").read_text(encoding="utf-8"))["name"] == "pair"
+
+
+def test_a_trace_goes_to_a_pipe_and_not_to_the_file_of_the_result(
+    peerlane_process: Run, scenario: Write, tmp_path: Path
+) -> None:
+    scenario()
+    piped = peerlane_process("run", "fabric.toml", "--trace", "/dev/stdout")
+    assert json.loads(piped.out.splitlines()[0])["link"] == "h0-s0"
+    assert "a-to-b" in piped.out
+    both = peerlane_process("run", "fabric.toml", "--trace", "/dev/stdout", "--json", "-")
+    both.refuses("--trace", "--json")
+    with (tmp_path / "out").open("wb") as out:
+        command = [sys.executable, "-m", "peerlane", "run", "fabric.toml", "--trace", "/dev/stdout"]
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert "standard output has the result" in done.stderr
