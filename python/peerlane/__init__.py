@@ -12,19 +12,25 @@ measure it the way hardware papers do:
     True
 """
 
-from peerlane._core import ScenarioError, __version__
-from peerlane.fabric.builder import Fabric
-from peerlane.fabric.simulation import ScenarioWarning, Simulation
-from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
-from peerlane.network.bounds import Bounds
-from peerlane.network.sweep import LoadPoint, Sweep, sweep
-from peerlane.programs.host_thread import HostThread, run_programs
-from peerlane.programs.ranks.rank import Message, Rank, Window
-from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
-from peerlane.results.collection import Collection
-from peerlane.results.flows import FlowResult, Latency, LinkResult
-from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
-from peerlane.results.run import Fault, IommuResult, RunResult
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from peerlane._core import ScenarioError, __version__
+    from peerlane.fabric.builder import Fabric
+    from peerlane.fabric.simulation import ScenarioWarning, Simulation
+    from peerlane.fabric.tree import Fibre, Network, Node, Region, Traffic, Tree, Upstream
+    from peerlane.network.bounds import Bounds
+    from peerlane.network.sweep import LoadPoint, Sweep, sweep
+    from peerlane.programs.host_thread import HostThread, run_programs
+    from peerlane.programs.ranks.rank import Message, Rank, Window
+    from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
+    from peerlane.results.collection import Collection
+    from peerlane.results.flows import FlowResult, Latency, LinkResult
+    from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
+    from peerlane.results.run import Fault, IommuResult, RunResult
 
 __all__ = [
     "Bounds",
@@ -62,3 +68,73 @@ __all__ = [
     "run_ranks",
     "sweep",
 ]
+
+_NAMES = {
+    "peerlane._core": (
+        "ScenarioError",
+        "__version__",
+    ),
+    "peerlane.fabric.builder": ("Fabric",),
+    "peerlane.fabric.simulation": (
+        "ScenarioWarning",
+        "Simulation",
+    ),
+    "peerlane.fabric.tree": (
+        "Fibre",
+        "Network",
+        "Node",
+        "Region",
+        "Traffic",
+        "Tree",
+        "Upstream",
+    ),
+    "peerlane.network.bounds": ("Bounds",),
+    "peerlane.network.sweep": (
+        "LoadPoint",
+        "Sweep",
+        "sweep",
+    ),
+    "peerlane.programs.host_thread": (
+        "HostThread",
+        "run_programs",
+    ),
+    "peerlane.programs.ranks.rank": (
+        "Message",
+        "Rank",
+        "Window",
+    ),
+    "peerlane.programs.ranks.run": (
+        "Deadlock",
+        "RankRun",
+        "run_ranks",
+    ),
+    "peerlane.results.collection": ("Collection",),
+    "peerlane.results.flows": (
+        "FlowResult",
+        "Latency",
+        "LinkResult",
+    ),
+    "peerlane.results.networks": (
+        "CollectiveResult",
+        "FibreResult",
+        "TrafficResult",
+    ),
+    "peerlane.results.run": (
+        "Fault",
+        "IommuResult",
+        "RunResult",
+    ),
+}
+"""Modules and what they have of `__all__`: imported when first used, so that the import of the package is short."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        for module, names in _NAMES.items():
+            if name in names:
+                value = globals()[name] = getattr(import_module(module), name)
+                return value
+        raise AttributeError(f"module 'peerlane' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
