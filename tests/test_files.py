@@ -36,12 +36,12 @@ def names(scenario: Write, tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["itself", "another path", "a symbolic link", "a hard link"])
 @pytest.mark.parametrize(
-    ("command", "option"),
-    [("run", "--json"), ("run", "--trace"), ("show", "--json"), ("sweep", "--json")],
+    "wanted", [("run", "--json"), ("run", "--trace"), ("show", "--json"), ("sweep", "--json")]
 )
 def test_an_output_is_not_the_scenario(
-    peerlane: Run, names: dict[str, str], tmp_path: Path, command: str, option: str, name: str
+    peerlane: Run, names: dict[str, str], tmp_path: Path, wanted: tuple[str, str], name: str
 ) -> None:
+    command, option = wanted
     refused = peerlane(command, "fabric.toml", option, names[name])
     refused.refuses(option, names[name], "reads")
     assert (tmp_path / "fabric.toml").read_text(encoding="utf-8") == PAIR

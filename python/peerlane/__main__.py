@@ -1,6 +1,7 @@
 """The `peerlane` command: turns every outcome into an exit status and at most one message."""
 
 import os
+import signal
 import sys
 
 FAILED = 1
@@ -8,19 +9,42 @@ FAILED = 1
 
 def main() -> None:
     """Runs the command line; the exit status is 0, 1 (failed, interrupted) or 2 (wrong use)."""
+    _open_standard_streams()
     try:
-        from peerlane.cli.application import run_command_line  # noqa: PLC0415 - an interrupt may come here too
+        # An interrupt that is raised while modules are imported can end up as another error.
+        is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if is_handled:
+            signal.signal(signal.SIGINT, lambda _number, _frame: _end_interrupted())
+        from peerlane.cli.application import run_command_line  # noqa: PLC0415 - as above
 
+        if is_handled:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         status = run_command_line(sys.argv[1:])
-        sys.stdout.flush()
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr, flush=True)
-        # A second interrupt while the interpreter winds down would be a traceback.
-        os._exit(FAILED)
+        _end_interrupted()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = FAILED
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # What standard output does not take is lost: the interpreter must not try again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = status or FAILED
     sys.exit(status)
+
+
+def _end_interrupted() -> None:
+    print("interrupted", file=sys.stderr, flush=True)
+    # A second interrupt while the interpreter winds down would be a traceback.
+    os._exit(FAILED)
+
+
+def _open_standard_streams() -> None:
+    """Puts the null device where the caller has closed a stream, before a file takes its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(nothing, mode, encoding="utf-8", closefd=False))
 
 
 if __name__ == "__main__":

@@ -28,13 +28,17 @@ pyo3::create_exception!(
 
 /// A fabric with its workload, at a point in simulated time.
 #[pyclass(module = "peerlane._core")]
-struct Simulation(sim::Simulation);
+struct Simulation(
+    sim::Simulation,
+    /// The path of the trace, for messages.
+    String,
+);
 
 impl Simulation {
     fn flush_trace(&mut self) -> PyResult<()> {
         self.0
             .flush_trace()
-            .map_err(|error| PyOSError::new_err(format!("the trace could not be written: {error}")))
+            .map_err(|error| os_error(&error, &self.1))
     }
 }
 
@@ -45,7 +49,7 @@ impl Simulation {
     fn new(text: &str, source: &str, seed: Option<u64>) -> PyResult<Self> {
         let simulation = sim::Simulation::read(text, source, seed);
         simulation
-            .map(Simulation)
+            .map(|simulation| Simulation(simulation, String::new()))
             .map_err(|error| ScenarioError::new_err(error.to_string()))
     }
 
@@ -63,6 +67,7 @@ impl Simulation {
     }
 
     fn trace_to(&mut self, path: &str) -> PyResult<()> {
+        path.clone_into(&mut self.1);
         self.0
             .trace_to(File::create(path).map_err(|error| os_error(&error, path))?);
         Ok(())
@@ -404,7 +409,10 @@ fn json(value: &impl Serialize) -> PyResult<String> {
 }
 
 fn os_error(error: &std::io::Error, path: &str) -> PyErr {
-    PyOSError::new_err((error.raw_os_error(), error.to_string(), path.to_owned()))
+    let text = error.to_string();
+    // Python has the number apart.
+    let what = text.split(" (os error").next().unwrap_or_default();
+    PyOSError::new_err((error.raw_os_error(), what.to_owned(), path.to_owned()))
 }
 
 fn function_id(text: &str) -> PyResult<FunctionId> {

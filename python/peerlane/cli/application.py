@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import sys
 from typing import Annotated
 
 import typer
@@ -23,6 +25,9 @@ from peerlane.importing import ListingError
 from peerlane.reproduction.reproduce import UnknownNameError
 
 _TYPER_INTERRUPTED = 130
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of a disk that takes no more: the command was right, and failed."""
 
 app = typer.Typer(
     name="peerlane",
@@ -52,6 +57,7 @@ def run_command_line(arguments: list[str]) -> int:
     try:
         with warnings_on_one_line():
             status = app(arguments, prog_name="peerlane", standalone_mode=False)
+        sys.stdout.flush()
     except typer.TyperException as error:
         complain(f"{' '.join(error.format_message().split())} (peerlane --help)")
         return WRONG_USE
@@ -69,9 +75,11 @@ def run_command_line(arguments: list[str]) -> int:
         complain(str(error))
         return FAILED
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        complain(where + (error.strerror or str(error)).lower())
-        return WRONG_USE
+        is_full = error.errno in _FULL
+        # Whatever writes to a file names it.
+        where = error.filename or ("standard output" if is_full else None)
+        complain((f"{where}: " if where else "") + (error.strerror or str(error)).lower())
+        return FAILED if is_full else WRONG_USE
     if status == _TYPER_INTERRUPTED:
         raise KeyboardInterrupt
     return status or 0

@@ -18,6 +18,7 @@ from peerlane.fabric.simulation import ScenarioWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from os import PathLike
 
     from rich.console import RenderableType
 
@@ -32,8 +33,21 @@ def emit(document: object, table: RenderableType, json_to: str | None) -> None:
         if json_to == "-":
             sys.stdout.write(text)
             return
-        Path(json_to).write_text(text, encoding="utf-8")
+        write(json_to, text.encode())
     out().print(table)
+
+
+def write(path: str | PathLike[str], content: bytes) -> None:
+    """Writes a file.
+
+    Raises:
+        OSError: The file could not be written; the error has its name.
+    """
+    try:
+        Path(path).write_bytes(content)
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def out() -> Console:

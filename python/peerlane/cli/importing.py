@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from peerlane.cli.console import write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.group import group
 from peerlane.cli.options import writable
@@ -51,4 +51,4 @@ def import_lspci(
     if output is None or output == "-":
         sys.stdout.buffer.write(scenario)
     else:
-        Path(output).write_bytes(scenario)
+        write(output, scenario)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from peerlane import Simulation
-from peerlane.cli.console import say
+from peerlane.cli.console import say, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import (
     Card,
@@ -69,4 +69,4 @@ def pack(
 ) -> None:
     """Write a bitstream that a program can load with fpgaReconfigureSlot."""
     keep_apart([image.partition(":")[0]], {"FILE.gbs": str(to)})
-    to.write_bytes(image_of(image))
+    write(to, image_of(image))

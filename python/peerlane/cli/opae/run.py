@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from peerlane import Simulation
+from peerlane.cli.console import write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.opae.cards import Card, Scenario, first, image_of, text_of, wrong_use
 from peerlane.cli.options import writable
@@ -77,5 +77,5 @@ def run(  # noqa: PLR0913 - a command has the options that it has
             "simulated_ns": outcome.simulated_ns,
             "wall_seconds": outcome.wall_seconds,
         }
-        Path(json_to).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        write(json_to, (json.dumps(document, indent=2) + "\n").encode())
     raise typer.Exit(outcome.status)

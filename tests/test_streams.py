@@ -1,0 +1,105 @@
+"""Standard streams that are closed or full, and interrupts at any time: one line, no traceback."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import peerlane as package
+
+if TYPE_CHECKING:
+    from conftest import Write
+
+PEERLANE = f"{sys.executable} -m peerlane"
+LISTING = Path(__file__).parent / "data" / "lspci-desktop.txt"
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+
+
+def shell(command: str, folder: Path) -> tuple[int, str]:
+    """Runs a command of the shell; returns its exit status and what standard error has."""
+    done = subprocess.run(  # noqa: S602 - the redirections are the point
+        command,
+        shell=True,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("streams", [">&-", "<&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_as_good_as_the_null_device(
+    scenario: Write, tmp_path: Path, streams: str
+) -> None:
+    scenario()
+    command = f"{PEERLANE} run fabric.toml --json result --trace trace {streams}"
+    assert shell(command, tmp_path) == (0, "")
+    assert (tmp_path / "result").read_text(encoding="utf-8").endswith("}\n")
+    assert (tmp_path / "trace").read_text(encoding="utf-8").endswith("}\n")
+
+
+@pytest.mark.parametrize("command", ["list", "run fabric.toml", "run fabric.toml --json -"])
+def test_a_pipe_that_nobody_reads_is_quiet(scenario: Write, tmp_path: Path, command: str) -> None:
+    scenario()
+    _, error = shell(f"{PEERLANE} {command} | true", tmp_path)
+    assert not error
+    _, error = shell(f"{PEERLANE} {command} | head -n 1", tmp_path)
+    assert not error
+
+
+def test_a_trace_into_a_pipe_that_closes_is_quiet(scenario: Write, tmp_path: Path) -> None:
+    scenario()
+    trace = "run fabric.toml --trace /dev/stdout"
+    assert shell(f"{PEERLANE} {trace} | head -n 1", tmp_path) == (0, "")
+
+
+@needs_full
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        ("run fabric.toml > /dev/full", "standard output"),
+        ("run fabric.toml --json - > /dev/full", "standard output"),
+        ("--version > /dev/full", "standard output"),
+        (f"import lspci {LISTING} > /dev/full", "standard output"),
+        ("run fabric.toml --json /dev/full", "/dev/full"),
+        ("run fabric.toml --trace /dev/full", "/dev/full"),
+        (f"import lspci {LISTING} -o /dev/full", "/dev/full"),
+    ],
+)
+def test_a_full_disk_is_named(scenario: Write, tmp_path: Path, command: str, where: str) -> None:
+    scenario()
+    wanted = f"error: {where}: no space left on device\n"
+    assert shell(f"{PEERLANE} {command}", tmp_path) == (1, wanted)
+
+
+@pytest.mark.parametrize("module", ["typer", "pydantic", "rich", "tomli_w"])
+@pytest.mark.parametrize(
+    "begin", ["-m peerlane", "-c 'from peerlane.__main__ import main; main()'"]
+)
+def test_an_interrupt_while_modules_are_imported_is_one_line(
+    tmp_path: Path, module: str, begin: str
+) -> None:
+    """A module that is imported early stands for the time when the user interrupts."""
+    interrupt = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise ImportError\n"
+    (tmp_path / f"{module}.py").write_text(interrupt, encoding="utf-8")
+    # What a shell runs in the background ignores interrupts, and so does what that starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    first = f"PYTHONPATH={tmp_path}:$PYTHONPATH"
+    assert shell(f"{first} {sys.executable} {begin} list", tmp_path) == (1, "interrupted\n")
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    assert set(package.__all__) <= set(dir(package))
+    with pytest.raises(AttributeError, match="has no attribute 'Fabrik'"):
+        package.Fabrik  # type: ignore[attr-defined]  # noqa: B018
