@@ -6,7 +6,7 @@ use kernel::{Parameters, Quantity, Value};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use crate::ScenarioError;
+use crate::{ScenarioError, extent};
 
 /// A value and its line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,10 +83,13 @@ impl Source {
                 format!("this is not TOML: {message}; write key = value under [sections]"),
             )
         })?;
-        Ok(parsed.into_inner())
+        let table = parsed.into_inner();
+        extent::check(self, &table)?;
+        Ok(table)
     }
 
-    fn line(&self, offset: usize) -> usize {
+    /// The line of a byte of the text.
+    pub(crate) fn line(&self, offset: usize) -> usize {
         self.starts.partition_point(|start| *start <= offset)
     }
 }

@@ -5,6 +5,7 @@
 mod code;
 mod document;
 mod error;
+mod extent;
 
 pub use code::Code;
 pub use document::{At, Item, Lines, Section, Source, nearest};
