@@ -100,3 +100,29 @@ def test_a_trace_goes_to_a_pipe_and_not_to_the_file_of_the_result(
         )
     assert done.returncode == 2
     assert "standard output has the result" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "show"])
+def test_a_scenario_may_come_from_standard_input(
+    scenario: Write, tmp_path: Path, command: str
+) -> None:
+    path = scenario()
+
+    def ran(file: str, text: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "peerlane", command, file, "--json", "-"],
+            cwd=tmp_path,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert ran("-", PAIR).stdout == ran(path.name, "").stdout != ""
+    wrong = ran("-", PAIR.replace("lanes = 4", "lans = 4"))
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("error: standard input:5: unknown key")
+
+
+def test_a_scenario_without_an_end_is_refused(peerlane: Run) -> None:
+    peerlane("run", "/dev/zero").refuses("/dev/zero", "more than 64 MiB")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+
+from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,6 +44,24 @@ def keep_apart(reads: Iterable[str | None], writes: Mapping[str, str | None]) ->
             raise typer.BadParameter(
                 f"{path} is the file of {one}, too; name another file", param_hint=other
             )
+
+
+def scenario_text(file: str) -> tuple[str, str]:
+    """The text of a scenario, and its name in messages; - is standard input.
+
+    Raises:
+        OSError: The file cannot be read.
+        ScenarioError: It is empty, too long, or is not text.
+    """
+    if file == "-":
+        return scenario_of(sys.stdin.buffer, "standard input"), "standard input"
+    return read_scenario(file), file
+
+
+def open_simulation(file: str, *, seed: int | None = None) -> Simulation:
+    """The simulation of a scenario, as `scenario_text` reads it."""
+    text, source = scenario_text(file)
+    return Simulation(text, source=source, seed=seed)
 
 
 def is_standard_output(path: str) -> bool:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from peerlane import Simulation
 from peerlane.cli.console import progress
+from peerlane.cli.files import open_simulation
 from peerlane.cli.options import Scenario
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def lspci(
     Device Status tell what went wrong where. Each host is a PCI domain. The exit status is that of
     lspci, from the package pciutils.
     """
-    simulation = Simulation.open(file)
+    simulation = open_simulation(file)
     if after_run:
         with progress(f"running {Path(file).name}") as bar:
             simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))

@@ -29,7 +29,9 @@ def json_file(path: str | None) -> str | None:
     return "-" if path is not None and is_standard_output(path) else writable(path)
 
 
-Scenario = Annotated[str, typer.Argument(metavar="FILE", help="The scenario: a TOML file.")]
+Scenario = Annotated[
+    str, typer.Argument(metavar="FILE|-", help="The scenario: a TOML file; - is standard input.")
+]
 
 JsonTo = Annotated[
     str | None,

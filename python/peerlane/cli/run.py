@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from peerlane import Simulation
 from peerlane.cli.console import complain, emit, progress, warn
-from peerlane.cli.files import is_standard_output, keep_apart
+from peerlane.cli.files import is_standard_output, keep_apart, open_simulation
 from peerlane.cli.options import FAILED, JsonTo, Scenario, writable
 from peerlane.cli.tables.run import run as tables
 
@@ -110,7 +109,7 @@ def run(
     that of the whole.
     """
     keep_apart([file], {"--json": json_to, "--trace": trace})
-    simulation = Simulation.open(file, seed=seed)
+    simulation = open_simulation(file, seed=seed)
     if trace is not None:
         simulation.trace_to(trace)
     if check_coherence is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from peerlane import Simulation
 from peerlane.cli.console import emit
-from peerlane.cli.files import keep_apart
+from peerlane.cli.files import keep_apart, open_simulation
 from peerlane.cli.options import JsonTo, Scenario
 from peerlane.cli.tables.fabric import tree as drawing
 
@@ -17,5 +16,5 @@ def show(file: Scenario, json_to: JsonTo = None) -> None:
     how many there are; JSON has every one.
     """
     keep_apart([file], {"--json": json_to})
-    tree = Simulation.open(file).tree()
+    tree = open_simulation(file).tree()
     emit(tree.to_json(), drawing(tree), json_to)

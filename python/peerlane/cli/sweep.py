@@ -9,7 +9,7 @@ import typer
 
 from peerlane import Fabric, Simulation
 from peerlane.cli.console import complain, emit, progress
-from peerlane.cli.files import keep_apart
+from peerlane.cli.files import keep_apart, scenario_text
 from peerlane.cli.options import FAILED, JsonTo, Scenario
 from peerlane.cli.tables.sweep import sweep as table
 from peerlane.fabric.simulation import already_warned
@@ -74,7 +74,8 @@ def sweep(  # noqa: PLR0913 - each is an option
         other = "--steps" if to is None else "--to"
         raise typer.BadParameter(f"--loads and {other} exclude each other; write one of them")
     keep_apart([file], {"--json": json_to})
-    tree = Simulation.open(file).tree()
+    text, source = scenario_text(file)
+    tree = Simulation(text, source=source).tree()
     workload = the_workload(tree, traffic)
     try:
         if loads is not None:
@@ -86,7 +87,7 @@ def sweep(  # noqa: PLR0913 - each is an option
         raise typer.BadParameter(str(error)) from None
     with already_warned(), progress(f"{workload.id} at {len(offered)} loads") as bar:
         outcome = sweep_loads(
-            Fabric.load(file),
+            Fabric.from_toml(text, source=source),
             offered,
             workload.id,
             progress=lambda done: bar(f"{workload.id} at {len(offered)} loads", done),

@@ -7,7 +7,7 @@ import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from peerlane import _core
 from peerlane.fabric.tree import Tree
@@ -230,10 +230,30 @@ def read_scenario(path: str | PathLike[str]) -> str:
 
     Raises:
         OSError: The file cannot be read.
-        ScenarioError: It is empty or is not text.
+        ScenarioError: It is empty, too long, or is not text.
     """
+    with Path(path).open("rb") as file:
+        return scenario_of(file, str(path))
+
+
+MOST_BYTES = 64 << 20
+"""The longest scenario, so that a device such as /dev/zero ends: far more than can be simulated."""
+
+
+def scenario_of(file: BinaryIO, path: str) -> str:
+    """The text of a scenario that is open to be read; messages call it `path`.
+
+    Raises:
+        OSError: It cannot be read.
+        ScenarioError: It is empty, longer than `MOST_BYTES`, or is not text.
+    """
+    content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise _core.ScenarioError(
+            f"{path}: more than {MOST_BYTES >> 20} MiB; a scenario is a TOML file of less"
+        )
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = content.decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise _core.ScenarioError(
             f"{path}: not a text file (byte {error.start}); a scenario is TOML in UTF-8"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from peerlane import ScenarioError, Simulation
-from peerlane.fabric.simulation import read_scenario
+from peerlane.cli.files import scenario_text
 from peerlane.opae import slots
 from peerlane.opae.afu import load
 from peerlane.opae.bitstream import bitstream
@@ -34,7 +34,7 @@ Card = Annotated[
 def text_of(scenario: str | None) -> tuple[str, str]:
     """The text of a scenario, and what to call it."""
     if scenario is not None:
-        return read_scenario(scenario), scenario
+        return scenario_text(scenario)
     packaged = resources.files("peerlane.systems") / "pac" / "scenario.toml"
     return packaged.read_text(encoding="utf-8"), "pac/scenario.toml"
 
