@@ -31,7 +31,7 @@ struct Extent<'s> {
 
 impl Extent<'_> {
     fn table(&mut self, table: &DeTable<'_>) -> Result<(), ScenarioError> {
-        for (key, value) in table.iter() {
+        for (key, value) in table {
             self.length("name", key.get_ref(), NAME, key.span().start)?;
             self.value(value.get_ref(), value.span().start)?;
         }
