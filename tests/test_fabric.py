@@ -237,3 +237,14 @@ def test_a_network_that_is_written_is_read_back(
     read = tomllib.loads(fabric.to_toml())["networks"]
     assert read == {name: own | written({"hosts": hosts, "routers": routers})}
     assert Fabric.from_toml(fabric.to_toml()).to_toml() == fabric.to_toml()
+
+
+def test_a_misspelt_setting_is_refused_in_its_call() -> None:
+    fabric = Fabric("pair").host("h0")
+    with pytest.raises(ScenarioError, match="flows have no key 'sise'; did you mean 'size'"):
+        fabric.flow("a", "h0", sise="1 MiB")
+    with pytest.raises(ScenarioError, match="devices have no key 'tagss'; did you mean 'tags'"):
+        fabric.device("a", "h0", tagss=8)
+    with pytest.raises(TypeError, match="is no name of a node; write a text"):
+        fabric.device(object(), "h0")  # type: ignore[arg-type]
+    assert fabric.to_toml() == Fabric("pair").host("h0").to_toml()

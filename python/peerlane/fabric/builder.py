@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import tomli_w
 
 from peerlane._core import ScenarioError
+from peerlane.fabric.keys import check_keys, check_name
 from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
 from peerlane.fabric.simulation import Simulation, read_scenario
 
@@ -87,8 +88,10 @@ class Fabric:
 
         Raises:
             ScenarioError: There is one of this name, or a setting is neither text, a number nor a
-                boolean; so for all that is added.
+                boolean, or is no key of any scenario; so for all that is added.
+            TypeError: The name is not text.
         """
+        check_keys("hosts", settings)
         return self._add("hosts", name, settings)
 
     def switch(self, name: str, to: str, **settings: Setting) -> Self:
@@ -101,14 +104,17 @@ class Fabric:
                 `lanes`, `delay`, `bit_error_rate`, `fails_at` and `arbitration_weight` are of the
                 link to the node above.
         """
+        check_keys("switches", settings)
         return self._add("switches", name, attached(to, settings))
 
     def device(self, name: str, to: str, *, model: str | None = None, **settings: Setting) -> Self:
         """Adds a device below `to`; `settings` as for `switch`, and those of its model."""
+        check_keys("devices", settings)
         return self._add("devices", name, {"model": model} | attached(to, settings))
 
     def controller(self, name: str, **settings: Setting) -> Self:
         """Adds the crossbar that the `nic` devices of several hosts share."""
+        check_keys("controllers", settings)
         return self._add("controllers", name, settings)
 
     def io_port(self, name: str, owners: Sequence[str], **settings: Setting) -> Self:
@@ -460,10 +466,12 @@ class Fabric:
         return entries
 
     def _append(self, kind: str, fields: Mapping[str, Any]) -> Self:
+        check_keys(kind, fields)
         self._scenario[kind] = [*self._list(kind), written(fields)]
         return self
 
     def _add(self, kind: str, name: str, fields: Mapping[str, Any]) -> Self:
+        check_name(name)
         table = self._table(kind)
         if name in table:
             raise ScenarioError(f"{name!r} is already among the {kind}")

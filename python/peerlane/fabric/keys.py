@@ -1,0 +1,51 @@
+"""The keys of scenarios, by which a misspelt setting is refused in the call that has it."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING
+
+from peerlane import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def check_name(name: object) -> None:
+    """Refuses the name of a node that is no text.
+
+    Raises:
+        TypeError: It is not.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} is no name of a node; write a text")
+
+
+def check_keys(kind: str, settings: Iterable[str]) -> None:
+    """Refuses settings that no section of any scenario has.
+
+    The simulator knows which of the others belong to a `kind` of section, such as "devices".
+
+    Raises:
+        ScenarioError: There is one; the message has the nearest key of this kind.
+    """
+    places = _places()
+    for key in settings:
+        if key in places:
+            continue
+        fitting = [one for one, where in places.items() if kind in where or "upstream" in where]
+        near = get_close_matches(key, fitting, n=1) or get_close_matches(key, places, n=1)
+        advice = f"did you mean {near[0]!r}?" if near else "peerlane list parameters has all keys"
+        raise _core.ScenarioError(f"{kind} have no key {key!r}; {advice}")
+
+
+@cache
+def _places() -> dict[str, str]:
+    """Every key, with the descriptions of the sections that have it."""
+    places: dict[str, str] = {}
+    for parameter in json.loads(_core.catalogue())["parameters"]:
+        key = parameter["key"]
+        places[key] = f"{places.get(key, '')} {parameter['where']}"
+    return places
