@@ -388,3 +388,15 @@ def test_an_interrupt_is_one_line(scenario: Write, tmp_path: Path, command: list
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (1, b"", b"interrupted\n")
+
+
+def test_an_option_that_can_do_nothing_is_refused_or_warned_of(
+    peerlane: Run, scenario: Write
+) -> None:
+    refused = peerlane("run", scenario(), "--check-coherence", "10")
+    refused.refuses("--check-coherence", "coherent = true")
+    late = ("[[flows]]", '[measure]\nfrom = "2 s"\nuntil = "4 s"\n\n[[flows]]')
+    ran = peerlane("run", scenario(late))
+    assert ran.status == 0
+    assert ran.err.startswith("warning: [measure] begins after the run")
+    assert not peerlane("run", scenario(MEASURE)).err
