@@ -125,7 +125,7 @@ _NAMES = {
         "RunResult",
     ),
 }
-"""Modules and what they have of `__all__`: imported when first used, so that the import of the package is short."""
+"""Modules and what they have of `__all__`. They are imported when it is first used."""
 
 if not TYPE_CHECKING:
 

@@ -22,7 +22,7 @@ pub fn nic(plan: &Plan, index: usize, endpoint: EndpointConfig, parameters: &Nic
         .iter()
         .filter_map(|port| plan.nodes[port.node].io_port);
     let silent: Vec<u8> = io_ports.map(|place| place.processor).collect();
-    let channels = (0..)
+    let channels = (0..=u8::MAX)
         .zip(controller.routes.iter())
         .map(|(processor, port)| {
             let takes_messages = !silent.contains(&processor);
