@@ -84,7 +84,8 @@ impl Source {
             )
         })?;
         let table = parsed.into_inner();
-        extent::check(self, &table)?;
+        extent::check(&table)
+            .map_err(|(offset, message)| self.error(self.line(offset), message))?;
         Ok(table)
     }
 
@@ -414,5 +415,43 @@ fn join(section: &str, key: &str) -> String {
         key.to_owned()
     } else {
         format!("{section}.{key}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extent::{NAME, TABLES};
+
+    fn message(text: &str) -> Option<String> {
+        let source = Source::new("wide.toml", text, |_| Vec::new());
+        source.parse(text).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_long_name_or_text_is_refused_by_its_beginning() {
+        let name = "n".repeat(10_000_000);
+        for text in [format!("\n[devices.{name}]"), format!("\n{name} = 1")] {
+            let refused = message(&text).expect("the name is too long");
+            assert_eq!(
+                refused,
+                r#"wide.toml:2: a name of 10000000 bytes ("nnnnnnnnnnnnnnnnnnnn" and so on) is too long; write 255 at most"#
+            );
+        }
+        let refused =
+            message(&format!("a = [{{ b = \"{name}\" }}]")).expect("the text is too long");
+        assert!(refused.contains("a text of 10000000 bytes"), "{refused}");
+        assert_eq!(message(&format!("{} = 1", &name[..NAME])), None);
+    }
+
+    #[test]
+    fn too_many_tables_are_refused_at_the_first_of_them() {
+        let tables = |count| "[[flows]]\n".repeat(count);
+        assert_eq!(message(&tables(TABLES)), None);
+        let refused = message(&tables(TABLES + 1)).expect("one is too many");
+        assert!(
+            refused.starts_with("wide.toml:65537: more than 65536 tables"),
+            "{refused}"
+        );
     }
 }

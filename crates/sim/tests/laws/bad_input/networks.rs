@@ -233,7 +233,7 @@ fn a_fibre_that_can_not_be_is_refused() {
     );
     assert_eq!(
         two("length = \"2 s\"\n"),
-        "bad.toml:12: fibres 1.length: \"2 s\" is not a length; write \"2 m\" (units: mm, cm, m, km)"
+        "bad.toml:12: fibres 1.length: \"2 s\" is not a length; write one like \"150 m\" (units: mm, cm, m, km)"
     );
     assert_eq!(
         two("fibre_bit_error_rate = 0.5\n"),
