@@ -42,6 +42,12 @@ def test_memory_that_is_changed_behind_the_caches_is_told_with_its_line() -> Non
     assert "nobody has written it, and memory has other bytes" in told
 
 
+def test_caches_that_are_not_there_are_not_watched() -> None:
+    simulation = Fabric("plain").host("h0").simulation()
+    with pytest.raises(ValueError, match="no host is coherent"):
+        simulation.watch_coherence(every=10)
+
+
 @pytest.mark.parametrize(("events", "status"), [("0", 2), ("some", 2), ("50", 0)])
 def test_the_command_line_asks_for_it_by_events(peerlane: Run, events: str, status: int) -> None:
     scenario = SCENARIOS / "coherent.toml"

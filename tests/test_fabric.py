@@ -245,6 +245,6 @@ def test_a_misspelt_setting_is_refused_in_its_call() -> None:
         fabric.flow("a", "h0", sise="1 MiB")
     with pytest.raises(ScenarioError, match="devices have no key 'tagss'; did you mean 'tags'"):
         fabric.device("a", "h0", tagss=8)
-    with pytest.raises(TypeError, match="is no name of a node; write a text"):
+    with pytest.raises(TypeError, match="is not the name of a node; write a string"):
         fabric.device(object(), "h0")  # type: ignore[arg-type]
     assert fabric.to_toml() == Fabric("pair").host("h0").to_toml()

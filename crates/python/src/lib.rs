@@ -73,8 +73,13 @@ impl Simulation {
         Ok(())
     }
 
-    fn watch_coherence(&mut self, every: NonZeroU64) {
-        self.0.watch_coherence(every);
+    fn watch_coherence(&mut self, every: NonZeroU64) -> PyResult<()> {
+        if self.0.watch_coherence(every) {
+            return Ok(());
+        }
+        let message =
+            "no host is coherent, so there is nothing to check; write coherent = true for one";
+        Err(PyValueError::new_err(message))
     }
 
     #[pyo3(signature = (progress = None))]

@@ -13,14 +13,14 @@ const TEXT: usize = 4096;
 /// The most tables. Our choice: far more than can be simulated in a day, but for what a network generates.
 pub(crate) const TABLES: usize = 1 << 16;
 
-/// The part of a name or text that a message shows, in signs.
+/// The part of a name or text that a message shows, in characters.
 const SHOWN: usize = 20;
 
-/// What is beyond a limit: the byte of the text at which it begins, and a message.
-pub(crate) type Beyond = (usize, String);
+/// The violation of a limit: the byte of the text where the name, text or table begins that is too much, and a message.
+pub(crate) type Violation = (usize, String);
 
 /// Checks the length of all names and texts in `table`, and the number of tables.
-pub(crate) fn check(table: &DeTable<'_>) -> Result<(), Beyond> {
+pub(crate) fn check(table: &DeTable<'_>) -> Result<(), Violation> {
     Extent { tables: 0 }.table(table)
 }
 
@@ -29,7 +29,7 @@ struct Extent {
 }
 
 impl Extent {
-    fn table(&mut self, table: &DeTable<'_>) -> Result<(), Beyond> {
+    fn table(&mut self, table: &DeTable<'_>) -> Result<(), Violation> {
         for (key, value) in table {
             length("name", key.get_ref(), NAME, key.span().start)?;
             self.value(value.get_ref(), value.span().start)?;
@@ -37,7 +37,7 @@ impl Extent {
         Ok(())
     }
 
-    fn value(&mut self, value: &DeValue<'_>, at: usize) -> Result<(), Beyond> {
+    fn value(&mut self, value: &DeValue<'_>, at: usize) -> Result<(), Violation> {
         match value {
             DeValue::String(text) => length("text", text, TEXT, at),
             DeValue::Array(entries) => entries
@@ -47,7 +47,7 @@ impl Extent {
                 self.tables += 1;
                 if self.tables > TABLES {
                     let message = format!(
-                        "more than {TABLES} tables by here are too many; write fewer nodes and workloads, or a network, which makes nodes of its own"
+                        "more than {TABLES} tables are too many; write fewer nodes and workloads, or a network, which makes nodes of its own"
                     );
                     return Err((at, message));
                 }
@@ -58,7 +58,7 @@ impl Extent {
     }
 }
 
-fn length(what: &str, text: &str, most: usize, at: usize) -> Result<(), Beyond> {
+fn length(what: &str, text: &str, most: usize, at: usize) -> Result<(), Violation> {
     if text.len() <= most {
         return Ok(());
     }

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from peerlane import Simulation
 from peerlane.cli.console import complain, emit, progress, warn
-from peerlane.cli.files import is_standard_output, keep_apart, scenario_text
+from peerlane.cli.files import is_standard_output, keep_apart, open_simulation
 from peerlane.cli.options import FAILED, JsonTo, Scenario, writable
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
@@ -112,17 +110,14 @@ def run(
     that of the whole.
     """
     keep_apart([file], {"--json": json_to, "--trace": trace})
-    text, source = scenario_text(file)
-    simulation = Simulation(text, source=source, seed=seed)
-    if check_coherence is not None and not _has_caches(text):
-        raise typer.BadParameter(
-            "no host is coherent, so there is nothing to check; write coherent = true for one",
-            param_hint="--check-coherence",
-        )
+    simulation = open_simulation(file, seed=seed)
+    if check_coherence is not None:
+        try:
+            simulation.watch_coherence(every=check_coherence)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--check-coherence") from None
     if trace is not None:
         simulation.trace_to(trace)
-    if check_coherence is not None:
-        simulation.watch_coherence(every=check_coherence)
     with progress(f"running {Path(file).name}") as bar:
         result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
     emit(result.to_json(), tables(result, simulation.tree()), json_to)
@@ -138,11 +133,3 @@ def run(
         shown = failures if more <= 0 else [*failures[:MOST_FAILURES], f"and {more} more"]
         complain("; ".join(shown))
         raise typer.Exit(FAILED)
-
-
-def _has_caches(text: str) -> bool:
-    """Whether a host of a scenario, which has been read before, is coherent."""
-    scenario: dict[str, Any] = tomllib.loads(text)
-    networks = scenario.get("networks", {}).values()
-    hosts = [*scenario.get("hosts", {}).values(), *(one.get("hosts", {}) for one in networks)]
-    return any(host.get("coherent", False) for host in hosts)

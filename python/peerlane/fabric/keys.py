@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def check_name(name: object) -> None:
-    """Refuses the name of a node that is no text.
+    """Refuses the name of a node that is not a string.
 
     Raises:
         TypeError: It is not.
     """
     if not isinstance(name, str):
-        raise TypeError(f"{name!r} is no name of a node; write a text")
+        raise TypeError(f"{name!r} is not the name of a node; write a string")
 
 
 def check_keys(kind: str, settings: Iterable[str]) -> None:

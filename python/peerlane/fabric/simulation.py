@@ -101,6 +101,9 @@ class Simulation:
         A cache that may write a line must hold it alone; caches that may read a line must have the
         same bytes, and those of memory if no cache has written them. A violation is among the
         `failures` of the result. Slow: each check goes through every line of every cache.
+
+        Raises:
+            ValueError: No host is coherent.
         """
         self._core.watch_coherence(every)
 

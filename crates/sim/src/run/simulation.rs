@@ -364,9 +364,13 @@ impl Simulation {
         coherence::check((&self.plan, &self.models, self.world.now()))
     }
 
-    /// Checks coherence after every `every` events from now on. The result holds the first violation.
-    pub fn watch_coherence(&mut self, every: NonZeroU64) {
-        self.watch = Some(Watch::new(every));
+    /// Checks coherence after every `every` events from now on. The result holds the first violation. Returns false if no host is
+    /// coherent, because there is nothing to check.
+    pub fn watch_coherence(&mut self, every: NonZeroU64) -> bool {
+        let mut hosts = self.models.iter().filter_map(Model::host);
+        let is_coherent = hosts.any(|host| host.cores().next().is_some());
+        self.watch = is_coherent.then(|| Watch::new(every));
+        is_coherent
     }
 
     /// The results so far.

@@ -195,8 +195,8 @@ fn peers(
 
 proptest! {
     #![proptest_config(cases(40))]
-    /// What passes from root port to root port arrives exactly, however it is split, and no packet and no credit stays behind, also
-    /// when a link fails.
+    /// Bytes that pass from root port to root port arrive exactly, however packets are split, and no packet and no credit stays
+    /// behind, also when a link fails.
     #[test]
     fn split_packets_arrive_exactly_and_free_their_buffers_once(
         largest in select(&[64, 128, 256, 512][..]),
