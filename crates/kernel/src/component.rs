@@ -210,6 +210,8 @@ pub struct Observed<O> {
 #[derive(Debug)]
 pub struct World<T: Traffic> {
     now: Time,
+    /// No event after this time is taken.
+    last: Time,
     queue: EventQueue<Option<T::Frame>>,
     wires: Vec<Vec<Option<Wire>>>,
     events: u64,
@@ -228,6 +230,7 @@ impl<T: Traffic> Default for World<T> {
         const { assert!(size_of::<Event<Option<T::Frame>>>() <= 32) };
         World {
             now: Time::ZERO,
+            last: Time::NEVER,
             queue: EventQueue::default(),
             wires: Vec::new(),
             events: 0,
@@ -292,14 +295,33 @@ impl<T: Traffic> World<T> {
         foreground.map(|event| event.time).min()
     }
 
+    /// Sets the time from which on no event is taken until it is set anew, so that somebody can look at the components as they are
+    /// just before this time. [`Time::NEVER`] sets none.
+    pub fn halt_before(&mut self, time: Time) {
+        self.last = if time == Time::NEVER {
+            Time::NEVER
+        } else {
+            Time::from_fs(time.as_fs().saturating_sub(1))
+        };
+    }
+
+    /// The time of the next event that is due by `limit`, which [`advance`](Self::advance) takes if it does not have to halt before.
+    pub fn next_due(&mut self, limit: Time) -> Option<Time> {
+        if limit == Time::NEVER && !self.has_events() {
+            return None;
+        }
+        self.queue.next_time().filter(|time| *time <= limit)
+    }
+
     /// Takes the next event that is due by `limit`, and moves time to it. Without a limit, [`Time::NEVER`], none is due when only
-    /// events of the background are left, because these go on for ever.
+    /// events of the background are left, because these go on for ever. None is taken either where time has to
+    /// [halt](Self::halt_before) before it.
     #[inline(always)]
     pub fn advance(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
         if limit == Time::NEVER && !self.has_events() {
             return None;
         }
-        let event = self.queue.pop_until(limit)?;
+        let event = self.queue.pop_until(limit.min(self.last))?;
         let rank = Rank(event.rank);
         self.now = event.time;
         self.events += 1;
