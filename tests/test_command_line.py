@@ -58,6 +58,7 @@ RESULT = {
     "name",
     "seed",
     "simulated_ns",
+    "measured_ns",
     "flows",
     "traffic",
     "collectives",

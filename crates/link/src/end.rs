@@ -101,9 +101,15 @@ impl LinkEnd {
         self.fails_at
     }
 
-    /// The counters of this end's transmitter at `now`.
+    /// The counters of this end's transmitter at `now`. Of a frame that is on the wire at `now`, all bytes have been counted, and of its
+    /// time the part before `now`.
     pub fn counters(&self, now: Time) -> Counters {
         let mut counters = self.transmitter.counters(now);
+        // What a failed link drops takes its time, but not on the wire.
+        if !self.has_failed(now) {
+            let remaining = self.transmitter.remaining(now);
+            counters.busy = counters.busy.saturating_sub(remaining);
+        }
         if self.refresh.is_dormant() {
             let refreshes = self.receiver.refreshes_until(now, self.refreshes());
             counters.add_dllps(refreshes, self.timing());
@@ -119,6 +125,11 @@ impl LinkEnd {
     /// The number of packets that wait for the wire.
     pub fn waiting(&self) -> usize {
         self.transmitter.waiting()
+    }
+
+    /// The packets in the replay buffer, in bytes on the wire.
+    pub fn replay_buffer_bytes(&self) -> u64 {
+        self.transmitter.kept_bytes()
     }
 
     /// The time at which the current or last transmission ends.

@@ -33,6 +33,21 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// The counts since an `earlier` reading of the same counters.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Counters {
+            payload_bytes: self.payload_bytes - earlier.payload_bytes,
+            overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
+            dllp_bytes: self.dllp_bytes - earlier.dllp_bytes,
+            ordered_set_bytes: self.ordered_set_bytes - earlier.ordered_set_bytes,
+            packets: self.packets - earlier.packets,
+            replays: self.replays - earlier.replays,
+            credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
+            busy: self.busy.saturating_sub(earlier.busy),
+        }
+    }
+
     /// Adds DLLPs that were not sent one by one.
     pub(crate) fn add_dllps(&mut self, count: u64, timing: &WireTiming) {
         self.dllp_bytes += count * u64::from(DLLP_BYTES);
@@ -148,6 +163,20 @@ impl Transmitter {
             counters.skip(skips, &self.timing);
         }
         counters
+    }
+
+    /// The time that the current transmission still takes at `now`.
+    pub(crate) fn remaining(&self, now: Time) -> Span {
+        if now < self.busy_until {
+            self.busy_until.since(now)
+        } else {
+            Span::ZERO
+        }
+    }
+
+    /// The packets that are kept until they are acknowledged, in bytes on the wire.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept_bytes
     }
 
     /// Counts DLLPs that were not sent one by one.
@@ -483,6 +512,9 @@ impl Transmitter {
         let (source, waiting) = channels.find_map(|channel| channel.queue.take_any())?;
         self.waiting -= 1;
         let wire_len = cx.packets()[waiting.packet].wire_len();
+        // Ordered sets that have been counted on the idle wire stay counted.
+        let (_, skips) = self.skips.pass(at, self.busy_until, &self.timing);
+        self.counters.skip(skips, &self.timing);
         self.busy_until = at + self.timing.length(wire_len);
         cx.packets().release(waiting.packet);
         let charge = waiting.charge;

@@ -82,9 +82,10 @@ def run(
       did not arrive; "differs" when some are wrong; "not compared" when all arrived and another
       flow uses the bytes that are read, too.
 
-    Of each direction of a link, over the whole run:
+    Of each direction of a link, within `[measure]`, or, without it, from the first `start` of a
+    workload to the end of the last one (JSON: `measured_ns`):
 
-    - used: share of the time that anything was on the wire.
+    - used: share of that time in which anything was on the wire.
     - payload, overhead: bytes of data; bytes of headers, framing and link CRC, and all of the
       packets sent again.
     - DLLPs, ordered sets: bytes of acknowledgements and credits; bytes that keep the lanes in step.
@@ -98,7 +99,7 @@ def run(
     - fairness: Jain's index over the nodes, 1 if all have the same rate.
     - latency: from the time a message was due to its last byte at its target.
 
-    Of each direction of a fibre: a packet travels in frames; overhead is the rest of their cycles,
+    Of each direction of a fibre, in the same time as links: a packet travels in frames; overhead is the rest of their cycles,
     and frames sent again; control is credits, acknowledgements and pauses in cycles of their own. A
     network with more than 16 fibres has one line for all of them together; of more than 32
     directions of links the busiest 16 are shown. JSON has every one.

@@ -73,9 +73,10 @@ class FlowResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class LinkResult(Document):
-    """One direction of one link, `down` from the root or `up`, over the whole run.
+    """One direction of one link, `down` from the root or `up`, in the result's `measured_ns`.
 
-    `utilisation` is the share of the time that anything was on the wire. `overhead_bytes` counts
+    `utilisation` is the share of the interval in which anything was on the wire. All bytes of a
+    packet count where its transmission begins. `overhead_bytes` counts
     headers, framing, link CRC, and packets sent again; `replays` counts the TLPs sent again.
     `credit_stall_ns` is the time in which a packet waited for credit alone.
     """

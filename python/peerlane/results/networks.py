@@ -57,9 +57,9 @@ class CollectiveResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class FibreResult(Document):
-    """One direction of one fibre, `from` (`source`) to `to` (`target`), over the whole run.
+    """One direction of one fibre, `from` (`source`) to `to` (`target`), in `measured_ns`.
 
-    `utilisation` is the share of the time that frames or control blocks were on it.
+    `utilisation` is the share of the interval in which frames or control blocks were on it.
     `overhead_bytes` counts the rest of the cycles of frames: envelopes, TLP headers, separator
     blocks, gaps, and frames sent again; `replays` counts the frames sent again. `control_bytes`
     counts credits, acknowledgements and pauses in cycles of their own. `credit_stall_ns` is the

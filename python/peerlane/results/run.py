@@ -57,6 +57,10 @@ class IommuResult(Document):
 class RunResult(Document):
     """Everything that one run measured.
 
+    `measured_ns` are the bounds of the interval in which links and fibres were measured, counted
+    from the beginning of the run: those of the scenario's `[measure]`, or, without one, the first
+    start of a workload and the end of the last one. `None` if the run ended before the interval
+    began; then links and fibres have measured nothing.
     `iommus` has the hosts with `iommu = true`; the JSON leaves it out where there are none.
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
@@ -65,6 +69,7 @@ class RunResult(Document):
     name: str
     seed: int
     simulated_ns: float
+    measured_ns: tuple[float, float] | None
     flows: Collection[FlowResult]
     traffic: Collection[TrafficResult]
     collectives: Collection[CollectiveResult]

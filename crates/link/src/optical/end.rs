@@ -132,9 +132,18 @@ impl OpticalEnd {
         }
     }
 
-    /// The counters of this end's transmitter.
-    pub fn counters(&self) -> OpticalCounters {
-        self.counters
+    /// The counters of this end's transmitter at `now`, including a stall that still lasts. Of a frame that is on the fibre at `now`,
+    /// all bytes have been counted, and of its time the part before `now`.
+    pub fn counters(&self, now: Time) -> OpticalCounters {
+        let mut counters = self.counters;
+        if let Some(since) = self.stalled {
+            counters.credit_stall += now.since(since);
+        }
+        if now < self.busy_until {
+            let remaining = self.busy_until.since(now);
+            counters.busy = counters.busy.saturating_sub(remaining);
+        }
+        counters
     }
 
     pub(super) fn cycles_of(&self, packet: PacketId, cx: &mut impl LinkContext) -> u32 {

@@ -36,6 +36,22 @@ pub struct OpticalCounters {
     pub busy: Span,
 }
 
+impl OpticalCounters {
+    /// The counts since an `earlier` reading of the same counters.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        OpticalCounters {
+            frames: self.frames - earlier.frames,
+            payload_bytes: self.payload_bytes - earlier.payload_bytes,
+            overhead_bytes: self.overhead_bytes - earlier.overhead_bytes,
+            control_bytes: self.control_bytes - earlier.control_bytes,
+            replays: self.replays - earlier.replays,
+            credit_stall: self.credit_stall.saturating_sub(earlier.credit_stall),
+            busy: self.busy.saturating_sub(earlier.busy),
+        }
+    }
+}
+
 /// The send counts of one virtual channel, in cycles modulo 65,536.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lane {

@@ -17,6 +17,10 @@ pub struct Meter {
     groups: Vec<Latencies>,
     window: Option<(Time, Time)>,
     open: usize,
+    /// The number of parts of workloads; the flows after them are accesses from outside.
+    parts: usize,
+    /// The number of parts of workloads that are not complete.
+    open_parts: usize,
     /// Time of the last observation of a flow.
     progress: Time,
 }
@@ -144,6 +148,8 @@ impl Meter {
         }
         Meter {
             open: flows.len(),
+            parts: flows.len(),
+            open_parts: flows.len(),
             flows,
             groups,
             window: None,
@@ -182,6 +188,12 @@ impl Meter {
     /// The number of flows that are not complete.
     pub fn open(&self) -> usize {
         self.open
+    }
+
+    /// Whether all workloads are complete.
+    #[inline]
+    pub fn are_workloads_complete(&self) -> bool {
+        self.open_parts == 0
     }
 
     /// Time of the last observation of a flow.
@@ -305,6 +317,7 @@ impl Meter {
         change(meter);
         if meter.is_complete() && !std::mem::replace(&mut meter.closed, true) {
             self.open -= 1;
+            self.open_parts -= usize::from((flow.0 as usize) < self.parts);
         }
     }
 }

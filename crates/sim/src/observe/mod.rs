@@ -1,6 +1,8 @@
-//! Observation of a run: meters, the trace, and the invariants of coherence.
+//! Observation of a run: meters, readings of counters, the trace, and the invariants of coherence.
 
 pub mod coherence;
+pub mod interval;
 pub mod latency;
 pub mod meter;
+pub mod reading;
 pub mod trace;

@@ -1,14 +1,14 @@
 //! Results of fibres.
 
 use device::Router;
-use kernel::Time;
+use link::optical::OpticalCounters;
 use serde::Serialize;
 
-use crate::model::Model;
-use crate::plan::{FabricPlan, FibrePlan};
+use crate::observe::reading::{Reading, SendingFibre, fibre_ends};
 use crate::run::simulation::Simulation;
+use crate::workload::Seen;
 
-/// The result of one direction of a fibre.
+/// The result of one direction of a fibre, in the measured interval of the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct FibreResult {
     /// The fibre's name.
@@ -66,27 +66,25 @@ impl Simulation {
     }
 }
 
-pub(crate) fn fibres(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<FibreResult> {
-    let elapsed = now.as_fs().max(1) as f64;
-    let both = plan.fibres.iter().flat_map(|fibre| {
-        let [one, other] = fibre.ends;
-        [(fibre, one, other), (fibre, other, one)]
-    });
-    let direction = |(fibre, from, to): (&FibrePlan, (usize, u8), (usize, u8))| {
-        let router = models[from.0].device::<Router>()?;
-        let counters = router.fibre(usize::from(from.1))?.counters();
-        Some(FibreResult {
-            id: fibre.id.clone(),
-            from: plan.nodes[from.0].name.clone(),
-            to: plan.nodes[to.0].name.clone(),
-            utilisation: (counters.busy.as_fs() as f64 / elapsed).min(1.0),
+/// Results of both directions of every fibre, between two readings; of nothing, if there are none.
+pub(super) fn fibres(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec<FibreResult> {
+    let ends = fibre_ends(seen.plan, seen.models).enumerate();
+    let result = |(index, one): (usize, SendingFibre<'_>)| {
+        let counters = bounds.map_or_else(OpticalCounters::default, |(first, last)| {
+            last.fibres[index].since(&first.fibres[index])
+        });
+        FibreResult {
+            id: one.id.to_owned(),
+            from: seen.plan.nodes[one.from].name.clone(),
+            to: seen.plan.nodes[one.to].name.clone(),
+            utilisation: super::share(counters.busy, bounds),
             frames: counters.frames,
             payload_bytes: counters.payload_bytes,
             overhead_bytes: counters.overhead_bytes,
             control_bytes: counters.control_bytes,
             replays: counters.replays,
             credit_stall_ns: counters.credit_stall.as_ns(),
-        })
+        }
     };
-    both.filter_map(direction).collect()
+    ends.map(result).collect()
 }

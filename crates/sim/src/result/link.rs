@@ -1,13 +1,12 @@
 //! Results of links.
 
-use kernel::{ComponentId, Time};
+use link::Counters;
 use serde::Serialize;
 
-use crate::build;
-use crate::model::Model;
-use crate::plan::FabricPlan;
+use crate::observe::reading::{Reading, SendingEnd, link_ends};
+use crate::workload::Seen;
 
-/// The result of one direction of a link.
+/// The result of one direction of a link, in the measured interval of the run.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkResult {
     /// The link's name.
@@ -30,26 +29,17 @@ pub struct LinkResult {
     pub credit_stall_ns: f64,
 }
 
-/// Results of both directions of every link and cable.
-pub(super) fn links(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<LinkResult> {
-    let links = plan.links.iter().flat_map(|link| {
-        let (upstream, downstream) = build::ends(plan, link);
-        [(&link.id, "down", upstream), (&link.id, "up", downstream)]
-    });
-    let cables = plan.cables.iter().flat_map(|cable| {
-        let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
-        [(&cable.id, "forth", one), (&cable.id, "back", other)]
-    });
-    let elapsed = now.as_fs().max(1) as f64;
-    let result = |(id, direction, (node, port)): (&String, &'static str, (ComponentId, u32))| {
-        let end = models[node.0 as usize]
-            .link(port as usize)
-            .expect("a link hangs between two ports");
-        let counters = end.counters(now);
+/// Results of both directions of every link and cable, between two readings; of nothing, if there are none.
+pub(super) fn links(seen: &Seen<'_>, bounds: Option<&(Reading, Reading)>) -> Vec<LinkResult> {
+    let ends = link_ends(seen.plan, seen.models).enumerate();
+    let result = |(index, one): (usize, SendingEnd<'_>)| {
+        let counters = bounds.map_or_else(Counters::default, |(first, last)| {
+            last.links[index].since(&first.links[index])
+        });
         LinkResult {
-            id: id.clone(),
-            direction,
-            utilisation: (counters.busy.as_fs() as f64 / elapsed).min(1.0),
+            id: one.id.to_owned(),
+            direction: one.direction,
+            utilisation: super::share(counters.busy, bounds),
             payload_bytes: counters.payload_bytes,
             overhead_bytes: counters.overhead_bytes,
             dllp_bytes: counters.dllp_bytes,
@@ -58,5 +48,5 @@ pub(super) fn links(plan: &FabricPlan, models: &[Model], now: Time) -> Vec<LinkR
             credit_stall_ns: counters.credit_stall.as_ns(),
         }
     };
-    links.chain(cables).map(result).collect()
+    ends.map(result).collect()
 }

@@ -7,9 +7,11 @@ mod lost_line;
 
 use std::collections::BTreeMap;
 
+use kernel::Span;
 use packet::{Fault, Refusal};
 use serde::Serialize;
 
+use crate::observe::reading::Reading;
 use crate::workload::{Seen, WorkloadResult};
 
 pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
@@ -31,6 +33,9 @@ pub struct RunResult {
     pub seed: u64,
     /// Simulated time at the end.
     pub simulated_ns: f64,
+    /// The interval of the results of links and fibres: the scenario's measured window, or the time from the first start of a
+    /// workload until the last one is complete. `None` if the run ended before it began.
+    pub measured_ns: Option<(f64, f64)>,
     /// Flows, in scenario order.
     pub flows: Vec<FlowResult>,
     /// Open-loop workloads, in scenario order.
@@ -43,9 +48,9 @@ pub struct RunResult {
     pub locks: Vec<LockResult>,
     /// Transactions of databases, in scenario order.
     pub transactions: Vec<TransactionResult>,
-    /// Both directions of every link.
+    /// Both directions of every link, within the measured interval.
     pub links: Vec<LinkResult>,
-    /// Both directions of every fibre.
+    /// Both directions of every fibre, within the measured interval.
     pub fibres: Vec<FibreResult>,
     /// Lines whose last written data is lost: their accelerators are gone.
     pub lost_lines: Vec<LostLine>,
@@ -75,8 +80,12 @@ pub struct ErrorCount {
 /// Packets that ended before their target, counted by node and reason.
 pub type Refusals = BTreeMap<(u32, Refusal), u64>;
 
-/// Gathers the outcome of a run.
-pub(crate) fn gather(seen: &Seen<'_>, refusals: &Refusals) -> RunResult {
+/// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval.
+pub(crate) fn gather(
+    seen: &Seen<'_>,
+    refusals: &Refusals,
+    bounds: Option<&(Reading, Reading)>,
+) -> RunResult {
     let Seen {
         plan, models, now, ..
     } = *seen;
@@ -89,14 +98,15 @@ pub(crate) fn gather(seen: &Seen<'_>, refusals: &Refusals) -> RunResult {
         name: plan.name.clone(),
         seed: plan.seed,
         simulated_ns: now.as_ns(),
+        measured_ns: bounds.map(|(first, last)| (first.at.as_ns(), last.at.as_ns())),
         flows: Vec::new(),
         traffic: Vec::new(),
         collectives: Vec::new(),
         accesses: Vec::new(),
         locks: Vec::new(),
         transactions: Vec::new(),
-        links: link::links(plan, models, now),
-        fibres: fibre::fibres(plan, models, now),
+        links: link::links(seen, bounds),
+        fibres: fibre::fibres(seen, bounds),
         lost_lines: lost_line::lost_lines(plan, models, now),
         iommus: iommu::iommus(plan, models),
         errors: errors.collect(),
@@ -114,6 +124,14 @@ pub(crate) fn gather(seen: &Seen<'_>, refusals: &Refusals) -> RunResult {
         }
     }
     result
+}
+
+/// The share of the time between two readings that is `busy`.
+fn share(busy: Span, bounds: Option<&(Reading, Reading)>) -> f64 {
+    bounds.map_or(0.0, |(first, last)| {
+        // A wire that begins at the next symbol is taken as busy from now on.
+        (busy.as_fs() as f64 / last.at.since(first.at).as_fs() as f64).min(1.0)
+    })
 }
 
 fn name_of(why: Refusal) -> &'static str {

@@ -219,7 +219,7 @@ impl HostThread {
                     if limit == Time::NEVER {
                         return Woken::Quiet;
                     }
-                    simulation.world.pass_to(limit);
+                    simulation.pass_to(limit);
                     return Woken::Limit;
                 }
             }

@@ -13,7 +13,9 @@ use protocol::QueuePairId;
 use crate::build::{self, migration};
 use crate::model::Model;
 use crate::observe::coherence::{self, Incoherence, Watch};
+use crate::observe::interval::Interval;
 use crate::observe::meter::Meter;
+use crate::observe::reading::Reading;
 use crate::observe::trace::Trace;
 use crate::plan::Plan;
 use crate::result::{Refusals, RunResult, gather};
@@ -35,6 +37,7 @@ pub struct Simulation {
     pub(crate) meter: Meter,
     watchers: Watchers,
     refusals: Refusals,
+    interval: Interval,
     trace: Option<Trace>,
     watch: Option<Watch>,
     /// Link ends that have not come up yet.
@@ -85,6 +88,7 @@ impl Simulation {
             world,
             meter,
             refusals: Refusals::new(),
+            interval: Interval::default(),
             trace: None,
             watch: None,
             ends_down: 2 * (plan.links.len() + plan.cables.len()),
@@ -214,7 +218,7 @@ impl Simulation {
         loop {
             for _ in 0..CHUNK {
                 if !self.step_until(time) {
-                    self.world.pass_to(time);
+                    self.pass_to(time);
                     return self.world.has_events() || self.deadline() != Time::NEVER;
                 }
             }
@@ -229,7 +233,7 @@ impl Simulation {
     #[inline(always)]
     pub(crate) fn step_until(&mut self, limit: Time) -> bool {
         let Some(first) = self.world.advance(limit) else {
-            return limit == Time::NEVER && self.step_to_deadline();
+            return self.step_on(limit);
         };
         self.happen(first);
         // Models that go on for ever at one time are left now and then, to be interrupted.
@@ -246,6 +250,40 @@ impl Simulation {
             watch.look((&self.plan, &self.models), &self.world);
         }
         true
+    }
+
+    /// Goes on where no event is due by `limit` and before the next reading: reads, or lets an outstanding request time out.
+    #[cold]
+    fn step_on(&mut self, limit: Time) -> bool {
+        match self.world.next_due(limit) {
+            Some(time) => {
+                self.read_until(time);
+                self.step_until(limit)
+            }
+            None => limit == Time::NEVER && self.step_to_deadline(),
+        }
+    }
+
+    /// Moves time to `time`, where no event is due before.
+    pub(crate) fn pass_to(&mut self, time: Time) {
+        self.read_until(time);
+        self.world.pass_to(time);
+    }
+
+    /// Takes the readings that are due by `time`, before the events of their times.
+    fn read_until(&mut self, time: Time) {
+        while self.interval.next() <= time && time < Time::NEVER {
+            let reading = Reading::take(&self.plan, &self.models, self.interval.next());
+            self.interval.record(reading);
+        }
+        self.world.halt_before(self.interval.next());
+    }
+
+    /// Ends the measured interval with the last workload, which may be foreseen.
+    #[cold]
+    fn end_interval(&mut self) {
+        self.interval.end(self.meter.progress().max(self.now()));
+        self.read_until(self.now());
     }
 
     /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
@@ -304,6 +342,8 @@ impl Simulation {
                 .measure
                 .map(|(from, until)| (from + up, until + up)),
         );
+        self.interval = self.measured_interval(Time::ZERO + up);
+        self.world.halt_before(self.interval.next());
         let mut loading = Loading {
             plan: &self.plan.fabric,
             workloads: &self.plan.workloads,
@@ -320,6 +360,19 @@ impl Simulation {
             model.ask(ComponentId(index as u32), &mut self.world);
         }
         self.listen();
+    }
+
+    /// The interval in which links are measured, of a run whose links are up at `up`.
+    fn measured_interval(&self, up: Time) -> Interval {
+        if let Some(window) = self.meter.window() {
+            return Interval::window(window);
+        }
+        let workloads = self.plan.workloads.iter();
+        let first = workloads.map(|one| one.workload.kind().start()).min();
+        match first {
+            Some(start) => Interval::of_workloads(up + start.since(Time::ZERO)),
+            None => Interval::open(up),
+        }
     }
 
     /// Schedules the cuts of fibres, `up` later than planned.
@@ -357,6 +410,9 @@ impl Simulation {
             self.watchers.observe(told.at, &told.what);
         }
         self.world.observations.clear();
+        if self.interval.awaits_workloads() && self.meter.are_workloads_complete() {
+            self.end_interval();
+        }
     }
 
     /// Checks the coherence of every line in caches of coherent hosts and the accelerators below them, and counts the lines.
@@ -375,6 +431,8 @@ impl Simulation {
 
     /// The results so far.
     pub fn result(&self) -> RunResult {
+        let now = || Reading::take(&self.plan, &self.models, self.now());
+        let bounds = self.interval.bounds(now);
         let seen = Seen {
             plan: &self.plan.fabric,
             workloads: &self.plan.workloads,
@@ -390,7 +448,7 @@ impl Simulation {
             } else {
                 0
             },
-            ..gather(&seen, &self.refusals)
+            ..gather(&seen, &self.refusals, bounds.as_ref())
         }
     }
 }

@@ -57,6 +57,9 @@ pub(crate) trait Kind {
     /// Gives the parts to the components that move them.
     fn load(&self, own: &Own, to: &mut Loading<'_>);
 
+    /// Time at which the workload may begin, counted from when every link is up.
+    fn start(&self) -> Time;
+
     /// Progress at `now`.
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress;
 

@@ -23,6 +23,7 @@ mod late_completions;
 mod latency;
 mod limits;
 mod locks;
+mod measured;
 mod network;
 mod nic;
 mod nvme;

@@ -310,7 +310,7 @@ fn traffic_the_other_way_costs_its_acknowledgements_and_credit() {
     let ((alone, few), (together, many)) = (one_way(false), one_way(true));
     assert!(many > 50 * few, "{few} {many}");
     // No more is lost than the bytes of the DLLPs.
-    let lost = (alone - together) * 400e-6 * 148.0 / 128.0;
+    let lost = (alone - together) * 300e-6 * 148.0 / 128.0;
     assert!(
         lost > 0.5 * many as f64 && lost < 1.2 * many as f64,
         "{lost} {many}"

@@ -35,6 +35,9 @@ MOST_ERRORS = 16
 def run(result: RunResult, fabric: Tree) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors."""
     head = Text(f"{result.name}: {duration(result.simulated_ns)} simulated, seed {result.seed}")
+    if result.measured_ns:
+        begin, end = map(duration, result.measured_ns)
+        head.append(f"; links measured from {begin} to {end}")
     parts: list[RenderableType] = [head]
     others = (
         result.traffic,

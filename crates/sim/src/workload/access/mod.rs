@@ -68,6 +68,10 @@ impl Kind for AccessPlan {
         load::load(self, own, to);
     }
 
+    fn start(&self) -> Time {
+        self.start
+    }
+
     fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
         let pause = self.interval + self.turnaround;
         Progress {

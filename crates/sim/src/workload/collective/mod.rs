@@ -80,6 +80,10 @@ impl Kind for CollectivePlan {
         }
     }
 
+    fn start(&self) -> Time {
+        self.start
+    }
+
     fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
         Progress {
             done: None,

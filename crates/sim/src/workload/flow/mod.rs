@@ -182,6 +182,10 @@ impl Kind for FlowPlan {
         }
     }
 
+    fn start(&self) -> Time {
+        self.start
+    }
+
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
         self.progress_of(own, meter, now)
     }

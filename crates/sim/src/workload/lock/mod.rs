@@ -149,6 +149,10 @@ impl Kind for LockPlan {
         load::load(self, own, to);
     }
 
+    fn start(&self) -> Time {
+        self.start
+    }
+
     fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
         Progress {
             done: None,

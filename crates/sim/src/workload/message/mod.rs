@@ -63,6 +63,10 @@ impl Kind for MessagePlan {
         load::load(self, own, to);
     }
 
+    fn start(&self) -> Time {
+        self.flow.start
+    }
+
     fn progress(&self, own: &Own, meter: &Meter, now: Time) -> Progress {
         self.flow.progress_of(own, meter, now)
     }

@@ -110,6 +110,10 @@ impl Kind for OfferPlan {
         }
     }
 
+    fn start(&self) -> Time {
+        self.start
+    }
+
     fn progress(&self, _own: &Own, meter: &Meter, _now: Time) -> Progress {
         let offered_until = self.start + self.duration;
         Progress {

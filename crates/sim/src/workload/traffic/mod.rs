@@ -89,6 +89,10 @@ impl Kind for TrafficPlan {
         }
     }
 
+    fn start(&self) -> Time {
+        self.start
+    }
+
     fn progress(&self, _own: &Own, meter: &Meter, now: Time) -> Progress {
         let passed = now.as_ns() - self.start.as_ns();
         let offered_until = self.start + self.duration;

@@ -1,0 +1,106 @@
+//! Readings of the counters of all wires, at one time.
+
+use device::Router;
+use kernel::{ComponentId, Time};
+use link::optical::{OpticalCounters, OpticalEnd};
+use link::{Counters, LinkEnd};
+
+use crate::build;
+use crate::model::Model;
+use crate::plan::{FabricPlan, FibrePlan};
+
+/// The counters of all wires at one time, in the order of [`link_ends`] and [`fibre_ends`].
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The time of the reading.
+    pub at: Time,
+    /// Counters of both directions of all links and cables.
+    pub links: Vec<Counters>,
+    /// Counters of both directions of all fibres.
+    pub fibres: Vec<OpticalCounters>,
+}
+
+impl Reading {
+    /// Reads all counters at `at`. No event between the last one and `at` may be left.
+    pub fn take(plan: &FabricPlan, models: &[Model], at: Time) -> Self {
+        Reading {
+            at,
+            links: link_ends(plan, models)
+                .map(|one| one.end.counters(at))
+                .collect(),
+            fibres: fibre_ends(plan, models)
+                .map(|one| one.end.counters(at))
+                .collect(),
+        }
+    }
+}
+
+/// The sending end of one direction of a link or cable.
+#[derive(Clone, Copy, Debug)]
+pub struct SendingEnd<'a> {
+    /// The link's name.
+    pub id: &'a str,
+    /// Direction: "down" (from the root) or "up"; for a cable between controllers, "forth" or "back".
+    pub direction: &'static str,
+    /// The end.
+    pub end: &'a LinkEnd,
+}
+
+/// The sending ends of both directions of all links, then of all cables.
+pub fn link_ends<'a>(
+    plan: &'a FabricPlan,
+    models: &'a [Model],
+) -> impl Iterator<Item = SendingEnd<'a>> {
+    let links = plan.links.iter().flat_map(|link| {
+        let (upstream, downstream) = build::ends(plan, link);
+        [(&link.id, "down", upstream), (&link.id, "up", downstream)]
+    });
+    let cables = plan.cables.iter().flat_map(|cable| {
+        let [one, other] = cable.ends.map(|end| build::cable_end(plan, end));
+        [(&cable.id, "forth", one), (&cable.id, "back", other)]
+    });
+    let end = |(id, direction, (node, port)): (&'a String, _, (ComponentId, u32))| {
+        let end = models[node.0 as usize].link(port as usize);
+        SendingEnd {
+            id,
+            direction,
+            end: end.expect("a link hangs between two ports"),
+        }
+    };
+    links.chain(cables).map(end)
+}
+
+/// The sending end of one direction of a fibre.
+#[derive(Clone, Copy, Debug)]
+pub struct SendingFibre<'a> {
+    /// The fibre's name.
+    pub id: &'a str,
+    /// The node that sends.
+    pub from: usize,
+    /// The node that receives.
+    pub to: usize,
+    /// The end.
+    pub end: &'a OpticalEnd,
+}
+
+/// The sending ends of both directions of all fibres.
+pub fn fibre_ends<'a>(
+    plan: &'a FabricPlan,
+    models: &'a [Model],
+) -> impl Iterator<Item = SendingFibre<'a>> {
+    let both = plan.fibres.iter().flat_map(|fibre| {
+        let [one, other] = fibre.ends;
+        [(fibre, one, other), (fibre, other, one)]
+    });
+    both.filter_map(
+        |(fibre, from, to): (&FibrePlan, (usize, u8), (usize, u8))| {
+            let router = models[from.0].device::<Router>()?;
+            Some(SendingFibre {
+                id: &fibre.id,
+                from: from.0,
+                to: to.0,
+                end: router.fibre(usize::from(from.1))?,
+            })
+        },
+    )
+}

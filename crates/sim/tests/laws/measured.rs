@@ -1,0 +1,157 @@
+//! Links are measured in the window of the scenario, or while workloads run.
+
+use kernel::{Span, Time};
+use proptest::prelude::*;
+
+use crate::fixture::*;
+
+/// Writes of a device on a Gen1 x1 link, 4 ns a byte, from 10 us to about 31 us.
+fn writes(measure: &str) -> String {
+    format!(
+        r#"
+        {measure}
+        [links]
+        generation = 1
+        lanes = 1
+        [hosts.h]
+        [devices.d]
+        upstream = "h"
+        [[flows]]
+        id = "f"
+        from = "d"
+        to = "h"
+        size = "4 KiB"
+        start = "10 us"
+        "#
+    )
+}
+
+fn window(from_ns: u64, until_ns: u64) -> String {
+    format!("[measure]\nfrom = \"{from_ns} ns\"\nuntil = \"{until_ns} ns\"")
+}
+
+#[test]
+fn without_a_window_links_are_measured_while_flows_run() {
+    let mut simulation = simulation(&writes(""));
+    assert!(simulation.run(&mut |_| true));
+    let result = simulation.result();
+    let flow = result.flow("f");
+    let (from, until) = result.measured_ns.expect("a flow ran");
+    // The link was up, and 10 us later the flow began.
+    assert!(from > 10_000.0 && from < 13_000.0, "{from}");
+    assert_eq!(Some(until), flow.last_byte_ns);
+    assert!(flow.first_byte_ns.expect("a flow ran") >= from);
+    assert!(result.link("h-d", "up").utilisation > 0.9);
+    // What comes after the last flow changes nothing.
+    let later = simulation.now() + Span::from_us(1000);
+    simulation.run_until(later, &mut || true);
+    let rested = simulation.result();
+    assert!(rested.simulated_ns > until + 999_000.0);
+    assert_eq!(rested.measured_ns, result.measured_ns);
+    assert_eq!(
+        rested.link("h-d", "up").utilisation.to_bits(),
+        result.link("h-d", "up").utilisation.to_bits()
+    );
+    assert_eq!(
+        rested.link("h-d", "down").dllp_bytes,
+        result.link("h-d", "down").dllp_bytes
+    );
+}
+
+#[test]
+fn a_packet_on_the_wire_at_a_bound_counts_for_its_time_in_the_window() {
+    let whole = run(&writes(""));
+    let first_bit = whole.flow("f").first_byte_ns.expect("a flow ran");
+    let up = whole.measured_ns.expect("a flow ran").0 - 10_000.0;
+    // 100 ns of the first packet, and 300 ns before it.
+    let begin = first_bit - up;
+    let result = run(&writes(&window(begin as u64 - 300, begin as u64 + 100)));
+    let link = result.link("h-d", "up");
+    assert!((link.utilisation - 0.25).abs() < 0.02, "{link:?}");
+    // Its bytes count where it begins.
+    assert_eq!(link.payload_bytes, 512);
+    let next = run(&writes(&window(begin as u64 + 100, begin as u64 + 200)));
+    let link = next.link("h-d", "up");
+    assert!(link.utilisation > 0.999, "{link:?}");
+    assert_eq!(link.payload_bytes, 0);
+}
+
+#[test]
+fn a_window_after_the_run_measures_nothing() {
+    let result = run(&writes(&window(1_000_000, 2_000_000)));
+    assert_eq!(result.measured_ns, None);
+    for link in &result.links {
+        assert_eq!(link.payload_bytes + link.dllp_bytes, 0);
+        assert!(link.utilisation <= 0.0);
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_is_measured_up_to_then() {
+    let mut simulation = simulation(&writes(""));
+    simulation.run_until(Time::ZERO + Span::from_us(15), &mut || true);
+    let result = simulation.result();
+    assert_eq!(result.measured_ns.map(|(_, until)| until), Some(15_000.0));
+    assert!(result.link("h-d", "up").utilisation > 0.5);
+}
+
+#[test]
+fn readings_change_no_trace() {
+    let (_, without) = trace_bytes(&writes(""));
+    let (_, with) = trace_bytes(&writes(&window(10_500, 12_345)));
+    assert!(without == with && !with.is_empty());
+}
+
+#[test]
+fn fibres_are_measured_in_the_window_too() {
+    let text = |measure: &str| {
+        format!(
+            r#"
+            {measure}
+            [networks.n]
+            shape = "ring"
+            size = "4"
+            [[traffic]]
+            network = "n"
+            pattern = "uniform"
+            load = "1 GB/s"
+            duration = "40 us"
+            "#
+        )
+    };
+    let run = |measure: &str| run(&text(measure)).fibres;
+    let all = run(&window(0, 40_000));
+    let parts = [run(&window(0, 13_000)), run(&window(13_000, 40_000))];
+    for (index, whole) in all.iter().enumerate() {
+        let [one, other] = [&parts[0][index], &parts[1][index]];
+        assert!(whole.frames > 0 && one.frames > 0 && other.frames > 0);
+        assert_eq!(whole.payload_bytes, one.payload_bytes + other.payload_bytes);
+        let used = (13.0 * one.utilisation + 27.0 * other.utilisation) / 40.0;
+        assert!((whole.utilisation - used).abs() < 1e-6);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// What is measured in two windows side by side is what is measured in both together.
+    #[test]
+    fn windows_add_up(mut bounds in prop::array::uniform3(9_000_u64..40_000)) {
+        bounds.sort_unstable();
+        let [a, b, c] = bounds;
+        prop_assume!(a < b && b < c);
+        let links = |from, until| run(&writes(&window(from, until))).links;
+        let [one, other, both] = [links(a, b), links(b, c), links(a, c)];
+        for ((one, other), both) in one.iter().zip(&other).zip(&both) {
+            prop_assert_eq!(one.payload_bytes + other.payload_bytes, both.payload_bytes);
+            prop_assert_eq!(one.overhead_bytes + other.overhead_bytes, both.overhead_bytes);
+            prop_assert_eq!(one.dllp_bytes + other.dllp_bytes, both.dllp_bytes);
+            prop_assert_eq!(
+                one.ordered_set_bytes + other.ordered_set_bytes,
+                both.ordered_set_bytes
+            );
+            let stall = one.credit_stall_ns + other.credit_stall_ns;
+            prop_assert!((stall - both.credit_stall_ns).abs() < 1e-3);
+        }
+    }
+}
