@@ -19,39 +19,68 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Annotates a collection in a document: `key` is the field by which its rows are found."""
+    """Annotates a collection in a document: `keys` are the fields by which its rows are found."""
 
-    key: str
+    keys: tuple[str, ...]
+
+    def __init__(self, *keys: str) -> None:
+        object.__setattr__(self, "keys", keys)
 
     def __get_pydantic_core_schema__(
         self, source: type, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        return _schema(source, handler, self.key)
+        return _schema(source, handler, self.keys)
 
 
 class Collection(Sequence[Row], Generic[Row]):
-    """Rows in the order the simulator reports them, found by position or by their `key` field."""
+    """Rows in the order the simulator reports them, found by position or by their `key` fields.
 
-    def __init__(self, rows: Iterable[Row] = (), *, key: str = "id") -> None:
+    Where the key has several fields, such as the name and the direction of a link, a row is found
+    by all of them, `links["h0-s0", "up"]`, or by the first ones where only one row has these.
+    """
+
+    def __init__(self, rows: Iterable[Row] = (), *, key: str | tuple[str, ...] = "id") -> None:
         self._rows = tuple(rows)
-        self._key = key
-        self._by_key: dict[object, Row] | None = None
+        self._key = (key,) if isinstance(key, str) else key
+        self._by_key: dict[tuple[object, ...], list[Row]] | None = None
 
     @overload
-    def __getitem__(self, which: int | str) -> Row: ...
+    def __getitem__(self, which: int | str | tuple[str, ...]) -> Row: ...
     @overload
     def __getitem__(self, which: slice) -> Collection[Row]: ...
-    def __getitem__(self, which: int | str | slice) -> Row | Collection[Row]:
+    def __getitem__(self, which: int | str | tuple[str, ...] | slice) -> Row | Collection[Row]:
+        """A row, or, of a slice, a collection.
+
+        Raises:
+            IndexError: There is no row at this position.
+            KeyError: No row has this key, or several rows have it.
+        """
         if isinstance(which, slice):
             return Collection(self._rows[which], key=self._key)
         if isinstance(which, int):
             return self._rows[which]
+        found = self._rows_by_key().get(which if isinstance(which, tuple) else (which,), [])
+        if len(found) == 1:
+            return found[0]
+        offered = ", ".join(self._written(row) for row in found or self._rows)
+        if found:
+            raise KeyError(f"{which!r} is the key of {len(found)} rows; write one of {offered}")
+        raise KeyError(f"{which!r}; there are {offered or 'none'}")
+
+    def _rows_by_key(self) -> dict[tuple[object, ...], list[Row]]:
+        """The rows that have each key, also each beginning of a key."""
         if self._by_key is None:
-            self._by_key = {getattr(row, self._key): row for row in reversed(self._rows)}
-        if which in self._by_key:
-            return self._by_key[which]
-        known = ", ".join(str(getattr(row, self._key)) for row in self._rows)
-        raise KeyError(f"{which!r}; there are {known}" if known else f"{which!r}; there are none")
+            self._by_key = {}
+            for row in self._rows:
+                values = tuple(getattr(row, field) for field in self._key)
+                for length in range(1, len(values) + 1):
+                    self._by_key.setdefault(values[:length], []).append(row)
+        return self._by_key
+
+    def _written(self, row: Row) -> str:
+        """The key of a row, as it is written in brackets."""
+        values = [getattr(row, field) for field in self._key]
+        return str(values[0]) if len(values) == 1 else f"[{', '.join(map(repr, values))}]"
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -69,13 +98,15 @@ class Collection(Sequence[Row], Generic[Row]):
     def __get_pydantic_core_schema__(
         cls, source: type, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        return _schema(source, handler, "id")
+        return _schema(source, handler, ("id",))
 
     def __repr__(self) -> str:
         return f"Collection({list(self._rows)!r})"
 
     def to_pandas(self) -> DataFrame:
         """One line for each row; nested fields are joined with an underscore.
+
+        Collections in a row are left out.
 
         Raises:
             ModuleNotFoundError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -89,7 +120,7 @@ class Collection(Sequence[Row], Generic[Row]):
         return pd.DataFrame([_flat(asdict(row)) for row in self._rows])
 
 
-def _schema(collection: type, handler: GetCoreSchemaHandler, key: str) -> CoreSchema:
+def _schema(collection: type, handler: GetCoreSchemaHandler, key: tuple[str, ...]) -> CoreSchema:
     """Reads a list of rows as a collection, and writes a collection as a list."""
     from pydantic_core import core_schema  # noqa: PLC0415 - comes with pydantic, at the first result
 
@@ -109,6 +140,6 @@ def _flat(fields: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in fields.items():
         if isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{name}_")
-        else:
+        elif not isinstance(value, Collection):
             flat[prefix + name] = value
     return flat

@@ -57,6 +57,9 @@ class IommuResult(Document):
 class RunResult(Document):
     """Everything that one run measured.
 
+    A direction of a link is `links["h0-s0", "up"]`, and one of a fibre is found by its name and the
+    router that sends.
+
     `measured_ns` are the bounds of the interval in which links and fibres were measured, counted
     from the beginning of the run: those of the scenario's `[measure]`, or, without one, the first
     start of a workload and the end of the last one. `None` if the run ended before the interval
@@ -76,10 +79,10 @@ class RunResult(Document):
     accesses: Collection[AccessResult]
     locks: Collection[LockResult]
     transactions: Collection[TransactionResult]
-    links: Collection[LinkResult]
-    fibres: Collection[FibreResult]
+    links: Annotated[Collection[LinkResult], By("id", "direction")]
+    fibres: Annotated[Collection[FibreResult], By("id", "source")]
     lost_lines: tuple[LostLine, ...]
-    errors: Annotated[Collection[Fault], By("where")]
+    errors: Annotated[Collection[Fault], By("where", "what")]
     incoherence: str | None
     standing_packets: int
     iommus: Annotated[Collection[IommuResult], By("host")] = field(
