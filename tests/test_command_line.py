@@ -39,10 +39,12 @@ FLOW = {
     "bytes_per_second",
     "steady_bytes_per_second",
     "latency_ns",
+    "directions",
     "completed",
     "intact",
     "compared",
 }
+LATENCY = {"min", "p50", "p90", "p99", "p999", "max", "mean", "histogram_ps"}
 LINK = {
     "id",
     "direction",
@@ -117,7 +119,7 @@ def test_json_on_standard_output_is_alone_there(peerlane: Run, scenario: Write) 
     assert document.keys() == RESULT
     (flow,) = document["flows"]
     assert flow.keys() == FLOW
-    assert flow["latency_ns"].keys() == {"min", "p50", "p99", "max", "mean"}
+    assert flow["latency_ns"].keys() == LATENCY
     assert flow["bytes"] == 16 * 1024
     assert flow["last_byte_ns"] > flow["first_byte_ns"]
     for link in document["links"]:

@@ -28,15 +28,23 @@ if TYPE_CHECKING:
     from peerlane.programs.ranks.rank import Message, Rank, Window
     from peerlane.programs.ranks.run import Deadlock, RankRun, run_ranks
     from peerlane.results.collection import Collection
-    from peerlane.results.flows import FlowResult, Latency, LinkResult
+    from peerlane.results.flows import (
+        Bucket,
+        DirectionResult,
+        FlowResult,
+        Latency,
+        LinkResult,
+    )
     from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
     from peerlane.results.run import Fault, IommuResult, RunResult
 
 __all__ = [
     "Bounds",
+    "Bucket",
     "Collection",
     "CollectiveResult",
     "Deadlock",
+    "DirectionResult",
     "Fabric",
     "Fault",
     "Fibre",
@@ -110,6 +118,8 @@ _NAMES = {
     ),
     "peerlane.results.collection": ("Collection",),
     "peerlane.results.flows": (
+        "Bucket",
+        "DirectionResult",
         "FlowResult",
         "Latency",
         "LinkResult",

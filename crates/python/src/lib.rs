@@ -17,7 +17,9 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueEr
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
-use sim::{AccessError, FunctionId, NotAFunction, Pattern, Tree, bench, scenario};
+use sim::{
+    AccessError, FunctionId, LatencyHistogram, NotAFunction, Pattern, Tree, bench, scenario,
+};
 
 pyo3::create_exception!(
     peerlane._core,
@@ -268,6 +270,30 @@ fn pattern(
     })
 }
 
+/// Reads the histogram of a result.
+fn histogram(text: &str) -> PyResult<LatencyHistogram> {
+    LatencyHistogram::read(text).ok_or_else(|| {
+        PyValueError::new_err("not a histogram; give the histogram_ps of a latency in a result")
+    })
+}
+
+/// Returns the quantile of a histogram, in picoseconds. `share` is from 0 to 1.
+#[pyfunction]
+fn histogram_quantile(text: &str, share: f64) -> PyResult<u64> {
+    if !(0.0..=1.0).contains(&share) {
+        return Err(PyValueError::new_err(format!(
+            "{share} is not the share of a quantile; give 0 to 1, such as 0.99"
+        )));
+    }
+    Ok(histogram(text)?.quantile(share))
+}
+
+/// Returns lower bound, upper bound (both in picoseconds, both included) and count of each bucket that is not empty.
+#[pyfunction]
+fn histogram_buckets(text: &str) -> PyResult<Vec<(u64, u64, u64)>> {
+    Ok(histogram(text)?.buckets())
+}
+
 #[derive(Serialize)]
 struct Bench {
     tlp_per_second: f64,
@@ -460,6 +486,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(host_thread::advance, module)?)?;
     module.add_function(wrap_pyfunction!(job::nics, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
+    module.add_function(wrap_pyfunction!(histogram_buckets, module)?)?;
+    module.add_function(wrap_pyfunction!(histogram_quantile, module)?)?;
     module.add_function(wrap_pyfunction!(pattern, module)?)?;
     module.add_function(wrap_pyfunction!(bench_fabric, module)?)?;
     module.add_function(wrap_pyfunction!(bench_network, module)?)?;

@@ -17,7 +17,7 @@ pub use device::fpga_card::{
     MemoryPort, Misuse, NoSuchMemory, NotAnAfuId, PORT_ALERT, ReadError, Shell,
     registers as card_registers,
 };
-pub use observe::latency::Latency;
+pub use observe::latency::{Latency, LatencyHistogram};
 pub use plan::Plan;
 pub use protocol::{FunctionId, NotAFunction};
 pub use run::access::AccessError;

@@ -67,6 +67,8 @@ def run(
 
     - latency: from the making of a request, so its wait for the wire is in it, to its last byte: at
       the target for writes, back at the requester for reads and round trips.
+      JSON has p90 and p99.9 (`p999`), too, and all latencies as an HDR histogram in picoseconds
+      (`histogram_ps`: HdrHistogram V2, compressed, base64).
     - GB/s, MiB/s: bytes between the two readings of the flow's `clock`. "arrival" reads the first
       bit on the wire (of messages, that of the first doorbell) and the last byte at its
       destination; "sender" the first and the last bit of its requests on the wire; "application"
@@ -76,8 +78,8 @@ def run(
       "sg-dma").
     - steady: the rate within `[measure]`; empty (JSON: null) if the flow was not under way all that
       time.
-    - direction "both": `size` each way, and one row for both together. Write two flows to see them
-      apart.
+    - direction "both": `size` each way; a row for both together, then one for its writes and one
+      for its reads (JSON: `directions`).
     - data: "intact" when every byte arrived, exactly once, as it was sent; "incomplete" when some
       did not arrive; "differs" when some are wrong; "not compared" when all arrived and another
       flow uses the bytes that are read, too.
@@ -99,10 +101,10 @@ def run(
     - fairness: Jain's index over the nodes, 1 if all have the same rate.
     - latency: from the time a message was due to its last byte at its target.
 
-    Of each direction of a fibre, in the same time as links: a packet travels in frames; overhead is the rest of their cycles,
-    and frames sent again; control is credits, acknowledgements and pauses in cycles of their own. A
-    network with more than 16 fibres has one line for all of them together; of more than 32
-    directions of links the busiest 16 are shown. JSON has every one.
+    Of each direction of a fibre, in the same time as links: a packet travels in frames; overhead is
+    the rest of their cycles, and frames sent again; control is credits, acknowledgements and pauses
+    in cycles of their own. A network with more than 16 fibres has one line for all of them
+    together; of more than 32 directions of links the busiest 16 are shown. JSON has every one.
 
     Flows begin when every link is up: `start` and `[measure]` count from there. The times in
     results count from the beginning of the run, link initialisation included.

@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from peerlane import _core
+from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, renamed
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Latencies of a histogram that it does not tell apart.
+
+    They are from `low_ns` to `high_ns`, both included, which are less than one part in a thousand
+    apart.
+    """
+
+    low_ns: float
+    high_ns: float
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,14 +28,55 @@ class Latency(Document):
     """Quantiles over the requests, round trips or messages of a flow or workload, in nanoseconds.
 
     A latency begins when a request is made, so it includes the wait for the wire, and ends with the
-    last byte: at the target for writes, at the requester for reads and round trips.
+    last byte: at the target for writes, at the requester for reads and round trips. `p999` is the
+    99.9th percentile. `histogram_ps` has all latencies, in picoseconds with three digits: the
+    compressed V2 encoding of HdrHistogram, as base64, which the tools of HdrHistogram read, too.
+    `min`, `max` and `mean` are exact.
     """
 
     min: float
     p50: float
+    p90: float
     p99: float
+    p999: float
     max: float
     mean: float
+    histogram_ps: str
+
+    def quantile(self, share: float) -> float:
+        """The latency in nanoseconds that `share` (0 to 1) of all latencies do not exceed.
+
+        Raises:
+            ValueError: `share` is not from 0 to 1.
+        """
+        found = _core.histogram_quantile(self.histogram_ps, share) / 1e3
+        return min(max(found, self.min), self.max)
+
+    @property
+    def histogram(self) -> tuple[Bucket, ...]:
+        """The buckets that are not empty, from the least latency to the greatest."""
+        found = _core.histogram_buckets(self.histogram_ps)
+        return tuple(Bucket(low / 1e3, high / 1e3, count) for low, high, count in found)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionResult(Document):
+    """The writes or the reads of a flow with direction `both`; fields are as those of a flow."""
+
+    direction: str
+    bytes: int
+    bytes_per_second: float | None
+    steady_bytes_per_second: float | None
+    first_byte_ns: float | None
+    last_byte_ns: float | None
+    latency_ns: Latency | None
+    completed: bool
+    intact: bool
+
+    @property
+    def latency(self) -> Latency | None:
+        """The latencies of the requests of this direction."""
+        return self.latency_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +87,8 @@ class FlowResult(Document):
     readings of `clock`: first bit of the flow on the wire and last byte at its destination
     (`arrival`), first bit and last bit of its requests on the wire (`sender`), or the system call
     and its return (`application`: `called_ns` and `returned_ns`, where a driver moves the flow).
-    Direction `both` counts both ways together. `steady_bytes_per_second` is the rate within the
+    Direction `both` counts writes and reads together, and `directions` has each of them; it is
+    empty for other flows. `steady_bytes_per_second` is the rate within the
     scenario's `[measure]`, and `None` when the flow was not under way all that time. Times count
     from the beginning of the run, link initialisation included.
 
@@ -59,9 +117,15 @@ class FlowResult(Document):
     called_ns: float | None
     returned_ns: float | None
     latency_ns: Latency | None
+    directions: Annotated[Collection[DirectionResult], By("direction")]
     completed: bool
     intact: bool
     compared: bool
+
+    @property
+    def latency(self) -> Latency | None:
+        """The latencies of the requests, round trips or messages."""
+        return self.latency_ns
 
     @property
     def call_ns(self) -> float | None:

@@ -1,22 +1,62 @@
 //! Latencies: their mean, extremes, quantiles and histogram.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use kernel::Span;
 use serde::Serialize;
 
 /// The latencies of a flow's requests, in nanoseconds; quantiles to three digits, the rest exact.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Latency {
     /// Minimum.
     pub min: f64,
     /// Median.
     pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
     /// 99th percentile.
     pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
     /// Maximum.
     pub max: f64,
     /// Mean.
     pub mean: f64,
+    /// Histogram in picoseconds, in the compressed V2 encoding of `HdrHistogram`, as base64.
+    pub histogram_ps: String,
+}
+
+/// A histogram that was read from its text in a [`Latency`].
+#[derive(Clone, Debug)]
+pub struct LatencyHistogram(Histogram<u64>);
+
+impl LatencyHistogram {
+    /// Reads the text of a histogram; `None` if it is not one.
+    pub fn read(text: &str) -> Option<Self> {
+        let bytes = BASE64.decode(text).ok()?;
+        let read = Deserializer::new().deserialize(&mut bytes.as_slice());
+        read.ok().map(LatencyHistogram)
+    }
+
+    /// The upper bound of the bucket that `share` of all latencies reach at most, in picoseconds.
+    pub fn quantile(&self, share: f64) -> u64 {
+        self.0.value_at_quantile(share)
+    }
+
+    /// Lower bound, upper bound (both in picoseconds, both included) and count of each bucket that is not empty.
+    pub fn buckets(&self) -> Vec<(u64, u64, u64)> {
+        let recorded = self.0.iter_recorded().map(|one| {
+            let value = one.value_iterated_to();
+            let (low, high) = (
+                self.0.lowest_equivalent(value),
+                self.0.highest_equivalent(value),
+            );
+            (low, high, one.count_at_value())
+        });
+        recorded.collect()
+    }
 }
 
 /// A collection of latencies.
@@ -91,9 +131,66 @@ impl Latencies {
         Some(Latency {
             min: ns(least),
             p50: quantile(0.5),
+            p90: quantile(0.9),
             p99: quantile(0.99),
+            p999: quantile(0.999),
             max: ns(most),
             mean: self.sum as f64 / self.count as f64 / 1e6,
+            histogram_ps: self.encoded(),
         })
+    }
+
+    /// The histogram as text.
+    fn encoded(&self) -> String {
+        let mut bytes = Vec::new();
+        let written = V2DeflateSerializer::new().serialize(&self.histogram, &mut bytes);
+        written.expect("memory takes every histogram");
+        BASE64.encode(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn told(ps: &[u64]) -> Latency {
+        let mut latencies = Latencies::default();
+        for one in ps {
+            latencies.record(Span::from_ps(*one));
+        }
+        latencies.told().expect("there are latencies")
+    }
+
+    proptest! {
+        /// Three digits: a value is told to one part in a thousand, and its count to the last one.
+        #[test]
+        fn a_histogram_holds_every_latency(mut ps in prop::collection::vec(1_u64..1_000_000_000, 1..200)) {
+            let latency = told(&ps);
+            let read = LatencyHistogram::read(&latency.histogram_ps).expect("it was just written");
+            let buckets = read.buckets();
+            prop_assert_eq!(buckets.iter().map(|one| one.2).sum::<u64>(), ps.len() as u64);
+            for (low, high, count) in buckets {
+                prop_assert!(high - low <= low / 1000);
+                let within = ps.iter().filter(|one| (low..=high).contains(one)).count();
+                prop_assert_eq!(count, within as u64);
+            }
+            ps.sort_unstable();
+            let shares = [(0.5, latency.p50), (0.9, latency.p90), (0.99, latency.p99), (0.999, latency.p999)];
+            for (share, told) in shares {
+                let rank = (share * ps.len() as f64).ceil() as usize;
+                let exact = ps[rank - 1] as f64 / 1e3;
+                prop_assert!((told - exact).abs() <= exact / 1000.0, "{} {} {}", share, told, exact);
+                prop_assert!(read.quantile(share) as f64 / 1e3 >= exact);
+            }
+        }
+    }
+
+    #[test]
+    fn other_text_is_no_histogram() {
+        for text in ["", "HISTF", "HISTFAAAAAA=", "no base64!"] {
+            assert!(LatencyHistogram::read(text).is_none(), "{text}");
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::workload::{Seen, WorkloadResult};
 
 pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
 pub use crate::workload::collective::CollectiveResult;
-pub use crate::workload::flow::FlowResult;
+pub use crate::workload::flow::{DirectionResult, FlowResult};
 pub use crate::workload::lock::{LockResult, TransactionResult};
 pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;

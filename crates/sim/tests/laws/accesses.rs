@@ -49,7 +49,7 @@ fn first(result: &RunResult) -> &AccessResult {
 /// The latency of that access, in nanoseconds.
 fn latency_of(text: &str) -> f64 {
     let result = run(text);
-    let latency = first(&result).latency_ns;
+    let latency = first(&result).latency_ns.as_ref();
     latency.expect("an access came to its end").mean
 }
 
@@ -111,7 +111,11 @@ fn a_read_ends_with_its_last_completion_and_a_write_with_its_last_request() {
     ] {
         for size in [4, 512, 10_000] {
             let (result, lines) = trace(&one(engine, kind, size));
-            let latency = first(&result).latency_ns.expect("an access ended").mean;
+            let latency = first(&result)
+                .latency_ns
+                .as_ref()
+                .expect("an access ended")
+                .mean;
             let begun = packets(&lines, request, "up")[0].0;
             let ends = packets(&lines, last, direction);
             let end = ends.last().expect("there is a last packet").1;
@@ -171,7 +175,11 @@ fn the_software_around_a_transfer_is_in_its_rate_and_not_in_its_latency() {
     };
     let measured = |turnaround| {
         let (result, lines) = trace(&access(turnaround));
-        let latency = first(&result).latency_ns.expect("accesses ended").mean;
+        let latency = first(&result)
+            .latency_ns
+            .as_ref()
+            .expect("accesses ended")
+            .mean;
         let rate = first(&result).bytes_per_second.expect("accesses ended");
         let requests = packets(&lines, "MWr", "up");
         let whole = requests[requests.len() - 1].1 - requests[0].0;

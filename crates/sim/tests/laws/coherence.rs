@@ -99,6 +99,7 @@ fn a_dirty_line_of_an_accelerator_goes_to_the_core_that_wants_it() {
     let ns = |number: usize| {
         result.accesses[number]
             .latency_ns
+            .as_ref()
             .expect("one was measured")
             .mean
     };

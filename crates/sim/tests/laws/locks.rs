@@ -94,7 +94,11 @@ fn the_software_of_a_host_is_part_of_its_requests() {
             &format!("count = 50\nbuckets = 1\nsoftware = \"{software} ns\""),
         );
         let result = run(&mut simulation(&text), 1000);
-        result.locks[0].request_ns.expect("requests were made").mean
+        result.locks[0]
+            .request_ns
+            .as_ref()
+            .expect("requests were made")
+            .mean
     };
     assert!((mean(1000) - mean(0) - 1000.0).abs() < 1e-3);
 }
@@ -108,7 +112,11 @@ fn an_atomic_operation_of_an_accelerator_takes_a_request_at_its_port_more() {
         );
         locks(&mut text, "card0", "count = 50\nbuckets = 1");
         let result = run(&mut simulation(&text), 1000);
-        result.locks[0].request_ns.expect("requests were made").min
+        result.locks[0]
+            .request_ns
+            .as_ref()
+            .expect("requests were made")
+            .min
     };
     // The latency of the cache, give or take what a message waits for the wire.
     let longer = mean(2) - mean(1);
@@ -126,7 +134,7 @@ fn all_who_want_one_lock_have_it_one_after_the_other() {
     for one in &result.locks {
         assert!(one.completed && one.violations == 0, "{one:?}");
         // Three others are before each, in the mean of many.
-        let waiting = one.waiting_ns.expect("most waited").mean;
+        let waiting = one.waiting_ns.as_ref().expect("most waited").mean;
         assert!((2000.0..5000.0).contains(&waiting), "{waiting}");
     }
     assert!(simulation.now() > Time::ZERO + Span::from_us(160));

@@ -353,7 +353,13 @@ fn a_round_trip_between_engines_is_that_of_the_packets() {
             "[devices.p]\nmodel = \"sg-dma\"",
             &format!("[devices.p]\n{model}{user}"),
         );
-        run(&text).all_intact().flow("f").latency_ns.unwrap().max
+        run(&text)
+            .all_intact()
+            .flow("f")
+            .latency_ns
+            .as_ref()
+            .unwrap()
+            .max
     };
     let engines = round_trip(
         "user = \"reflector\"",

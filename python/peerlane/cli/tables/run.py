@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from peerlane.fabric.tree import Tree
-    from peerlane.results.flows import LinkResult
+    from peerlane.results.flows import DirectionResult, LinkResult
     from peerlane.results.networks import FibreResult, TrafficResult
     from peerlane.results.run import Fault, RunResult
     from peerlane.results.sharing import AccessResult
@@ -34,11 +34,7 @@ MOST_ERRORS = 16
 
 def run(result: RunResult, fabric: Tree) -> RenderableType:
     """The tables of a run: all its workloads, links, fibres and errors."""
-    head = Text(f"{result.name}: {duration(result.simulated_ns)} simulated, seed {result.seed}")
-    if result.measured_ns:
-        begin, end = map(duration, result.measured_ns)
-        head.append(f"; links measured from {begin} to {end}")
-    parts: list[RenderableType] = [head]
+    parts: list[RenderableType] = [_head(result)]
     others = (
         result.traffic,
         result.collectives,
@@ -68,6 +64,14 @@ def run(result: RunResult, fabric: Tree) -> RenderableType:
     return Group(*parts)
 
 
+def _head(result: RunResult) -> Text:
+    text = f"{result.name}: {duration(result.simulated_ns)} simulated, seed {result.seed}"
+    if result.measured_ns:
+        begin, end = map(duration, result.measured_ns)
+        text += f"; links measured from {begin} to {end}"
+    return Text(text)
+
+
 def _flows(result: RunResult) -> Table:
     steady = any(flow.steady_bytes_per_second is not None for flow in result.flows)
     called = any(flow.called_ns is not None for flow in result.flows)
@@ -78,17 +82,20 @@ def _flows(result: RunResult) -> Table:
     for flow in result.flows:
         cells = [*_flow(flow, steady=steady), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, _data(flow, lost=bool(result.errors)))
+        for one in flow.directions:
+            flows.add_row("", "", "", *_rates(one, steady=steady))
     return flows
 
 
 def _flow(flow: FlowResult, *, steady: bool) -> list[str]:
+    return [flow.id, flow.source, flow.target, *_rates(flow, steady=steady)]
+
+
+def _rates(flow: FlowResult | DirectionResult, *, steady: bool) -> list[str]:
     rate = flow.bytes_per_second
     latency = flow.latency_ns
     quantiles = (latency.p50, latency.p99, latency.max) if latency else (None, None, None)
     return [
-        flow.id,
-        flow.source,
-        flow.target,
         flow.direction,
         size(flow.bytes),
         gigabytes(rate),

@@ -92,12 +92,12 @@ pub(super) fn of(access: &AccessPlan, own: &Own, seen: &Seen<'_>) -> AccessResul
         size: access.size,
         count: bytes(|meter| meter.delivered) / access.size + failed,
         failed,
-        latency_ns: told,
         histogram_ns: latencies.steps(STEP_NS),
-        bytes_per_second: told.map(|latency| {
+        bytes_per_second: told.as_ref().map(|latency| {
             let bytes = access.size * own.parts.len() as u64;
             bytes as f64 / (latency.mean + access.turnaround.as_ns()) * 1e9
         }),
+        latency_ns: told,
         cache,
         translations,
         completed: meters().all(FlowMeter::is_accounted_for),

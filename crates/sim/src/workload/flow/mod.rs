@@ -24,8 +24,8 @@ use super::{Kind, Loading, Own, PATIENCE, Progress, Seen, WorkloadResult};
 
 pub use blocks::BlocksPlan;
 pub(super) use places::PLACE_KEYS;
-pub use result::FlowResult;
 pub(super) use result::of as result_of;
+pub use result::{DirectionResult, FlowResult};
 
 /// Amount that a flow moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use kernel::Time;
 use serde::Serialize;
 
 use crate::observe::latency::Latency;
-use crate::observe::meter::FlowMeter;
-use crate::scenario::Clock;
+use crate::observe::meter::{FlowMeter, Meter};
+use crate::scenario::{Clock, Direction};
 use crate::workload::{Own, Seen};
 
 use super::FlowPlan;
@@ -43,12 +43,37 @@ pub struct FlowResult {
     pub returned_ns: Option<f64>,
     /// Latency from the making of a request to its last byte at the target (writes), or back (reads and round trips).
     pub latency_ns: Option<Latency>,
+    /// The writes and the reads of direction "both"; empty for other directions.
+    pub directions: Vec<DirectionResult>,
     /// Whether every requested byte arrived or ended with an error.
     pub completed: bool,
     /// Whether every byte arrived exactly once, unchanged as far as it was compared.
     pub intact: bool,
     /// Whether all bytes that arrived were compared; not those that are read where another flow writes, too.
     pub compared: bool,
+}
+
+/// The writes or the reads of a flow in both directions.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectionResult {
+    /// Direction: "write" or "read".
+    pub direction: &'static str,
+    /// Bytes that arrived (clock "arrival") or were sent (clock "sender").
+    pub bytes: u64,
+    /// The clock's first reading.
+    pub first_byte_ns: Option<f64>,
+    /// The clock's last reading.
+    pub last_byte_ns: Option<f64>,
+    /// Bytes per second between the two readings.
+    pub bytes_per_second: Option<f64>,
+    /// Bytes per second in the measured window, if this direction was under way all that time.
+    pub steady_bytes_per_second: Option<f64>,
+    /// Latency of its requests.
+    pub latency_ns: Option<Latency>,
+    /// Whether every requested byte arrived or ended with an error.
+    pub completed: bool,
+    /// Whether every byte arrived exactly once, unchanged as far as it was compared.
+    pub intact: bool,
 }
 
 /// The result of `flow`, in the given direction.
@@ -58,33 +83,14 @@ pub(in crate::workload) fn of(
     own: &Own,
     seen: &Seen<'_>,
 ) -> FlowResult {
-    let (plan, meter) = (seen.plan, seen.meter);
-    let meters: Vec<&FlowMeter> = seen.meters(own).collect();
-    let span = |pick: fn(&FlowMeter) -> Option<(Time, Time)>| {
-        let spans = meters.iter().filter_map(|meter| pick(meter));
-        spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    let plan = seen.plan;
+    let parts: Vec<Part<'_>> = (0..).zip(seen.meters(own)).collect();
+    let all = Measured::of(flow, &parts, seen.meter);
+    let directions = match flow.direction {
+        Direction::Both => parts.iter().map(|part| one(flow, *part, seen)).collect(),
+        _ => Vec::new(),
     };
-    let (sent, arrived) = (span(|meter| meter.sent), span(|meter| meter.arrived));
-    let call = span(|meter| meter.called.zip(meter.returned));
-    let delivered = || meters.iter().map(|meter| meter.delivered).sum();
-    let asked = |meter: &&FlowMeter| meter.asked.unwrap_or(meter.delivered);
-    let begin = sent.map(|(first, _)| first);
-    let (reading, bytes) = match flow.clock {
-        Clock::Arrival => (begin.zip(arrived.map(|(_, last)| last)), delivered()),
-        Clock::Sender => (sent, meters.iter().map(asked).sum()),
-        Clock::Application => (call, delivered()),
-    };
-    let rate = reading.map(|(first, last)| per_second(bytes, last.since(first).as_fs()));
-    // A flow that was not under way all the time has no steady rate.
-    let window = meter.window().zip(reading);
-    let steady = window.and_then(|((from, until), (first, last))| {
-        let counted = meters.iter().map(|meter| match flow.clock {
-            Clock::Arrival | Clock::Application => meter.steady.1,
-            Clock::Sender => meter.steady.0,
-        });
-        let all_the_time = first <= from && last >= until;
-        all_the_time.then(|| per_second(counted.sum(), until.since(from).as_fs()))
-    });
+    let (sent, call) = (all.sent, all.call);
     FlowResult {
         id: flow.id.clone(),
         from: plan.nodes[flow.from].name.clone(),
@@ -98,25 +104,105 @@ pub(in crate::workload) fn of(
             Clock::Sender => "sender",
             Clock::Application => "application",
         },
-        bytes,
-        first_byte_ns: reading.map(|(first, _)| first.as_ns()),
-        last_byte_ns: reading.map(|(_, last)| last.as_ns()),
-        bytes_per_second: rate.filter(|rate| rate.is_finite()),
-        steady_bytes_per_second: steady,
+        bytes: all.bytes,
+        first_byte_ns: all.reading.map(|(first, _)| first.as_ns()),
+        last_byte_ns: all.reading.map(|(_, last)| last.as_ns()),
+        bytes_per_second: all.rate,
+        steady_bytes_per_second: all.steady,
         sent_first_ns: sent.map(|(first, _)| first.as_ns()),
         sent_last_ns: sent.map(|(_, last)| last.as_ns()),
         called_ns: call.map(|(called, _)| called.as_ns()),
         returned_ns: call.map(|(_, returned)| returned.as_ns()),
-        latency_ns: latency(&meters),
-        completed: meters.iter().all(|meter| meter.is_accounted_for()),
-        intact: (0..).zip(&meters).all(|(part, meter)| {
-            if flow.is_disturbed && flow.is_read(part) {
-                meter.is_delivered()
-            } else {
-                meter.is_whole()
-            }
-        }),
+        latency_ns: all.latency,
+        directions,
+        completed: all.completed,
+        intact: all.intact,
         compared: !flow.is_disturbed,
+    }
+}
+
+/// The result of one part of a flow in both directions.
+fn one(flow: &FlowPlan, part: Part<'_>, seen: &Seen<'_>) -> DirectionResult {
+    let measured = Measured::of(flow, &[part], seen.meter);
+    DirectionResult {
+        direction: if flow.is_read(part.0) {
+            "read"
+        } else {
+            "write"
+        },
+        bytes: measured.bytes,
+        first_byte_ns: measured.reading.map(|(first, _)| first.as_ns()),
+        last_byte_ns: measured.reading.map(|(_, last)| last.as_ns()),
+        bytes_per_second: measured.rate,
+        steady_bytes_per_second: measured.steady,
+        latency_ns: measured.latency,
+        completed: measured.completed,
+        intact: measured.intact,
+    }
+}
+
+/// The number of a part of a flow, and its measurements.
+type Part<'m> = (u32, &'m FlowMeter);
+
+/// Measurements of some parts of a flow together.
+struct Measured {
+    bytes: u64,
+    /// Both readings of the flow's clock.
+    reading: Option<(Time, Time)>,
+    rate: Option<f64>,
+    steady: Option<f64>,
+    sent: Option<(Time, Time)>,
+    call: Option<(Time, Time)>,
+    latency: Option<Latency>,
+    completed: bool,
+    intact: bool,
+}
+
+impl Measured {
+    fn of(flow: &FlowPlan, parts: &[Part<'_>], meter: &Meter) -> Self {
+        let meters = || parts.iter().map(|(_, meter)| *meter);
+        let span = |pick: fn(&FlowMeter) -> Option<(Time, Time)>| {
+            let spans = meters().filter_map(pick);
+            spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        };
+        let (sent, arrived) = (span(|meter| meter.sent), span(|meter| meter.arrived));
+        let call = span(|meter| meter.called.zip(meter.returned));
+        let delivered = || meters().map(|meter| meter.delivered).sum();
+        let asked = |meter: &FlowMeter| meter.asked.unwrap_or(meter.delivered);
+        let begin = sent.map(|(first, _)| first);
+        let (reading, bytes) = match flow.clock {
+            Clock::Arrival => (begin.zip(arrived.map(|(_, last)| last)), delivered()),
+            Clock::Sender => (sent, meters().map(asked).sum()),
+            Clock::Application => (call, delivered()),
+        };
+        let rate = reading.map(|(first, last)| per_second(bytes, last.since(first).as_fs()));
+        // A flow that was not under way all the time has no steady rate.
+        let window = meter.window().zip(reading);
+        let steady = window.and_then(|((from, until), (first, last))| {
+            let counted = meters().map(|meter| match flow.clock {
+                Clock::Arrival | Clock::Application => meter.steady.1,
+                Clock::Sender => meter.steady.0,
+            });
+            let all_the_time = first <= from && last >= until;
+            all_the_time.then(|| per_second(counted.sum(), until.since(from).as_fs()))
+        });
+        Measured {
+            bytes,
+            reading,
+            rate: rate.filter(|rate| rate.is_finite()),
+            steady,
+            sent,
+            call,
+            latency: latency(meters()),
+            completed: meters().all(FlowMeter::is_accounted_for),
+            intact: parts.iter().all(|(part, meter)| {
+                if flow.is_disturbed && flow.is_read(*part) {
+                    meter.is_delivered()
+                } else {
+                    meter.is_whole()
+                }
+            }),
+        }
     }
 }
 
@@ -124,11 +210,14 @@ fn per_second(bytes: u64, fs: u64) -> f64 {
     bytes as f64 / (fs as f64 / 1e15)
 }
 
-fn latency(meters: &[&FlowMeter]) -> Option<Latency> {
-    let all = meters.iter().filter_map(|meter| meter.latencies.clone());
-    let all = all.reduce(|mut all, one| {
-        all.add(&one);
-        all
-    });
-    all?.told()
+fn latency<'m>(meters: impl Iterator<Item = &'m FlowMeter>) -> Option<Latency> {
+    let mut all = meters.filter_map(|meter| meter.latencies.as_ref());
+    let first = all.next()?;
+    let Some(second) = all.next() else {
+        return first.told();
+    };
+    let mut sum = first.clone();
+    sum.add(second);
+    all.for_each(|one| sum.add(one));
+    sum.told()
 }

@@ -1,0 +1,93 @@
+"""What the fields of results mean, and how rows of results are found."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hdrh.histogram import HdrHistogram
+
+from conftest import PAIR
+from peerlane import DirectionResult, Fabric, FlowResult, Latency, RunResult, Simulation
+
+
+def both() -> Fabric:
+    fabric = Fabric("both").host("h").device("d", "h")
+    return fabric.flow("d", "h", id="f", size="64 KiB", direction="both")
+
+
+def latency_of(flow: FlowResult | DirectionResult) -> Latency:
+    assert flow.latency is not None
+    return flow.latency
+
+
+def count(latency: Latency) -> int:
+    return sum(bucket.count for bucket in latency.histogram)
+
+
+@pytest.fixture(scope="module")
+def pair() -> RunResult:
+    return Simulation(PAIR).run()
+
+
+def test_a_direction_of_a_link_is_found_by_its_name_and_direction(pair: RunResult) -> None:
+    up, down = pair.links["s0-a", "up"], pair.links["s0-a", "down"]
+    assert (up.id, up.direction, down.direction) == ("s0-a", "up", "down")
+    assert up.payload_bytes > down.payload_bytes == 0
+
+
+def test_the_bare_name_of_a_link_offers_both_directions(pair: RunResult) -> None:
+    offered = r"s0-a.* 2 rows; write one of \['s0-a', 'down'\], \['s0-a', 'up'\]"
+    with pytest.raises(KeyError, match=offered):
+        pair.links["s0-a"]
+    with pytest.raises(KeyError, match=r"there are .*\['s0-a', 'up'\]"):
+        pair.links["s0-a", "left"]
+
+
+def test_the_first_fields_of_a_key_suffice_where_one_row_has_them() -> None:
+    bad = both().flow("d", "0xfffff000", id="lost", size="64 B").run()
+    (error,) = bad.errors
+    assert bad.errors[error.where] is bad.errors[error.where, error.what] is error
+
+
+def test_both_directions_have_results_of_their_own() -> None:
+    flow = both().run().flows["f"]
+    write, read = flow.directions["write"], flow.directions["read"]
+    assert flow.bytes == write.bytes + read.bytes == 2 * 64 * 1024
+    for one in (write, read):
+        assert one.completed
+        assert one.intact
+        assert one.first_byte_ns is not None
+        assert one.last_byte_ns is not None
+        assert one.bytes_per_second == pytest.approx(
+            one.bytes / (one.last_byte_ns - one.first_byte_ns) * 1e9
+        )
+    together, writes, reads = latency_of(flow), latency_of(write), latency_of(read)
+    # A read is back only after its completion.
+    assert reads.p50 > writes.p50
+    assert together.max == max(writes.max, reads.max)
+    assert count(together) == count(writes) + count(reads)
+
+
+def test_other_directions_have_no_parts(pair: RunResult) -> None:
+    assert len(pair.flows["a-to-b"].directions) == 0
+
+
+def test_quantiles_are_those_of_the_histogram(pair: RunResult) -> None:
+    latency = latency_of(pair.flows["a-to-b"])
+    named = [latency.quantile(share) for share in (0.5, 0.9, 0.99, 0.999)]
+    assert named == [latency.p50, latency.p90, latency.p99, latency.p999]
+    assert latency.quantile(0) == latency.min
+    assert latency.quantile(1) == latency.max
+    assert all(one.high_ns < other.low_ns for one, other in pairwise(latency.histogram))
+    with pytest.raises(ValueError, match=r"99 is not the share of a quantile; give 0 to 1"):
+        latency.quantile(99)
+
+
+def test_the_tools_of_hdr_histogram_read_a_histogram(pair: RunResult) -> None:
+    latency = latency_of(pair.flows["a-to-b"])
+    read = HdrHistogram.decode(latency.histogram_ps)
+    assert read.get_total_count() == count(latency)
+    for share in (0.5, 0.9, 0.99, 0.999):
+        ns = read.get_value_at_percentile(100 * share) / 1e3
+        assert ns == pytest.approx(latency.quantile(share), rel=1e-3)
