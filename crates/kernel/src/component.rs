@@ -321,7 +321,18 @@ impl<T: Traffic> World<T> {
         if limit == Time::NEVER && !self.has_events() {
             return None;
         }
-        let event = self.queue.pop_until(limit.min(self.last))?;
+        self.take_until(limit.min(self.last))
+    }
+
+    /// Takes the next event of the present time.
+    #[inline(always)]
+    pub fn advance_now(&mut self) -> Option<Occurrence<T::Frame>> {
+        self.take_until(self.now)
+    }
+
+    #[inline(always)]
+    fn take_until(&mut self, limit: Time) -> Option<Occurrence<T::Frame>> {
+        let event = self.queue.pop_until(limit)?;
         let rank = Rank(event.rank);
         self.now = event.time;
         self.events += 1;
@@ -504,6 +515,25 @@ mod tests {
         let limit = Time::ZERO + Span::from_ns(4);
         let later: Vec<_> = std::iter::from_fn(|| world.advance(limit)).collect();
         assert_eq!(later.len(), 2);
+    }
+
+    #[test]
+    fn time_halts_before_the_events_of_a_time_and_goes_on_when_told() {
+        let mut world = world();
+        let mut fx = world.effects::<Silent>(ComponentId(0));
+        fx.wake(Port(1), Span::from_ns(1));
+        fx.wake(Port(2), Span::from_ns(2));
+        fx.wake_in_background(Port(3), Span::from_ns(3));
+        let ns = |ns| Time::ZERO + Span::from_ns(ns);
+        world.halt_before(ns(2));
+        assert_eq!(rest(&mut world), [(0, 1, None)]);
+        assert_eq!(world.next_due(Time::NEVER), Some(ns(2)));
+        assert_eq!(world.next_due(ns(1)), None);
+        world.halt_before(Time::NEVER);
+        assert_eq!(rest(&mut world), [(0, 2, None)]);
+        // What is left in the background is due by a limit alone.
+        assert_eq!(world.next_due(Time::NEVER), None);
+        assert_eq!(world.next_due(ns(3)), Some(ns(3)));
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl Simulation {
         self.happen(first);
         // Models that go on for ever at one time are left now and then, to be interrupted.
         for _ in 0..CHUNK {
-            match self.world.advance(self.world.now()) {
+            match self.world.advance_now() {
                 Some(next) => self.happen(next),
                 None => break,
             }
