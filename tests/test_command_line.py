@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from conftest import PAIR, needs_cocotbext
-from peerlane import Simulation
+from peerlane import RunResult, Simulation
 from peerlane.cli.tables.run import run as table
 
 if TYPE_CHECKING:
@@ -57,8 +58,13 @@ LINK = {
     "credit_stall_ns",
 }
 RESULT = {
+    "schema",
+    "version",
+    "scenario_digest",
+    "command",
     "name",
     "seed",
+    "partial",
     "simulated_ns",
     "measured_ns",
     "flows",
@@ -125,6 +131,18 @@ def test_json_on_standard_output_is_alone_there(peerlane: Run, scenario: Write) 
     for link in document["links"]:
         assert link.keys() == LINK
         assert 0 <= link["utilisation"] <= 1
+
+
+def test_json_begins_with_what_made_it(peerlane: Run, scenario: Write) -> None:
+    path = scenario()
+    digest = f"sha256:{sha256(path.read_bytes()).hexdigest()}"
+    for command, schema in (("run", "peerlane-result/1"), ("show", "peerlane-fabric/1")):
+        document = json.loads(peerlane(command, path, "--json", "-").out)
+        assert list(document)[:4] == ["schema", "version", "scenario_digest", "command"]
+        assert document["schema"] == schema
+        assert document["version"] == peerlane("--version").out.split()[1]
+        assert document["scenario_digest"] == digest
+        assert document["command"] == ["peerlane", command, str(path), "--json", "-"]
 
 
 def test_json_in_a_file_leaves_the_table(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
@@ -271,7 +289,7 @@ def test_reproduce_of_the_analytic_tables_is_exact(peerlane: Run) -> None:
     ran = peerlane("reproduce", "rosta", "--figure", "table1", "--json", "-")
     document = json.loads(ran.out)
     assert ran.status == 0
-    assert document.keys() == {"system", "rows", "calibration"}
+    assert document.keys() == {"schema", "version", "command", "system", "rows", "calibration"}
     for row in document["rows"]:
         assert row.keys() == ROW
         assert row["simulated"] == row["published"]
@@ -368,14 +386,16 @@ ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "printed"),
     [
-        ["run", "fabric.toml"],
-        ["run", "fabric.toml", "--trace", "/dev/null", "--json", "-"],
-        ["bench", "fabric", "--tlps", "1000000", "--repeat", "100"],
+        (["run", "fabric.toml"], b"partial: stopped before its end"),
+        (["run", "fabric.toml", "--trace", "/dev/null", "--json", "-"], b'"partial": true'),
+        (["bench", "fabric", "--tlps", "1000000", "--repeat", "100"], b""),
     ],
 )
-def test_an_interrupt_is_one_line(scenario: Write, tmp_path: Path, command: list[str]) -> None:
+def test_an_interrupt_is_one_line_after_what_is_there(
+    scenario: Write, tmp_path: Path, command: list[str], printed: bytes
+) -> None:
     scenario(ENDLESS)
     # What a shell runs in the background ignores interrupts, and so does what that starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -390,7 +410,13 @@ def test_an_interrupt_is_one_line(scenario: Write, tmp_path: Path, command: list
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (1, b"", b"interrupted\n")
+    assert (process.returncode, err) == (130, b"interrupted\n")
+    assert printed in out
+    assert bool(out) == bool(printed)
+    if "--json" in command:
+        result = RunResult.from_json(out.decode())
+        assert result.partial
+        assert result.flows["a-to-b"].bytes > 0
 
 
 def test_an_option_that_can_do_nothing_is_refused_or_warned_of(

@@ -94,7 +94,7 @@ def test_an_interrupt_while_modules_are_imported_is_one_line(
     # What a shell runs in the background ignores interrupts, and so does what that starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     first = f"PYTHONPATH={tmp_path}:$PYTHONPATH"
-    assert shell(f"{first} {sys.executable} {begin} list", tmp_path) == (1, "interrupted\n")
+    assert shell(f"{first} {sys.executable} {begin} list", tmp_path) == (130, "interrupted\n")
 
 
 def test_every_name_of_the_package_is_there() -> None:

@@ -5,10 +5,12 @@ import signal
 import sys
 
 FAILED = 1
+INTERRUPTED = 128 + signal.SIGINT
+"""As shells have it."""
 
 
 def main() -> None:
-    """Runs the command line; the exit status is 0, 1 (failed, interrupted) or 2 (wrong use)."""
+    """Runs the command line; its status is 0, 1 (failed), 2 (wrong use) or 130 (interrupted)."""
     _open_standard_streams()
     try:
         # An interrupt that is raised while modules are imported can end up as another error.
@@ -36,7 +38,7 @@ def main() -> None:
 def _end_interrupted() -> None:
     print("interrupted", file=sys.stderr, flush=True)
     # A second interrupt while the interpreter winds down would be a traceback.
-    os._exit(FAILED)
+    os._exit(INTERRUPTED)
 
 
 def _open_standard_streams() -> None:

@@ -11,6 +11,7 @@ import typer
 import peerlane
 from peerlane.cli.bench import bench_app
 from peerlane.cli.console import complain, warnings_on_one_line
+from peerlane.cli.head import set_command
 from peerlane.cli.importing import import_app
 from peerlane.cli.list import list_
 from peerlane.cli.lspci import MissingLspciError, lspci
@@ -54,6 +55,7 @@ app.add_typer(import_app, name="import")
 
 def run_command_line(arguments: list[str]) -> int:
     """Runs one command; returns its exit status after warnings and at most one error message."""
+    set_command(arguments)
     try:
         with warnings_on_one_line():
             status = app(arguments, prog_name="peerlane", standalone_mode=False)

@@ -12,6 +12,7 @@ from peerlane import Fabric, Simulation
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart
 from peerlane.cli.group import group
+from peerlane.cli.head import head
 from peerlane.cli.opae.cards import text_of
 from peerlane.cli.options import JsonTo
 from peerlane.opae.card import configure, places
@@ -81,7 +82,7 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
         for one in uses
     ]
     document = {"rates_bytes_per_second": dict(rates), "videos": rows}
-    emit(document, _table(rows, rates), json_to)
+    emit(head("video") | document, _table(rows, rates), json_to)
 
 
 def _rates(file: str | None) -> Mapping[str, float]:

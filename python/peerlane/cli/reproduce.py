@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from peerlane.cli.console import emit, progress
+from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo
 from peerlane.cli.tables.cells import stack
 from peerlane.cli.tables.report import report as report_table
@@ -60,6 +61,7 @@ def reproduce(
     documents = [report.to_json() for report in reports]
     tables = [report_table(report, every=every) for report in reports if system or every]
     shown = stack(tables if system else [*tables, summary(reports)])
-    emit(documents[0] if system else {"systems": documents}, shown, json_to)
+    document = head("report") | (documents[0] if system else {"systems": documents})
+    emit(document, shown, json_to)
     if not all(report.passes for report in reports):
         raise typer.Exit(FAILED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.files import is_standard_output, keep_apart, open_simulation
+from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, Scenario, writable
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
@@ -61,7 +63,8 @@ def run(
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
     The exit status is 1 when the fabric answered with an error, or when the bytes of a flow or a
-    workload did not all arrive as they were sent.
+    workload did not all arrive as they were sent. After an interrupt (Ctrl-C) the numbers of what
+    had happened until then are printed, marked as partial (JSON: `partial`); the status is 130.
 
     Of a flow:
 
@@ -121,9 +124,17 @@ def run(
             raise typer.BadParameter(str(error), param_hint="--check-coherence") from None
     if trace is not None:
         simulation.trace_to(trace)
+    interrupt = None
     with progress(f"running {Path(file).name}") as bar:
-        result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
-    emit(result.to_json(), tables(result, simulation.tree()), json_to)
+        try:
+            result = simulation.run(lambda fraction: bar(f"running {Path(file).name}", fraction))
+        except KeyboardInterrupt as raised:
+            interrupt, result = raised, simulation.result()
+    document = head("result", scenario_digest=simulation.scenario_digest) | result.to_json()
+    emit(document, tables(result, simulation.tree()), json_to)
+    if interrupt is not None:
+        sys.stdout.flush()
+        raise interrupt
     if simulation.measure_ns and simulation.measure_ns[0] >= result.simulated_ns:
         warn(
             f"[measure] begins after the run, which ends at {duration(result.simulated_ns)}, and "

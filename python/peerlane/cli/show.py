@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from peerlane.cli.console import emit
 from peerlane.cli.files import keep_apart, open_simulation
+from peerlane.cli.head import head
 from peerlane.cli.options import JsonTo, Scenario
 from peerlane.cli.tables.fabric import tree as drawing
 
@@ -16,5 +17,7 @@ def show(file: Scenario, json_to: JsonTo = None) -> None:
     how many there are; JSON has every one.
     """
     keep_apart([file], {"--json": json_to})
-    tree = open_simulation(file).tree()
-    emit(tree.to_json(), drawing(tree), json_to)
+    simulation = open_simulation(file)
+    tree = simulation.tree()
+    document = head("fabric", scenario_digest=simulation.scenario_digest) | tree.to_json()
+    emit(document, drawing(tree), json_to)

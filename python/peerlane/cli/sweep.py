@@ -10,9 +10,10 @@ import typer
 from peerlane import Fabric, Simulation
 from peerlane.cli.console import complain, emit, progress
 from peerlane.cli.files import keep_apart, scenario_text
+from peerlane.cli.head import head
 from peerlane.cli.options import FAILED, JsonTo, Scenario
 from peerlane.cli.tables.sweep import sweep as table
-from peerlane.fabric.simulation import already_warned
+from peerlane.fabric.simulation import already_warned, digest_of
 from peerlane.network.bounds import bounds
 from peerlane.network.sweep import bytes_per_second, even_loads, the_workload
 from peerlane.network.sweep import sweep as sweep_loads
@@ -93,7 +94,8 @@ def sweep(  # noqa: PLR0913 - each is an option
             progress=lambda done: bar(f"{workload.id} at {len(offered)} loads", done),
         )
     outcome = replace(outcome, name=tree.name)  # of the file, where the scenario has none
-    emit(outcome.to_json(), table(outcome), json_to)
+    document = head("sweep", scenario_digest=digest_of(text)) | outcome.to_json()
+    emit(document, table(outcome), json_to)
     if lost := sum(point.lost for point in outcome.points):
         complain(f"{lost} packets were lost; peerlane run {file} says where")
         raise typer.Exit(FAILED)

@@ -6,6 +6,7 @@ import json
 import warnings
 from contextlib import contextmanager
 from contextvars import ContextVar
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -53,6 +54,7 @@ class Simulation:
 
     def __init__(self, text: str, *, source: str = "<text>", seed: int | None = None) -> None:
         self._core = _core.Simulation(text, source, seed)
+        self._digest = digest_of(text)
         for warning in self._core.warnings() if _warns.get() else ():
             warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
@@ -65,6 +67,11 @@ class Simulation:
             ScenarioError: It is not a scenario.
         """
         return cls(read_scenario(path), source=str(path), seed=seed)
+
+    @property
+    def scenario_digest(self) -> str:
+        """SHA-256 of the scenario's text, as `sha256:` and hexadecimal digits."""
+        return self._digest
 
     @property
     def now_ns(self) -> float:
@@ -226,6 +233,11 @@ class Simulation:
     def result(self) -> RunResult:
         """The measurements up to now."""
         return RunResult.from_json(self._core.result())
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of the text of a scenario, as results have it."""
+    return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
 def read_scenario(path: str | PathLike[str]) -> str:

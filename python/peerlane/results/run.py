@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, decode, encode
@@ -18,6 +18,9 @@ from peerlane.results.sharing import (
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+_HEAD = ("schema", "version", "scenario_digest", "command")
+"""Fields that stand first in the JSON, if they are known."""
 
 _NOT_INTACT = "not every byte arrived exactly once, as it was sent"
 
@@ -60,10 +63,18 @@ class RunResult(Document):
     A direction of a link is `links["h0-s0", "up"]`, and one of a fibre is found by its name and the
     router that sends.
 
+    `partial` means that the run was stopped before its workloads had ended: the numbers are of what
+    had happened until then.
+
     `measured_ns` are the bounds of the interval in which links and fibres were measured, counted
     from the beginning of the run: those of the scenario's `[measure]`, or, without one, the first
     start of a workload and the end of the last one. `None` if the run ended before the interval
     began; then links and fibres have measured nothing.
+    `schema` names the form of the JSON; docs/reference/result.schema.json describes it. The command
+    line adds the `version` of Peerlane, the `scenario_digest` (SHA-256 of the scenario's text) and
+    the `command` that made the result; they are `None` for a run from Python, and two results with
+    the same numbers are equal whoever made them.
+
     `iommus` has the hosts with `iommu = true`; the JSON leaves it out where there are none.
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
     watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
@@ -71,6 +82,7 @@ class RunResult(Document):
 
     name: str
     seed: int
+    partial: bool
     simulated_ns: float
     measured_ns: tuple[float, float] | None
     flows: Collection[FlowResult]
@@ -88,6 +100,10 @@ class RunResult(Document):
     iommus: Annotated[Collection[IommuResult], By("host")] = field(
         default_factory=lambda: Collection(key="host")
     )
+    schema: Literal["peerlane-result/1"] = "peerlane-result/1"
+    version: str | None = field(default=None, compare=False)
+    scenario_digest: str | None = field(default=None, compare=False)
+    command: tuple[str, ...] | None = field(default=None, compare=False)
 
     @classmethod
     def from_json(cls, text: str) -> RunResult:
@@ -99,7 +115,8 @@ class RunResult(Document):
         document = encode(self)
         if not self.iommus:
             del document["iommus"]
-        return document
+        head = {key: value for key in _HEAD if (value := document.pop(key)) is not None}
+        return head | document
 
     def to_pandas(self) -> DataFrame:
         """The flows, one line for each; the other collections have a `to_pandas` of their own.

@@ -31,6 +31,8 @@ pub struct RunResult {
     pub name: String,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Whether the run was stopped before its workloads had ended.
+    pub partial: bool,
     /// Simulated time at the end.
     pub simulated_ns: f64,
     /// The interval of the results of links and fibres: the scenario's measured window, or the time from the first start of a
@@ -97,6 +99,7 @@ pub(crate) fn gather(
     let mut result = RunResult {
         name: plan.name.clone(),
         seed: plan.seed,
+        partial: false,
         simulated_ns: now.as_ns(),
         measured_ns: bounds.map(|(first, last)| (first.at.as_ns(), last.at.as_ns())),
         flows: Vec::new(),

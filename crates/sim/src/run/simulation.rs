@@ -443,6 +443,7 @@ impl Simulation {
         };
         RunResult {
             incoherence: self.watch.as_ref().and_then(Watch::found),
+            partial: !self.stuck && !self.meter.are_workloads_complete(),
             standing_packets: if self.stuck {
                 self.world.store.count()
             } else {

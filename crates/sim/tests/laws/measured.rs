@@ -91,8 +91,11 @@ fn a_run_that_is_stopped_is_measured_up_to_then() {
     let mut simulation = simulation(&writes(""));
     simulation.run_until(Time::ZERO + Span::from_us(15), &mut || true);
     let result = simulation.result();
+    assert!(result.partial);
     assert_eq!(result.measured_ns.map(|(_, until)| until), Some(15_000.0));
     assert!(result.link("h-d", "up").utilisation > 0.5);
+    assert!(simulation.run(&mut |_| true));
+    assert!(!simulation.result().partial);
 }
 
 #[test]

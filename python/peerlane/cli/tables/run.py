@@ -69,7 +69,8 @@ def _head(result: RunResult) -> Text:
     if result.measured_ns:
         begin, end = map(duration, result.measured_ns)
         text += f"; links measured from {begin} to {end}"
-    return Text(text)
+    partial = "; partial: stopped before its end" if result.partial else ""
+    return Text.assemble(text, (partial, "bold yellow"))
 
 
 def _flows(result: RunResult) -> Table:

@@ -1,0 +1,34 @@
+"""The first fields of every JSON document: its form, and what made it."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import peerlane
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_command: ContextVar[tuple[str, ...]] = ContextVar("command", default=("peerlane",))
+
+
+def set_command(arguments: Sequence[str]) -> None:
+    """Notes the arguments of the command line, without its name."""
+    _command.set(("peerlane", *arguments))
+
+
+def head(kind: str, *, scenario_digest: str | None = None) -> dict[str, Any]:
+    """Name and version of the form of the document, version of Peerlane, scenario and command.
+
+    Args:
+        kind: The kind of the document: `peerlane-KIND/1` is its form.
+        scenario_digest: As `Simulation.scenario_digest`, where the command reads one scenario.
+    """
+    scenario = {} if scenario_digest is None else {"scenario_digest": scenario_digest}
+    return {
+        "schema": f"peerlane-{kind}/1",
+        "version": peerlane.__version__,
+        **scenario,
+        "command": _command.get(),
+    }
