@@ -121,7 +121,7 @@ def test_a_network_is_changed_by_its_name_and_by_path() -> None:
     }
     network = fabric.tree().networks["t"]
     assert (network.shape, network.sides, network.virtual_channels) == ("mesh", (4, 2), 2)
-    with pytest.raises(ScenarioError, match=r"there is no section \[networks\.x\]"):
+    with pytest.raises(ScenarioError, match="there is no 'x' among the networks; there are t"):
         fabric.override("networks.x.routers.aperture", "64 KiB")
 
 

@@ -6,7 +6,6 @@ parser, so that a name, a unit or a default means the same in both.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self
@@ -15,8 +14,10 @@ import tomli_w
 
 from peerlane._core import ScenarioError
 from peerlane.fabric.keys import check_keys, check_name
+from peerlane.fabric.paths import put
 from peerlane.fabric.settings import attached, merged, rate, split, upstream_of, written
 from peerlane.fabric.simulation import Simulation, read_scenario
+from peerlane.fabric.variant import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 _NODES = ("hosts", "io_ports", "switches", "devices")
-_NETWORK_PARTS = ("hosts", "routers")
-"""Tables in the table of a network: parameters of all its hosts, or of all its routers."""
 
 
 class Fabric:
@@ -57,7 +56,7 @@ class Fabric:
             ScenarioError: It is not TOML.
         """
         fabric = cls()
-        fabric._scenario = _parsed(text, source)
+        fabric._scenario = parsed(text, source)
         return fabric
 
     @classmethod
@@ -219,25 +218,15 @@ class Fabric:
         return self
 
     def override(self, path: str, value: Setting) -> Self:
-        """Changes the key at `path`, such as "links.lanes" or "networks.t.routers.aperture".
+        """Changes the key at `path`, such as "links.lanes", "flows.up.size" or "devices.*.tags".
+
+        A path is a section, the name or id of an entry (`*` for every one), and the key. `None`
+        takes the key away.
 
         Raises:
-            ScenarioError: There is no such section.
+            ScenarioError: There is no such section, name or id.
         """
-        *sections, key = path.split(".")
-        table: Any = self._scenario
-        match sections:
-            case ["networks", name, part, *rest] if part in _NETWORK_PARTS:
-                network = self._table("networks").get(name)
-                if isinstance(network, dict):
-                    own = network.setdefault(part, {})
-                    if rest == ["upstream"]:
-                        own.setdefault("upstream", {})
-        for depth, section in enumerate(sections):
-            table = table.get(section) if isinstance(table, dict) else None
-            if not isinstance(table, dict):
-                raise ScenarioError(f"there is no section [{'.'.join(sections[: depth + 1])}]")
-        table.update(merged(table, {key: value}))
+        put(self._scenario, path, value)
         return self
 
     def flow(
@@ -477,12 +466,3 @@ class Fabric:
             raise ScenarioError(f"{name!r} is already among the {kind}")
         self._scenario[kind] = table | {name: written(fields)}
         return self
-
-
-def _parsed(text: str, source: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        reason = str(error)
-    Simulation(text, source=source)  # the simulator's own parser names the line
-    raise ScenarioError(f"{source}: {reason}")

@@ -1,0 +1,340 @@
+"""Any key of a scenario by its path, such as `devices.a.tags` or `links.generation`.
+
+A path follows the tables of the TOML: section, name or id, key. One that the scenario does not
+write is set as well, since the simulator knows its default.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from peerlane import _core
+from peerlane._core import ScenarioError
+from peerlane.fabric.settings import written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from peerlane.fabric.settings import Setting
+
+    Table = dict[str, Any]
+
+_SCALARS = ("name", "seed")
+_PLAIN = ("links", "measure")
+_NAMED = (
+    "hosts",
+    "switches",
+    "devices",
+    "profiles",
+    "networks",
+    "controllers",
+    "io_ports",
+    "buffers",
+)
+_LISTS = {
+    "flows": "flow",
+    "traffic": "traffic",
+    "collectives": "collective",
+    "accesses": "accesses",
+    "locks": "locks",
+    "transactions": "transactions",
+}
+"""Lists of tables with an `id`, and what the simulator calls one without."""
+_JOINED = ("cables", "fibres")
+"""Lists of tables that are found by their ends."""
+_INNER: dict[str, dict[str, tuple[str, ...]]] = {
+    "switches": {"upstream": ()},
+    "devices": {"upstream": ()},
+    "networks": {"hosts": (), "routers": ("upstream",)},
+}
+"""The tables within the tables of a section, and the tables within these."""
+
+EVERY = "*"
+"""Stands for every name of a section: `devices.*.tags`."""
+
+_PART = re.compile(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'|[^."\']+')
+
+
+def read_setting(text: str) -> tuple[str, Setting]:
+    """Splits `PATH=VALUE`.
+
+    Raises:
+        ValueError: There is no `=`, or no value after it.
+    """
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip():
+        raise ValueError(f"{text!r} sets nothing; write KEY=VALUE, such as devices.a.tags=16")
+    if not value.strip():
+        raise ValueError(f"{text!r} has no value; write KEY=VALUE, such as devices.a.tags=16")
+    return path.strip(), read_value(value)
+
+
+def read_value(text: str) -> Any:  # noqa: ANN401 - whatever TOML has
+    """A value as TOML writes it; other text is a string, so that "200 MHz" needs no quotes."""
+    text = text.strip()
+    try:
+        value = tomllib.loads(f"value = {text}\n")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    if value.keys() != {"value"} or not isinstance(value["value"], str | int | float | bool | list):
+        return text
+    return value["value"]
+
+
+def split_path(path: str) -> tuple[str, ...]:
+    """The parts of a path; one with a dot in it stands in quotes.
+
+    Raises:
+        ScenarioError: It is not a path.
+    """
+    parts, position = [], 0
+    while match := _PART.match(path, position):
+        part = match[0]
+        if part[0] == '"':
+            try:
+                part = json.loads(part)
+            except ValueError:
+                break
+        parts.append(part[1:-1] if part[0] == "'" else part.strip())
+        position = match.end()
+        if position == len(path):
+            return tuple(parts)
+        if path[position] != ".":
+            break
+        position += 1
+    raise ScenarioError(f"{path!r} is not the path of a key; write one such as devices.a.tags")
+
+
+def join_path(parts: Iterable[str]) -> str:
+    """The text of a path."""
+    bare = re.compile(r"[^.\"'\s]+")
+    return ".".join(p if bare.fullmatch(p) else json.dumps(p, ensure_ascii=False) for p in parts)
+
+
+def put(scenario: Table, path: str, value: object) -> None:
+    """Sets the key at `path` of a scenario in place; `None` takes it away.
+
+    Raises:
+        ScenarioError: There is no such section or name, or no key can be there. Whether the key
+            itself exists is for the simulator to say.
+    """
+    for place in _places(scenario, path):
+        place.put(value)
+
+
+def find(scenario: Table, path: str) -> object:
+    """The value that the scenario writes at `path`, of several the first; `None` if it has none.
+
+    Raises:
+        ScenarioError: As for `put`.
+    """
+    for place in _places(scenario, path):
+        return place.table().get(place.key)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A key of a table, which `inner` tables below `outer` have; the last ones may be missing."""
+
+    outer: Table
+    inner: tuple[str, ...]
+    key: str
+
+    def table(self) -> Table:
+        """The table as it is; an empty one if it is not there."""
+        table = self.outer
+        for name in self.inner:
+            table = _as_table(table.get(name, {}))
+        return table
+
+    def put(self, value: object) -> None:
+        if value is None:
+            self.table().pop(self.key, None)
+            return
+        table = self.outer
+        for name in self.inner:
+            table[name] = table = _as_table(table.get(name, {}))
+        table |= written({self.key: value})
+
+
+def _as_table(value: object) -> Table:
+    """The table that a node has above it may be written as a name alone."""
+    return value if isinstance(value, dict) else {"to": value}
+
+
+def _places(scenario: Table, path: str) -> Iterator[_Place]:
+    parts = split_path(path)
+    match parts:
+        case (key,) if key in _SCALARS:
+            yield _Place(scenario, (), key)
+        case (section, *rest) if section in _PLAIN:
+            if section == "links" and len(rest) > 1:
+                yield _link(scenario, path, rest[0], rest[1:])
+            else:
+                yield _Place(scenario, (section,), _only(path, rest, section))
+        case (section, *rest) if section in _NAMED:
+            yield from _of_named(scenario, path, section, rest)
+        case (section, *rest) if section in _LISTS or section in _JOINED:
+            yield from _of_list(scenario, path, section, rest)
+        case (first, *_):
+            known = [*_SCALARS, *_PLAIN, *_NAMED, *_LISTS, *_JOINED]
+            raise _unknown(path, f"scenarios have no section {first!r}", first, (), known)
+
+
+def _only(path: str, rest: list[str], *before: str) -> str:
+    """The key, which is all that is left of the path."""
+    if len(rest) == 1:
+        return rest[0]
+    where = join_path(before)
+    if not rest:
+        raise ScenarioError(f"{path} is a table; write one of its keys, {where}.KEY")
+    raise ScenarioError(f"{path}: {join_path([*before, rest[0]])} has no tables; write {where}.KEY")
+
+
+def _of_named(scenario: Table, path: str, section: str, rest: list[str]) -> Iterator[_Place]:
+    tables = {
+        name: table
+        for name, table in _as_tables(scenario.get(section, {})).items()
+        if isinstance(table, dict)
+    }
+    if len(rest) < 2:  # noqa: PLR2004 - a name and a key
+        name = rest[0] if rest else "NAME"
+        wanted = "NAME.KEY" if name not in tables else f"{join_path([name])}.KEY"
+        every = f", or {section}.*.{rest[0]} for every one" if rest and name not in tables else ""
+        raise ScenarioError(f"{path} is no key; write {section}.{wanted}{every}")
+    name, *keys = rest
+    if name == EVERY:
+        chosen = {one: t for one, t in tables.items() if _takes(section, t, keys)}
+        if not chosen:
+            what = f"no {section} of this scenario have a key {keys[-1]!r}"
+            fitting = [
+                key for key in _where() if any(_takes(section, t, [key]) for t in tables.values())
+            ]
+            raise _unknown(path, what, keys[-1], (section, EVERY), fitting)
+    elif name in tables:
+        chosen = {name: tables[name]}
+    else:
+        raise _unknown(path, f"there is no {name!r} among the {section}", name, (section,), tables)
+    for one, table in chosen.items():
+        inner = _inner(section, keys)
+        yield _Place(table, inner, _only(path, keys[len(inner) :], section, one, *inner))
+
+
+def _as_tables(value: object) -> Table:
+    return value if isinstance(value, dict) else {}
+
+
+def _inner(section: str, keys: list[str]) -> tuple[str, ...]:
+    """The leading parts of `keys` that are tables within a table of the section."""
+    known = _INNER.get(section, {})
+    if len(keys) > 1 and keys[0] in known:
+        deep = known[keys[0]]
+        return (keys[0], keys[1]) if len(keys) > 2 and keys[1] in deep else (keys[0],)  # noqa: PLR2004
+    return ()
+
+
+def _takes(section: str, table: Table, keys: list[str]) -> bool:
+    """Whether tables of this section, and of the model of this table, have the key."""
+    if len(keys) > 1:
+        return keys[0] != "upstream" or "upstream" in table
+    mine = table.get("model", "dma")
+    return any(
+        section in kinds and model in {"", mine} for kinds, model in _where().get(keys[0], [])
+    )
+
+
+_known_keys: dict[str, list[tuple[set[str], str]]] = {}
+
+
+def _where() -> dict[str, list[tuple[set[str], str]]]:
+    """Every key, with the sections that have it, and the model whose tables do."""
+    if not _known_keys:
+        found: dict[str, list[tuple[set[str], str]]] = {}
+        for parameter in json.loads(_core.catalogue())["parameters"]:
+            kinds, _, model = parameter["where"].partition(", model ")
+            found.setdefault(parameter["key"], []).append((set(kinds.split(", ")), model))
+        _known_keys.update(found)
+    return _known_keys
+
+
+def _of_list(scenario: Table, path: str, section: str, rest: list[str]) -> Iterator[_Place]:
+    entries = _entries(scenario, section)
+    match rest:
+        case [key] if len(entries) == 1:
+            yield _Place(next(iter(entries.values())), (), key)
+        case [id_, *keys] if id_ in entries:
+            yield _Place(entries[id_], (), _only(path, keys, section, id_))
+        case [id_, *keys] if id_ == EVERY and entries:
+            for entry in entries.values():
+                yield _Place(entry, (), _only(path, keys, section, id_))
+        case []:
+            raise ScenarioError(f"{path} is a section; write {section}.ID.KEY")
+        case [key] if entries:
+            each = f"{section}.{join_path([next(iter(entries))])}.{key}"
+            raise ScenarioError(
+                f"{path}: there are {len(entries)} {section}; write {each} for one of them,"
+                f" or {section}.*.{key} for all"
+            )
+        case [id_, *_]:
+            raise _unknown(
+                path, f"there is no {id_!r} among the {section}", id_, (section,), entries
+            )
+
+
+def _entries(scenario: Table, section: str) -> dict[str, Table]:
+    """The tables of a list, by their ids as results have them."""
+    written_ = scenario.get(section, [])
+    tables = (
+        [one for one in written_ if isinstance(one, dict)] if isinstance(written_, list) else []
+    )
+    found: dict[str, Table] = {}
+    for number, table in enumerate(tables, 1):
+        if section in _LISTS:
+            found[str(table.get("id", f"{_LISTS[section]}-{number}"))] = table
+            continue
+        pair = f"{table.get('from')}-{table.get('to')}"
+        alike = sum(one == pair or one.startswith(f"{pair}-") for one in found)
+        found[f"{pair}-{alike + 1}" if pair in found else pair] = table
+    return found
+
+
+def _link(scenario: Table, path: str, id_: str, keys: list[str]) -> _Place:
+    """The key of one link: of a node to the node above it, or of a cable."""
+    links: dict[str, tuple[Table, tuple[str, ...]]] = {}
+    for section in ("switches", "devices"):
+        for name, node in _as_tables(scenario.get(section, {})).items():
+            if isinstance(node, dict) and "upstream" in node:
+                above = _as_table(node["upstream"]).get("to")
+                links[f"{above}-{name}"] = node, ("upstream",)
+    links |= {name: (cable, ()) for name, cable in _entries(scenario, "cables").items()}
+    if id_ in links:
+        table, inner = links[id_]
+        return _Place(table, inner, _only(path, keys, "links", id_))
+    for network in _as_tables(scenario.get("networks", {})):
+        if id_.startswith(f"{network}-"):
+            where = join_path(["networks", network, "routers", "upstream", *keys])
+            raise ScenarioError(f"{path}: the links of a network are alike; write {where}")
+    raise _unknown(path, f"there is no link {id_!r}", id_, ("links",), links)
+
+
+def _unknown(
+    path: str, what: str, given: str, before: tuple[str, ...], known: Iterable[str]
+) -> ScenarioError:
+    """The error that a part of a path is not known, with the nearest one that is."""
+    names = list(known)
+    near = get_close_matches(given, names, n=1, cutoff=0.5)
+    if near:
+        advice = f"did you mean {join_path([*before, near[0]])}?"
+    elif names:
+        most = 12
+        shown = ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+        advice = f"there are {shown}"
+    else:
+        advice = "the scenario has none of its own"
+    return ScenarioError(f"{path}: {what}; {advice}")

@@ -1,0 +1,80 @@
+"""A scenario with some of its keys set otherwise."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import warnings
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from peerlane._core import ScenarioError
+from peerlane.fabric.paths import put
+from peerlane.fabric.simulation import ScenarioWarning, Simulation, already_warned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from peerlane.fabric.settings import Setting
+
+_LINE = re.compile(r":\d+: ")
+"""A line of the text that the simulator read, which is not the file's."""
+
+
+def parsed(text: str, source: str) -> dict[str, Any]:
+    """The tables of a scenario.
+
+    Raises:
+        ScenarioError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        reason = str(error)
+    Simulation(text, source=source)  # the simulator's own parser names the line
+    raise ScenarioError(f"{source}: {reason}")
+
+
+def variant(
+    scenario: Mapping[str, Any],
+    settings: Mapping[str, Setting],
+    *,
+    source: str,
+    seed: int | None = None,
+    warns: bool = True,
+) -> Simulation:
+    """The simulation of a scenario in which the keys of `settings` have other values.
+
+    Args:
+        scenario: The tables of the scenario, which stay as they are.
+        settings: The new values by the paths of their keys.
+        source: The name of the scenario in messages.
+        seed: Replaces the scenario's own.
+        warns: Whether to warn of the risks that the scenario then has.
+
+    Raises:
+        ScenarioError: A path names no key, or the scenario cannot be built with these values.
+    """
+    changed = deepcopy(dict(scenario))
+    for path, value in settings.items():
+        put(changed, path, value)
+    name = f"{source} with {told(settings)}" if settings else source
+    try:
+        with already_warned():  # here, where warnings have no lines of another text either
+            simulation = Simulation(tomli_w.dumps(changed), source=name, seed=seed)
+    except ScenarioError as error:
+        raise ScenarioError(_LINE.sub(": ", str(error), count=1)) from None
+    for risk in simulation.warnings() if warns else ():
+        warnings.warn(ScenarioWarning(_LINE.sub(": ", risk, count=1)), stacklevel=2)
+    return simulation
+
+
+def told(settings: Mapping[str, Setting]) -> str:
+    """The settings as a message has them."""
+    return ", ".join(f"{path}={_told(value)}" for path, value in settings.items())
+
+
+def _told(value: Setting) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
