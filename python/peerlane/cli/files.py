@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from peerlane.fabric.paths import read_setting
 from peerlane.fabric.simulation import Simulation, read_scenario, scenario_of
+from peerlane.fabric.variant import parsed, variant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 STANDARD_INPUT, STANDARD_OUTPUT = 0, 1
 
@@ -58,10 +60,16 @@ def scenario_text(file: str) -> tuple[str, str]:
     return read_scenario(file), file
 
 
-def open_simulation(file: str, *, seed: int | None = None) -> Simulation:
-    """The simulation of a scenario, as `scenario_text` reads it."""
+def open_simulation(
+    file: str, *, seed: int | None = None, settings: Sequence[str] | None = None
+) -> Simulation:
+    """The simulation of a scenario, as `scenario_text` reads it, with some keys set otherwise."""
     text, source = scenario_text(file)
-    return Simulation(text, source=source, seed=seed)
+    if not settings:
+        return Simulation(text, source=source, seed=seed)
+    return variant(
+        parsed(text, source), dict(map(read_setting, settings)), source=source, seed=seed
+    )
 
 
 def is_standard_output(path: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from peerlane.cli.files import is_standard_output
+from peerlane.fabric.paths import read_setting
 
 FAILED = 1
 WRONG_USE = 2
@@ -40,5 +41,28 @@ JsonTo = Annotated[
         metavar="FILE|-",
         callback=json_file,
         help="Write the numbers as JSON to FILE; - is standard output, with nothing else on it.",
+    ),
+]
+
+
+def _settings(given: list[str] | None) -> list[str]:
+    """Refuses what sets nothing, before any work is done."""
+    for one in given or ():
+        try:
+            read_setting(one)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+    return given or []
+
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        callback=_settings,
+        help="Set a key of the scenario for this run: section, name or id, key, such as "
+        '`devices.a.tags=16`, `links.generation=4` or `profiles.virtex7.clock="200 MHz"`. `*` '
+        "stands for every name. May be repeated.",
     ),
 ]

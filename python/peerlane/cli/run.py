@@ -11,7 +11,7 @@ import typer
 from peerlane.cli.console import complain, emit, progress, warn
 from peerlane.cli.files import is_standard_output, keep_apart, open_simulation
 from peerlane.cli.head import head
-from peerlane.cli.options import FAILED, JsonTo, Scenario, writable
+from peerlane.cli.options import FAILED, JsonTo, Scenario, Settings, writable
 from peerlane.cli.tables.cells import duration
 from peerlane.cli.tables.run import run as tables
 
@@ -25,8 +25,9 @@ def _trace_file(path: str | None) -> str | None:
     return writable(path)
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917 - each is an option
     file: Scenario,
+    settings: Settings = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -116,7 +117,7 @@ def run(
     that of the whole.
     """
     keep_apart([file], {"--json": json_to, "--trace": trace})
-    simulation = open_simulation(file, seed=seed)
+    simulation = open_simulation(file, seed=seed, settings=settings)
     if check_coherence is not None:
         try:
             simulation.watch_coherence(every=check_coherence)

@@ -1,0 +1,144 @@
+"""Any key of any scenario is set by its path: in code, and with `--set`."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conftest import PAIR
+from peerlane import Fabric, ScenarioError
+from peerlane.fabric.paths import find, join_path, put, read_setting, split_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Run, Write
+
+SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
+SYSTEMS = sorted((Path(__file__).parent.parent / "python/peerlane/systems").glob("*/scenario.toml"))
+
+
+def keys(table: dict[str, Any], *before: str) -> Iterator[tuple[tuple[str, ...], object]]:
+    """The path of every key that a scenario writes; the entry of a list stands by its id."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from keys(value, *before, key)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for number, entry in enumerate(value, 1):
+                ends = f"{entry.get('from')}-{entry.get('to')}"
+                singular = {"flows": "flow", "collectives": "collective"}.get(key, key)
+                one = ends if key in {"cables", "fibres"} else f"{singular}-{number}"
+                yield from keys(entry, key, entry.get("id", one))
+        else:
+            yield (*before, key), value
+
+
+@pytest.mark.parametrize("path", [*SCENARIOS, *SYSTEMS], ids=lambda path: str(path)[-30:])
+def test_every_key_of_every_scenario_is_found_and_set_by_its_path(path: Path) -> None:
+    scenario = tomllib.loads(path.read_text(encoding="utf-8"))
+    found = list(keys(scenario))
+    assert found
+    for parts, value in found:
+        one = join_path(parts)
+        assert find(scenario, one) == value
+        changed = deepcopy(scenario)
+        if parts[-1] not in {"id", "from", "to"}:  # by which the entry is found
+            put(changed, one, None)
+            assert find(changed, one) is None
+        put(changed, one, value)
+        assert changed == scenario
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("16", 16),
+        ("200 MHz", "200 MHz"),
+        ('"200 MHz"', "200 MHz"),
+        ("true", True),
+        ("1e-5", 1e-5),
+        ("put", "put"),
+        ('["a", "b"]', ["a", "b"]),
+        ("1\nseed = 3", "1\nseed = 3"),
+    ],
+)
+def test_a_value_is_read_as_toml_and_otherwise_as_text(text: str, value: object) -> None:
+    assert read_setting(f"devices.a.tags={text}") == ("devices.a.tags", value)
+
+
+def test_a_name_with_a_dot_stands_in_quotes() -> None:
+    assert split_path('flows."a.b".size') == ("flows", "a.b", "size")
+    assert join_path(("flows", "a.b", "size")) == 'flows."a.b".size'
+
+
+def test_a_key_that_the_file_does_not_write_is_set() -> None:
+    fabric = Fabric.from_toml(PAIR).override("measure.from", "1 us").override("seed", 7)
+    fabric.override("links.s0-b.lanes", 2).override("devices.*.tags", 4)
+    scenario = tomllib.loads(fabric.to_toml())
+    assert scenario["measure"] == {"from": "1 us"}
+    assert scenario["seed"] == 7
+    assert scenario["devices"]["b"]["upstream"] == {"to": "s0", "lanes": 2}
+    assert [scenario["devices"][name]["tags"] for name in "ab"] == [4, 4]
+
+
+def test_a_link_is_found_where_its_node_names_only_the_node_above() -> None:
+    scenario = tomllib.loads('devices.a.upstream = "h0"')
+    put(scenario, "links.h0-a.lanes", 2)
+    assert scenario == {"devices": {"a": {"upstream": {"to": "h0", "lanes": 2}}}}
+
+
+def test_every_means_those_whose_model_has_the_key() -> None:
+    scenario = tomllib.loads('[devices.a]\n[devices.r]\nmodel = "reflector"')
+    put(scenario, "devices.*.tags", 4)
+    assert scenario["devices"] == {"a": {"tags": 4}, "r": {"model": "reflector"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("device.a.tags", "did you mean devices?"),
+        ("devices.c.tags", "there is no 'c' among the devices; there are a, b"),
+        ("devices.tags", r"write devices.NAME.KEY, or devices.\*.tags for every one"),
+        ("devices.*.tgas", r"did you mean devices.\*.tags?"),
+        ("devices.a.tags.x", "devices.a.tags has no tables; write devices.a.KEY"),
+        ("flows.a-to-c.size", "did you mean flows.a-to-b?"),
+        ("links.s0-c.lanes", "did you mean links.s0-b?"),
+        ("profiles.plx.latency", "the scenario has none of its own"),
+        ("devices..tags", "is not the path of a key; write one such as devices.a.tags"),
+    ],
+)
+def test_a_path_to_nothing_is_refused_with_the_nearest(path: str, advice: str) -> None:
+    with pytest.raises(ScenarioError, match=advice):
+        Fabric.from_toml(PAIR).override(path, 1)
+
+
+def test_a_key_of_several_entries_says_which() -> None:
+    fabric = Fabric.from_toml(PAIR).flow("b", "a", size="4 KiB")
+    with pytest.raises(ScenarioError, match=r"flows.a-to-b.size for one of them, or flows.\*.size"):
+        fabric.override("flows.size", "8 KiB")
+    fabric.override("flows.flow-2.size", "8 KiB").override("flows.*.direction", "read")
+    assert [flow["direction"] for flow in tomllib.loads(fabric.to_toml())["flows"]] == ["read"] * 2
+
+
+def test_a_run_has_its_keys_set(peerlane: Run, scenario: Write) -> None:
+    outcome = peerlane(
+        *("run", scenario(), "--json", "-"),
+        *("--set", "flows.a-to-b.size=4 KiB", "--set", "seed=5", "--set", "links.generation=3"),
+    )
+    document = json.loads(outcome.out)
+    assert (document["flows"][0]["bytes"], document["seed"]) == (4096, 5)
+
+
+def test_a_run_refuses_settings_that_set_nothing(peerlane: Run, scenario: Write) -> None:
+    file = scenario()
+    peerlane("run", file, "--set", "devices.a.tags").refuses("KEY=VALUE")
+    peerlane("run", file, "--set", "devices.a.tags=").refuses("no value")
+    peerlane("run", file, "--set", "devices.a.tgas=1").refuses("did you mean", "tags")
+    peerlane("run", file, "--set", "devices.a.tags=x").refuses("fabric.toml with devices.a.tags=x:")
+    scenario(text="[[[")
+    peerlane("run", file, "--set", "devices.a.tags=1").refuses("fabric.toml:1")
